@@ -1,0 +1,307 @@
+//! The fold: step while something is due.
+//!
+//! [`fold`] takes terms, a state and the entries that come after it, and goes on to a moment: at each step it takes
+//! whichever comes first, the next entry or the next moment that follows from the state itself. It reads no clock,
+//! draws no random number and does no input or output; the same timeline always gives the same state.
+
+use crate::calendar::Day;
+use crate::installment::Installment;
+use crate::installment::loan::{Loan, Poured};
+use crate::item::{Change, ItemChange, ItemId, ItemStatus, LineItem, Name};
+use crate::money::{Cents, Overflow};
+use crate::notify::{NoticeKind, Pending, Setting};
+use crate::outcome::{Cause, Event, Outcome, Refusal, Step, What};
+use crate::state::State;
+use crate::status::Status;
+use crate::terms::Terms;
+use crate::time::Time;
+use crate::timeline::{Entry, Input, Place, Rank};
+use alloc::boxed::Box;
+
+/// Why a fold could not go on. The state it was given is lost; nothing was half done outside of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// An amount grew beyond what can be counted.
+    Overflow,
+    /// A payment from before the snapshot is to be undone: fold from the beginning, see [`crate::replay`].
+    NeedsPast,
+    /// A payment is to be undone as if it had never been made: fold from the beginning without it.
+    Undo(Box<Undone>),
+}
+
+/// A payment that is folded as if it had never been made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    pub(crate) payment: Name,
+    /// Where its money went before it was undone; nothing when it became invalid, for then it never was.
+    pub(crate) poured: Option<Poured>,
+}
+
+impl From<Overflow> for Stop {
+    fn from(Overflow: Overflow) -> Stop {
+        Stop::Overflow
+    }
+}
+
+/// A moment: something that happens by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Moment {
+    /// A period ends: interest is posted, an instalment falls due.
+    PeriodEnd,
+    /// An instalment's grace ends.
+    GraceEnd,
+    /// A configured notice fires.
+    Notice(usize),
+}
+
+/// Folds entries onto a state, up to and including `until`.
+///
+/// The entries must be sorted by place and come after everything folded into the state; those beyond `until` are left.
+pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
+    fold_without(terms, state, entries, until, &[])
+}
+
+/// [`fold`], with some payments folded as if they had never been made.
+pub(crate) fn fold_without(
+    terms: &Terms,
+    mut state: State,
+    entries: &[Entry],
+    until: Time,
+    undone: &[Undone],
+) -> Result<(State, Outcome), Stop> {
+    debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries come in their order");
+    state.forget_slots();
+    let mut out = Outcome::default();
+    let mut entries = entries.iter().take_while(|entry| entry.place.at <= until).peekable();
+    loop {
+        let moment = next_moment(&state).filter(|(at, _)| *at <= until);
+        let entry_is_next = match (entries.peek(), moment) {
+            (None, None) => break,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (Some(entry), Some((at, _))) => entry.place < Place { at, rank: Rank::Moment, seq: 0 },
+        };
+        if entry_is_next {
+            let Some(entry) = entries.next() else { break };
+            Run::new(terms, &mut state, &mut out, entry.place, undone).input(entry)?;
+        } else if let Some((at, moment)) = moment {
+            let place = Place { at, rank: Rank::Moment, seq: 0 };
+            Run::new(terms, &mut state, &mut out, place, undone).moment(moment)?;
+        }
+    }
+    state.processed_through = state.processed_through.max(Some(until));
+    Ok((state, out))
+}
+
+/// The next moment that follows from the state itself, if nothing else happens.
+pub fn next_moment_at(state: &State) -> Option<Time> {
+    next_moment(state).map(|(at, _)| at)
+}
+
+fn next_moment(state: &State) -> Option<(Time, Moment)> {
+    let loan = state.loan();
+    if state.status.is_closed() {
+        return None;
+    }
+    let mut next = (loan.period?.ends_at, Moment::PeriodEnd);
+    if loan.late_at < next.0 {
+        next = (loan.late_at, Moment::GraceEnd);
+    }
+    for (index, notice) in state.notices.iter().enumerate() {
+        if let Some(at) = notice.next_at().filter(|at| *at < next.0) {
+            next = (at, Moment::Notice(index));
+        }
+    }
+    (next.0 < Time::NEVER).then_some(next)
+}
+
+/// One step being taken. What a step does to an instalment loan stands in [`crate::installment`].
+pub(crate) struct Run<'a> {
+    pub terms: &'a Terms,
+    pub plan: &'a Installment,
+    pub state: &'a mut State,
+    pub out: &'a mut Outcome,
+    /// The step's place in the timeline.
+    pub place: Place,
+    /// Its local date.
+    pub today: Day,
+    /// The input that is being applied, if it is one.
+    pub input: Option<u64>,
+    undone: &'a [Undone],
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        terms: &'a Terms,
+        state: &'a mut State,
+        out: &'a mut Outcome,
+        place: Place,
+        undone: &'a [Undone],
+    ) -> Run<'a> {
+        state.steps += 1;
+        let today = terms.zone.day_at(place.at);
+        Run { terms, plan: terms.installment(), state, out, place, today, input: None, undone }
+    }
+
+    /// A run that announces to a scratch outcome, for projections.
+    pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> Run<'a> {
+        Run::new(terms, state, out, place, &[])
+    }
+
+    pub fn loan(&mut self) -> &mut Loan {
+        self.state.loan_mut()
+    }
+
+    fn moment(mut self, moment: Moment) -> Result<(), Stop> {
+        let was_past_due = self.state.loan().oldest_past_due().is_some();
+        let cause = match moment {
+            Moment::PeriodEnd => {
+                let period = self.state.loan().current();
+                self.period_end()?;
+                Cause::PeriodEnd { period }
+            }
+            Moment::GraceEnd => {
+                let instalment = self.state.loan().late_row;
+                self.grace_end()?;
+                Cause::GraceEnd { instalment }
+            }
+            Moment::Notice(index) => {
+                let kind = self.fire(index);
+                self.record(Cause::Notice(kind));
+                return Ok(());
+            }
+        };
+        self.state.last_folded = Some(self.place);
+        self.settle(was_past_due)?;
+        self.record(cause);
+        Ok(())
+    }
+
+    fn input(mut self, entry: &Entry) -> Result<(), Stop> {
+        self.input = Some(entry.place.seq);
+        let was_past_due = self.state.loan().oldest_past_due().is_some();
+        if let Err(refusal) = self.check(entry) {
+            self.out.refused.push((entry.place.seq, refusal));
+            return Ok(());
+        }
+        match self.apply(entry)? {
+            Ok(()) => {}
+            Err(refusal) => self.out.refused.push((entry.place.seq, refusal)),
+        }
+        self.state.last_folded = Some(entry.place);
+        self.settle(was_past_due)?;
+        self.record(Cause::Input(entry.place.seq));
+        Ok(())
+    }
+
+    fn check(&self, entry: &Entry) -> Result<(), Refusal> {
+        let open = self.state.is_open();
+        let opens = entry.input == Input::Open;
+        let early =
+            entry.effective_at < self.terms.opening.effective_at || entry.place.at < self.terms.opening.effective_at;
+        match (open, opens) {
+            (true, true) => return Err(Refusal::AlreadyOpen),
+            (false, false) => return Err(Refusal::BeforeAccount),
+            _ if early => return Err(Refusal::BeforeAccount),
+            _ => {}
+        }
+        match entry.input.amount() {
+            Some(amount) if amount < Cents(1) || amount > Cents::LARGEST_INPUT => Err(Refusal::AmountOutOfRange),
+            _ => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, entry: &Entry) -> Result<Result<(), Refusal>, Stop> {
+        match &entry.input {
+            Input::Open => self.open()?,
+            Input::Payment { amount, status, allocation } => self.payment(entry, *amount, *status, *allocation)?,
+            Input::PaymentStatus { payment, valid } => return self.payment_status(payment, *valid),
+            Input::Reversal { payment } => return self.reversal(entry, payment),
+            Input::Fee { amount, class } => self.manual_fee(entry, *amount, *class)?,
+            Input::Waiver { fee } => return self.waiver(entry, fee),
+            Input::Credit { amount, component } => self.credit(entry, *amount, *component)?,
+            Input::Debit { amount, component } => self.debit(entry, *amount, *component)?,
+            Input::Status(status) => self.set_status(*status)?,
+            Input::Notify(setting) => self.configure(*setting),
+        }
+        Ok(Ok(()))
+    }
+
+    fn configure(&mut self, setting: Setting) {
+        self.state.notices.retain(|pending| !pending.setting.is_replaced_by(&setting));
+        self.state.notices.push(Pending::new(self.terms, setting, self.place));
+        self.announce(What::AccountUpdated);
+    }
+
+    /// Fires a notice, unless it is about an instalment that needs none any more.
+    fn fire(&mut self, index: usize) -> NoticeKind {
+        let notice = self.state.notices[index];
+        let (kind, instalment) = (notice.setting.kind, notice.instalment());
+        let wanted = match (kind, instalment) {
+            (NoticeKind::LateFeeDate, Some(instalment)) => self.is_unpaid(instalment),
+            _ => true,
+        };
+        if wanted {
+            self.announce(What::Notice { kind, instalment });
+        }
+        self.state.notices[index].advance(self.terms);
+        kind
+    }
+
+    fn record(&mut self, cause: Cause) {
+        let after = self.state.balances();
+        self.out.steps.push(Step { at: self.place.at, cause, after });
+    }
+
+    pub fn announce(&mut self, what: What) {
+        self.out.events.push(Event { at: self.place.at, input: self.input, what });
+    }
+
+    /// Moves the status and announces it.
+    pub fn move_to(&mut self, to: Status) {
+        let from = self.state.status;
+        if from == to {
+            return;
+        }
+        self.state.status = to;
+        self.announce(What::StatusChanged { from, to });
+        if to.is_closed() && !from.is_closed() {
+            self.announce(What::Closed);
+        }
+    }
+
+    /// Lets an amount into the account, unless its turnover would grow beyond counting.
+    pub fn admit(&mut self, amount: Cents) -> Result<(), Stop> {
+        let turnover = self.state.turnover.0.checked_add(amount.0.abs()).ok_or(Stop::Overflow)?;
+        if turnover > Cents::LIMIT.0 {
+            return Err(Stop::Overflow);
+        }
+        self.state.turnover = Cents(turnover);
+        Ok(())
+    }
+
+    /// Adds a line item to the outcome and says where.
+    pub fn add_item(&mut self, item: LineItem) -> u32 {
+        self.out.items.push(item);
+        self.out.items.len() as u32 - 1
+    }
+
+    pub fn set_balance(&mut self, slot: Option<u32>, id: &ItemId, balance: Cents) {
+        match slot {
+            Some(slot) => self.out.items[slot as usize].balance = balance,
+            None => self.out.changes.push(ItemChange { id: id.clone(), change: Change::Balance(balance) }),
+        }
+    }
+
+    pub fn set_item_status(&mut self, slot: Option<u32>, id: &ItemId, status: ItemStatus) {
+        match slot {
+            Some(slot) => self.out.items[slot as usize].status = status,
+            None => self.out.changes.push(ItemChange { id: id.clone(), change: Change::Status(status) }),
+        }
+    }
+
+    /// Whether a payment is folded as if it had never been made.
+    pub fn undone(&self, payment: &Name) -> Option<&'a Undone> {
+        self.undone.iter().find(|undone| undone.payment == *payment)
+    }
+}

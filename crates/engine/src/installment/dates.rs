@@ -1,0 +1,70 @@
+//! Cycles, due dates and periods.
+//!
+//! A cycle ends at the close of business of its end date. An instalment falls due at its cycle's end, or so long after
+//! or before it. The *period* of an instalment runs from the due date before it (for the first: the account's date) to
+//! its own; interest and schedule count periods.
+
+use super::terms::InstallmentPolicy;
+use crate::calendar::{Day, Interval, MonthEnd};
+use serde::{Deserialize, Serialize};
+
+/// When the instalments of a loan fall due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dates {
+    /// The account's local date.
+    pub start: Day,
+    /// The date that cycles are counted from.
+    anchor: Day,
+    /// How many cycles the anchor itself is the end of.
+    anchor_cycles: i32,
+    cycle: Interval,
+    first_period: Interval,
+    due_after_cycle: Interval,
+    grace: Interval,
+    month_end: MonthEnd,
+}
+
+impl Dates {
+    /// The dates of a loan that starts on a local date.
+    pub(crate) fn new(policy: &InstallmentPolicy, start: Day) -> Dates {
+        let first = policy.first_cycle.filter(|interval| !interval.is_zero());
+        let late = &policy.late_fee;
+        let counted = i32::from(late.grace_counts_due_date && !late.grace.is_zero());
+        Dates {
+            start,
+            anchor: first.map_or(start, |interval| start.plus(interval, 1, policy.month_end)),
+            anchor_cycles: i32::from(first.is_some()),
+            cycle: policy.cycle,
+            first_period: first.unwrap_or(policy.cycle).and(policy.due_after_cycle),
+            due_after_cycle: policy.due_after_cycle,
+            grace: late.grace.and(Interval::days(-counted)),
+            month_end: policy.month_end,
+        }
+    }
+
+    /// The date at whose close a cycle ends. Months count from the anchor, so that the 31st comes back after February.
+    pub fn cycle_end(&self, cycle: u32) -> Day {
+        self.anchor.plus(self.cycle, cycle as i32 - self.anchor_cycles, self.month_end)
+    }
+
+    /// The date at whose close an instalment falls due, and its period ends. Counted on beyond the last instalment, for
+    /// the interest after it.
+    pub fn due_day(&self, instalment: u32) -> Day {
+        self.cycle_end(instalment).plus(self.due_after_cycle, 1, self.month_end)
+    }
+
+    /// The date on which the period of an instalment begins.
+    pub fn period_start(&self, instalment: u32) -> Day {
+        if instalment <= 1 { self.start } else { self.due_day(instalment - 1) }
+    }
+
+    /// The agreed length of an instalment's period.
+    pub fn period_length(&self, instalment: u32) -> Interval {
+        if instalment <= 1 { self.first_period } else { self.cycle }
+    }
+
+    /// The date at whose close an unpaid instalment becomes late.
+    pub fn late_day(&self, instalment: u32) -> Day {
+        self.due_day(instalment).plus(self.grace, 1, self.month_end)
+    }
+}

@@ -1,0 +1,199 @@
+//! Interest: which share of a year has passed, and what it earns, exactly until it is rounded once.
+
+use super::dates::Dates;
+use super::loan::{Loan, OpenItem, Period, Target};
+use super::terms::{DayCount, Installment, InstallmentPolicy};
+use crate::calendar::{Day, is_leap_year};
+use crate::fold::{Run, Stop};
+use crate::item::{Component, ItemId, ItemKind};
+use crate::money::{Cents, Overflow, Percent, Rounding, round_ratio};
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// Days in a common and in a leap year.
+const YEAR: i128 = 365;
+const LEAP_YEAR: i128 = 366;
+
+/// What a day of principal earns within one period.
+///
+/// Interest of a period is `accrued * factor / divisor`, where `accrued` sums principal times the
+/// [weight](Earning::weight) of the days it was unpaid. All three are whole numbers, so nothing is lost until the
+/// quotient is rounded to a cent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earning {
+    day_count: DayCount,
+    factor: i128,
+    divisor: i128,
+}
+
+impl Earning {
+    /// What a day of principal earns in an instalment's period.
+    pub fn in_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32) -> Earning {
+        let days = i128::from(dates.due_day(instalment).days_since(dates.period_start(instalment)));
+        let (parts, of_year) = match policy.day_count {
+            // The agreed length is the share of a year, and the days that really passed share it equally.
+            DayCount::Thirty360 => {
+                let agreed = dates.period_length(instalment).thirty_day_count();
+                (i128::from(agreed.max(0)), 360 * days)
+            }
+            DayCount::Actual365 => (1, YEAR),
+            DayCount::Actual360 => (1, 360),
+            DayCount::ActualActual => (1, YEAR * LEAP_YEAR),
+        };
+        let day_count = policy.day_count;
+        Earning { day_count, factor: parts * policy.rate.millionths(), divisor: of_year * Percent::WHOLE }
+    }
+
+    /// What the days from one date to another count, the last one left out.
+    pub fn weight(&self, from: Day, to: Day) -> i128 {
+        match self.day_count {
+            DayCount::ActualActual => {
+                let leap = leap_days(from, to);
+                let common = i128::from(to.days_since(from)) - leap;
+                common * LEAP_YEAR + leap * YEAR
+            }
+            _ => i128::from(to.days_since(from)),
+        }
+    }
+
+    /// Weighted principal in cents.
+    pub fn cents(&self, accrued: i128, rounding: Rounding) -> Result<Cents, Overflow> {
+        round_ratio(accrued.checked_mul(self.factor).ok_or(Overflow)?, self.divisor, rounding)
+    }
+
+    /// What a whole period earns for each cent, as a ratio.
+    pub(crate) fn whole(&self, from: Day, to: Day) -> (u128, u128) {
+        ((self.weight(from, to) * self.factor).unsigned_abs(), self.divisor.unsigned_abs())
+    }
+}
+
+/// How many of the days from one date to another, the last left out, lie in leap years.
+fn leap_days(from: Day, to: Day) -> i128 {
+    let (first_year, last_year) = (from.ymd().0, to.ymd().0);
+    let mut leap = 0;
+    for year in first_year..=last_year {
+        if is_leap_year(year) {
+            let begin = from.max(Day::from_ymd(year, 1, 1));
+            let end = to.min(Day::from_ymd(year + 1, 1, 1));
+            leap += i128::from(end.days_since(begin).max(0));
+        }
+    }
+    leap
+}
+
+impl Period {
+    /// The interest of this period, of which `principal` was unpaid from `through` to `today`, rounded.
+    pub(crate) fn interest_to(&self, principal: Cents, today: Day, rounding: Rounding) -> Result<Cents, Overflow> {
+        if let Some(fixed) = self.fixed {
+            return Ok(fixed);
+        }
+        let day = today.clamp(self.through, self.end);
+        let more = i128::from(principal.0) * self.earning.weight(self.through, day);
+        self.earning.cents(self.accrued + more, rounding)
+    }
+
+    /// Whether a moment lies within this period: it begins right after the due moment before it, the first one with
+    /// the account.
+    pub(crate) fn has_begun(&self, at: Time) -> bool {
+        self.instalment == 1 || at > self.began_at
+    }
+}
+
+impl Run<'_> {
+    /// Whether the open period has begun: at the very instant of the due moment before it, it has not.
+    pub fn has_begun(&self) -> bool {
+        self.state.loan().period.is_some_and(|period| period.has_begun(self.place.at))
+    }
+
+    /// Counts principal up to today, before it changes. A payment counts from its own date.
+    pub fn accrue(&mut self) {
+        let (today, closed) = (self.today, self.state.status.is_closed());
+        let loan = self.loan();
+        let principal = i128::from(loan.principal.0);
+        if let Some(period) = &mut loan.period {
+            // Clocks set back over midnight can show an earlier date again: what is counted stays counted.
+            let day = today.clamp(period.through, period.end);
+            if period.fixed.is_none() && !closed {
+                period.accrued += principal * period.earning.weight(period.through, day);
+            }
+            period.through = day;
+        }
+    }
+
+    /// Interest of the open period that is owed by now and is no line item yet. Call [`Run::accrue`] before.
+    pub fn unrecognised(&self) -> Result<Cents, Stop> {
+        let loan = self.state.loan();
+        match loan.period {
+            Some(period) if self.has_begun() && !self.state.status.is_closed() => {
+                let interest = period.interest_to(loan.principal, self.today, self.plan.policy.rounding)?;
+                Ok((interest - period.recognised).or_zero())
+            }
+            _ => Ok(Cents::ZERO),
+        }
+    }
+
+    /// Makes interest of the open period a line item before the period ends.
+    pub fn recognise(&mut self, amount: Cents) -> Result<OpenItem, Stop> {
+        let Some(period) = &mut self.loan().period else { return Err(Stop::Overflow) };
+        period.recognised += amount;
+        period.parts += 1;
+        let id = ItemId::Interest { period: period.instalment, part: period.parts };
+        self.admit(amount)?;
+        Ok(self.add_debt(id, ItemKind::Interest, amount, Component::Interest, self.place.at))
+    }
+
+    /// Posts what the open period earned, at its end.
+    pub fn post_interest(&mut self) -> Result<(), Stop> {
+        self.accrue();
+        let loan = self.state.loan();
+        let Some(period) = loan.period else { return Ok(()) };
+        let interest = period.interest_to(loan.principal, period.end, self.plan.policy.rounding)?;
+        let rest = (interest - period.recognised).or_zero();
+        if rest.is_positive() {
+            self.admit(rest)?;
+            let id = ItemId::Interest { period: period.instalment, part: 0 };
+            let debt = self.add_debt(id, ItemKind::Interest, rest, Component::Interest, self.place.at);
+            self.loan().interest_items.push_back(debt);
+            self.assign_interest(period.instalment.min(self.plan.count()), rest);
+        }
+        Ok(())
+    }
+
+    /// Gives posted interest to a row. A row with a fixed total takes no more than its principal leaves of it; the
+    /// rest moves on, and the last row takes all.
+    pub fn assign_interest(&mut self, instalment: u32, amount: Cents) {
+        let plan = self.plan;
+        let loan = self.loan();
+        loan.interest += amount;
+        let mut left = amount;
+        let mut number = instalment.max(loan.first_row);
+        while left.is_positive() {
+            let room = loan.interest_room(plan, number).map_or(left, |room| room.min(left));
+            loan.row_mut(number).interest += room;
+            left -= room;
+            number += 1;
+        }
+    }
+}
+
+impl Loan {
+    /// How much more interest a row takes; nothing if it has no limit.
+    pub(crate) fn interest_room(&self, plan: &Installment, instalment: u32) -> Option<Cents> {
+        match self.target(plan, instalment) {
+            Target::Total(total) => {
+                let row = self.row(instalment).copied().unwrap_or_default();
+                Some((total - row.principal_paid - row.interest).or_zero())
+            }
+            Target::Principal(_) | Target::Rest => None,
+        }
+    }
+
+    /// What the plan says of a row that is not posted.
+    pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> Target {
+        let level = match self.period {
+            Some(period) if period.instalment == instalment => period.level,
+            _ => self.level,
+        };
+        plan.target(instalment, level)
+    }
+}

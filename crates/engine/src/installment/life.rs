@@ -1,0 +1,294 @@
+//! Opening, closing and reopening a loan, and the inputs that are neither payments nor their undoing.
+
+use super::interest::Earning;
+use super::loan::{OpenFee, OpenItem, Period, Row};
+use super::terms::{AfterMaturity, InterestMethod, Method};
+use crate::fold::{Run, Stop};
+use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
+use crate::money::Cents;
+use crate::outcome::{Refusal, What};
+use crate::status::Status;
+use crate::time::Time;
+use crate::timeline::{Entry, FeeClass, Rank};
+
+impl Run<'_> {
+    /// Pays the loan out.
+    pub fn open(&mut self) -> Result<(), Stop> {
+        let opening = self.terms.opening;
+        self.announce(What::AccountCreated);
+        self.admit(opening.principal)?;
+        let level = self.plan.plan.level;
+        let loan = self.loan();
+        (loan.lent, loan.principal, loan.level) = (opening.principal, opening.principal, level);
+        let debt = self.add_debt(ItemId::Loan, ItemKind::Loan, opening.principal, Component::Principal, self.place.at);
+        self.loan().principal_items.push(debt);
+        self.open_period(1)?;
+        let late_at = self.terms.close_of(self.plan.dates.late_day(1));
+        self.loan().late_at = late_at;
+        if opening.origination_fee.is_positive() {
+            let (id, kind) = (ItemId::OriginationFee, ItemKind::OriginationFee);
+            self.charge_fee(id, kind, opening.origination_fee, FeeClass::Fee, self.place.at)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the period of an instalment; beyond the last one, of interest after maturity.
+    pub fn open_period(&mut self, instalment: u32) -> Result<(), Stop> {
+        let (terms, plan, steps) = (self.terms, self.plan, self.state.steps);
+        let policy = &plan.policy;
+        let loan = self.loan();
+        let matured = instalment > plan.count();
+        let earns = !matured || (policy.after_maturity == AfterMaturity::Accrue && policy.method != Method::Flat);
+        let (start, began_at) = match loan.period {
+            Some(before) => (before.end, before.ends_at),
+            None => (plan.dates.start, terms.opening.effective_at),
+        };
+        let end = plan.dates.due_day(instalment);
+        let earning = Earning::in_period(policy, &plan.dates, instalment);
+        let fixed = match (policy.method, policy.interest) {
+            _ if !earns => Some(Cents::ZERO),
+            (Method::Flat, _) => Some(plan.plan.flat_interest),
+            (_, InterestMethod::Periodic) => {
+                let accrued = i128::from(loan.principal.0) * earning.weight(start, end);
+                Some(earning.cents(accrued, policy.rounding)?)
+            }
+            (_, InterestMethod::Daily) => None,
+        };
+        let mut row = Row::default();
+        if !matured {
+            let (receipts, kept) = (loan.receipts, loan.row_mut(instalment));
+            (kept.receipts_before, kept.began_at_step) = (receipts, steps);
+            row = *kept;
+            loan.ahead -= row.principal_paid;
+        }
+        loan.period = Some(Period {
+            instalment,
+            start,
+            end,
+            began_at,
+            ends_at: if earns { terms.close_of(end) } else { Time::NEVER },
+            level: loan.level,
+            earning,
+            accrued: 0,
+            through: start,
+            fixed,
+            recognised: row.prepaid_interest,
+            parts: row.prepaid_parts,
+            earns,
+        });
+        Ok(())
+    }
+
+    /// A debt becomes a line item and is announced.
+    pub fn add_debt(
+        &mut self,
+        id: ItemId,
+        kind: ItemKind,
+        amount: Cents,
+        component: Component,
+        effective_at: Time,
+    ) -> OpenItem {
+        let mut item = LineItem::debt(id.clone(), kind, self.place.at, amount, component);
+        item.effective_at = effective_at;
+        let slot = Some(self.add_item(item));
+        self.announce(What::ItemCreated(id.clone()));
+        let order = self.loan().next_order();
+        OpenItem { id, kind, order, balance: amount, slot }
+    }
+
+    /// Charges a fee to the instalment whose period holds this moment.
+    pub fn charge_fee(
+        &mut self,
+        id: ItemId,
+        kind: ItemKind,
+        amount: Cents,
+        class: FeeClass,
+        effective_at: Time,
+    ) -> Result<(), Stop> {
+        self.admit(amount)?;
+        let debt = self.add_debt(id, kind, amount, Component::Fee, effective_at);
+        let last = self.plan.count();
+        let current = self.state.loan().current();
+        // The close of a period's end date still belongs to that period.
+        let instalment = if self.has_begun() { current } else { current - 1 }.min(last + 1);
+        let loan = self.loan();
+        if instalment <= last && instalment >= loan.first_row {
+            loan.row_mut(instalment).fees += amount;
+        } else if let Some(row) = loan.past.as_mut().and_then(|past| past.rows.get_mut(instalment as usize - 1)) {
+            row.fees += amount;
+        }
+        loan.fees.push(OpenFee { debt, class, instalment });
+        Ok(())
+    }
+
+    pub fn manual_fee(&mut self, entry: &Entry, amount: Cents, class: FeeClass) -> Result<(), Stop> {
+        let id = ItemId::Input(entry.name.clone());
+        self.charge_fee(id, ItemKind::ManualFee, amount, class, entry.effective_at)?;
+        self.announce_scheduled(entry);
+        Ok(())
+    }
+
+    /// Forgives what is unpaid of a fee.
+    pub fn waiver(&mut self, entry: &Entry, fee: &ItemId) -> Result<Result<(), Refusal>, Stop> {
+        let loan = self.loan();
+        let Some(index) = loan.fees.iter().position(|open| open.debt.id == *fee) else {
+            return Ok(Err(Refusal::NothingToWaive));
+        };
+        let debt = loan.fees.remove(index).debt;
+        self.set_balance(debt.slot, &debt.id, Cents::ZERO);
+        let id = ItemId::Input(entry.name.clone());
+        let mut item = LineItem::new(id.clone(), ItemKind::FeeWaiver, self.place.at, -debt.balance);
+        item.effective_at = entry.effective_at;
+        item.fees = -debt.balance;
+        item.splits.push(Split { item: debt.id, kind: debt.kind, component: Component::Fee, cents: debt.balance });
+        self.add_item(item);
+        self.announce(What::ItemCreated(id));
+        self.announce_scheduled(entry);
+        Ok(Ok(()))
+    }
+
+    /// Raises the balance.
+    pub fn credit(&mut self, entry: &Entry, amount: Cents, component: Component) -> Result<(), Stop> {
+        let (id, kind) = (ItemId::Input(entry.name.clone()), ItemKind::CreditOffset);
+        match component {
+            Component::Fee => self.charge_fee(id, kind, amount, FeeClass::Fee, entry.effective_at)?,
+            Component::Interest => {
+                self.admit(amount)?;
+                let debt = self.add_debt(id, kind, amount, component, entry.effective_at);
+                self.loan().interest_items.push_back(debt);
+                let row = self.state.loan().current().min(self.plan.count());
+                self.assign_interest(row, amount);
+            }
+            Component::Principal => {
+                self.admit(amount)?;
+                self.accrue();
+                let debt = self.add_debt(id, kind, amount, component, entry.effective_at);
+                let loan = self.loan();
+                loan.principal_items.push(debt);
+                loan.lent += amount;
+                loan.principal += amount;
+                self.schedule_rest();
+            }
+        }
+        self.announce_scheduled(entry);
+        Ok(())
+    }
+
+    /// After maturity no row is to come: principal that no row asks for belongs to the last.
+    pub fn schedule_rest(&mut self) {
+        let last = self.plan.count();
+        let loan = self.loan();
+        if loan.current() > last {
+            let rest = loan.unscheduled();
+            loan.row_mut(last).principal += rest;
+            loan.posted_principal += rest;
+            loan.posted_unpaid += rest;
+        }
+    }
+
+    /// An input that waited as scheduled has its item already: what is announced is a change.
+    pub fn announce_scheduled(&mut self, entry: &Entry) {
+        if !entry.scheduled {
+            return;
+        }
+        for event in self.out.events.iter_mut().rev().take_while(|event| event.input == Some(entry.place.seq)) {
+            if let What::ItemCreated(ItemId::Input(name)) = &event.what
+                && *name == entry.name
+            {
+                event.what = What::ItemUpdated(ItemId::Input(name.clone()));
+            }
+        }
+    }
+
+    /// A person sets the status.
+    pub fn set_status(&mut self, to: Status) -> Result<(), Stop> {
+        match (self.state.status.is_closed(), to.is_closed()) {
+            (false, true) => self.close(to),
+            (true, false) => self.reopen(to),
+            _ => {
+                self.move_to(to);
+                Ok(())
+            }
+        }
+    }
+
+    /// Closes the account: what has accrued is posted and stays owed, and nothing more comes.
+    pub fn close(&mut self, to: Status) -> Result<(), Stop> {
+        self.accrue();
+        let owed = self.unrecognised()?;
+        if owed.is_positive() {
+            let debt = self.recognise(owed)?;
+            self.loan().interest_items.push_back(debt);
+            let row = self.state.loan().current().min(self.plan.count());
+            self.assign_interest(row, owed);
+        }
+        if to == Status::CHARGED_OFF {
+            let instalment = self.state.loan().late_row.saturating_sub(1).max(1);
+            let id = ItemId::ChargeOff { instalment };
+            let amount = self.state.balances().owed();
+            self.add_item(LineItem::new(id.clone(), ItemKind::ChargeOff, self.place.at, amount));
+            self.announce(What::ItemCreated(id));
+        }
+        self.move_to(to);
+        Ok(())
+    }
+
+    /// Opens a closed account again. Due dates that passed meanwhile are past due, without fee or announcement, and
+    /// the closed days earn nothing.
+    pub fn reopen(&mut self, to: Status) -> Result<(), Stop> {
+        let last = self.plan.count();
+        self.move_to(to);
+        while let Some(period) = self.state.loan().period
+            && self.has_passed(period.ends_at)
+        {
+            if period.instalment <= last {
+                self.post_principal(period.instalment);
+                self.loan().row_mut(period.instalment).excused = true;
+            }
+            self.open_period(period.instalment + 1)?;
+            if let Some(period) = &mut self.loan().period {
+                // What is fixed at a period's beginning is nothing for one that began while the account was closed.
+                period.fixed = period.fixed.map(|_| period.recognised);
+            }
+        }
+        self.schedule_rest();
+        let today = self.today;
+        if let Some(period) = &mut self.loan().period {
+            period.through = today.clamp(period.through, period.end);
+        }
+        while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
+            self.next_late_row();
+        }
+        for index in 0..self.state.notices.len() {
+            self.state.notices[index].seek(self.terms, self.place);
+        }
+        Ok(())
+    }
+
+    /// Whether a moment has already had its turn at this step.
+    fn has_passed(&self, moment: Time) -> bool {
+        moment < self.place.at || (moment == self.place.at && self.place.rank == Rank::Late)
+    }
+
+    /// What follows from the balances after a step: an account that owes nothing closes, one that has caught up is
+    /// cured.
+    pub fn settle(&mut self, was_past_due: bool) -> Result<(), Stop> {
+        let last = self.plan.count();
+        self.loan().release_paid_rows(last);
+        let cured = was_past_due && self.state.loan().oldest_past_due().is_none();
+        if cured {
+            self.loan().late_count = 0;
+        }
+        if !self.state.status.moves_by_itself() {
+            return Ok(());
+        }
+        if self.state.balances().owed().is_zero() && self.unrecognised()?.is_zero() {
+            let surplus = self.state.surplus.is_positive();
+            return self.close(if surplus { Status::SURPLUS_BALANCE } else { Status::PAID_OFF });
+        }
+        if cured && self.state.status == Status::DELINQUENT {
+            self.move_to(Status::ACTIVE);
+        }
+        Ok(())
+    }
+}

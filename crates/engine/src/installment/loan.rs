@@ -1,0 +1,371 @@
+//! The state of an instalment loan.
+//!
+//! Two ledgers of the same debts run side by side. The *rows* say which instalment a debt belongs to: they decide what
+//! is due, late and paid. The *open items* say which line item a debt came from: they are what a payment's splits name.
+
+use super::interest::Earning;
+use super::terms::{Installment, Method};
+use crate::calendar::Day;
+use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};
+use crate::money::Cents;
+use crate::time::Time;
+use crate::timeline::FeeClass;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// An instalment as it stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// Interest that is this instalment's: posted, carried to it, or paid before posting.
+    pub interest: Cents,
+    /// What of it is paid.
+    pub interest_paid: Cents,
+    /// Principal that is this instalment's; known from when its period is posted.
+    pub principal: Cents,
+    /// What of it is paid.
+    pub principal_paid: Cents,
+    /// The part of `principal_paid` that came from payments into the end of the loan.
+    pub tail: Cents,
+    /// Principal paid on top of the instalment, which made the later ones smaller.
+    pub extra: Cents,
+    /// Flat interest paid before the period began.
+    pub prepaid_interest: Cents,
+    /// How many line items that interest became.
+    pub prepaid_parts: u32,
+    /// Fees that fell into its period.
+    pub fees: Cents,
+    /// Receipts of the account when its period began.
+    pub receipts_before: Cents,
+    /// The fold's step at which its period began.
+    pub began_at_step: u64,
+    /// Whether its period has ended and was posted.
+    pub posted: bool,
+    /// Whether it fell due while the account was closed, so that it is never late.
+    pub excused: bool,
+    /// Whether it was paid when it fell due; meaningful once posted.
+    pub on_time: bool,
+}
+
+impl Row {
+    /// What is owed of it; for a posted row.
+    pub fn unpaid(&self) -> Cents {
+        self.unpaid_interest() + self.unpaid_principal()
+    }
+
+    /// Posted interest that is owed.
+    pub fn unpaid_interest(&self) -> Cents {
+        self.interest - self.interest_paid
+    }
+
+    /// Principal that is owed; for a posted row.
+    pub fn unpaid_principal(&self) -> Cents {
+        self.principal - self.principal_paid
+    }
+
+    /// The payments it asked of the borrower: without what was already paid from the end.
+    pub fn asked(&self) -> Cents {
+        self.interest + self.principal - self.tail
+    }
+}
+
+/// The interest period that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Period {
+    /// The instalment whose period it is; beyond the last one after maturity.
+    pub instalment: u32,
+    /// Its first date.
+    pub start: Day,
+    /// Its end date.
+    pub end: Day,
+    /// The moment it began: it covers what comes strictly after.
+    pub began_at: Time,
+    /// The moment it ends.
+    pub ends_at: Time,
+    /// The instalment (or the principal in it) for this row.
+    pub level: Cents,
+    /// What a day of principal earns.
+    pub earning: Earning,
+    /// Principal times weight of the days up to `through`.
+    pub accrued: i128,
+    /// The date up to which `accrued` counts.
+    pub through: Day,
+    /// The interest, when it is fixed at the beginning.
+    pub fixed: Option<Cents>,
+    /// What of this period's interest has become line items.
+    pub recognised: Cents,
+    /// How many line items it has become before its end.
+    pub parts: u32,
+    /// Whether interest is counted at all.
+    pub earns: bool,
+}
+
+/// A debt that is not paid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenItem {
+    /// The line item.
+    pub id: ItemId,
+    /// Its kind.
+    pub kind: ItemKind,
+    /// The order in which debts came to be.
+    pub order: u64,
+    /// What is unpaid.
+    pub balance: Cents,
+    /// Where this fold's outcome holds the item, if this fold made it.
+    #[serde(skip)]
+    pub slot: Option<u32>,
+}
+
+/// A fee that is not paid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenFee {
+    /// The debt.
+    pub debt: OpenItem,
+    /// Which bucket it is paid from.
+    pub class: FeeClass,
+    /// The instalment whose period holds it; one beyond the last for none.
+    pub instalment: u32,
+}
+
+/// Where a part of a payment went among the rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// To the interest of a row.
+    Interest { row: u32, cents: Cents },
+    /// To the principal of a row.
+    Principal { row: u32, cents: Cents },
+    /// To principal on top of a row, with the later ones made smaller.
+    Extra { row: u32, cents: Cents },
+    /// To principal from the end backwards.
+    Tail { cents: Cents },
+    /// To a fee.
+    Fee { instalment: u32, class: FeeClass, cents: Cents, id: ItemId },
+    /// To nobody: more than was owed.
+    Surplus { cents: Cents },
+}
+
+/// Where the money of a payment went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Poured {
+    /// Among the rows.
+    pub shares: Vec<Share>,
+    /// Among the line items.
+    pub splits: Vec<Split>,
+    /// The order of the debts that the splits paid down.
+    pub orders: Vec<u64>,
+}
+
+impl Poured {
+    /// How much of it went to one component.
+    pub fn component(&self, component: Component) -> Cents {
+        self.splits.iter().filter(|split| split.component == component).map(|split| split.cents).sum()
+    }
+
+    /// What no debt took.
+    pub fn surplus(&self) -> Cents {
+        let surplus = |share: &Share| if let Share::Surplus { cents } = share { *cents } else { Cents::ZERO };
+        self.shares.iter().map(surplus).sum()
+    }
+}
+
+/// A payment that was applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Applied {
+    /// Its name.
+    pub name: Name,
+    /// How much; positive.
+    pub amount: Cents,
+    /// Its status.
+    pub status: ItemStatus,
+    /// Whether it bounced.
+    pub reversed: bool,
+    /// The fold's step at which it was applied.
+    pub step: u64,
+    /// Where its money went.
+    pub poured: Poured,
+    /// Where this fold's outcome holds its item.
+    pub slot: Option<u32>,
+}
+
+/// What only undoing and looking back need. A state read from a snapshot has none of it; folding from the beginning
+/// makes it again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// Rows that are posted and paid, from the first instalment on.
+    pub rows: Vec<Row>,
+    /// Every payment that was applied, in order.
+    pub payments: Vec<Applied>,
+    /// Payments that are invalid and count for nothing.
+    pub invalid: Vec<Name>,
+}
+
+/// An instalment loan as it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loan {
+    /// The sum lent, and what was added to it.
+    pub lent: Cents,
+    /// Principal that is not paid.
+    pub principal: Cents,
+    /// Posted interest that is not paid.
+    pub interest: Cents,
+    /// The instalment (or the principal in it) for rows whose period has not begun.
+    pub level: Cents,
+    /// The open period.
+    pub period: Option<Period>,
+    /// The number of the first row in `rows`; all before it are posted and paid.
+    pub first_row: u32,
+    /// Rows from `first_row` up to the open period's and those paid in advance.
+    pub rows: VecDeque<Row>,
+    /// The principal of all posted rows, and what was paid on top of rows.
+    pub posted_principal: Cents,
+    /// The unpaid principal of all posted rows.
+    pub posted_unpaid: Cents,
+    /// Principal paid into rows whose period has not begun.
+    pub ahead: Cents,
+    /// The next instalment whose grace has not ended.
+    pub late_row: u32,
+    /// When its grace ends.
+    pub late_at: Time,
+    /// Late instalments in a row.
+    pub late_count: u32,
+    /// Payments received and not reversed.
+    pub receipts: Cents,
+    /// The line items behind the principal.
+    pub principal_items: Vec<OpenItem>,
+    /// The line items behind the posted interest.
+    pub interest_items: VecDeque<OpenItem>,
+    /// The unpaid fees, oldest first.
+    pub fees: Vec<OpenFee>,
+    /// How many debts there have been.
+    pub debts: u64,
+    /// What undoing and looking back need.
+    #[serde(skip)]
+    pub(crate) past: Option<Past>,
+}
+
+impl Loan {
+    /// A loan before it is paid out.
+    pub(crate) fn new() -> Loan {
+        Loan {
+            lent: Cents::ZERO,
+            principal: Cents::ZERO,
+            interest: Cents::ZERO,
+            level: Cents::ZERO,
+            period: None,
+            first_row: 1,
+            rows: VecDeque::new(),
+            posted_principal: Cents::ZERO,
+            posted_unpaid: Cents::ZERO,
+            ahead: Cents::ZERO,
+            late_row: 1,
+            late_at: Time::NEVER,
+            late_count: 0,
+            receipts: Cents::ZERO,
+            principal_items: Vec::new(),
+            interest_items: VecDeque::new(),
+            fees: Vec::new(),
+            debts: 0,
+            past: Some(Past::default()),
+        }
+    }
+
+    /// The row of an instalment, unless it is posted and paid, or nothing has touched it yet.
+    pub fn row(&self, instalment: u32) -> Option<&Row> {
+        self.rows.get(instalment.checked_sub(self.first_row)? as usize)
+    }
+
+    /// The row of an instalment that is not posted and paid.
+    pub(crate) fn row_mut(&mut self, instalment: u32) -> &mut Row {
+        assert!(instalment >= self.first_row, "row {instalment} is posted and paid");
+        let index = (instalment - self.first_row) as usize;
+        while self.rows.len() <= index {
+            self.rows.push_back(Row::default());
+        }
+        &mut self.rows[index]
+    }
+
+    /// Rows with their numbers, oldest first, without those that are posted and paid.
+    pub fn numbered_rows(&self) -> impl Iterator<Item = (u32, &Row)> {
+        (self.first_row..).zip(&self.rows)
+    }
+
+    /// The instalment whose period is open; one beyond the last after maturity.
+    pub fn current(&self) -> u32 {
+        self.period.map_or(1, |period| period.instalment)
+    }
+
+    /// Principal that no posted row asks for yet.
+    pub(crate) fn unscheduled(&self) -> Cents {
+        self.principal - self.posted_unpaid
+    }
+
+    /// Unpaid fees.
+    pub fn fees_balance(&self) -> Cents {
+        self.fees.iter().map(|fee| fee.debt.balance).sum()
+    }
+
+    /// The oldest instalment whose due moment has passed and that is not paid.
+    pub fn oldest_past_due(&self) -> Option<u32> {
+        // Paid rows leave from the front, so the first posted row that is here is usually the one.
+        self.numbered_rows()
+            .take_while(|(_, row)| row.posted)
+            .find(|(_, row)| row.unpaid().is_positive())
+            .map(|(number, _)| number)
+    }
+
+    /// Lets go of posted rows that are paid; the last one stays, for the interest after maturity.
+    pub(crate) fn release_paid_rows(&mut self, last: u32) {
+        while let Some(row) = self.rows.front() {
+            if !row.posted || !row.unpaid().is_zero() || self.first_row == last {
+                return;
+            }
+            if let Some(past) = &mut self.past {
+                past.rows.push(*row);
+            }
+            self.rows.pop_front();
+            self.first_row += 1;
+        }
+    }
+
+    /// Brings posted rows back from `instalment` on; needs the past.
+    pub(crate) fn recall_rows(&mut self, instalment: u32) {
+        let Some(past) = &mut self.past else { return };
+        while self.first_row > instalment {
+            let Some(row) = past.rows.pop() else { return };
+            self.rows.push_front(row);
+            self.first_row -= 1;
+        }
+    }
+
+    pub(crate) fn next_order(&mut self) -> u64 {
+        self.debts += 1;
+        self.debts
+    }
+}
+
+/// What the principal in a row is by plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The row has this total: its principal is what its interest leaves of it.
+    Total(Cents),
+    /// The row has this principal, whatever its interest.
+    Principal(Cents),
+    /// The row takes all that is left.
+    Rest,
+}
+
+impl Installment {
+    /// What the plan says of a row, when the level is `level`.
+    pub(crate) fn target(&self, instalment: u32, level: Cents) -> Target {
+        if instalment >= self.count() {
+            return Target::Rest;
+        }
+        if instalment <= self.policy.interest_only {
+            return Target::Principal(Cents::ZERO);
+        }
+        match self.policy.method {
+            Method::Level => Target::Total(level),
+            Method::EqualPrincipal | Method::Flat => Target::Principal(level),
+        }
+    }
+}

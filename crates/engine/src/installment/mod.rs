@@ -1,0 +1,37 @@
+//! Instalment loans: a sum lent once and repaid in instalments.
+//!
+//! The cast: an [`Installment`] holds the agreed terms and the plan. A loan is a [`Loan`](loan::Loan): its
+//! [rows](loan::Row) (one per instalment), its open [period](loan::Period) of interest, and what is unpaid of each
+//! debt. Inputs and moments act on it:
+//!
+//! | file | what happens there |
+//! |---|---|
+//! | `terms` | what a product says about instalments, checked |
+//! | `dates` | cycles, due dates, periods |
+//! | `plan` | the level payment and its kin, exactly |
+//! | `interest` | day counts, accrual, posting at a period's end |
+//! | `payments` | payments, their status, reversals, offsets |
+//! | `pour` | where the money of a payment goes |
+//! | `undo` | giving a payment's money back |
+//! | `late` | due moments, late fees, delinquency, charge-off |
+//! | `life` | opening, closing, reopening |
+//! | `schedule` | rows past and to come |
+//! | `reading` | balances, payoff, days past due |
+
+pub mod dates;
+pub mod interest;
+pub(crate) mod late;
+pub(crate) mod life;
+pub mod loan;
+pub(crate) mod payments;
+pub mod plan;
+pub(crate) mod pour;
+pub mod reading;
+pub mod schedule;
+pub mod terms;
+pub(crate) mod undo;
+
+pub use terms::{
+    AfterMaturity, Bucket, DayCount, Due, Installment, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy,
+    Method, Owed, Span, Surplus,
+};

@@ -1,0 +1,281 @@
+//! Payments: recorded, made valid or invalid, reversed. And debit offsets, which are poured like payments.
+
+use super::loan::{Applied, Poured};
+use crate::fold::{Run, Stop, Undone};
+use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
+use crate::money::Cents;
+use crate::outcome::{Event, Refusal, What};
+use crate::state::Unsettled;
+use crate::status::Status;
+use crate::time::Time;
+use crate::timeline::{Backdating, Entry, FeeClass};
+use alloc::boxed::Box;
+
+/// A payment about to be applied.
+struct Receipt<'a> {
+    name: &'a Name,
+    amount: Cents,
+    status: ItemStatus,
+    allocation: Option<Component>,
+    effective_at: Time,
+    /// Whether its line item is already known, so that applying it is a change.
+    known: bool,
+}
+
+impl Run<'_> {
+    /// A payment is recorded.
+    pub fn payment(
+        &mut self,
+        entry: &Entry,
+        amount: Cents,
+        status: ItemStatus,
+        allocation: Option<Component>,
+    ) -> Result<(), Stop> {
+        let name = &entry.name;
+        let mut receipt =
+            Receipt { name, amount, status, allocation, effective_at: entry.effective_at, known: entry.scheduled };
+        let early = self.state.decided_early.iter().position(|(decided, _)| decided == name);
+        match early.map(|index| self.state.decided_early.remove(index).1) {
+            Some(true) => receipt.status = ItemStatus::Valid,
+            Some(false) => receipt.status = ItemStatus::Invalid,
+            None => {}
+        }
+        match receipt.status {
+            ItemStatus::Valid | ItemStatus::Pending => self.receive(receipt),
+            ItemStatus::Authorized => {
+                let waiting = Some((amount, allocation, entry.effective_at));
+                self.state.unsettled.push(Unsettled { name: name.clone(), waiting });
+                self.note_payment(&receipt);
+                Ok(())
+            }
+            ItemStatus::Invalid => {
+                self.forget_payment(name);
+                self.note_payment(&receipt);
+                Ok(())
+            }
+        }
+    }
+
+    /// A line item for a payment that moves nothing.
+    fn note_payment(&mut self, receipt: &Receipt<'_>) {
+        let id = ItemId::Input(receipt.name.clone());
+        let mut item = LineItem::new(id.clone(), ItemKind::Payment, self.place.at, -receipt.amount);
+        (item.status, item.effective_at) = (receipt.status, receipt.effective_at);
+        self.add_item(item);
+        self.announce(if receipt.known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
+    }
+
+    /// Remembers that a payment is invalid.
+    fn forget_payment(&mut self, name: &Name) {
+        if let Some(past) = &mut self.loan().past {
+            past.invalid.push(name.clone());
+        }
+    }
+
+    /// Money comes in.
+    fn receive(&mut self, receipt: Receipt<'_>) -> Result<(), Stop> {
+        let Receipt { name, amount, status, allocation, effective_at, known } = receipt;
+        let events = self.out.events.len();
+        let poured = match self.undone(name) {
+            Some(Undone { poured: Some(poured), .. }) => poured.clone(),
+            Some(Undone { poured: None, .. }) => {
+                self.state.unsettled.push(Unsettled { name: name.clone(), waiting: None });
+                self.note_payment(&Receipt { status: ItemStatus::Invalid, ..receipt });
+                return Ok(());
+            }
+            None => {
+                self.admit(amount)?;
+                let poured = self.pour(amount, allocation)?;
+                self.loan().receipts += amount;
+                self.state.paid_total += amount;
+                self.state.interest_paid_total += poured.component(Component::Interest);
+                poured
+            }
+        };
+        let id = ItemId::Input(name.clone());
+        let mut item = poured_item(id.clone(), ItemKind::Payment, self.place.at, amount, &poured);
+        (item.status, item.effective_at) = (status, effective_at);
+        let slot = Some(self.add_item(item));
+        let what = if known { What::ItemUpdated(id) } else { What::ItemCreated(id) };
+        // Interest that the payment paid before its time is announced after it.
+        self.out.events.insert(events, Event { at: self.place.at, input: self.input, what });
+        if status == ItemStatus::Pending {
+            self.state.unsettled.push(Unsettled { name: name.clone(), waiting: None });
+        }
+        let step = self.state.steps;
+        if let Some(past) = &mut self.loan().past {
+            let name = name.clone();
+            past.payments.push(Applied { name, amount, status, reversed: false, step, poured, slot });
+        }
+        Ok(())
+    }
+
+    /// A payment that was pending or authorized becomes valid or invalid.
+    pub fn payment_status(&mut self, name: &Name, valid: bool) -> Result<Result<(), Refusal>, Stop> {
+        let status = if valid { ItemStatus::Valid } else { ItemStatus::Invalid };
+        let Some(index) = self.state.unsettled.iter().position(|unsettled| unsettled.name == *name) else {
+            return self.decide_early(name, valid, Refusal::StatusIsFinal, Refusal::StatusIsFinal);
+        };
+        let unsettled = self.state.unsettled.remove(index);
+        match (unsettled.waiting, valid) {
+            (Some((amount, allocation, effective_at)), true) => {
+                self.receive(Receipt { name, amount, status, allocation, effective_at, known: true })?;
+            }
+            (Some(_), false) => {
+                self.forget_payment(name);
+                self.change_payment(name, status);
+            }
+            (None, true) => self.change_payment(name, status),
+            (None, false) => {
+                if self.undone(name).is_none() {
+                    self.undo_payment(name, false)?;
+                }
+                self.forget_payment(name);
+                self.change_payment(name, status);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// What is decided about a payment that is neither pending nor authorized: refused when it has been applied or is
+    /// invalid, kept in mind when its own time has not come.
+    fn decide_early(
+        &mut self,
+        name: &Name,
+        valid: bool,
+        applied: Refusal,
+        invalid: Refusal,
+    ) -> Result<Result<(), Refusal>, Stop> {
+        let Some(past) = &self.state.loan().past else { return Err(Stop::NeedsPast) };
+        if past.payments.iter().any(|payment| payment.name == *name) {
+            return Ok(Err(applied));
+        }
+        if past.invalid.contains(name) {
+            return Ok(Err(invalid));
+        }
+        match self.state.decided_early.iter_mut().find(|(decided, _)| decided == name) {
+            Some((_, false)) => return Ok(Err(invalid)),
+            Some(decision) => decision.1 = valid,
+            None => self.state.decided_early.push((name.clone(), valid)),
+        }
+        self.announce(What::ItemUpdated(ItemId::Input(name.clone())));
+        Ok(Ok(()))
+    }
+
+    /// Changes the status of a payment's line item.
+    fn change_payment(&mut self, name: &Name, status: ItemStatus) {
+        let id = ItemId::Input(name.clone());
+        let slot = self.out.items.iter().rposition(|item| item.id == id).map(|slot| slot as u32);
+        self.set_item_status(slot, &id, status);
+        if status == ItemStatus::Invalid
+            && let Some(slot) = slot
+        {
+            // It never was: it paid nothing down.
+            let item = &mut self.out.items[slot as usize];
+            *item = LineItem {
+                status,
+                effective_at: item.effective_at,
+                applied_at: item.applied_at,
+                ..LineItem::new(id.clone(), item.kind, item.applied_at, item.amount)
+            };
+        }
+        if let Some(past) = &mut self.loan().past
+            && let Some(payment) = past.payments.iter_mut().find(|payment| payment.name == *name)
+        {
+            payment.status = status;
+        }
+        self.announce(What::ItemUpdated(id));
+    }
+
+    /// Gives a payment's money back: as posted by exact negatives, under replay by folding again without it.
+    fn undo_payment(&mut self, name: &Name, keep: bool) -> Result<Applied, Stop> {
+        let Some(past) = &self.state.loan().past else { return Err(Stop::NeedsPast) };
+        let Some(applied) = past.payments.iter().find(|payment| payment.name == *name).cloned() else {
+            return Err(Stop::NeedsPast);
+        };
+        if self.undone(name).is_some() {
+            return Ok(applied);
+        }
+        if self.terms.backdating == Backdating::Replay {
+            let poured = keep.then(|| applied.poured.clone());
+            return Err(Stop::Undo(Box::new(Undone { payment: name.clone(), poured })));
+        }
+        self.undo(&applied);
+        Ok(applied)
+    }
+
+    /// A payment bounced.
+    pub fn reversal(&mut self, entry: &Entry, payment: &Name) -> Result<Result<(), Refusal>, Stop> {
+        if self.state.unsettled.iter().any(|unsettled| unsettled.name == *payment && unsettled.waiting.is_some()) {
+            return Ok(Err(Refusal::NotReversible));
+        }
+        let Some(past) = &mut self.loan().past else { return Err(Stop::NeedsPast) };
+        match past.payments.iter_mut().find(|applied| applied.name == *payment) {
+            None => return self.decide_early(payment, false, Refusal::NotReversible, Refusal::NotReversible),
+            Some(applied) if applied.reversed => return Ok(Err(Refusal::AlreadyReversed)),
+            Some(applied) if applied.status == ItemStatus::Invalid => return Ok(Err(Refusal::NotReversible)),
+            Some(applied) => applied.reversed = true,
+        }
+        let applied = self.undo_payment(payment, true)?;
+        self.state.unsettled.retain(|unsettled| unsettled.name != *payment);
+        self.add_reversal(entry, &applied);
+        self.announce(What::PaymentReversed { payment: payment.clone() });
+        if self.state.status.closed_by_itself() && self.state.balances().owed().is_positive() {
+            self.reopen(Status::ACTIVE)?;
+        }
+        let fee = self.terms.reversal_fee;
+        if fee.is_positive() && self.state.status != Status::CHARGED_OFF {
+            let id = ItemId::ReversalFee { reversal: entry.name.clone() };
+            self.charge_fee(id, ItemKind::ReturnCheckFee, fee, FeeClass::Penalty, self.place.at)?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// The reversal's line item, and one for each component it gave back.
+    fn add_reversal(&mut self, entry: &Entry, applied: &Applied) {
+        let id = ItemId::Input(entry.name.clone());
+        let mut item = LineItem::new(id.clone(), ItemKind::PaymentReversal, self.place.at, applied.amount);
+        item.effective_at = entry.effective_at;
+        let components = [Component::Principal, Component::Interest, Component::Fee];
+        for component in components {
+            *item.component_mut(component) = applied.poured.component(component);
+        }
+        self.add_item(item);
+        self.announce(if entry.scheduled { What::ItemUpdated(id) } else { What::ItemCreated(id) });
+        for component in components {
+            let amount = applied.poured.component(component);
+            if amount.is_positive() {
+                let id = ItemId::ReversalPart { reversal: entry.name.clone(), component };
+                let mut part = LineItem::new(id.clone(), ItemKind::ReversalPart(component), self.place.at, amount);
+                *part.component_mut(component) = amount;
+                self.add_item(part);
+                self.announce(What::ItemCreated(id));
+            }
+        }
+    }
+
+    /// Lowers the balance. It is poured like a payment, and is none.
+    pub fn debit(&mut self, entry: &Entry, amount: Cents, component: Component) -> Result<(), Stop> {
+        self.admit(amount)?;
+        let events = self.out.events.len();
+        let poured = self.pour(amount, Some(component))?;
+        let id = ItemId::Input(entry.name.clone());
+        let mut item = poured_item(id.clone(), ItemKind::DebitOffset, self.place.at, amount, &poured);
+        item.effective_at = entry.effective_at;
+        self.add_item(item);
+        let what = if entry.scheduled { What::ItemUpdated(id) } else { What::ItemCreated(id) };
+        self.out.events.insert(events, Event { at: self.place.at, input: self.input, what });
+        Ok(())
+    }
+}
+
+/// The line item of money that was poured.
+fn poured_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, poured: &Poured) -> LineItem {
+    let mut item = LineItem::new(id, kind, at, -amount);
+    item.balance = -poured.surplus();
+    item.splits = poured.splits.clone();
+    for component in [Component::Principal, Component::Interest, Component::Fee] {
+        *item.component_mut(component) = -poured.component(component);
+    }
+    item
+}

@@ -1,0 +1,153 @@
+//! The plan: what each instalment is, agreed once.
+//!
+//! The level payment is computed as an exact ratio of whole numbers and rounded once. With r1, r2, ... what a cent
+//! earns in each period, a principal P is repaid by n equal payments of P·(1+r1)···(1+rn) / S, where S is the worth at
+//! the end of one cent paid at the end of each period: S grows by S ← S·(1+r) + 1 from period to period.
+
+use super::dates::Dates;
+use super::interest::Earning;
+use super::terms::{InstallmentPolicy, Method};
+use crate::money::{Cents, Overflow, Rounding, round_ratio, round_up};
+use num_bigint::BigUint;
+use serde::{Deserialize, Serialize};
+
+/// What each instalment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// `Level`: the instalment. `EqualPrincipal` and `Flat`: the principal in it.
+    pub level: Cents,
+    /// `Flat`: the interest in each instalment; else nothing.
+    pub flat_interest: Cents,
+}
+
+/// Agrees the plan of a loan.
+pub(crate) fn agree(policy: &InstallmentPolicy, dates: &Dates, principal: Cents) -> Result<Plan, Overflow> {
+    let flat_interest = match policy.method {
+        Method::Flat => flat_interest(policy, dates, principal)?,
+        _ => Cents::ZERO,
+    };
+    let first = policy.interest_only + 1;
+    let level = spread(policy, dates, principal, first, flat_interest)?;
+    let plan = Plan { level, flat_interest };
+    if policy.smooth_last && policy.method == Method::Level { smooth(policy, dates, principal, plan) } else { Ok(plan) }
+}
+
+/// [`Plan::level`] for a principal repaid by the instalments from `first` on.
+pub(crate) fn spread(
+    policy: &InstallmentPolicy,
+    dates: &Dates,
+    principal: Cents,
+    first: u32,
+    flat_interest: Cents,
+) -> Result<Cents, Overflow> {
+    let first = first.max(policy.interest_only + 1);
+    let unit = policy.instalment_rounding;
+    match policy.method {
+        Method::Level => level_payment(policy, dates, principal, first),
+        Method::EqualPrincipal => {
+            let rows = policy.instalments + 1 - first;
+            to_unit(i128::from(principal.0), i128::from(rows), unit, policy.rounding)
+        }
+        Method::Flat => {
+            let rows = i128::from(policy.instalments + 1 - first);
+            let total = i128::from(principal.0) + i128::from(flat_interest.0) * rows;
+            Ok((to_unit(total, rows, unit, policy.rounding)? - flat_interest).or_zero())
+        }
+    }
+}
+
+/// A ratio of cents, to the nearest multiple of `unit`.
+fn to_unit(numerator: i128, denominator: i128, unit: Cents, rounding: Rounding) -> Result<Cents, Overflow> {
+    let units = round_ratio(numerator, denominator * i128::from(unit.0), rounding)?;
+    units.0.checked_mul(unit.0).map(Cents).ok_or(Overflow)
+}
+
+/// Original principal x rate x time / n: the share of a year of all periods together, spread evenly.
+fn flat_interest(policy: &InstallmentPolicy, dates: &Dates, principal: Cents) -> Result<Cents, Overflow> {
+    let (mut numerator, mut denominator) = (BigUint::from(0_u8), BigUint::from(1_u8));
+    for instalment in 1..=policy.instalments {
+        let (earned, of) = whole_period(policy, dates, instalment);
+        numerator = numerator * of + &denominator * earned;
+        denominator *= of;
+    }
+    quotient(numerator * principal.0.unsigned_abs(), denominator * policy.instalments, Cents(1), policy.rounding)
+}
+
+fn level_payment(policy: &InstallmentPolicy, dates: &Dates, principal: Cents, first: u32) -> Result<Cents, Overflow> {
+    let mut growth = BigUint::from(1_u8);
+    let mut worth = BigUint::from(0_u8);
+    let mut scale = BigUint::from(1_u8);
+    for instalment in first..=policy.instalments {
+        let (earned, of) = whole_period(policy, dates, instalment);
+        growth *= earned + of;
+        worth *= earned + of;
+        scale *= of;
+        worth += &scale;
+    }
+    quotient(growth * principal.0.unsigned_abs(), worth, policy.instalment_rounding, policy.rounding)
+}
+
+/// What a whole period earns for each cent, in lowest terms.
+fn whole_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32) -> (u128, u128) {
+    let earning = Earning::in_period(policy, dates, instalment);
+    let (earned, of) = earning.whole(dates.period_start(instalment), dates.due_day(instalment));
+    let common = greatest_common_divisor(earned, of);
+    (earned / common, of / common)
+}
+
+fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// A ratio of whole numbers of any size, to the nearest multiple of `unit` cents.
+fn quotient(numerator: BigUint, denominator: BigUint, unit: Cents, rounding: Rounding) -> Result<Cents, Overflow> {
+    let denominator = denominator * unit.0.unsigned_abs();
+    let whole = &numerator / &denominator;
+    let rest = numerator - &whole * &denominator;
+    let odd = whole.bit(0);
+    let up = round_up((&rest + &rest).cmp(&denominator), odd, rounding);
+    let units = i64::try_from(whole).map_err(|_| Overflow)? + i64::from(up);
+    units.checked_mul(unit.0).filter(|cents| *cents <= Cents::LIMIT.0).map(Cents).ok_or(Overflow)
+}
+
+/// Moves the level payment once by the last row's difference, spread over the level rows, if that helps.
+fn smooth(policy: &InstallmentPolicy, dates: &Dates, principal: Cents, plan: Plan) -> Result<Plan, Overflow> {
+    let last = last_instalment(policy, dates, principal, plan.level)?;
+    let difference = last - plan.level;
+    let rows = i128::from(policy.instalments - policy.interest_only);
+    let step = round_ratio(i128::from(difference.0.abs()), rows, policy.rounding)?;
+    let moved = if difference < Cents::ZERO { plan.level - step } else { plan.level + step };
+    let last_moved = last_instalment(policy, dates, principal, moved)?;
+    let closer = (last_moved - moved).0.abs() < difference.0.abs();
+    Ok(if closer { Plan { level: moved, ..plan } } else { plan })
+}
+
+/// What the last instalment comes to when all are paid on time.
+fn last_instalment(
+    policy: &InstallmentPolicy,
+    dates: &Dates,
+    principal: Cents,
+    level: Cents,
+) -> Result<Cents, Overflow> {
+    let mut unpaid = principal;
+    for instalment in policy.interest_only + 1..policy.instalments {
+        let interest = period_interest(policy, dates, instalment, unpaid)?;
+        unpaid -= (level - interest).or_zero().min(unpaid);
+    }
+    Ok(unpaid + period_interest(policy, dates, policy.instalments, unpaid)?)
+}
+
+/// What a principal earns in a whole period.
+pub(crate) fn period_interest(
+    policy: &InstallmentPolicy,
+    dates: &Dates,
+    instalment: u32,
+    principal: Cents,
+) -> Result<Cents, Overflow> {
+    let earning = Earning::in_period(policy, dates, instalment);
+    let weight = earning.weight(dates.period_start(instalment), dates.due_day(instalment));
+    earning.cents(i128::from(principal.0).checked_mul(weight).ok_or(Overflow)?, policy.rounding)
+}

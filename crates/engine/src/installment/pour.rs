@@ -1,0 +1,418 @@
+//! The waterfall: where the money of a payment goes.
+//!
+//! Money is poured into buckets. A bucket is a pair of where a debt stands in time and what it is (`DUE_INTEREST`). The
+//! product's order says which bucket comes first, its span whether a whole bucket or a whole instalment is filled
+//! before the next. What is left when nothing is due is surplus, and goes where the product's surplus rule says. Only
+//! what nobody is owed is kept for the borrower.
+
+use super::loan::{OpenItem, Poured, Share, Target};
+use super::plan;
+use super::terms::{Bucket, Due, Method, Owed, Span, Surplus};
+use crate::fold::{Run, Stop};
+use crate::item::{Component, ItemId, ItemKind, Split};
+use crate::money::Cents;
+use crate::timeline::FeeClass;
+
+/// Money being poured.
+pub(crate) struct Pouring {
+    /// What is left of it.
+    left: Cents,
+    /// Interest of the open period that is owed but no line item yet.
+    accrued: Cents,
+    /// Where it went.
+    poured: Poured,
+}
+
+impl Run<'_> {
+    /// Pours an amount over everything that is owed.
+    pub fn pour(&mut self, amount: Cents, allocation: Option<Component>) -> Result<Poured, Stop> {
+        self.accrue();
+        let mut pouring = Pouring { left: amount, accrued: self.unrecognised()?, poured: Poured::default() };
+        if let Some(component) = allocation {
+            self.pour_allocated(&mut pouring, component)?;
+        }
+        self.pour_in_order(&mut pouring)?;
+        self.pour_surplus(&mut pouring)?;
+        self.pour_rest(&mut pouring)?;
+        if pouring.left.is_positive() {
+            self.state.surplus += pouring.left;
+            pouring.poured.shares.push(Share::Surplus { cents: pouring.left });
+        }
+        Ok(pouring.poured)
+    }
+
+    /// What the payer named: past due of it, due of it, the rest of it.
+    fn pour_allocated(&mut self, pouring: &mut Pouring, component: Component) -> Result<(), Stop> {
+        let kinds: &[Owed] = match component {
+            Component::Principal => &[Owed::Principal],
+            Component::Interest => &[Owed::Interest],
+            Component::Fee => &[Owed::Fee, Owed::Penalty],
+        };
+        for due in [Due::Past, Due::Now] {
+            for owed in kinds {
+                self.fill_bucket(pouring, Bucket::new(due, *owed))?;
+            }
+        }
+        match component {
+            Component::Principal => self.pour_surplus_into(pouring, &[Owed::Principal]),
+            Component::Interest => {
+                self.fill_bucket(pouring, Bucket::new(Due::Ahead, Owed::Interest))?;
+                self.pour_accrued(pouring)
+            }
+            Component::Fee => Ok(()),
+        }
+    }
+
+    fn pour_in_order(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+        let plan = self.plan;
+        match plan.policy.span {
+            Span::BucketFirst => {
+                for bucket in &plan.order {
+                    self.fill_bucket(pouring, *bucket)?;
+                }
+            }
+            Span::OldestInstalmentFirst => {
+                let oldest_fee = self.state.loan().fees.iter().map(|fee| fee.instalment).min();
+                let first = self.state.loan().first_row.min(oldest_fee.unwrap_or(u32::MAX));
+                let ahead = plan.order.iter().any(|bucket| bucket.due == Due::Ahead);
+                let last = if ahead { plan.count() } else { self.state.loan().current().min(plan.count()) };
+                for instalment in (first..=last).chain([plan.count() + 1]) {
+                    let due = self.due(instalment);
+                    for bucket in plan.order.iter().filter(|bucket| bucket.due == due) {
+                        self.fill(pouring, instalment, bucket.owed)?;
+                    }
+                    if pouring.left.is_zero() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills one bucket of all instalments, oldest first.
+    fn fill_bucket(&mut self, pouring: &mut Pouring, bucket: Bucket) -> Result<(), Stop> {
+        if pouring.left.is_zero() {
+            return Ok(());
+        }
+        if matches!(bucket.owed, Owed::Fee | Owed::Penalty) {
+            self.fill_fees(pouring, bucket.owed, |run, instalment| run.due(instalment) == bucket.due);
+            return Ok(());
+        }
+        let current = self.state.loan().current();
+        let begun = self.has_begun();
+        let first_ahead = if begun { current + 1 } else { current };
+        let (from, to) = match bucket.due {
+            Due::Past => (self.state.loan().first_row, (current - 1).min(self.plan.count())),
+            Due::Now if begun && current <= self.plan.count() => (current, current),
+            Due::Now => return Ok(()),
+            Due::Ahead => (first_ahead, self.plan.count()),
+        };
+        for instalment in from..=to {
+            if pouring.left.is_zero() {
+                break;
+            }
+            self.fill(pouring, instalment, bucket.owed)?;
+        }
+        Ok(())
+    }
+
+    /// Where an instalment stands in time. Fees after maturity belong to none and are past due.
+    fn due(&self, instalment: u32) -> Due {
+        let current = self.state.loan().current();
+        if instalment > self.plan.count() || instalment < current {
+            Due::Past
+        } else if instalment == current && self.has_begun() {
+            Due::Now
+        } else {
+            Due::Ahead
+        }
+    }
+
+    /// Fills one bucket of one instalment.
+    fn fill(&mut self, pouring: &mut Pouring, instalment: u32, owed: Owed) -> Result<(), Stop> {
+        match owed {
+            Owed::Fee | Owed::Penalty => {
+                self.fill_fees(pouring, owed, |_, fee_instalment| fee_instalment == instalment);
+                Ok(())
+            }
+            _ if instalment > self.plan.count() || instalment < self.state.loan().first_row => Ok(()),
+            Owed::Interest => self.fill_interest(pouring, instalment),
+            Owed::Principal => {
+                self.fill_principal(pouring, instalment);
+                Ok(())
+            }
+        }
+    }
+
+    fn fill_fees(&mut self, pouring: &mut Pouring, owed: Owed, wanted: impl Fn(&Self, u32) -> bool) {
+        let class = if owed == Owed::Fee { FeeClass::Fee } else { FeeClass::Penalty };
+        let mut index = 0;
+        while pouring.left.is_positive() && index < self.state.loan().fees.len() {
+            let fee = &self.state.loan().fees[index];
+            if fee.class != class || !wanted(self, fee.instalment) {
+                index += 1;
+                continue;
+            }
+            let cents = fee.debt.balance.min(pouring.left);
+            let (instalment, id) = (fee.instalment, fee.debt.id.clone());
+            pouring.left -= cents;
+            pouring.poured.shares.push(Share::Fee { instalment, class, cents, id });
+            let debt = &mut self.loan().fees[index].debt;
+            debt.balance -= cents;
+            let debt = debt.clone();
+            self.paid_down(&mut pouring.poured, &debt, cents, Component::Fee);
+            if debt.balance.is_zero() {
+                self.loan().fees.remove(index);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Posted interest of a row, and what has accrued for it in the open period.
+    fn fill_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
+        self.fill_posted_interest(pouring, instalment);
+        let accrued = self.accrued_for(pouring, instalment);
+        self.pour_accrued_into(pouring, instalment, accrued)?;
+        if self.due(instalment) == Due::Ahead {
+            self.prepay_flat_interest(pouring, instalment)?;
+        }
+        Ok(())
+    }
+
+    fn fill_posted_interest(&mut self, pouring: &mut Pouring, instalment: u32) {
+        let posted = self.state.loan().row(instalment).map_or(Cents::ZERO, |row| row.unpaid_interest());
+        let cents = posted.min(pouring.left);
+        if cents.is_positive() {
+            self.loan().row_mut(instalment).interest_paid += cents;
+            self.loan().interest -= cents;
+            pouring.left -= cents;
+            pouring.poured.shares.push(Share::Interest { row: instalment, cents });
+            self.pay_interest_items(&mut pouring.poured, cents);
+        }
+    }
+
+    /// What of the open period's interest is a row's own, by now: after maturity the last row's, and never more than
+    /// its fixed total leaves.
+    fn accrued_for(&self, pouring: &Pouring, instalment: u32) -> Cents {
+        let loan = self.state.loan();
+        if instalment != loan.current().min(self.plan.count()) {
+            return Cents::ZERO;
+        }
+        loan.interest_room(self.plan, instalment).map_or(pouring.accrued, |room| room.min(pouring.accrued))
+    }
+
+    /// Pays interest before it is posted: it becomes a line item, paid at once.
+    fn pour_accrued_into(&mut self, pouring: &mut Pouring, instalment: u32, owed: Cents) -> Result<(), Stop> {
+        let cents = owed.min(pouring.left);
+        if cents.is_zero() {
+            return Ok(());
+        }
+        let mut debt = self.recognise(cents)?;
+        debt.balance = Cents::ZERO;
+        pouring.accrued -= cents;
+        pouring.left -= cents;
+        let row = self.loan().row_mut(instalment);
+        row.interest += cents;
+        row.interest_paid += cents;
+        pouring.poured.shares.push(Share::Interest { row: instalment, cents });
+        self.paid_down(&mut pouring.poured, &debt, cents, Component::Interest);
+        Ok(())
+    }
+
+    /// Flat interest is known beforehand and may be paid before its period begins.
+    fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
+        if self.plan.policy.method != Method::Flat {
+            return Ok(());
+        }
+        let row = self.state.loan().row(instalment).copied().unwrap_or_default();
+        let cents = (self.plan.plan.flat_interest - row.prepaid_interest).or_zero().min(pouring.left);
+        if cents.is_zero() {
+            return Ok(());
+        }
+        self.admit(cents)?;
+        let row = self.loan().row_mut(instalment);
+        row.interest += cents;
+        row.interest_paid += cents;
+        row.prepaid_interest += cents;
+        row.prepaid_parts += 1;
+        let id = ItemId::Interest { period: instalment, part: row.prepaid_parts };
+        if let Some(period) = self.loan().period.as_mut().filter(|period| period.instalment == instalment) {
+            period.recognised += cents;
+            period.parts += 1;
+        }
+        let mut debt = self.add_debt(id, ItemKind::Interest, cents, Component::Interest, self.place.at);
+        debt.balance = Cents::ZERO;
+        pouring.left -= cents;
+        pouring.poured.shares.push(Share::Interest { row: instalment, cents });
+        self.paid_down(&mut pouring.poured, &debt, cents, Component::Interest);
+        Ok(())
+    }
+
+    /// Principal of a row: of a posted one what it asks for, else what its plan leaves room for.
+    fn fill_principal(&mut self, pouring: &mut Pouring, instalment: u32) {
+        let loan = self.state.loan();
+        let row = loan.row(instalment).copied().unwrap_or_default();
+        let room = if row.posted {
+            row.unpaid_principal()
+        } else {
+            // The row's interest is what has accrued by now; its principal is the rest, whichever is paid first.
+            let interest = row.interest + self.accrued_for(pouring, instalment);
+            let planned = match loan.target(self.plan, instalment) {
+                Target::Total(total) => total - interest - row.principal_paid,
+                Target::Principal(principal) => principal - row.principal_paid,
+                Target::Rest => loan.unscheduled(),
+            };
+            planned.or_zero().min(loan.unscheduled())
+        };
+        let cents = room.min(pouring.left);
+        if cents.is_zero() {
+            return;
+        }
+        let current = loan.current();
+        let loan = self.loan();
+        loan.row_mut(instalment).principal_paid += cents;
+        if row.posted {
+            loan.posted_unpaid -= cents;
+        }
+        if instalment > current {
+            loan.ahead += cents;
+        }
+        self.pour_principal(pouring, cents, Share::Principal { row: instalment, cents });
+    }
+
+    /// Takes principal off the loan.
+    fn pour_principal(&mut self, pouring: &mut Pouring, cents: Cents, share: Share) {
+        pouring.left -= cents;
+        pouring.poured.shares.push(share);
+        self.loan().principal -= cents;
+        let mut left = cents;
+        while left.is_positive() {
+            let Some(debt) = self.loan().principal_items.iter_mut().find(|debt| debt.balance.is_positive()) else {
+                break;
+            };
+            let part = debt.balance.min(left);
+            debt.balance -= part;
+            left -= part;
+            let debt = debt.clone();
+            self.paid_down(&mut pouring.poured, &debt, part, Component::Principal);
+        }
+        assert!(left.is_zero(), "every cent of principal is some line item's");
+    }
+
+    fn pay_interest_items(&mut self, poured: &mut Poured, cents: Cents) {
+        let mut left = cents;
+        while left.is_positive() {
+            let Some(debt) = self.loan().interest_items.front_mut() else { break };
+            let part = debt.balance.min(left);
+            debt.balance -= part;
+            left -= part;
+            let debt = debt.clone();
+            if debt.balance.is_zero() {
+                self.loan().interest_items.pop_front();
+            }
+            self.paid_down(poured, &debt, part, Component::Interest);
+        }
+        assert!(left.is_zero(), "every cent of posted interest is some line item's");
+    }
+
+    /// Notes a split, and the balance it leaves.
+    fn paid_down(&mut self, poured: &mut Poured, debt: &OpenItem, cents: Cents, component: Component) {
+        self.set_balance(debt.slot, &debt.id, debt.balance);
+        poured.orders.push(debt.order);
+        poured.splits.push(Split { item: debt.id.clone(), kind: debt.kind, component, cents });
+    }
+
+    fn pour_surplus(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+        // Inside an instalment the order's own entries for what lies ahead decide; else interest comes first.
+        let ahead = |owed: &Owed| self.plan.order.iter().position(|bucket| *bucket == Bucket::new(Due::Ahead, *owed));
+        let principal_first = match (ahead(&Owed::Principal), ahead(&Owed::Interest)) {
+            (Some(principal), Some(interest)) => principal < interest,
+            (Some(_), None) => true,
+            _ => false,
+        };
+        let kinds = if principal_first { [Owed::Principal, Owed::Interest] } else { [Owed::Interest, Owed::Principal] };
+        self.pour_surplus_into(pouring, &kinds)
+    }
+
+    fn pour_surplus_into(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
+        if pouring.left.is_zero() {
+            return Ok(());
+        }
+        let current = self.state.loan().current();
+        let first_ahead = if self.has_begun() { current + 1 } else { current };
+        let cents = self.state.loan().unscheduled().min(pouring.left);
+        match self.plan.policy.surplus {
+            Surplus::NextInstalment => {
+                for instalment in first_ahead..=self.plan.count() {
+                    for owed in kinds {
+                        self.fill(pouring, instalment, *owed)?;
+                    }
+                    if pouring.left.is_zero() || self.state.loan().unscheduled().is_zero() {
+                        break;
+                    }
+                }
+            }
+            _ if cents.is_zero() => {}
+            Surplus::LastInstalment => self.pour_principal(pouring, cents, Share::Tail { cents }),
+            Surplus::ReducePrincipal => {
+                let row = current.min(self.plan.count());
+                self.loan().row_mut(row).extra += cents;
+                self.loan().posted_principal += cents;
+                self.pour_principal(pouring, cents, Share::Extra { row, cents });
+                self.respread(pouring, first_ahead)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the level anew over the rows whose period has not begun.
+    fn respread(&mut self, pouring: &Pouring, first: u32) -> Result<(), Stop> {
+        if first > self.plan.count() {
+            return Ok(());
+        }
+        let loan = self.state.loan();
+        // What the open row still asks for when its period is posted is not spread.
+        let reserved = if first > loan.current() { self.asked_by_open_row(pouring) } else { Cents::ZERO };
+        let principal = (loan.unscheduled() - reserved).or_zero();
+        let flat_interest = self.plan.plan.flat_interest;
+        let level = plan::spread(&self.plan.policy, &self.plan.dates, principal, first, flat_interest)?;
+        let loan = self.loan();
+        loan.level = level;
+        if let Some(period) = loan.period.as_mut().filter(|period| period.instalment >= first) {
+            period.level = level;
+        }
+        Ok(())
+    }
+
+    /// Principal that the open row has not been paid yet.
+    fn asked_by_open_row(&self, pouring: &Pouring) -> Cents {
+        let loan = self.state.loan();
+        let row = loan.row(loan.current()).copied().unwrap_or_default();
+        let interest = row.interest + self.accrued_for(pouring, loan.current());
+        match loan.target(self.plan, loan.current()) {
+            Target::Principal(principal) => (principal - row.principal_paid).or_zero(),
+            Target::Total(total) => (total - interest - row.principal_paid).or_zero(),
+            Target::Rest => Cents::ZERO,
+        }
+    }
+
+    /// When no principal is left to pay, whatever else is owed is paid before money is surplus.
+    fn pour_rest(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+        if pouring.left.is_zero() {
+            return Ok(());
+        }
+        for instalment in self.state.loan().first_row..=self.plan.count() {
+            self.fill_posted_interest(pouring, instalment);
+        }
+        self.pour_accrued(pouring)
+    }
+
+    /// Interest accrued beyond what the open row takes: it is owed all the same.
+    fn pour_accrued(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
+        let instalment = self.state.loan().current().min(self.plan.count());
+        let accrued = pouring.accrued;
+        self.pour_accrued_into(pouring, instalment, accrued)
+    }
+}

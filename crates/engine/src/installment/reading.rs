@@ -1,0 +1,91 @@
+//! What an account comes to at a moment: payoff, per-diem, days past due.
+
+use super::loan::Loan;
+use super::terms::Installment;
+use crate::calendar::Day;
+use crate::money::{Cents, Overflow};
+use crate::outcome::Balances;
+use crate::state::State;
+use crate::status::Status;
+use crate::terms::Terms;
+use crate::time::Time;
+
+/// An account at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Its status.
+    pub status: Status,
+    /// What is owed, and what is held for the borrower.
+    pub balances: Balances,
+    /// Interest that has accrued and is not posted.
+    pub accrued: Cents,
+    /// What pays everything off: all balances and what has accrued.
+    pub payoff: Cents,
+    /// What the payoff grows by from today to tomorrow.
+    pub per_diem: Cents,
+    /// Local days since the oldest unpaid due date.
+    pub days_past_due: i32,
+    /// Unpaid principal, posted interest and fees of the instalments that are past due.
+    pub past_due: Cents,
+    /// Late instalments in a row.
+    pub late_count: u32,
+    /// The next instalment to fall due, and when.
+    pub next_due: Option<(u32, Time)>,
+}
+
+/// Reads a state that is folded up to `at`.
+pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, Overflow> {
+    let (loan, plan) = (state.loan(), terms.installment());
+    let today = terms.zone.day_at(at);
+    let closed = state.status.is_closed();
+    let balances = state.balances();
+    let accrued = if closed { Cents::ZERO } else { loan.accrued_at(plan, at, today)? };
+    let oldest = loan.oldest_past_due();
+    let next = loan.period.filter(|period| !closed && period.instalment <= plan.count());
+    Ok(Reading {
+        status: state.status,
+        balances,
+        accrued,
+        payoff: balances.owed() + accrued,
+        per_diem: if closed { Cents::ZERO } else { loan.per_diem(plan, today)? },
+        days_past_due: oldest.map_or(0, |instalment| today.days_since(plan.dates.due_day(instalment)).max(0)),
+        past_due: loan.past_due(plan),
+        late_count: loan.late_count,
+        next_due: next.map(|period| (period.instalment, period.ends_at)),
+    })
+}
+
+impl Loan {
+    /// Interest of the open period that is owed by then and not posted.
+    fn accrued_at(&self, plan: &Installment, at: Time, today: Day) -> Result<Cents, Overflow> {
+        match self.period {
+            Some(period) if period.has_begun(at) => {
+                Ok((period.interest_to(self.principal, today, plan.policy.rounding)? - period.recognised).or_zero())
+            }
+            _ => Ok(Cents::ZERO),
+        }
+    }
+
+    /// What one more day earns; nothing where interest is fixed by the period.
+    fn per_diem(&self, plan: &Installment, today: Day) -> Result<Cents, Overflow> {
+        match self.period {
+            Some(period) if period.fixed.is_none() => {
+                let weight = period.earning.weight(today, today.plus_days(1));
+                period.earning.cents(i128::from(self.principal.0) * weight, plan.policy.rounding)
+            }
+            _ => Ok(Cents::ZERO),
+        }
+    }
+
+    /// Everything unpaid of the instalments that are past due, and the fees that belong to none.
+    fn past_due(&self, plan: &Installment) -> Cents {
+        let rows = self.numbered_rows().take_while(|(_, row)| row.posted);
+        let unpaid: Cents = rows.map(|(_, row)| row.unpaid()).sum();
+        let is_past_due = |instalment: u32| {
+            instalment > plan.count()
+                || self.row(instalment).is_some_and(|row| row.posted && row.unpaid().is_positive())
+        };
+        let fees: Cents = self.fees.iter().filter(|fee| is_past_due(fee.instalment)).map(|fee| fee.debt.balance).sum();
+        unpaid + fees
+    }
+}

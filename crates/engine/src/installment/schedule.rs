@@ -1,0 +1,171 @@
+//! The amortization schedule: rows that have passed as they were, rows to come as they will be if all goes well.
+//!
+//! The projection pays what is past due on the date of reading and every later instalment in full on its due date. It
+//! runs the same posting as the fold does, on a copy of the state.
+
+use super::loan::{Loan, Row};
+use crate::calendar::Day;
+use crate::fold::{Run, Stop};
+use crate::money::Cents;
+use crate::outcome::Outcome;
+use crate::state::State;
+use crate::terms::Terms;
+use crate::time::Time;
+use crate::timeline::{Place, Rank};
+use alloc::vec::Vec;
+
+/// A row of the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScheduleRow {
+    /// Which instalment, counted from 1.
+    pub instalment: u32,
+    /// The end date of its cycle.
+    pub cycle_end: Day,
+    /// Its due date.
+    pub due_day: Day,
+    /// Its due moment.
+    pub due_at: Time,
+    /// The interest in it.
+    pub interest: Cents,
+    /// The principal in it.
+    pub principal: Cents,
+    /// The loan's principal less the principal of the rows before.
+    pub start: Cents,
+    /// The loan's principal less the principal of the rows up to this.
+    pub end: Cents,
+    /// Fees that fell into its period.
+    pub fees: Cents,
+    /// What has been paid into it, without fees.
+    pub paid: Cents,
+    /// What is still to be paid of it, without fees.
+    pub outstanding: Cents,
+    /// Once it has fallen due: whether it was paid by then.
+    pub paid_on_time: Option<bool>,
+}
+
+impl ScheduleRow {
+    /// Interest and principal.
+    pub fn total(&self) -> Cents {
+        self.interest + self.principal
+    }
+}
+
+/// The schedule of a state that is folded from the beginning up to `at`. A state read from a snapshot has forgotten the
+/// rows that are paid: [`Stop::NeedsPast`].
+pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRow>, Stop> {
+    let loan = state.loan();
+    let last = terms.installment().count();
+    let mut rows = Vec::with_capacity(last as usize);
+    let mut start = loan.lent;
+    for instalment in 1..loan.current().min(last + 1) {
+        let row = passed_row(loan, instalment).ok_or(Stop::NeedsPast)?;
+        let paid = row.interest_paid + row.principal_paid + row.extra;
+        start = push(&mut rows, terms, instalment, row, paid, start);
+    }
+    let mut projection = Projection::new(terms, state, at);
+    for instalment in loan.current()..=last {
+        let row = projection.post()?;
+        let paid_so_far =
+            loan.row(instalment).map_or(Cents::ZERO, |row| row.interest_paid + row.principal_paid + row.extra);
+        start = push(&mut rows, terms, instalment, &row, paid_so_far + row.tail, start);
+        projection.pay_and_go_on()?;
+    }
+    Ok(rows)
+}
+
+fn passed_row(loan: &Loan, instalment: u32) -> Option<&Row> {
+    match loan.row(instalment) {
+        Some(row) => Some(row),
+        None => loan.past.as_ref()?.rows.get(instalment as usize - 1),
+    }
+}
+
+/// Writes a row and gives the principal after it.
+fn push(rows: &mut Vec<ScheduleRow>, terms: &Terms, instalment: u32, row: &Row, paid: Cents, start: Cents) -> Cents {
+    let dates = &terms.installment().dates;
+    let principal = row.principal + row.extra;
+    let end = start - principal;
+    let due_day = dates.due_day(instalment);
+    rows.push(ScheduleRow {
+        instalment,
+        cycle_end: dates.cycle_end(instalment),
+        due_day,
+        due_at: terms.close_of(due_day),
+        interest: row.interest,
+        principal,
+        start,
+        end,
+        fees: row.fees,
+        paid,
+        outstanding: row.interest + principal - paid,
+        paid_on_time: row.posted.then_some(row.on_time),
+    });
+    end
+}
+
+/// A copy of an account that goes on as if all went well.
+struct Projection<'a> {
+    terms: &'a Terms,
+    state: State,
+    scratch: Outcome,
+    earns: bool,
+}
+
+impl<'a> Projection<'a> {
+    /// Pays what is past due at `at`.
+    fn new(terms: &'a Terms, state: &State, at: Time) -> Projection<'a> {
+        let mut projection =
+            Projection { terms, state: state.clone(), scratch: Outcome::default(), earns: !state.status.is_closed() };
+        projection.state.loan_mut().past = None;
+        projection.state.forget_slots();
+        projection.run(at).accrue();
+        let loan = projection.state.loan_mut();
+        loan.principal -= loan.posted_unpaid;
+        loan.posted_unpaid = Cents::ZERO;
+        projection.settle_interest();
+        projection
+    }
+
+    fn run(&mut self, at: Time) -> Run<'_> {
+        let place = Place { at, rank: Rank::Late, seq: 0 };
+        Run::scratch(self.terms, &mut self.state, &mut self.scratch, place)
+    }
+
+    /// A closed account earns no more.
+    fn settle_interest(&mut self) {
+        if !self.earns
+            && let Some(period) = &mut self.state.loan_mut().period
+        {
+            period.fixed = Some(period.recognised);
+        }
+    }
+
+    /// Posts the open row. It shows as not yet fallen due.
+    fn post(&mut self) -> Result<Row, Stop> {
+        let loan = self.state.loan();
+        let instalment = loan.current();
+        let ends_at = loan.period.map_or(Time::NEVER, |period| period.ends_at);
+        let mut run = self.run(ends_at);
+        run.post_interest()?;
+        run.post_principal(instalment);
+        let row = *self.state.loan_mut().row_mut(instalment);
+        Ok(Row { posted: false, ..row })
+    }
+
+    /// Pays the row just posted, in full and on time, and opens the next.
+    fn pay_and_go_on(&mut self) -> Result<(), Stop> {
+        let loan = self.state.loan_mut();
+        let instalment = loan.current();
+        let ends_at = loan.period.map_or(Time::NEVER, |period| period.ends_at);
+        let row = loan.row_mut(instalment);
+        let unpaid = row.unpaid_principal();
+        row.principal_paid += unpaid;
+        row.interest_paid = row.interest;
+        loan.principal -= unpaid;
+        loan.posted_unpaid -= unpaid;
+        self.earns &= loan.principal.is_positive();
+        self.run(ends_at).open_period(instalment + 1)?;
+        self.settle_interest();
+        Ok(())
+    }
+}

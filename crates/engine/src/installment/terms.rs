@@ -1,0 +1,370 @@
+//! What a product says about instalments, checked.
+
+use super::dates::Dates;
+use super::plan::{self, Plan};
+use crate::calendar::{Day, Interval, MonthEnd};
+use crate::money::{Cents, Percent, Rounding};
+use crate::terms::{Invalid, LATEST, check_amount};
+use alloc::format;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// The most instalments a loan may have.
+pub const MOST_INSTALMENTS: u32 = 1_200;
+/// A threshold that is never reached.
+pub const NEVER: u32 = 99_999;
+
+/// How the principal is spread over the instalments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Method {
+    /// Equal instalments; the interest in them falls, the principal grows.
+    #[default]
+    Level,
+    /// Equal principal; the interest comes on top.
+    EqualPrincipal,
+    /// Equal principal and equal interest on the original principal.
+    Flat,
+}
+
+/// When interest is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InterestMethod {
+    /// Once a period, on the principal at its start.
+    #[default]
+    Periodic,
+    /// Each day, on the principal unpaid that day.
+    Daily,
+}
+
+/// Which share of a year a day is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DayCount {
+    /// A month is a twelfth of a year; its days share it equally.
+    #[default]
+    Thirty360,
+    /// A day is 1/365.
+    Actual365,
+    /// A day is 1/360.
+    Actual360,
+    /// A day is 1/365, or 1/366 in a leap year.
+    ActualActual,
+}
+
+/// What happens after the last due date while principal is unpaid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AfterMaturity {
+    /// Interest goes on.
+    #[default]
+    Accrue,
+    /// Interest stops.
+    None,
+}
+
+/// What a late fee is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LateFee {
+    /// A fixed amount.
+    #[default]
+    Flat,
+    /// A part of what is unpaid of the instalment.
+    PercentOfUnpaid,
+    /// A part of what is unpaid of the instalment's principal.
+    PercentOfUnpaidPrincipal,
+    /// A part of the level payment.
+    PercentOfPayment,
+}
+
+/// Late fees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateFeePolicy {
+    /// How long after the due date an unpaid instalment becomes late.
+    pub grace: Interval,
+    /// Whether the due date is the first day of grace.
+    pub grace_counts_due_date: bool,
+    /// What the fee is.
+    pub kind: LateFee,
+    /// The fixed amount.
+    pub flat: Cents,
+    /// The part, for the percent kinds.
+    pub percent: Percent,
+    /// At least this much.
+    pub least: Option<Cents>,
+    /// At most this much.
+    pub most: Option<Cents>,
+    /// At most this part of what is unpaid of the instalment.
+    pub cap: Option<Percent>,
+}
+
+/// Where a debt stands in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Due {
+    /// Its due moment has passed.
+    Past,
+    /// Its period is open.
+    Now,
+    /// Its period has not begun.
+    Ahead,
+}
+
+/// What a debt is, as payments see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Owed {
+    /// A fee for a service.
+    Fee,
+    /// A fee for a fault.
+    Penalty,
+    /// Interest.
+    Interest,
+    /// Principal.
+    Principal,
+}
+
+/// One of the twelve buckets that payments are poured into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Bucket {
+    /// Where it stands in time.
+    pub due: Due,
+    /// What it is.
+    pub owed: Owed,
+}
+
+impl Bucket {
+    /// What has fallen due, in the order used when a product names none. What a product's own order leaves out
+    /// follows in this order, so that nothing due is ever passed over for a surplus.
+    pub const DEFAULT_ORDER: [Bucket; 8] = [
+        Bucket::new(Due::Past, Owed::Fee),
+        Bucket::new(Due::Past, Owed::Penalty),
+        Bucket::new(Due::Now, Owed::Fee),
+        Bucket::new(Due::Now, Owed::Penalty),
+        Bucket::new(Due::Past, Owed::Interest),
+        Bucket::new(Due::Now, Owed::Interest),
+        Bucket::new(Due::Past, Owed::Principal),
+        Bucket::new(Due::Now, Owed::Principal),
+    ];
+
+    /// A bucket.
+    pub const fn new(due: Due, owed: Owed) -> Bucket {
+        Bucket { due, owed }
+    }
+
+    /// Reads `PAST_DUE_FEE`, `DUE_INTEREST`, `IN_ADVANCE_PRINCIPAL` and so on.
+    pub fn parse(name: &str) -> Option<Bucket> {
+        let (due, rest) = [("PAST_DUE_", Due::Past), ("DUE_", Due::Now), ("IN_ADVANCE_", Due::Ahead)]
+            .into_iter()
+            .find_map(|(prefix, due)| name.strip_prefix(prefix).map(|rest| (due, rest)))?;
+        let owed = match rest {
+            "FEE" => Owed::Fee,
+            "PENALTY" => Owed::Penalty,
+            "INTEREST" => Owed::Interest,
+            "PRINCIPAL" => Owed::Principal,
+            _ => return None,
+        };
+        Some(Bucket { due, owed })
+    }
+}
+
+/// Which way through the buckets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Span {
+    /// A bucket of all instalments, oldest first, then the next bucket.
+    #[default]
+    BucketFirst,
+    /// All buckets of the oldest instalment, then the next instalment.
+    OldestInstalmentFirst,
+}
+
+/// Where money goes that is left when nothing is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Surplus {
+    /// Into principal from the end backwards: the loan ends sooner.
+    #[default]
+    LastInstalment,
+    /// Into the next instalments, in advance.
+    NextInstalment,
+    /// Into principal, and the instalments to come are computed anew.
+    ReducePrincipal,
+}
+
+/// What a product says about instalments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstallmentPolicy {
+    /// The number of instalments.
+    pub instalments: u32,
+    /// The yearly rate.
+    pub rate: Percent,
+    /// The length of a cycle.
+    pub cycle: Interval,
+    /// The length of the first, when it differs.
+    pub first_cycle: Option<Interval>,
+    /// From a cycle's end to the due date.
+    pub due_after_cycle: Interval,
+    /// Where dates fall that a month does not have.
+    pub month_end: MonthEnd,
+    /// How the principal is spread.
+    pub method: Method,
+    /// So many instalments at the beginning are interest alone.
+    pub interest_only: u32,
+    /// Instalments are multiples of this.
+    pub instalment_rounding: Cents,
+    /// Whether the level payment is moved once to bring the last instalment closer.
+    pub smooth_last: bool,
+    /// When interest is counted.
+    pub interest: InterestMethod,
+    /// Which share of a year a day is.
+    pub day_count: DayCount,
+    /// What to do with half a cent.
+    pub rounding: Rounding,
+    /// What happens after the last due date.
+    pub after_maturity: AfterMaturity,
+    /// Where payments go: what is named comes first.
+    pub order: Vec<Bucket>,
+    /// Which way through the buckets.
+    pub span: Span,
+    /// Where money goes that is left when nothing is due.
+    pub surplus: Surplus,
+    /// Late fees.
+    pub late_fee: LateFeePolicy,
+    /// So many late instalments in a row make an account delinquent.
+    pub delinquent_after: u32,
+    /// So many late instalments in a row charge it off.
+    pub charge_off_after: u32,
+}
+
+impl InstallmentPolicy {
+    /// The defaults, for so many instalments at this yearly rate.
+    pub fn new(instalments: u32, rate: Percent) -> InstallmentPolicy {
+        InstallmentPolicy {
+            instalments,
+            rate,
+            cycle: Interval::months(1),
+            first_cycle: None,
+            due_after_cycle: Interval::ZERO,
+            month_end: MonthEnd::default(),
+            method: Method::default(),
+            interest_only: 0,
+            instalment_rounding: Cents(1),
+            smooth_last: false,
+            interest: InterestMethod::default(),
+            day_count: DayCount::default(),
+            rounding: Rounding::default(),
+            after_maturity: AfterMaturity::default(),
+            order: Bucket::DEFAULT_ORDER.to_vec(),
+            span: Span::default(),
+            surplus: Surplus::default(),
+            late_fee: LateFeePolicy::default(),
+            delinquent_after: 1,
+            charge_off_after: NEVER,
+        }
+    }
+
+    /// Says everything that is wrong with these policies by themselves.
+    pub(crate) fn check(&self, invalid: &mut Vec<Invalid>) {
+        let mut broken = |field, rule: alloc::string::String| invalid.push(Invalid::new(field, rule));
+        if !(1..=MOST_INSTALMENTS).contains(&self.instalments) {
+            broken("post_promotional_policies.post_promo_len", format!("must be from 1 to {MOST_INSTALMENTS}"));
+        }
+        if self.interest_only >= self.instalments {
+            let rule = "must be less than the number of instalments";
+            broken("product_lifecycle_policies.amortization_policies.interest_only_cycles", rule.into());
+        }
+        if self.rate > Percent::LARGEST {
+            let rule = format!("must be from 0 to {}", Percent::LARGEST);
+            broken("post_promotional_policies.post_promo_default_interest_rate_percent", rule);
+        }
+        for (at, bucket) in self.order.iter().enumerate() {
+            if self.order[..at].contains(bucket) {
+                let rule = "must not name a bucket twice";
+                broken("product_lifecycle_policies.payment_pouring_policies.order", rule.into());
+            }
+        }
+        let late = &self.late_fee;
+        if late.grace.days < 0 || late.grace.months < 0 {
+            broken("product_lifecycle_policies.fee_policies.late_fee_grace", "must not be negative".into());
+        }
+        for percent in [Some(late.percent), late.cap].into_iter().flatten() {
+            if percent > Percent::LARGEST {
+                let rule = format!("must be from 0 to {}", Percent::LARGEST);
+                broken("product_lifecycle_policies.fee_policies.late_fee_percent", rule);
+            }
+        }
+        for (field, threshold) in [
+            ("delinquent_on_n_consecutive_late_fees", self.delinquent_after),
+            ("charge_off_on_n_consecutive_late_fees", self.charge_off_after),
+        ] {
+            if !(1..=NEVER).contains(&threshold) {
+                let rule = format!("{field} must be from 1 to {NEVER} ({NEVER} = never)");
+                broken("product_lifecycle_policies.payment_due_policies", rule);
+            }
+        }
+        let fees = "product_lifecycle_policies.fee_policies.late_fee_min_cents";
+        let least = late.least.unwrap_or_default();
+        let most = late.most.unwrap_or(Cents::LARGEST_INPUT);
+        if least > most {
+            broken(fees, "must not be greater than late_fee_max_cents".into());
+        }
+        check_amount(invalid, fees, least, Cents::ZERO);
+        check_amount(invalid, "product_lifecycle_policies.fee_policies.late_fee_max_cents", most, Cents::ZERO);
+        check_amount(invalid, "summary.late_fee_cents", late.flat, Cents::ZERO);
+        check_amount(
+            invalid,
+            "product_lifecycle_policies.amortization_policies.installment_rounding_cents",
+            self.instalment_rounding,
+            Cents(1),
+        );
+    }
+}
+
+/// The agreed terms of an instalment loan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Installment {
+    /// What the product says.
+    pub policy: InstallmentPolicy,
+    /// When things happen.
+    pub dates: Dates,
+    /// What each instalment is.
+    pub plan: Plan,
+    /// Every bucket that is filled before money is surplus, in order.
+    pub order: Vec<Bucket>,
+}
+
+impl Installment {
+    /// Agrees a checked policy for a loan of `principal` from `start`.
+    pub(crate) fn agree(policy: &InstallmentPolicy, start: Day, principal: Cents) -> Result<Installment, Invalid> {
+        let dates = Dates::new(policy, start);
+        check_dates(policy, &dates, start)?;
+        let plan = plan::agree(policy, &dates, principal).map_err(|_| {
+            Invalid::new("summary.initial_principal_cents", "and the rate make interest beyond what can be counted")
+        })?;
+        let left_out = Bucket::DEFAULT_ORDER.into_iter().filter(|bucket| !policy.order.contains(bucket));
+        let order = policy.order.iter().copied().chain(left_out).collect();
+        Ok(Installment { policy: policy.clone(), dates, plan, order })
+    }
+
+    /// The number of instalments.
+    pub fn count(&self) -> u32 {
+        self.policy.instalments
+    }
+}
+
+/// Every due date must come after the one before it, the first after the account's own date, the last in our time.
+fn check_dates(policy: &InstallmentPolicy, dates: &Dates, start: Day) -> Result<(), Invalid> {
+    const CYCLE: &str = "product_lifecycle_policies.billing_cycle_policies.cycle_interval";
+    let mut before = start;
+    for instalment in 1..=policy.instalments + 1 {
+        let due = dates.due_day(instalment);
+        if due > LATEST {
+            return Err(Invalid::new(CYCLE, format!("must let the last instalment fall due by {LATEST}")));
+        }
+        if due <= before {
+            let rule = match instalment {
+                1 => format!(
+                    "with first_cycle_interval and cycle_due_interval must put the first due date after {start}"
+                ),
+                _ => format!("must put each due date after the one before it ({due} does not follow {before})"),
+            };
+            return Err(Invalid::new(CYCLE, rule));
+        }
+        before = due;
+    }
+    Ok(())
+}

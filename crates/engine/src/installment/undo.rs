@@ -1,0 +1,139 @@
+//! Giving a payment's money back, as posted: exact negatives of where it went. Nothing in between is computed anew.
+
+use super::loan::{Applied, OpenFee, OpenItem, Share};
+use crate::fold::Run;
+use crate::item::{Component, Split};
+use crate::money::Cents;
+
+impl Run<'_> {
+    /// Gives back all that an applied payment paid. Needs the past.
+    pub fn undo(&mut self, applied: &Applied) {
+        self.accrue();
+        for share in &applied.poured.shares {
+            self.undo_share(share);
+        }
+        let splits = applied.poured.splits.iter().zip(&applied.poured.orders);
+        for (split, order) in splits.filter(|(split, _)| split.component != Component::Fee) {
+            self.restore_item(split, *order);
+        }
+        for share in &applied.poured.shares {
+            if let Share::Fee { .. } = share {
+                self.restore_fee(share, applied);
+            }
+        }
+        self.undo_receipt(applied);
+        self.state.paid_total -= applied.amount;
+        self.state.interest_paid_total -= applied.poured.component(Component::Interest);
+        self.schedule_rest();
+    }
+
+    fn undo_share(&mut self, share: &Share) {
+        match *share {
+            Share::Interest { row, cents } => {
+                self.loan().recall_rows(row);
+                self.loan().row_mut(row).interest_paid -= cents;
+                self.loan().interest += cents;
+            }
+            Share::Principal { row, cents } => {
+                self.loan().recall_rows(row);
+                let current = self.state.loan().current();
+                let loan = self.loan();
+                loan.principal += cents;
+                let kept = loan.row_mut(row);
+                kept.principal_paid -= cents;
+                if kept.posted {
+                    loan.posted_unpaid += cents;
+                } else if row > current {
+                    loan.ahead -= cents;
+                }
+            }
+            Share::Extra { row, cents } => {
+                self.loan().recall_rows(row);
+                let loan = self.loan();
+                loan.row_mut(row).extra -= cents;
+                loan.posted_principal -= cents;
+                loan.principal += cents;
+            }
+            Share::Tail { cents } => self.undo_tail(cents),
+            Share::Surplus { cents } => self.state.surplus -= cents,
+            Share::Fee { .. } => {}
+        }
+    }
+
+    /// Takes back money that was paid into the end of the loan: first what no row has reached yet, then from the rows
+    /// it had paid, the latest first.
+    fn undo_tail(&mut self, cents: Cents) {
+        let loan = self.loan();
+        let open = loan.row(loan.current()).filter(|row| !row.posted).map_or(Cents::ZERO, |row| row.principal_paid);
+        let not_reached = loan.lent - loan.posted_principal - loan.ahead - open - loan.unscheduled();
+        loan.principal += cents;
+        let mut left = (cents - not_reached).or_zero();
+        let mut number = loan.current();
+        while left.is_positive() && number > 1 {
+            number -= 1;
+            loan.recall_rows(number);
+            let row = loan.row_mut(number);
+            let part = row.tail.min(left);
+            row.tail -= part;
+            row.principal -= part;
+            row.principal_paid -= part;
+            loan.posted_principal -= part;
+            left -= part;
+        }
+    }
+
+    /// The debts that were paid down are open again.
+    fn restore_item(&mut self, split: &Split, order: u64) {
+        let slot = self.slot_of(split);
+        let loan = self.loan();
+        let debt = if split.component == Component::Principal {
+            loan.principal_items.iter_mut().find(|debt| debt.id == split.item)
+        } else {
+            let index = loan.interest_items.partition_point(|debt| debt.order < order);
+            if loan.interest_items.get(index).is_none_or(|debt| debt.order != order) {
+                let (id, kind) = (split.item.clone(), split.kind);
+                loan.interest_items.insert(index, OpenItem { id, kind, order, balance: Cents::ZERO, slot });
+            }
+            loan.interest_items.get_mut(index)
+        };
+        if let Some(debt) = debt {
+            debt.balance += split.cents;
+            let debt = debt.clone();
+            self.set_balance(debt.slot, &debt.id, debt.balance);
+        }
+    }
+
+    fn restore_fee(&mut self, share: &Share, applied: &Applied) {
+        let Share::Fee { instalment, class, cents, id } = share else { return };
+        let Some(at) = applied.poured.splits.iter().position(|split| split.item == *id) else { return };
+        let (split, order) = (&applied.poured.splits[at], applied.poured.orders[at]);
+        let slot = self.slot_of(split);
+        let loan = self.loan();
+        let index = loan.fees.partition_point(|fee| fee.debt.order < order);
+        if loan.fees.get(index).is_none_or(|fee| fee.debt.order != order) {
+            let debt = OpenItem { id: id.clone(), kind: split.kind, order, balance: Cents::ZERO, slot };
+            loan.fees.insert(index, OpenFee { debt, class: *class, instalment: *instalment });
+        }
+        let debt = &mut loan.fees[index].debt;
+        debt.balance += *cents;
+        let debt = debt.clone();
+        self.set_balance(debt.slot, &debt.id, debt.balance);
+    }
+
+    /// Where this fold's outcome holds the item of a split.
+    fn slot_of(&self, split: &Split) -> Option<u32> {
+        self.out.items.iter().rposition(|item| item.id == split.item).map(|slot| slot as u32)
+    }
+
+    /// The payment is no receipt any more, for no row.
+    fn undo_receipt(&mut self, applied: &Applied) {
+        let loan = self.loan();
+        loan.receipts -= applied.amount;
+        let past = loan.past.iter_mut().flat_map(|past| past.rows.iter_mut());
+        for row in loan.rows.iter_mut().chain(past) {
+            if row.began_at_step > applied.step {
+                row.receipts_before -= applied.amount;
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Line items: every amount that was ever added to or taken from an account.
+
+use crate::money::Cents;
+use crate::time::Time;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// The name a caller (or the service for them) gave an input and so its line item.
+pub type Name = Arc<str>;
+
+/// Which line item of an account: given by the input, or derived from what the item is, so that folding again finds
+/// the same items.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ItemId {
+    /// The item of an input.
+    Input(Name),
+    /// The loan itself.
+    Loan,
+    /// The origination fee.
+    OriginationFee,
+    /// The interest of a period. Part 0 is what was posted at its end; parts 1, 2, ... were paid, or owed by closing,
+    /// before that.
+    Interest {
+        /// The period, counted from 1.
+        period: u32,
+        /// Which posting of that period.
+        part: u32,
+    },
+    /// The late fee of an instalment.
+    LateFee {
+        /// The instalment, counted from 1.
+        instalment: u32,
+    },
+    /// What a reversal gave back of one component.
+    ReversalPart {
+        /// The reversal's name.
+        reversal: Name,
+        /// The component.
+        component: Component,
+    },
+    /// The fee for a payment that bounced.
+    ReversalFee {
+        /// The reversal's name.
+        reversal: Name,
+    },
+    /// The note that the account was charged off.
+    ChargeOff {
+        /// The last instalment that was late.
+        instalment: u32,
+    },
+}
+
+impl ItemId {
+    /// Reads what [`ItemId`]'s display writes; names that start otherwise belong to inputs.
+    pub fn parse(text: &str) -> ItemId {
+        Self::parse_derived(text).unwrap_or_else(|| ItemId::Input(Arc::from(text)))
+    }
+
+    fn parse_derived(text: &str) -> Option<ItemId> {
+        let rest = text.strip_prefix("dbk_")?;
+        if let Some(numbers) = rest.strip_prefix("interest_") {
+            let (period, part) = numbers.split_once('.').unwrap_or((numbers, "0"));
+            return Some(ItemId::Interest { period: period.parse().ok()?, part: part.parse().ok()? });
+        }
+        if let Some(number) = rest.strip_prefix("late_fee_") {
+            return Some(ItemId::LateFee { instalment: number.parse().ok()? });
+        }
+        if let Some(number) = rest.strip_prefix("charge_off_") {
+            return Some(ItemId::ChargeOff { instalment: number.parse().ok()? });
+        }
+        if let Some(name) = rest.strip_prefix("return_check_fee:") {
+            return Some(ItemId::ReversalFee { reversal: Arc::from(name) });
+        }
+        for component in [Component::Principal, Component::Interest, Component::Fee] {
+            let prefix = rest.strip_prefix("reversed_").and_then(|rest| rest.strip_prefix(component.name()));
+            if let Some(name) = prefix.and_then(|rest| rest.strip_prefix(':')) {
+                return Some(ItemId::ReversalPart { reversal: Arc::from(name), component });
+            }
+        }
+        match rest {
+            "loan" => Some(ItemId::Loan),
+            "orig_fee" => Some(ItemId::OriginationFee),
+            _ => None,
+        }
+    }
+}
+
+/// The id in the interface: what the engine makes starts with `dbk_`.
+impl fmt::Display for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ItemId::Input(name) => f.write_str(name),
+            ItemId::Loan => f.write_str("dbk_loan"),
+            ItemId::OriginationFee => f.write_str("dbk_orig_fee"),
+            ItemId::Interest { period, part: 0 } => write!(f, "dbk_interest_{period}"),
+            ItemId::Interest { period, part } => write!(f, "dbk_interest_{period}.{part}"),
+            ItemId::LateFee { instalment } => write!(f, "dbk_late_fee_{instalment}"),
+            ItemId::ReversalPart { reversal, component } => write!(f, "dbk_reversed_{}:{reversal}", component.name()),
+            ItemId::ReversalFee { reversal } => write!(f, "dbk_return_check_fee:{reversal}"),
+            ItemId::ChargeOff { instalment } => write!(f, "dbk_charge_off_{instalment}"),
+        }
+    }
+}
+
+/// What a cent of debt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Component {
+    /// Of the sum lent.
+    Principal,
+    /// Interest.
+    Interest,
+    /// A fee of either class.
+    Fee,
+}
+
+impl Component {
+    const fn name(self) -> &'static str {
+        match self {
+            Component::Principal => "principal",
+            Component::Interest => "interest",
+            Component::Fee => "fee",
+        }
+    }
+}
+
+/// The kind of a line item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ItemKind {
+    /// The sum lent.
+    Loan,
+    /// Interest.
+    Interest,
+    /// A late fee.
+    LateFee,
+    /// The origination fee.
+    OriginationFee,
+    /// A fee that a person charged.
+    ManualFee,
+    /// The fee for a payment that bounced.
+    ReturnCheckFee,
+    /// A payment.
+    Payment,
+    /// A payment that bounced.
+    PaymentReversal,
+    /// What a reversal gave back of one component.
+    ReversalPart(Component),
+    /// The balance raised by a person.
+    CreditOffset,
+    /// The balance lowered by a person.
+    DebitOffset,
+    /// A fee forgiven.
+    FeeWaiver,
+    /// The note of a charge-off; it moves nothing.
+    ChargeOff,
+}
+
+impl ItemKind {
+    /// The name in the interface.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ItemKind::Loan => "LOAN",
+            ItemKind::Interest => "INTEREST",
+            ItemKind::LateFee => "LATE_FEE",
+            ItemKind::OriginationFee => "ORIG_FEE",
+            ItemKind::ManualFee => "MANUAL_FEE",
+            ItemKind::ReturnCheckFee => "RETURN_CHECK_FEE",
+            ItemKind::Payment => "PAYMENT",
+            ItemKind::PaymentReversal => "PAYMENT_REVERSAL",
+            ItemKind::ReversalPart(Component::Principal) => "PAYMENT_REVERSAL_PRINCIPAL",
+            ItemKind::ReversalPart(Component::Interest) => "PAYMENT_REVERSAL_INTEREST",
+            ItemKind::ReversalPart(Component::Fee) => "PAYMENT_REVERSAL_FEE",
+            ItemKind::CreditOffset => "CREDIT_OFFSET",
+            ItemKind::DebitOffset => "DEBIT_OFFSET",
+            ItemKind::FeeWaiver => "FEE_WAIVER",
+            ItemKind::ChargeOff => "CHARGE_OFF",
+        }
+    }
+}
+
+/// Whether an item counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ItemStatus {
+    /// It counts.
+    #[default]
+    Valid,
+    /// It counts, and may still be declined.
+    Pending,
+    /// It does not count yet.
+    Authorized,
+    /// It does not count.
+    Invalid,
+}
+
+impl ItemStatus {
+    /// The name in the interface.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ItemStatus::Valid => "VALID",
+            ItemStatus::Pending => "PENDING",
+            ItemStatus::Authorized => "AUTHORIZED",
+            ItemStatus::Invalid => "INVALID",
+        }
+    }
+}
+
+/// A part of a payment (or offset, or waiver) and the item it paid down.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Split {
+    /// The item paid down.
+    pub item: ItemId,
+    /// Its kind.
+    pub kind: ItemKind,
+    /// What it is owed for.
+    pub component: Component,
+    /// How much.
+    pub cents: Cents,
+}
+
+/// An amount added to (positive) or taken from (negative) what the borrower owes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LineItem {
+    /// Which item.
+    pub id: ItemId,
+    /// Its kind.
+    pub kind: ItemKind,
+    /// Whether it counts.
+    pub status: ItemStatus,
+    /// When the caller says it happened, or when the moment that made it came.
+    pub effective_at: Time,
+    /// Its place in the timeline: from when it counts.
+    pub applied_at: Time,
+    /// The whole amount.
+    pub amount: Cents,
+    /// Of a debt: what is still unpaid. Of a payment: what no debt took, negative.
+    pub balance: Cents,
+    /// The principal in the amount.
+    pub principal: Cents,
+    /// The interest in the amount.
+    pub interest: Cents,
+    /// The fees in the amount.
+    pub fees: Cents,
+    /// Of a payment: what it paid down.
+    pub splits: Vec<Split>,
+}
+
+impl LineItem {
+    /// An item with an amount and nothing else yet.
+    pub(crate) fn new(id: ItemId, kind: ItemKind, at: Time, amount: Cents) -> LineItem {
+        LineItem {
+            id,
+            kind,
+            status: ItemStatus::Valid,
+            effective_at: at,
+            applied_at: at,
+            amount,
+            balance: Cents::ZERO,
+            principal: Cents::ZERO,
+            interest: Cents::ZERO,
+            fees: Cents::ZERO,
+            splits: Vec::new(),
+        }
+    }
+
+    /// A debt of one component, wholly unpaid.
+    pub(crate) fn debt(id: ItemId, kind: ItemKind, at: Time, amount: Cents, component: Component) -> LineItem {
+        let mut item = LineItem::new(id, kind, at, amount);
+        item.balance = amount;
+        *item.component_mut(component) = amount;
+        item
+    }
+
+    pub(crate) fn component_mut(&mut self, component: Component) -> &mut Cents {
+        match component {
+            Component::Principal => &mut self.principal,
+            Component::Interest => &mut self.interest,
+            Component::Fee => &mut self.fees,
+        }
+    }
+}
+
+/// What changed on an item that an earlier fold made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemChange {
+    /// Which item.
+    pub id: ItemId,
+    /// What changed.
+    pub change: Change,
+}
+
+/// A change to an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// What is unpaid of it now.
+    Balance(Cents),
+    /// Its status now.
+    Status(ItemStatus),
+}

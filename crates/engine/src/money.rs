@@ -1,0 +1,185 @@
+//! Money: whole cents, and the one place where a fraction becomes cents.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+use serde::{Deserialize, Serialize};
+
+/// An amount in cents. Positive means that the borrower owes more.
+///
+/// Sums cannot overflow: every amount enters an account through a gate that keeps the account's gross turnover below
+/// [`Cents::LIMIT`], and the arithmetic operators stop the program rather than wrap should that ever prove wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Cents(pub i64);
+
+impl Cents {
+    /// Nothing.
+    pub const ZERO: Cents = Cents(0);
+    /// The largest single amount a caller may state: 10^13 cents.
+    pub const LARGEST_INPUT: Cents = Cents(10_000_000_000_000);
+    /// The gross turnover an account may reach; beyond it an input fails instead of wrapping.
+    pub const LIMIT: Cents = Cents(i64::MAX / 8);
+
+    /// Whether this is more than nothing.
+    pub const fn is_positive(self) -> bool {
+        self.0 > 0
+    }
+
+    /// Whether this is nothing.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// This, or nothing when it is negative.
+    pub const fn or_zero(self) -> Cents {
+        if self.0 < 0 { Cents::ZERO } else { self }
+    }
+}
+
+impl Add for Cents {
+    type Output = Cents;
+    fn add(self, other: Cents) -> Cents {
+        Cents(self.0 + other.0)
+    }
+}
+
+impl Sub for Cents {
+    type Output = Cents;
+    fn sub(self, other: Cents) -> Cents {
+        Cents(self.0 - other.0)
+    }
+}
+
+impl Neg for Cents {
+    type Output = Cents;
+    fn neg(self) -> Cents {
+        Cents(-self.0)
+    }
+}
+
+impl AddAssign for Cents {
+    fn add_assign(&mut self, other: Cents) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Cents {
+    fn sub_assign(&mut self, other: Cents) {
+        *self = *self - other;
+    }
+}
+
+impl Sum for Cents {
+    fn sum<I: Iterator<Item = Cents>>(amounts: I) -> Cents {
+        amounts.fold(Cents::ZERO, Add::add)
+    }
+}
+
+/// In units and cents: `1,234.56` is written `1234.56`.
+impl fmt::Display for Cents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let magnitude = self.0.unsigned_abs();
+        write!(f, "{sign}{}.{:02}", magnitude / 100, magnitude % 100)
+    }
+}
+
+/// What to do with exactly half a cent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Rounding {
+    /// To the even neighbour.
+    #[default]
+    HalfEven,
+    /// Away from zero.
+    HalfUp,
+}
+
+/// An amount grew beyond what the engine can count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow;
+
+/// `numerator / denominator` in whole cents. Both must not be negative, and the denominator not zero.
+///
+/// This is the only division of money in the engine.
+pub fn round_ratio(numerator: i128, denominator: i128, rounding: Rounding) -> Result<Cents, Overflow> {
+    assert!(numerator >= 0 && denominator > 0, "a ratio of money has no sign");
+    let whole = numerator / denominator;
+    let rest = numerator % denominator;
+    let up = round_up(rest.cmp(&(denominator - rest)), whole % 2 != 0, rounding);
+    let cents = i64::try_from(whole).map_err(|_| Overflow)?.checked_add(i64::from(up)).ok_or(Overflow)?;
+    if cents > Cents::LIMIT.0 { Err(Overflow) } else { Ok(Cents(cents)) }
+}
+
+/// Whether to round up, given how the part cut off compares with one half, and whether the whole part is odd.
+pub(crate) fn round_up(rest_to_half: core::cmp::Ordering, odd: bool, rounding: Rounding) -> bool {
+    match rest_to_half {
+        core::cmp::Ordering::Less => false,
+        core::cmp::Ordering::Greater => true,
+        core::cmp::Ordering::Equal => match rounding {
+            Rounding::HalfEven => odd,
+            Rounding::HalfUp => true,
+        },
+    }
+}
+
+/// A percentage, exact to a millionth of a percent: `6.2` is 6.2 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Percent(u64);
+
+impl Percent {
+    /// No percent.
+    pub const ZERO: Percent = Percent(0);
+    /// The largest percentage taken: 10,000 %.
+    pub const LARGEST: Percent = Percent(10_000 * Percent::ONE);
+    /// What [`Percent::millionths`] is for the whole: one is 100 %.
+    pub const WHOLE: i128 = 100 * Percent::ONE as i128;
+    const ONE: u64 = 1_000_000;
+    const PLACES: usize = 6;
+
+    /// So many millionths of a percent.
+    pub const fn from_millionths(millionths: u64) -> Percent {
+        Percent(millionths)
+    }
+
+    /// Millionths of a percent; [`Percent::WHOLE`] of them make one.
+    pub const fn millionths(self) -> i128 {
+        self.0 as i128
+    }
+
+    /// Reads `12`, `12.0` or `6.255`: digits with at most six decimal places, from 0 to 10,000.
+    pub fn parse(text: &str) -> Option<Percent> {
+        let (whole, places) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) || !digits(places) || whole.len() > 6 {
+            return None;
+        }
+        let places = places.trim_end_matches('0');
+        if places.len() > Self::PLACES {
+            return None;
+        }
+        let scale = 10_u64.pow((Self::PLACES - places.len()) as u32);
+        let fraction = if places.is_empty() { 0 } else { places.parse::<u64>().ok()? * scale };
+        let percent = Percent(whole.parse::<u64>().ok()? * Self::ONE + fraction);
+        (percent <= Self::LARGEST).then_some(percent)
+    }
+
+    /// This part of an amount that is not negative.
+    pub fn of(self, amount: Cents, rounding: Rounding) -> Result<Cents, Overflow> {
+        round_ratio(i128::from(amount.0) * self.millionths(), Self::WHOLE, rounding)
+    }
+}
+
+/// The shortest form: `12`, not `12.0`.
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, places) = (self.0 / Self::ONE, self.0 % Self::ONE);
+        let mut text: String = whole.to_string();
+        if places > 0 {
+            let digits = alloc::format!("{places:06}");
+            text.push('.');
+            text.push_str(digits.trim_end_matches('0'));
+        }
+        f.write_str(&text)
+    }
+}

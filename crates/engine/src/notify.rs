@@ -1,0 +1,173 @@
+//! Configurable notices: off until an account asks for them, fired at a moment of its own calendar.
+//!
+//! A [`Setting`] says what to announce and when. While it is in force the state keeps the next occurrence
+//! ([`Pending`]); the fold fires it when its moment comes, unless the account is closed by then.
+
+use crate::calendar::{Day, Interval, MonthEnd, TimeOfDay};
+use crate::terms::Terms;
+use crate::time::Time;
+use crate::timeline::{Place, Rank};
+use serde::{Deserialize, Serialize};
+
+/// The largest offset in days, either way.
+pub const LARGEST_OFFSET: i32 = 366;
+
+/// What can be announced by configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum NoticeKind {
+    /// An instalment's due date, paid or not.
+    PaymentDueDate,
+    /// The date an instalment becomes late, while it is unpaid.
+    LateFeeDate,
+    /// The last instalment's due date.
+    LoanEndDate,
+    /// The account as it stands, at an interval.
+    AccountSummary,
+}
+
+impl NoticeKind {
+    /// The name in the interface.
+    pub const fn name(self) -> &'static str {
+        match self {
+            NoticeKind::PaymentDueDate => "payment_due_date",
+            NoticeKind::LateFeeDate => "late_fee_date",
+            NoticeKind::LoanEndDate => "loan_end_date",
+            NoticeKind::AccountSummary => "account_summary",
+        }
+    }
+}
+
+/// When a notice fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum When {
+    /// So many local days after the date it is about; negative: before.
+    Offset(i32),
+    /// Again and again, first one interval after it takes effect.
+    Every(Interval),
+}
+
+/// A notice configured for an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// What to announce.
+    pub kind: NoticeKind,
+    /// When.
+    pub when: When,
+    /// The local time of day; without it, that of the event it is about.
+    pub time: Option<TimeOfDay>,
+    /// False switches it off.
+    pub enabled: bool,
+}
+
+impl Setting {
+    /// Says what is wrong with it: which schedule a kind takes, and how far off.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match (self.kind, self.when) {
+            (NoticeKind::AccountSummary, When::Every(interval)) if interval.months >= 0 && interval.days >= 0 => {
+                if interval.is_zero() {
+                    Err("interval must be longer than nothing")
+                } else {
+                    Ok(())
+                }
+            }
+            (NoticeKind::AccountSummary, When::Every(_)) => Err("interval must not be negative"),
+            (NoticeKind::AccountSummary, When::Offset(_)) => Err("account_summary takes an interval"),
+            (_, When::Every(_)) => Err("this notification_type takes a time_offset"),
+            (_, When::Offset(days)) if days.abs() > LARGEST_OFFSET => Err("time_offset must be within 366 days"),
+            (_, When::Offset(_)) => Ok(()),
+        }
+    }
+
+    /// Whether a later setting takes the place of this one: the same kind at the same offset.
+    pub fn is_replaced_by(&self, later: &Setting) -> bool {
+        self.kind == later.kind
+            && match (self.when, later.when) {
+                (When::Offset(a), When::Offset(b)) => a == b,
+                _ => true,
+            }
+    }
+}
+
+/// A setting in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// The setting.
+    pub setting: Setting,
+    /// The local date and time from which intervals are counted.
+    since: (Day, TimeOfDay),
+    /// The next occurrence and its number.
+    next: Option<(Time, u32)>,
+}
+
+impl Pending {
+    /// A setting that takes effect at a place in the timeline.
+    pub(crate) fn new(terms: &Terms, setting: Setting, place: Place) -> Pending {
+        let mut pending = Pending { setting, since: terms.zone.local(place.at), next: None };
+        pending.seek(terms, place);
+        pending
+    }
+
+    /// When it fires next.
+    pub fn next_at(&self) -> Option<Time> {
+        self.next.map(|(at, _)| at)
+    }
+
+    /// The instalment it is about next, for kinds that are about one.
+    pub(crate) fn instalment(&self) -> Option<u32> {
+        match self.setting.kind {
+            NoticeKind::AccountSummary => None,
+            _ => self.next.map(|(_, occurrence)| occurrence),
+        }
+    }
+
+    /// Goes to the first occurrence that comes after a place.
+    pub(crate) fn seek(&mut self, terms: &Terms, place: Place) {
+        let passed = |at: Time| at < place.at || (at == place.at && place.rank > Rank::Moment);
+        let (mut low, last) = self.occurrences(terms);
+        let mut high = last + 1;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if passed(self.moment(terms, middle)) { low = middle + 1 } else { high = middle }
+        }
+        self.go_to(terms, low, last);
+    }
+
+    /// Goes to the occurrence after the next.
+    pub(crate) fn advance(&mut self, terms: &Terms) {
+        let (_, last) = self.occurrences(terms);
+        if let Some((_, occurrence)) = self.next {
+            self.go_to(terms, occurrence + 1, last);
+        }
+    }
+
+    fn go_to(&mut self, terms: &Terms, occurrence: u32, last: u32) {
+        let exists = self.setting.enabled && occurrence <= last;
+        self.next = exists.then(|| (self.moment(terms, occurrence), occurrence));
+    }
+
+    /// The numbers of the first and the last occurrence.
+    fn occurrences(&self, terms: &Terms) -> (u32, u32) {
+        /// Enough for a notice a day through two centuries.
+        const MOST_REPEATS: u32 = 73_000;
+        let count = terms.installment().count();
+        match self.setting.kind {
+            NoticeKind::AccountSummary => (1, MOST_REPEATS),
+            NoticeKind::LoanEndDate => (count, count),
+            NoticeKind::PaymentDueDate | NoticeKind::LateFeeDate => (1, count),
+        }
+    }
+
+    fn moment(&self, terms: &Terms, occurrence: u32) -> Time {
+        let dates = &terms.installment().dates;
+        let anchor = match self.setting.kind {
+            NoticeKind::PaymentDueDate | NoticeKind::LoanEndDate => dates.due_day(occurrence),
+            NoticeKind::LateFeeDate => dates.late_day(occurrence),
+            NoticeKind::AccountSummary => self.since.0,
+        };
+        let (day, usual) = match self.setting.when {
+            When::Offset(days) => (anchor.plus_days(days), terms.close_of_business),
+            When::Every(interval) => (anchor.plus(interval, occurrence as i32, MonthEnd::Clamp), self.since.1),
+        };
+        terms.zone.at(day, self.setting.time.unwrap_or(usual))
+    }
+}

@@ -1,0 +1,148 @@
+//! Folding from the beginning, and what it changes.
+//!
+//! A timeline folded again gives the same account. When an entry was put into its past, or a payment is to be undone as
+//! if it had never been made, it gives another one; [`recalculate`] says what became of each line item.
+
+use crate::fold::{Stop, fold_without};
+use crate::item::{Change, ItemId, ItemStatus, LineItem};
+use crate::outcome::{Balances, Event, Outcome, What};
+use crate::state::State;
+use crate::status::Status;
+use crate::terms::Terms;
+use crate::time::Time;
+use crate::timeline::Entry;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// Folds a whole timeline, up to and including `until`.
+pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
+    let mut undone = Vec::new();
+    loop {
+        match fold_without(terms, State::new(), entries, until, &undone) {
+            Err(Stop::Undo(payment)) => undone.push(*payment),
+            result => return result,
+        }
+    }
+}
+
+/// All line items of an account as they stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    items: BTreeMap<ItemId, LineItem>,
+}
+
+impl Ledger {
+    /// The ledger of a whole timeline's outcome.
+    pub fn of(outcome: &Outcome) -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.absorb(outcome);
+        ledger
+    }
+
+    /// Adds what a fold made and changed.
+    pub fn absorb(&mut self, outcome: &Outcome) {
+        for item in &outcome.items {
+            self.items.insert(item.id.clone(), item.clone());
+        }
+        for change in &outcome.changes {
+            if let Some(item) = self.items.get_mut(&change.id) {
+                match change.change {
+                    Change::Balance(balance) => item.balance = balance,
+                    Change::Status(status) => item.status = status,
+                }
+            }
+        }
+    }
+
+    /// Every item, by id.
+    pub fn items(&self) -> impl Iterator<Item = &LineItem> {
+        self.items.values()
+    }
+
+    /// Every item that counts or may count.
+    pub fn valid(&self) -> impl Iterator<Item = &LineItem> {
+        self.items().filter(|item| item.status != ItemStatus::Invalid)
+    }
+
+    /// One item.
+    pub fn get(&self, id: &ItemId) -> Option<&LineItem> {
+        self.items.get(id)
+    }
+}
+
+/// What became of a line item when the account was folded again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The item as it was; nothing if it is new.
+    pub before: Option<LineItem>,
+    /// The item as it is. An item that no longer holds is kept, invalid.
+    pub after: LineItem,
+}
+
+impl Difference {
+    /// Whether more changed than what is unpaid of it. What was paid down is not announced.
+    fn is_announced(&self) -> bool {
+        let Some(before) = &self.before else { return true };
+        LineItem { balance: self.after.balance, ..before.clone() } != self.after
+    }
+}
+
+/// An account folded again, and what that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recalculation {
+    /// The state now.
+    pub state: State,
+    /// What the whole new timeline produced.
+    pub outcome: Outcome,
+    /// Every line item that changed.
+    pub differences: Vec<Difference>,
+    /// Balances before and after.
+    pub balances: (Balances, Balances),
+    /// Status before and after.
+    pub status: (Status, Status),
+    /// What is to be announced, all at the account clock.
+    pub events: Vec<Event>,
+}
+
+/// Folds a changed timeline up to the account clock and compares it with the account as it was.
+pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time) -> Result<Recalculation, Stop> {
+    let (old_state, old_outcome) = replay(terms, before, clock)?;
+    let (state, outcome) = replay(terms, after, clock)?;
+    let differences = differences(&Ledger::of(&old_outcome), &Ledger::of(&outcome));
+    let balances = (old_state.balances(), state.balances());
+    let status = (old_state.status, state.status);
+    let is_new = |seq: u64| before.iter().all(|entry| entry.place.seq != seq);
+    let mut events: Vec<Event> = Vec::new();
+    let mut announce = |input, what| events.push(Event { at: clock, input, what });
+    for difference in differences.iter().filter(|difference| difference.is_announced()) {
+        let id = difference.after.id.clone();
+        let created = difference.before.is_none();
+        announce(None, if created { What::ItemCreated(id) } else { What::ItemUpdated(id) });
+    }
+    for event in outcome.events.iter().filter(|event| event.input.is_some_and(is_new)) {
+        if matches!(event.what, What::PaymentReversed { .. } | What::AccountUpdated) {
+            announce(event.input, event.what.clone());
+        }
+    }
+    if status.0 != status.1 {
+        announce(None, What::StatusChanged { from: status.0, to: status.1 });
+        if status.1.is_closed() && !status.0.is_closed() {
+            announce(None, What::Closed);
+        }
+    }
+    announce(None, What::Recalculated);
+    Ok(Recalculation { state, outcome, differences, balances, status, events })
+}
+
+fn differences(before: &Ledger, after: &Ledger) -> Vec<Difference> {
+    let gone = before.items().filter(|item| after.get(&item.id).is_none() && item.status != ItemStatus::Invalid);
+    let gone = gone.map(|item| {
+        let after = LineItem { status: ItemStatus::Invalid, ..item.clone() };
+        Difference { before: Some(item.clone()), after }
+    });
+    let here = after.items().filter_map(|item| {
+        let before = before.get(&item.id);
+        (before != Some(item)).then(|| Difference { before: before.cloned(), after: item.clone() })
+    });
+    gone.chain(here).collect()
+}

@@ -1,0 +1,161 @@
+//! Terms: everything about an account that was agreed when it was opened.
+//!
+//! [`Policy`] is what a product says (with the account's overrides already put in); [`Terms`] are a policy, checked,
+//! together with the account's own date and principal and what follows from them once and for all, such as the level
+//! payment. Terms never change: they carry the version of the rules they were made under, so that mending a rule does
+//! not silently move the cents of old accounts.
+
+use crate::calendar::{Day, TimeOfDay};
+use crate::installment::{Installment, InstallmentPolicy};
+use crate::money::Cents;
+use crate::time::Time;
+use crate::timeline::Backdating;
+use crate::zone::Zone;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// The rules that accounts opened today get.
+pub const RULES_VERSION: u16 = 1;
+
+/// The earliest day an account may take effect: 1900-01-01.
+pub const EARLIEST: Day = Day::from_ymd(1900, 1, 1);
+/// The last day any of an account's instalments may fall due: 2199-12-31.
+pub const LATEST: Day = Day::from_ymd(2199, 12, 31);
+
+/// What a product says about its accounts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// The zone whose calendar and clocks count.
+    pub zone: Zone,
+    /// When a business day ends in that zone.
+    pub close_of_business: TimeOfDay,
+    /// What backdated inputs do.
+    pub backdating: Backdating,
+    /// The fee for a payment that bounces.
+    pub reversal_fee: Cents,
+    /// What only this type of product has.
+    pub product: ProductPolicy,
+}
+
+/// What only one type of product has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProductPolicy {
+    /// A sum lent once and repaid in instalments.
+    Installment(InstallmentPolicy),
+}
+
+/// What is agreed for one account beyond its product's policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// From when the account counts.
+    pub effective_at: Time,
+    /// The sum lent.
+    pub principal: Cents,
+    /// A fee charged at opening.
+    pub origination_fee: Cents,
+}
+
+/// Everything agreed about one account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The rules this account lives by.
+    pub rules_version: u16,
+    /// The zone whose calendar and clocks count.
+    pub zone: Zone,
+    /// When a business day ends in that zone.
+    pub close_of_business: TimeOfDay,
+    /// What backdated inputs do.
+    pub backdating: Backdating,
+    /// The fee for a payment that bounces.
+    pub reversal_fee: Cents,
+    /// Date, principal and fee of this account.
+    pub opening: Opening,
+    /// The local date of the opening.
+    pub start: Day,
+    /// What only this type of product has.
+    pub product: ProductTerms,
+}
+
+/// The agreed terms of one type of product.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProductTerms {
+    /// A sum lent once and repaid in instalments.
+    Installment(Installment),
+}
+
+/// A rule that a field breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The field, by its path in the interface.
+    pub field: &'static str,
+    /// The rule, as a sentence about the field.
+    pub rule: String,
+}
+
+impl Invalid {
+    pub(crate) fn new(field: &'static str, rule: impl Into<String>) -> Invalid {
+        Invalid { field, rule: rule.into() }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.field, self.rule)
+    }
+}
+
+impl Terms {
+    /// Agrees a policy for one account, or says everything that is wrong with it.
+    pub fn new(policy: &Policy, opening: Opening) -> Result<Terms, Vec<Invalid>> {
+        let mut invalid = Vec::new();
+        let start = policy.zone.day_at(opening.effective_at);
+        if !(EARLIEST..=LATEST).contains(&start) {
+            invalid.push(Invalid::new("effective_at", alloc::format!("must lie between {EARLIEST} and {LATEST}")));
+        }
+        check_amount(&mut invalid, "summary.initial_principal_cents", opening.principal, Cents(1));
+        check_amount(&mut invalid, "summary.origination_fee_cents", opening.origination_fee, Cents::ZERO);
+        check_amount(
+            &mut invalid,
+            "product_lifecycle_policies.default_attributes.default_payment_reversal_fee_cents",
+            policy.reversal_fee,
+            Cents::ZERO,
+        );
+        let ProductPolicy::Installment(product) = &policy.product;
+        product.check(&mut invalid);
+        if !invalid.is_empty() {
+            return Err(invalid);
+        }
+        let installment =
+            Installment::agree(product, start, opening.principal).map_err(|broken| alloc::vec![broken])?;
+        Ok(Terms {
+            rules_version: RULES_VERSION,
+            zone: policy.zone.clone(),
+            close_of_business: policy.close_of_business,
+            backdating: policy.backdating,
+            reversal_fee: policy.reversal_fee,
+            opening,
+            start,
+            product: ProductTerms::Installment(installment),
+        })
+    }
+
+    /// The terms of an instalment loan.
+    pub fn installment(&self) -> &Installment {
+        let ProductTerms::Installment(installment) = &self.product;
+        installment
+    }
+
+    /// The close of business of a local date.
+    pub fn close_of(&self, day: Day) -> Time {
+        self.zone.at(day, self.close_of_business)
+    }
+}
+
+pub(crate) fn check_amount(invalid: &mut Vec<Invalid>, field: &'static str, amount: Cents, least: Cents) {
+    if amount < least || amount > Cents::LARGEST_INPUT {
+        let most = Cents::LARGEST_INPUT.0;
+        invalid.push(Invalid::new(field, alloc::format!("must be from {} to {most} cents", least.0)));
+    }
+}

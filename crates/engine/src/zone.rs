@@ -1,0 +1,127 @@
+//! Time zones: from a local date and time of day to a point in time, and back.
+//!
+//! A zone is a table of offset changes, read once from the IANA data that is compiled in. A local time that does not
+//! exist moves forward by the gap's length; one that exists twice is the first of the two. Both rules are the same
+//! rule: until the change is over for both readings of the clock, the offset before it counts.
+
+use crate::calendar::{Day, TimeOfDay};
+use crate::time::Time;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const SECONDS_PER_DAY: i64 = 86_400;
+/// The table covers the years 1850 to 2300.
+const FIRST_SECOND: i64 = -3_786_825_600;
+const LAST_SECOND: i64 = 10_413_792_000;
+
+/// An IANA time zone. Cloning is cheap.
+#[derive(Clone)]
+pub struct Zone {
+    table: Arc<Table>,
+}
+
+struct Table {
+    name: String,
+    first_offset: i64,
+    changes: Vec<Change>,
+}
+
+/// From `at` on, local time is `offset` seconds ahead of UTC.
+struct Change {
+    at: i64,
+    /// The first local second (counted as if it were UTC) for which the new offset is used.
+    local: i64,
+    offset: i64,
+}
+
+impl Zone {
+    /// The zone with this IANA name, such as `America/New_York`. Reading it is slow: keep and clone it.
+    pub fn named(name: &str) -> Option<Zone> {
+        let zone = jiff::tz::TimeZone::get(name).ok()?;
+        let iana_name = zone.iana_name()?;
+        let start = jiff::Timestamp::from_second(FIRST_SECOND).ok()?;
+        let first_offset = i64::from(zone.to_offset(start).seconds());
+        let mut changes: Vec<Change> = Vec::new();
+        let mut before = first_offset;
+        for change in zone.following(start) {
+            let at = change.timestamp().as_second();
+            if at > LAST_SECOND {
+                break;
+            }
+            let offset = i64::from(change.offset().seconds());
+            if offset != before {
+                changes.push(Change { at, local: at + before.max(offset), offset });
+                before = offset;
+            }
+        }
+        Some(Zone { table: Arc::new(Table { name: iana_name.into(), first_offset, changes }) })
+    }
+
+    /// The IANA name.
+    pub fn name(&self) -> &str {
+        &self.table.name
+    }
+
+    /// The local date at a point in time.
+    pub fn day_at(&self, time: Time) -> Day {
+        self.local(time).0
+    }
+
+    /// The local date and time of day (to the second) at a point in time.
+    pub fn local(&self, time: Time) -> (Day, TimeOfDay) {
+        let local = time.seconds() + self.offset_at(time);
+        let seconds = local.rem_euclid(SECONDS_PER_DAY);
+        let day = Day::from_number(local.div_euclid(SECONDS_PER_DAY) as i32);
+        let time_of_day = TimeOfDay::new(seconds as u32 / 3600, seconds as u32 / 60 % 60, seconds as u32 % 60);
+        (day, time_of_day.unwrap_or(TimeOfDay::END_OF_DAY))
+    }
+
+    /// Seconds by which local time is ahead of UTC at a point in time.
+    pub fn offset_at(&self, time: Time) -> i64 {
+        let seconds = time.seconds();
+        let after = self.table.changes.partition_point(|change| change.at <= seconds);
+        self.offset_after(after)
+    }
+
+    /// The point in time at which this zone's clocks show a date and time of day.
+    pub fn at(&self, day: Day, time_of_day: TimeOfDay) -> Time {
+        let local = i64::from(day.number()) * SECONDS_PER_DAY + i64::from(time_of_day.seconds());
+        let after = self.table.changes.partition_point(|change| change.local <= local);
+        Time::from_seconds(local - self.offset_after(after))
+    }
+
+    fn offset_after(&self, changes: usize) -> i64 {
+        changes.checked_sub(1).map_or(self.table.first_offset, |last| self.table.changes[last].offset)
+    }
+}
+
+impl fmt::Debug for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.table.name)
+    }
+}
+
+/// Zones are equal when their names are.
+impl PartialEq for Zone {
+    fn eq(&self, other: &Zone) -> bool {
+        self.table.name == other.table.name
+    }
+}
+
+impl Eq for Zone {}
+
+impl Serialize for Zone {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.table.name.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Zone {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Zone, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Zone::named(&name).ok_or_else(|| serde::de::Error::custom(alloc::format!("no time zone is named {name}")))
+    }
+}

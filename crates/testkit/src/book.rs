@@ -1,0 +1,174 @@
+//! One account, kept the way the service keeps it.
+//!
+//! A book holds the entries (the truth), the state folded so far, the ledger of line items, and the clock. Forward work
+//! is folded onto the state, by way of a snapshot if the test wants it; what reaches into the past is folded from the
+//! beginning.
+
+use daybook_engine::fold::{Stop, fold};
+use daybook_engine::item::Name;
+use daybook_engine::outcome::{Event, Outcome, Refusal};
+use daybook_engine::replay::{Ledger, Recalculation, recalculate, replay};
+use daybook_engine::snapshot;
+use daybook_engine::state::State;
+use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::{Entry, Input, Place, Placement, Rank, Situation, place};
+
+/// One account.
+#[derive(Clone, Debug)]
+pub struct Book {
+    /// What was agreed.
+    pub terms: Terms,
+    /// Every entry, sorted by place.
+    pub entries: Vec<Entry>,
+    /// The account as folded.
+    pub state: State,
+    /// Its line items.
+    pub ledger: Ledger,
+    /// Up to where it is folded.
+    pub clock: Time,
+    /// Whether the product holds its events.
+    pub held: bool,
+    /// Whether each fold starts from a snapshot.
+    pub by_snapshot: bool,
+    /// What was announced, in order.
+    pub events: Vec<Event>,
+    /// The last time the past was changed.
+    pub recalculated: Option<Recalculation>,
+    next_seq: u64,
+}
+
+impl Book {
+    /// Opens an account at its own date.
+    pub fn open(terms: Terms) -> Book {
+        let mut book = Book::held(terms);
+        book.release(book.terms.opening.effective_at);
+        book
+    }
+
+    /// An account of a product that holds its events.
+    pub fn held(terms: Terms) -> Book {
+        let at = terms.opening.effective_at;
+        let open = Entry {
+            place: Place { at, rank: Rank::Input, seq: 1 },
+            effective_at: at,
+            scheduled: false,
+            name: Name::from("open"),
+            input: Input::Open,
+        };
+        Book {
+            terms,
+            entries: vec![open],
+            state: State::new(),
+            ledger: Ledger::default(),
+            clock: at,
+            held: true,
+            by_snapshot: false,
+            events: Vec::new(),
+            recalculated: None,
+            next_seq: 2,
+        }
+    }
+
+    /// Turns holding off, at a time.
+    pub fn release(&mut self, clock: Time) {
+        self.held = false;
+        self.clock = self.clock.max(clock);
+        self.refold();
+    }
+
+    /// Folds on to a time.
+    pub fn roll(&mut self, to: Time) {
+        self.clock = self.clock.max(to);
+        if !self.held {
+            self.fold_on();
+        }
+    }
+
+    /// Asks for something; says why if it is refused.
+    pub fn submit(&mut self, name: &str, effective_at: Time, input: Input) -> Result<(), Refusal> {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        let situation = Situation {
+            held: self.held,
+            clock: self.clock,
+            last_folded: self.state.last_folded,
+            backdating: self.terms.backdating,
+        };
+        let placement = place(&situation, self.placed_from(&input, effective_at), seq);
+        let scheduled = matches!(placement, Placement::Scheduled(_));
+        let entry = Entry { place: placement.place(), effective_at, scheduled, name: Name::from(name), input };
+        let before = self.clone();
+        let at = self.entries.partition_point(|other| other.place < entry.place);
+        self.entries.insert(at, entry);
+        match placement {
+            _ if self.held => return Ok(()),
+            Placement::Next(_) | Placement::Scheduled(_) => self.fold_on(),
+            Placement::Replay(_) => self.recalculate(&before.entries),
+        }
+        let outcome = self.outcome();
+        if let Some((_, refusal)) = outcome.refused.iter().find(|(refused, _)| *refused == seq) {
+            let refusal = *refusal;
+            let next_seq = self.next_seq;
+            *self = before;
+            self.next_seq = next_seq;
+            return Err(refusal);
+        }
+        Ok(())
+    }
+
+    /// An authorized payment that becomes valid is placed as a payment recorded then.
+    fn placed_from(&self, input: &Input, effective_at: Time) -> Time {
+        use daybook_engine::item::ItemStatus::Authorized;
+        let Input::PaymentStatus { payment, valid: true } = input else { return effective_at };
+        let authorized = self
+            .entries
+            .iter()
+            .find(|entry| entry.name == *payment && matches!(entry.input, Input::Payment { status: Authorized, .. }));
+        match authorized {
+            Some(entry) if self.held => entry.effective_at.max(effective_at),
+            Some(entry) => entry.effective_at,
+            None => effective_at,
+        }
+    }
+
+    /// Everything folded from the beginning.
+    pub fn outcome(&self) -> Outcome {
+        replay(&self.terms, &self.entries, self.clock).expect("the timeline folds").1
+    }
+
+    fn fold_on(&mut self) {
+        if self.by_snapshot {
+            let bytes = snapshot::write(&self.state).expect("a state can be written");
+            self.state = snapshot::read(&bytes).expect("what was written can be read");
+        }
+        let folded = self.state.last_folded;
+        let ahead: Vec<Entry> =
+            self.entries.iter().filter(|entry| folded.is_none_or(|last| entry.place > last)).cloned().collect();
+        match fold(&self.terms, self.state.clone(), &ahead, self.clock) {
+            Ok((state, outcome)) => {
+                self.ledger.absorb(&outcome);
+                self.events.extend(outcome.events);
+                self.state = state;
+            }
+            Err(Stop::NeedsPast | Stop::Undo(_)) => self.refold(),
+            Err(Stop::Overflow) => panic!("the account grew beyond counting"),
+        }
+    }
+
+    /// Folds from the beginning.
+    fn refold(&mut self) {
+        let (state, outcome) = replay(&self.terms, &self.entries, self.clock).expect("the timeline folds");
+        self.ledger = Ledger::of(&outcome);
+        self.events.clone_from(&outcome.events);
+        self.state = state;
+    }
+
+    fn recalculate(&mut self, before: &[Entry]) {
+        let recalculation = recalculate(&self.terms, before, &self.entries, self.clock).expect("the timeline folds");
+        self.ledger = Ledger::of(&recalculation.outcome);
+        self.events.extend(recalculation.events.clone());
+        self.state = recalculation.state.clone();
+        self.recalculated = Some(recalculation);
+    }
+}

@@ -1,0 +1,193 @@
+//! Products and accounts from the JSON of the interface.
+
+use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
+use daybook_engine::installment::{
+    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy, Method, Span, Surplus,
+};
+use daybook_engine::money::{Cents, Percent, Rounding};
+use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Backdating;
+use daybook_engine::zone::Zone;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Agrees the terms of the account of a case.
+pub fn terms(product: &Value, account: &Value) -> Result<Terms, String> {
+    let policy = policy(product, account)?;
+    let summary = &account["summary"];
+    let opening = Opening {
+        effective_at: time(&account["effective_at"])?,
+        principal: cents(&summary["initial_principal_cents"]).ok_or("initial_principal_cents is missing")?,
+        origination_fee: cents(&summary["origination_fee_cents"]).unwrap_or_default(),
+    };
+    Terms::new(&policy, opening).map_err(|invalid| {
+        let sentences: Vec<String> = invalid.iter().map(ToString::to_string).collect();
+        sentences.join("; ")
+    })
+}
+
+/// The policy of a product, with an account's overrides.
+pub fn policy(product: &Value, account: &Value) -> Result<Policy, String> {
+    let life = &product["product_lifecycle_policies"];
+    let billing = &life["billing_cycle_policies"];
+    let attributes = &life["default_attributes"];
+    let summary = &account["summary"];
+    let zone = billing["product_time_zone"].as_str().unwrap_or("America/New_York");
+    let close = billing["close_of_business_time"].as_str().map_or(Some(TimeOfDay::END_OF_DAY), TimeOfDay::parse);
+    let reversal_fee = cents(&summary["payment_reversal_fee_cents"])
+        .or_else(|| cents(&attributes["default_payment_reversal_fee_cents"]))
+        .unwrap_or_default();
+    Ok(Policy {
+        zone: cached_zone(zone).ok_or_else(|| format!("no zone is named {zone}"))?,
+        close_of_business: close.ok_or("close_of_business_time is no time of day")?,
+        backdating: choice(
+            &life["backdating_policy"],
+            &[("AS_POSTED", Backdating::AsPosted), ("REPLAY", Backdating::Replay)],
+        )?,
+        reversal_fee,
+        product: ProductPolicy::Installment(installment(product, account)?),
+    })
+}
+
+fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, String> {
+    let life = &product["product_lifecycle_policies"];
+    let (billing, amortization) = (&life["billing_cycle_policies"], &life["amortization_policies"]);
+    let (interest, pouring) = (&life["interest_policies"], &life["payment_pouring_policies"]);
+    let (post, overview) = (&product["post_promotional_policies"], &account["post_promo_overview"]);
+    let count = overview["post_promo_len"].as_u64().or(post["post_promo_len"].as_u64()).unwrap_or(0);
+    let rate = percent(&overview["post_promo_impl_interest_rate_percent"])?
+        .or(percent(&post["post_promo_default_interest_rate_percent"])?)
+        .unwrap_or_default();
+    let mut policy = InstallmentPolicy::new(count as u32, rate);
+    policy.cycle = interval(&billing["cycle_interval"])?.unwrap_or(policy.cycle);
+    policy.first_cycle =
+        interval(&account["cycle_type"]["first_cycle_interval"])?.or(interval(&billing["first_cycle_interval"])?);
+    policy.due_after_cycle = interval(&billing["cycle_due_interval"])?.unwrap_or_default();
+    policy.month_end = choice(&amortization["month_end"], &[("CLAMP", MonthEnd::Clamp), ("ROLL", MonthEnd::Roll)])?;
+    policy.method = choice(
+        &amortization["method"],
+        &[("LEVEL", Method::Level), ("EQUAL_PRINCIPAL", Method::EqualPrincipal), ("FLAT", Method::Flat)],
+    )?;
+    policy.interest_only = amortization["interest_only_cycles"].as_u64().unwrap_or(0) as u32;
+    policy.instalment_rounding = cents(&amortization["installment_rounding_cents"]).unwrap_or(Cents(1));
+    policy.smooth_last = amortization["smooth_last_installment"].as_bool().unwrap_or(false);
+    policy.interest = choice(
+        &interest["interest_calc_method"],
+        &[("PERIODIC", InterestMethod::Periodic), ("DAILY", InterestMethod::Daily)],
+    )?;
+    policy.day_count = choice(
+        &interest["day_count"],
+        &[
+            ("THIRTY_360", DayCount::Thirty360),
+            ("ACTUAL_365", DayCount::Actual365),
+            ("ACTUAL_360", DayCount::Actual360),
+            ("ACTUAL_ACTUAL", DayCount::ActualActual),
+        ],
+    )?;
+    policy.rounding =
+        choice(&interest["rounding"], &[("HALF_EVEN", Rounding::HalfEven), ("HALF_UP", Rounding::HalfUp)])?;
+    policy.after_maturity = choice(
+        &interest["interest_after_maturity"],
+        &[("ACCRUE", AfterMaturity::Accrue), ("NONE", AfterMaturity::None)],
+    )?;
+    if let Some(order) = pouring["order"].as_array() {
+        let bucket = |name: &Value| Bucket::parse(name.as_str().unwrap_or("")).ok_or(format!("{name} is no bucket"));
+        policy.order = order.iter().map(bucket).collect::<Result<_, _>>()?;
+    }
+    policy.span = choice(
+        &pouring["span"],
+        &[("BUCKET_FIRST", Span::BucketFirst), ("OLDEST_INSTALLMENT_FIRST", Span::OldestInstalmentFirst)],
+    )?;
+    policy.surplus = choice(
+        &pouring["surplus"],
+        &[
+            ("LAST_INSTALLMENT", Surplus::LastInstalment),
+            ("NEXT_INSTALLMENT", Surplus::NextInstalment),
+            ("REDUCE_PRINCIPAL", Surplus::ReducePrincipal),
+        ],
+    )?;
+    policy.late_fee = late_fee(product, account)?;
+    let due = &life["payment_due_policies"];
+    policy.delinquent_after = due["delinquent_on_n_consecutive_late_fees"].as_u64().unwrap_or(1) as u32;
+    policy.charge_off_after = due["charge_off_on_n_consecutive_late_fees"].as_u64().unwrap_or(99_999) as u32;
+    Ok(policy)
+}
+
+fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {
+    let life = &product["product_lifecycle_policies"];
+    let (fees, summary) = (&life["fee_policies"], &account["summary"]);
+    Ok(LateFeePolicy {
+        grace: interval(&account["cycle_type"]["late_fee_grace"])?
+            .or(interval(&fees["late_fee_grace"])?)
+            .unwrap_or_default(),
+        grace_counts_due_date: fees["late_fee_grace_counts_due_date"].as_bool().unwrap_or(false),
+        kind: choice(
+            &fees["late_fee_type"],
+            &[
+                ("FLAT", LateFee::Flat),
+                ("PERCENT_OF_UNPAID", LateFee::PercentOfUnpaid),
+                ("PERCENT_OF_UNPAID_PRINCIPAL", LateFee::PercentOfUnpaidPrincipal),
+                ("PERCENT_OF_PAYMENT", LateFee::PercentOfPayment),
+            ],
+        )?,
+        flat: cents(&summary["late_fee_cents"])
+            .or_else(|| cents(&life["default_attributes"]["default_late_fee_cents"]))
+            .unwrap_or_default(),
+        percent: percent(&fees["late_fee_percent"])?.unwrap_or_default(),
+        least: cents(&fees["late_fee_min_cents"]),
+        most: cents(&fees["late_fee_max_cents"]),
+        cap: percent(&summary["late_fee_cap_percent"])?.or(percent(&fees["late_fee_cap_percent"])?),
+    })
+}
+
+/// Reads a time of the interface.
+pub fn time(value: &Value) -> Result<Time, String> {
+    value.as_str().and_then(Time::parse).ok_or_else(|| format!("{value} is no time"))
+}
+
+/// Reads cents; nothing where there are none.
+pub fn cents(value: &Value) -> Option<Cents> {
+    value.as_i64().map(Cents)
+}
+
+fn percent(value: &Value) -> Result<Option<Percent>, String> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    Percent::parse(&value.to_string()).map(Some).ok_or_else(|| format!("{value} is no percentage"))
+}
+
+fn interval(value: &Value) -> Result<Option<Interval>, String> {
+    match value.as_str() {
+        None => Ok(None),
+        Some(text) => Interval::parse(text).map(Some).ok_or_else(|| format!("{text} is no interval")),
+    }
+}
+
+/// The first choice is the default.
+fn choice<T: Copy>(value: &Value, choices: &[(&str, T)]) -> Result<T, String> {
+    match value.as_str() {
+        None => Ok(choices[0].1),
+        Some(name) => {
+            let found = choices.iter().find(|(candidate, _)| *candidate == name);
+            found.map(|(_, choice)| *choice).ok_or_else(|| format!("{name} is no choice"))
+        }
+    }
+}
+
+/// Zones are slow to read: each test thread reads one once.
+pub fn cached_zone(name: &str) -> Option<Zone> {
+    thread_local! {
+        static ZONES: RefCell<HashMap<String, Zone>> = RefCell::new(HashMap::new());
+    }
+    ZONES.with_borrow_mut(|zones| {
+        if let Some(zone) = zones.get(name) {
+            return Some(zone.clone());
+        }
+        let zone = Zone::named(name)?;
+        zones.insert(name.to_owned(), zone.clone());
+        Some(zone)
+    })
+}

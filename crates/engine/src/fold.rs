@@ -179,11 +179,14 @@ impl<'a> Run<'a> {
 
     fn input(mut self, entry: &Entry) -> Result<(), Stop> {
         self.input = Some(entry.place.seq);
-        let was_past_due = self.state.loan().oldest_past_due().is_some();
         if let Err(refusal) = self.check(entry) {
             self.out.refused.push((entry.place.seq, refusal));
             return Ok(());
         }
+        if self.state.status.is_closed() {
+            self.pass_closed_time()?;
+        }
+        let was_past_due = self.state.loan().oldest_past_due().is_some();
         match self.apply(entry)? {
             Ok(()) => {}
             Err(refusal) => self.out.refused.push((entry.place.seq, refusal)),
@@ -228,8 +231,9 @@ impl<'a> Run<'a> {
     }
 
     fn configure(&mut self, setting: Setting) {
-        self.state.notices.retain(|pending| !pending.setting.is_replaced_by(&setting));
-        self.state.notices.push(Pending::new(self.terms, setting, self.place));
+        let before = self.state.notices.iter().position(|pending| pending.setting.is_replaced_by(&setting));
+        let before = before.map(|index| self.state.notices.remove(index));
+        self.state.notices.push(Pending::new(self.terms, setting, self.place, before.as_ref()));
         self.announce(What::AccountUpdated);
     }
 

@@ -47,8 +47,8 @@ pub enum ItemId {
     },
     /// The note that the account was charged off.
     ChargeOff {
-        /// The last instalment that was late.
-        instalment: u32,
+        /// Which charge-off, counted from 1: an account may be opened again.
+        number: u32,
     },
 }
 
@@ -68,7 +68,7 @@ impl ItemId {
             return Some(ItemId::LateFee { instalment: number.parse().ok()? });
         }
         if let Some(number) = rest.strip_prefix("charge_off_") {
-            return Some(ItemId::ChargeOff { instalment: number.parse().ok()? });
+            return Some(ItemId::ChargeOff { number: number.parse().ok()? });
         }
         if let Some(name) = rest.strip_prefix("return_check_fee:") {
             return Some(ItemId::ReversalFee { reversal: Arc::from(name) });
@@ -99,7 +99,7 @@ impl fmt::Display for ItemId {
             ItemId::LateFee { instalment } => write!(f, "dbk_late_fee_{instalment}"),
             ItemId::ReversalPart { reversal, component } => write!(f, "dbk_reversed_{}:{reversal}", component.name()),
             ItemId::ReversalFee { reversal } => write!(f, "dbk_return_check_fee:{reversal}"),
-            ItemId::ChargeOff { instalment } => write!(f, "dbk_charge_off_{instalment}"),
+            ItemId::ChargeOff { number } => write!(f, "dbk_charge_off_{number}"),
         }
     }
 }

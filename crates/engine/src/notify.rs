@@ -3,7 +3,7 @@
 //! A [`Setting`] says what to announce and when. While it is in force the state keeps the next occurrence
 //! ([`Pending`]); the fold fires it when its moment comes, unless the account is closed by then.
 
-use crate::calendar::{Day, Interval, MonthEnd, TimeOfDay};
+use crate::calendar::{Day, Interval, TimeOfDay};
 use crate::terms::Terms;
 use crate::time::Time;
 use crate::timeline::{Place, Rank};
@@ -93,16 +93,24 @@ impl Setting {
 pub struct Pending {
     /// The setting.
     pub setting: Setting,
-    /// The local date and time from which intervals are counted.
-    since: (Day, TimeOfDay),
+    /// The local date and time (and microseconds) from which intervals are counted.
+    since: (Day, TimeOfDay, i64),
     /// The next occurrence and its number.
     next: Option<(Time, u32)>,
+    /// The number of the last occurrence that has fired; a setting that takes the place of another goes on after it.
+    fired: u32,
 }
 
 impl Pending {
-    /// A setting that takes effect at a place in the timeline.
-    pub(crate) fn new(terms: &Terms, setting: Setting, place: Place) -> Pending {
-        let mut pending = Pending { setting, since: terms.zone.local(place.at), next: None };
+    /// A setting that takes effect at a place in the timeline, instead of another.
+    pub(crate) fn new(terms: &Terms, setting: Setting, place: Place, instead_of: Option<&Pending>) -> Pending {
+        let fired = match setting.when {
+            When::Offset(_) => instead_of.map_or(0, |before| before.fired),
+            When::Every(_) => 0,
+        };
+        let (day, time) = terms.zone.local(place.at);
+        let since = (day, time, place.at.subsecond_micros());
+        let mut pending = Pending { setting, since, next: None, fired };
         pending.seek(terms, place);
         pending
     }
@@ -129,13 +137,14 @@ impl Pending {
             let middle = low + (high - low) / 2;
             if passed(self.moment(terms, middle)) { low = middle + 1 } else { high = middle }
         }
-        self.go_to(terms, low, last);
+        self.go_to(terms, low.max(self.fired + 1), last);
     }
 
     /// Goes to the occurrence after the next.
     pub(crate) fn advance(&mut self, terms: &Terms) {
         let (_, last) = self.occurrences(terms);
         if let Some((_, occurrence)) = self.next {
+            self.fired = occurrence;
             self.go_to(terms, occurrence + 1, last);
         }
     }
@@ -158,16 +167,20 @@ impl Pending {
     }
 
     fn moment(&self, terms: &Terms, occurrence: u32) -> Time {
+        let month_end = terms.installment().policy.month_end;
         let dates = &terms.installment().dates;
         let anchor = match self.setting.kind {
             NoticeKind::PaymentDueDate | NoticeKind::LoanEndDate => dates.due_day(occurrence),
             NoticeKind::LateFeeDate => dates.late_day(occurrence),
             NoticeKind::AccountSummary => self.since.0,
         };
-        let (day, usual) = match self.setting.when {
-            When::Offset(days) => (anchor.plus_days(days), terms.close_of_business),
-            When::Every(interval) => (anchor.plus(interval, occurrence as i32, MonthEnd::Clamp), self.since.1),
+        let (day, usual, micros) = match self.setting.when {
+            When::Offset(days) => (anchor.plus_days(days), terms.close_of_business, 0),
+            When::Every(interval) => (anchor.plus(interval, occurrence as i32, month_end), self.since.1, self.since.2),
         };
-        terms.zone.at(day, self.setting.time.unwrap_or(usual))
+        match self.setting.time {
+            Some(time) => terms.zone.at(day, time),
+            None => terms.zone.at(day, usual).plus_micros(micros),
+        }
     }
 }

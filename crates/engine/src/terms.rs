@@ -127,8 +127,8 @@ impl Terms {
         if !invalid.is_empty() {
             return Err(invalid);
         }
-        let installment =
-            Installment::agree(product, start, opening.principal).map_err(|broken| alloc::vec![broken])?;
+        let installment = Installment::agree(product, &policy.zone, start, opening.principal)
+            .map_err(|broken| alloc::vec![broken])?;
         Ok(Terms {
             rules_version: RULES_VERSION,
             zone: policy.zone.clone(),

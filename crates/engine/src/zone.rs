@@ -27,6 +27,8 @@ struct Table {
     name: String,
     first_offset: i64,
     changes: Vec<Change>,
+    /// The local date that never was, where clocks went over the date line.
+    missing_day: Option<Day>,
 }
 
 /// From `at` on, local time is `offset` seconds ahead of UTC.
@@ -46,6 +48,7 @@ impl Zone {
         let first_offset = i64::from(zone.to_offset(start).seconds());
         let mut changes: Vec<Change> = Vec::new();
         let mut before = first_offset;
+        let mut missing_day = None;
         for change in zone.following(start) {
             let at = change.timestamp().as_second();
             if at > LAST_SECOND {
@@ -54,15 +57,23 @@ impl Zone {
             let offset = i64::from(change.offset().seconds());
             if offset != before {
                 changes.push(Change { at, local: at + before.max(offset), offset });
+                if offset - before >= SECONDS_PER_DAY {
+                    missing_day = Some(Day::from_number((at + before).div_euclid(SECONDS_PER_DAY) as i32));
+                }
                 before = offset;
             }
         }
-        Some(Zone { table: Arc::new(Table { name: iana_name.into(), first_offset, changes }) })
+        Some(Zone { table: Arc::new(Table { name: iana_name.into(), first_offset, changes, missing_day }) })
     }
 
     /// The IANA name.
     pub fn name(&self) -> &str {
         &self.table.name
+    }
+
+    /// The local date that never was: the day that was skipped when clocks went over the date line.
+    pub fn missing_day(&self) -> Option<Day> {
+        self.table.missing_day
     }
 
     /// The local date at a point in time.

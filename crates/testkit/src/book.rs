@@ -126,9 +126,8 @@ impl Book {
             .iter()
             .find(|entry| entry.name == *payment && matches!(entry.input, Input::Payment { status: Authorized, .. }));
         match authorized {
-            Some(entry) if self.held => entry.effective_at.max(effective_at),
-            Some(entry) => entry.effective_at,
-            None => effective_at,
+            Some(entry) if !self.held => entry.effective_at,
+            _ => effective_at,
         }
     }
 

@@ -74,8 +74,11 @@ fn result(case: &Value) -> Result<Value, String> {
 }
 
 fn items(ledger: &Ledger) -> Vec<Value> {
-    let mut items: Vec<(Time, &str, Cents)> =
-        ledger.valid().map(|item| (item.effective_at, item.kind.name(), item.amount)).collect();
+    let mut items: Vec<(Time, &str, Cents)> = ledger
+        .valid()
+        .filter(|item| item.status != ItemStatus::Authorized)
+        .map(|item| (item.effective_at, item.kind.name(), item.amount))
+        .collect();
     items.sort();
     let json = |(at, kind, amount): (Time, &str, Cents)| json!({ "type": kind, "effective_at": at.to_string(), "amount_cents": amount.0 });
     items.into_iter().map(json).collect()
@@ -85,6 +88,7 @@ fn notices(events: &[daybook_engine::outcome::Event]) -> Vec<Value> {
     let json = |event: &daybook_engine::outcome::Event| {
         let row = match event.what {
             What::DueDatePassed { instalment, .. } | What::PaymentMissed { instalment } => Some(instalment),
+            What::Notice { kind: NoticeKind::LoanEndDate, .. } => None,
             What::Notice { instalment, .. } => instalment,
             _ => return None,
         };

@@ -4,10 +4,15 @@
 //! |---|---|
 //! | [`product`] | products and accounts from the JSON of the interface |
 //! | [`book`] | one account kept the way the service keeps it: placed, folded, rolled, held, released |
+//! | [`history`] | random products and histories, with shrinking |
+//! | [`campaign`] | running a property on many random histories, with the seed printed |
 //! | [`exchange`] | a case in, a result out, as JSON: for comparing with other calculators |
 
+#![allow(missing_docs, reason = "names of test data explain themselves")]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops loudly")]
 
 pub mod book;
+pub mod campaign;
 pub mod exchange;
+pub mod history;
 pub mod product;

@@ -22,15 +22,17 @@ pub struct Dates {
     due_after_cycle: Interval,
     grace: Interval,
     month_end: MonthEnd,
+    /// A date that the zone skipped; the next one takes its place.
+    missing_day: Option<Day>,
 }
 
 impl Dates {
-    /// The dates of a loan that starts on a local date.
-    pub(crate) fn new(policy: &InstallmentPolicy, start: Day) -> Dates {
+    /// The dates of a loan that starts on a local date, in a zone that may have skipped a day.
+    pub(crate) fn new(policy: &InstallmentPolicy, start: Day, missing_day: Option<Day>) -> Dates {
         let first = policy.first_cycle.filter(|interval| !interval.is_zero());
         let late = &policy.late_fee;
         let counted = i32::from(late.grace_counts_due_date && !late.grace.is_zero());
-        Dates {
+        let mut dates = Dates {
             start,
             anchor: first.map_or(start, |interval| start.plus(interval, 1, policy.month_end)),
             anchor_cycles: i32::from(first.is_some()),
@@ -39,18 +41,25 @@ impl Dates {
             due_after_cycle: policy.due_after_cycle,
             grace: late.grace.and(Interval::days(-counted)),
             month_end: policy.month_end,
-        }
+            missing_day,
+        };
+        dates.anchor = dates.existing(dates.anchor);
+        dates
+    }
+
+    fn existing(&self, day: Day) -> Day {
+        if self.missing_day == Some(day) { day.plus_days(1) } else { day }
     }
 
     /// The date at whose close a cycle ends. Months count from the anchor, so that the 31st comes back after February.
     pub fn cycle_end(&self, cycle: u32) -> Day {
-        self.anchor.plus(self.cycle, cycle as i32 - self.anchor_cycles, self.month_end)
+        self.existing(self.anchor.plus(self.cycle, cycle as i32 - self.anchor_cycles, self.month_end))
     }
 
     /// The date at whose close an instalment falls due, and its period ends. Counted on beyond the last instalment, for
     /// the interest after it.
     pub fn due_day(&self, instalment: u32) -> Day {
-        self.cycle_end(instalment).plus(self.due_after_cycle, 1, self.month_end)
+        self.existing(self.cycle_end(instalment).plus(self.due_after_cycle, 1, self.month_end))
     }
 
     /// The date on which the period of an instalment begins.
@@ -65,6 +74,6 @@ impl Dates {
 
     /// The date at whose close an unpaid instalment becomes late.
     pub fn late_day(&self, instalment: u32) -> Day {
-        self.due_day(instalment).plus(self.grace, 1, self.month_end)
+        self.existing(self.due_day(instalment).plus(self.grace, 1, self.month_end))
     }
 }

@@ -206,6 +206,7 @@ impl Run<'_> {
             (false, true) => self.close(to),
             (true, false) => self.reopen(to),
             _ => {
+                self.note_charge_off(to);
                 self.move_to(to);
                 Ok(())
             }
@@ -222,22 +223,29 @@ impl Run<'_> {
             let row = self.state.loan().current().min(self.plan.count());
             self.assign_interest(row, owed);
         }
-        if to == Status::CHARGED_OFF {
-            let instalment = self.state.loan().late_row.saturating_sub(1).max(1);
-            let id = ItemId::ChargeOff { instalment };
-            let amount = self.state.balances().owed();
-            self.add_item(LineItem::new(id.clone(), ItemKind::ChargeOff, self.place.at, amount));
-            self.announce(What::ItemCreated(id));
-        }
+        self.note_charge_off(to);
+        self.loan().closed_at = self.place.at;
         self.move_to(to);
         Ok(())
     }
 
-    /// Opens a closed account again. Due dates that passed meanwhile are past due, without fee or announcement, and
-    /// the closed days earn nothing.
-    pub fn reopen(&mut self, to: Status) -> Result<(), Stop> {
+    /// What is owed when an account is charged off is noted; it stays owed.
+    fn note_charge_off(&mut self, to: Status) {
+        let amount = self.state.balances().owed();
+        if to != Status::CHARGED_OFF || to == self.state.status || amount.is_zero() {
+            return;
+        }
+        self.loan().charge_offs += 1;
+        let id = ItemId::ChargeOff { number: self.state.loan().charge_offs };
+        self.add_item(LineItem::new(id.clone(), ItemKind::ChargeOff, self.place.at, amount));
+        self.announce(What::ItemCreated(id));
+    }
+
+    /// Lets the due dates pass that came while the account was closed: without fee or announcement, and without
+    /// interest. Instalments stand past due, due or in advance by the calendar, whether the account is open or not.
+    pub fn pass_closed_time(&mut self) -> Result<(), Stop> {
         let last = self.plan.count();
-        self.move_to(to);
+        self.drop_interest_of_closed_time();
         while let Some(period) = self.state.loan().period
             && self.has_passed(period.ends_at)
         {
@@ -246,10 +254,7 @@ impl Run<'_> {
                 self.loan().row_mut(period.instalment).excused = true;
             }
             self.open_period(period.instalment + 1)?;
-            if let Some(period) = &mut self.loan().period {
-                // What is fixed at a period's beginning is nothing for one that began while the account was closed.
-                period.fixed = period.fixed.map(|_| period.recognised);
-            }
+            self.drop_interest_of_closed_time();
         }
         self.schedule_rest();
         let today = self.today;
@@ -259,10 +264,30 @@ impl Run<'_> {
         while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
             self.next_late_row();
         }
+        self.loan().release_paid_rows(last);
+        Ok(())
+    }
+
+    /// Opens a closed account again; what passed meanwhile is past due.
+    pub fn reopen(&mut self, to: Status) -> Result<(), Stop> {
+        self.pass_closed_time()?;
+        self.move_to(to);
         for index in 0..self.state.notices.len() {
             self.state.notices[index].seek(self.terms, self.place);
         }
         Ok(())
+    }
+
+    /// What is fixed at a period's beginning is nothing for one that began while the account was closed.
+    fn drop_interest_of_closed_time(&mut self) {
+        let (now, loan) = (self.place.at, self.loan());
+        let closed_at = loan.closed_at;
+        if let Some(period) = &mut loan.period
+            && !period.has_begun(closed_at)
+            && period.has_begun(now)
+        {
+            period.fixed = period.fixed.map(|_| period.recognised);
+        }
     }
 
     /// Whether a moment has already had its turn at this step.

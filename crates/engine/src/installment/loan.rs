@@ -228,6 +228,10 @@ pub struct Loan {
     pub late_at: Time,
     /// Late instalments in a row.
     pub late_count: u32,
+    /// When the account was last closed.
+    pub closed_at: Time,
+    /// How often it was charged off.
+    pub charge_offs: u32,
     /// Payments received and not reversed.
     pub receipts: Cents,
     /// The line items behind the principal.
@@ -260,6 +264,8 @@ impl Loan {
             late_row: 1,
             late_at: Time::NEVER,
             late_count: 0,
+            closed_at: Time::BEGINNING,
+            charge_offs: 0,
             receipts: Cents::ZERO,
             principal_items: Vec::new(),
             interest_items: VecDeque::new(),

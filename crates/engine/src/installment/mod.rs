@@ -16,8 +16,10 @@
 //! | `late` | due moments, late fees, delinquency, charge-off |
 //! | `life` | opening, closing, reopening |
 //! | `schedule` | rows past and to come |
+//! | `audit` | whether the two ledgers of a loan agree |
 //! | `reading` | balances, payoff, days past due |
 
+pub mod audit;
 pub mod dates;
 pub mod interest;
 pub(crate) mod late;

@@ -220,13 +220,15 @@ impl Run<'_> {
         self.state.unsettled.retain(|unsettled| unsettled.name != *payment);
         self.add_reversal(entry, &applied);
         self.announce(What::PaymentReversed { payment: payment.clone() });
-        if self.state.status.closed_by_itself() && self.state.balances().owed().is_positive() {
-            self.reopen(Status::ACTIVE)?;
-        }
         let fee = self.terms.reversal_fee;
         if fee.is_positive() && self.state.status != Status::CHARGED_OFF {
             let id = ItemId::ReversalFee { reversal: entry.name.clone() };
             self.charge_fee(id, ItemKind::ReturnCheckFee, fee, FeeClass::Penalty, self.place.at)?;
+        }
+        // Under replay the account was folded as if the payment had never been made: nothing is owed again by this.
+        let owes_again = self.terms.backdating == Backdating::AsPosted && self.state.balances().owed().is_positive();
+        if owes_again && self.state.status.closed_by_itself() {
+            self.reopen(Status::ACTIVE)?;
         }
         Ok(Ok(()))
     }

@@ -44,14 +44,15 @@ pub(crate) fn spread(
     let unit = policy.instalment_rounding;
     match policy.method {
         Method::Level => level_payment(policy, dates, principal, first),
-        Method::EqualPrincipal => {
-            let rows = policy.instalments + 1 - first;
-            to_unit(i128::from(principal.0), i128::from(rows), unit, policy.rounding)
-        }
-        Method::Flat => {
+        // It is the instalment that is rounded to whole units, so its interest counts too where it is fixed.
+        Method::Flat if unit > Cents(1) => {
             let rows = i128::from(policy.instalments + 1 - first);
             let total = i128::from(principal.0) + i128::from(flat_interest.0) * rows;
             Ok((to_unit(total, rows, unit, policy.rounding)? - flat_interest).or_zero())
+        }
+        Method::EqualPrincipal | Method::Flat => {
+            let rows = policy.instalments + 1 - first;
+            to_unit(i128::from(principal.0), i128::from(rows), unit, policy.rounding)
         }
     }
 }

@@ -223,7 +223,7 @@ impl Run<'_> {
 
     /// Flat interest is known beforehand and may be paid before its period begins.
     fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
-        if self.plan.policy.method != Method::Flat {
+        if self.plan.policy.method != Method::Flat || self.state.status.is_closed() {
             return Ok(());
         }
         let row = self.state.loan().row(instalment).copied().unwrap_or_default();
@@ -346,11 +346,12 @@ impl Run<'_> {
         match self.plan.policy.surplus {
             Surplus::NextInstalment => {
                 for instalment in first_ahead..=self.plan.count() {
-                    for owed in kinds {
-                        self.fill(pouring, instalment, *owed)?;
-                    }
+                    // A loan whose principal is paid has no instalments ahead.
                     if pouring.left.is_zero() || self.state.loan().unscheduled().is_zero() {
                         break;
+                    }
+                    for owed in kinds {
+                        self.fill(pouring, instalment, *owed)?;
                     }
                 }
             }
@@ -409,10 +410,16 @@ impl Run<'_> {
         self.pour_accrued(pouring)
     }
 
-    /// Interest accrued beyond what the open row takes: it is owed all the same.
+    /// Interest accrued beyond what the open row takes: it is owed all the same, and belongs to the next row that has
+    /// room for it.
     fn pour_accrued(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
-        let instalment = self.state.loan().current().min(self.plan.count());
-        let accrued = pouring.accrued;
-        self.pour_accrued_into(pouring, instalment, accrued)
+        let mut instalment = self.state.loan().current().min(self.plan.count());
+        while pouring.accrued.is_positive() && pouring.left.is_positive() {
+            let room = self.state.loan().interest_room(self.plan, instalment);
+            let cents = room.map_or(pouring.accrued, |room| room.min(pouring.accrued));
+            self.pour_accrued_into(pouring, instalment, cents)?;
+            instalment += 1;
+        }
+        Ok(())
     }
 }

@@ -3,12 +3,14 @@
 use super::loan::Loan;
 use super::terms::Installment;
 use crate::calendar::Day;
+use crate::fold::{Run, Stop};
 use crate::money::{Cents, Overflow};
-use crate::outcome::Balances;
+use crate::outcome::{Balances, Outcome};
 use crate::state::State;
 use crate::status::Status;
 use crate::terms::Terms;
 use crate::time::Time;
+use crate::timeline::{Place, Rank};
 
 /// An account at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,23 @@ pub struct Reading {
 }
 
 /// Reads a state that is folded up to `at`.
-pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, Overflow> {
+pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
+    if state.status.is_closed() {
+        read_now(terms, &pass_closed_time(terms, state, at)?, at)
+    } else {
+        read_now(terms, state, at)
+    }
+}
+
+/// A closed account as it stands at a moment, with the due dates passed that came since it was closed.
+pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, Stop> {
+    let mut state = state.clone();
+    let place = Place { at, rank: Rank::Late, seq: 0 };
+    Run::scratch(terms, &mut state, &mut Outcome::default(), place).pass_closed_time()?;
+    Ok(state)
+}
+
+fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
     let (loan, plan) = (state.loan(), terms.installment());
     let today = terms.zone.day_at(at);
     let closed = state.status.is_closed();

@@ -4,6 +4,7 @@
 //! runs the same posting as the fold does, on a copy of the state.
 
 use super::loan::{Loan, Row};
+use super::reading::pass_closed_time;
 use crate::calendar::Day;
 use crate::fold::{Run, Stop};
 use crate::money::Cents;
@@ -53,6 +54,8 @@ impl ScheduleRow {
 /// The schedule of a state that is folded from the beginning up to `at`. A state read from a snapshot has forgotten the
 /// rows that are paid: [`Stop::NeedsPast`].
 pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRow>, Stop> {
+    let passed = if state.status.is_closed() { Some(pass_closed_time(terms, state, at)?) } else { None };
+    let state = passed.as_ref().unwrap_or(state);
     let loan = state.loan();
     let last = terms.installment().count();
     let mut rows = Vec::with_capacity(last as usize);

@@ -5,6 +5,7 @@ use super::plan::{self, Plan};
 use crate::calendar::{Day, Interval, MonthEnd};
 use crate::money::{Cents, Percent, Rounding};
 use crate::terms::{Invalid, LATEST, check_amount};
+use crate::zone::Zone;
 use alloc::format;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -277,6 +278,15 @@ impl InstallmentPolicy {
                 broken("product_lifecycle_policies.payment_pouring_policies.order", rule.into());
             }
         }
+        if self.cycle.months < 0 || self.cycle.days < 0 || self.cycle.is_zero() {
+            let rule = "must be so many months or days, with no part taken off";
+            broken("product_lifecycle_policies.billing_cycle_policies.cycle_interval", rule.into());
+        }
+        if self.cycle.months == 0 && self.due_after_cycle.months != 0 {
+            // Months of different lengths would put the due dates of short cycles on one day.
+            let rule = "must be in days where cycle_interval is";
+            broken("product_lifecycle_policies.billing_cycle_policies.cycle_due_interval", rule.into());
+        }
         let late = &self.late_fee;
         if late.grace.days < 0 || late.grace.months < 0 {
             broken("product_lifecycle_policies.fee_policies.late_fee_grace", "must not be negative".into());
@@ -329,8 +339,13 @@ pub struct Installment {
 
 impl Installment {
     /// Agrees a checked policy for a loan of `principal` from `start`.
-    pub(crate) fn agree(policy: &InstallmentPolicy, start: Day, principal: Cents) -> Result<Installment, Invalid> {
-        let dates = Dates::new(policy, start);
+    pub(crate) fn agree(
+        policy: &InstallmentPolicy,
+        zone: &Zone,
+        start: Day,
+        principal: Cents,
+    ) -> Result<Installment, Invalid> {
+        let dates = Dates::new(policy, start, zone.missing_day());
         check_dates(policy, &dates, start)?;
         let plan = plan::agree(policy, &dates, principal).map_err(|_| {
             Invalid::new("summary.initial_principal_cents", "and the rate make interest beyond what can be counted")

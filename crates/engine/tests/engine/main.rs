@@ -1,0 +1,4 @@
+//! The engine seen from outside.
+#![cfg(test)]
+
+mod properties;

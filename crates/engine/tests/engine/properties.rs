@@ -1,0 +1,442 @@
+//! What must always hold, on random histories. How many, and from which seed: see `daybook_testkit::campaign`.
+
+use daybook_engine::fold::{Stop, fold};
+use daybook_engine::installment::Method;
+use daybook_engine::installment::audit::audit;
+use daybook_engine::installment::reading::{Reading, read};
+use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
+use daybook_engine::money::Cents;
+use daybook_engine::notify::{NoticeKind, When};
+use daybook_engine::outcome::{Event, What};
+use daybook_engine::replay::{Ledger, replay};
+use daybook_engine::state::State;
+use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::{Backdating, Entry, Input, Place, Placement, Rank, Situation, place};
+use daybook_testkit::book::Book;
+use daybook_testkit::campaign::holds;
+use daybook_testkit::history::{self, Life, Told};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// What two ways of folding must agree on.
+#[derive(Debug, PartialEq)]
+struct Result_ {
+    reading: Reading,
+    items: Vec<LineItem>,
+}
+
+fn result(terms: &Terms, state: &State, ledger: &Ledger, at: Time) -> Result_ {
+    let items = ledger.valid().cloned().collect();
+    Result_ { reading: read(terms, state, at).unwrap(), items }
+}
+
+fn result_of(book: &Book) -> Result_ {
+    result(&book.terms, &book.state, &book.ledger, book.clock)
+}
+
+/// Tells every input at its time; gives the answers.
+fn live(book: &mut Book, inputs: &[Told], rolls: &[Time]) -> Vec<bool> {
+    let mut told: Vec<&Told> = inputs.iter().collect();
+    told.sort_by_key(|(told_at, ..)| *told_at);
+    let mut answers = Vec::new();
+    for (told_at, at, name, input) in told {
+        for roll in rolls.iter().filter(|roll| **roll < *told_at) {
+            book.roll(*roll);
+        }
+        book.roll(*told_at);
+        answers.push(book.submit(name, *at, input.clone()).is_ok());
+    }
+    answers
+}
+
+fn held(life: &Life, inputs: &[Told], until: Time) -> Book {
+    let mut book = Book::held(life.terms.clone());
+    for (_, at, name, input) in inputs {
+        book.submit(name, *at, input.clone()).unwrap();
+    }
+    book.release(until);
+    book
+}
+
+/// 1. One roll, many small rolls by way of snapshots, and a fold from the beginning are the same.
+#[test]
+fn one_roll_is_many_rolls_is_a_fold_from_the_beginning() {
+    let lives = (history::life(), proptest::collection::vec(0..20_000_i64, 0..12));
+    holds("1 one roll = many = from the beginning", &lives, |(life, hours)| {
+        let inputs = life.inputs();
+        let mut rolls: Vec<Time> =
+            hours.iter().map(|hours| life.terms.opening.effective_at.plus_micros(hours * 3_600_000_000)).collect();
+        rolls.sort();
+        let mut once = Book::open(life.terms.clone());
+        let mut often = once.clone();
+        often.by_snapshot = true;
+        let answers = (live(&mut once, &inputs, &[]), live(&mut often, &inputs, &rolls));
+        prop_assert_eq!(answers.0, answers.1, "the same inputs are refused");
+        let end = life.end().max(once.clock).max(rolls.last().copied().unwrap_or(once.clock));
+        rolls.push(end);
+        rolls.iter().for_each(|roll| often.roll(*roll));
+        once.roll(end);
+        let (state, outcome) = replay(&once.terms, &once.entries, end).unwrap();
+        let beginning = result(&once.terms, &state, &Ledger::of(&outcome), end);
+        prop_assert_eq!(&result_of(&once), &beginning, "one roll, and from the beginning");
+        prop_assert_eq!(&result_of(&often), &beginning, "many rolls, and from the beginning");
+        Ok(())
+    });
+}
+
+/// 2. Held history in any permutation is the same as in order.
+#[test]
+fn held_history_may_be_loaded_in_any_order() {
+    let lives = (history::life(), any::<u64>());
+    holds("2 any permutation = in order", &lives, |(life, shuffle)| {
+        let mut inputs = life.inputs();
+        inputs.sort_by_key(|(_, at, ..)| *at);
+        let end = life.end();
+        let in_order = held(&life, &inputs, end);
+        let mut shuffled = inputs.clone();
+        shuffled.sort_by_key(|(_, at, ..)| (at.micros() as u64 ^ shuffle).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        prop_assert_eq!(result_of(&in_order), result_of(&held(&life, &shuffled, end)));
+        Ok(())
+    });
+}
+
+/// 3. An input replayed into the past gives what a fresh account gives that had it from the start, and the differences
+/// it reports are exactly what changed.
+#[test]
+fn a_replayed_input_is_as_if_it_had_always_been_there() {
+    let lives = (history::replayed_life(), 0..20_usize, -2_000..2_000_i64);
+    holds("3 replay = fresh account", &lives, |(life, late, hours)| {
+        let mut inputs = life.inputs();
+        if inputs.is_empty() {
+            return Ok(());
+        }
+        let late = inputs.remove(late % inputs.len());
+        let mut book = Book::open(life.terms.clone());
+        live(&mut book, &inputs, &[]);
+        book.roll(late.1.plus_micros(hours.abs() * 3_600_000_000));
+        let before = book.ledger.clone();
+        let events = book.events.len();
+        book.recalculated = None;
+        if book.submit(&late.2, late.1, late.3.clone()).is_err() {
+            return Ok(());
+        }
+        if let Some(recalculation) = &book.recalculated {
+            let mut changed: BTreeMap<_, _> = before.items().map(|item| (item.id.clone(), item.clone())).collect();
+            for difference in &recalculation.differences {
+                prop_assert_eq!(changed.get(&difference.after.id), difference.before.as_ref());
+                changed.insert(difference.after.id.clone(), difference.after.clone());
+            }
+            let valid: Vec<LineItem> =
+                changed.into_values().filter(|item| item.status != ItemStatus::Invalid).collect();
+            prop_assert_eq!(&valid, &result_of(&book).items, "old items and differences make the new items");
+            let new = &book.events[events..];
+            prop_assert!(new.iter().all(|event| !matches!(event.what, What::Notice { .. })), "no notice is sent anew");
+            prop_assert_eq!(new.iter().filter(|event| event.what == What::Recalculated).count(), 1);
+        }
+        // A fresh account that was told the same things in time, and lives on as this one does.
+        let end = life.end().max(book.clock);
+        let mut fresh = Book::held(life.terms.clone());
+        for entry in book.entries.iter().filter(|entry| entry.input != Input::Open) {
+            fresh.submit(&entry.name, entry.place.at, entry.input.clone()).unwrap();
+        }
+        fresh.release(end);
+        book.roll(end);
+        let stated = |mut result: Result_| {
+            // The fresh account was told the place as the time it counts from.
+            result.items.iter_mut().for_each(|item| item.effective_at = item.applied_at);
+            result
+        };
+        prop_assert_eq!(stated(result_of(&book)), stated(result_of(&fresh)));
+        Ok(())
+    });
+}
+
+/// 4. Every cent is somewhere, at every moment; splits add up; nothing is negative.
+#[test]
+fn every_cent_is_somewhere() {
+    let lives = (history::life(), proptest::collection::vec(0..20_000_i64, 1..6), any::<bool>());
+    holds("4 every cent is somewhere", &lives, |(life, hours, is_held)| {
+        let inputs = life.inputs();
+        let mut book = if is_held {
+            held(&life, &inputs, life.terms.opening.effective_at)
+        } else {
+            let mut book = Book::open(life.terms.clone());
+            live(&mut book, &inputs, &[]);
+            book
+        };
+        let mut stops: Vec<Time> =
+            hours.iter().map(|hours| life.terms.opening.effective_at.plus_micros(hours * 3_600_000_000)).collect();
+        stops.push(book.clock);
+        // Sixty years ahead.
+        stops.push(life.end().plus_micros(60 * 31_557_600_000_000));
+        stops.sort();
+        for stop in stops {
+            book.roll(stop);
+            let (state, outcome) = replay(&book.terms, &book.entries, stop).unwrap();
+            check_cents(&state, &Ledger::of(&outcome))?;
+        }
+        Ok(())
+    });
+}
+
+fn check_cents(state: &State, ledger: &Ledger) -> Result<(), TestCaseError> {
+    if let Err(wrong) = audit(state) {
+        return Err(TestCaseError::fail(wrong));
+    }
+    let balances = state.balances();
+    let counts = |item: &&LineItem| item.status != ItemStatus::Authorized;
+    let moved = |item: &LineItem| match item.kind {
+        // Parts say what their reversal was made of; a charge-off is information.
+        ItemKind::ReversalPart(_) | ItemKind::ChargeOff => Cents::ZERO,
+        _ => item.amount,
+    };
+    let total: Cents = ledger.valid().filter(counts).map(moved).sum();
+    prop_assert_eq!(total, balances.owed() - balances.surplus, "added and taken is what is owed");
+    for component in [Component::Principal, Component::Interest, Component::Fee] {
+        let open = |item: &&LineItem| {
+            let part = match component {
+                Component::Principal => item.principal,
+                Component::Interest => item.interest,
+                Component::Fee => item.fees,
+            };
+            item.amount > Cents::ZERO && part == item.amount
+        };
+        let owed: Cents = ledger.valid().filter(open).map(|item| item.balance).sum();
+        prop_assert_eq!(owed, balances.component(component), "items' balances of {:?}", component);
+    }
+    for item in ledger.valid().filter(counts).filter(|item| item.amount < Cents::ZERO) {
+        let split: Cents = item.splits.iter().map(|split| split.cents).sum();
+        prop_assert_eq!(split - item.balance, -item.amount, "splits of {} add up", item.id);
+        prop_assert_eq!(item.principal + item.interest + item.fees + item.balance, item.amount);
+        prop_assert!(item.splits.iter().all(|split| split.cents > Cents::ZERO));
+    }
+    Ok(())
+}
+
+/// 4, at the edges of the type: an account that grows beyond counting is an error, never a wrap.
+#[test]
+fn amounts_beyond_counting_are_an_error() {
+    let policy = daybook_testkit::product::policy(&Default::default(), &Default::default()).unwrap();
+    let daybook_engine::terms::ProductPolicy::Installment(mut installment) = policy.product.clone();
+    (installment.instalments, installment.rate) = (12, daybook_engine::money::Percent::LARGEST);
+    let policy = daybook_engine::terms::Policy {
+        product: daybook_engine::terms::ProductPolicy::Installment(installment),
+        ..policy
+    };
+    let effective_at = Time::from_seconds(1_735_707_600);
+    let principal = Cents::LARGEST_INPUT;
+    let opening = daybook_engine::terms::Opening { effective_at, principal, origination_fee: Cents::ZERO };
+    let terms = Terms::new(&policy, opening).unwrap();
+    let mut book = Book::held(terms.clone());
+    // 115,000 credits of 10^13 cents come to just under the limit; the interest on them goes over it.
+    for seq in 2..115_000_u64 {
+        let at = effective_at.plus_micros(seq as i64);
+        book.entries.push(Entry {
+            place: Place { at, rank: Rank::Input, seq },
+            effective_at: at,
+            scheduled: false,
+            name: format!("credit-{seq}").as_str().into(),
+            input: Input::Credit { amount: Cents::LARGEST_INPUT, component: Component::Principal },
+        });
+    }
+    let (state, outcome) = replay(&terms, &book.entries, effective_at.plus_micros(1_000_000)).unwrap();
+    assert_eq!(state.balances().principal, Cents(10_000_000_000_000 * 114_999));
+    check_cents(&state, &Ledger::of(&outcome)).unwrap();
+    let a_year_later = effective_at.plus_micros(31_536_000_000_000);
+    assert_eq!(replay(&terms, &book.entries, a_year_later).map(|_| ()), Err(Stop::Overflow));
+}
+
+/// 5. Reversing a payment and recording it again changes nothing: under replay no balance, as posted not the total.
+#[test]
+fn reversing_and_recording_again_changes_nothing_under_replay() {
+    let lives = (history::life_without_reversal_fee(Backdating::Replay), 0..20_usize);
+    holds("5 reverse and record again, replayed", &lives, |(life, which)| {
+        let Some((mut book, payment)) = with_a_payment(&life, which) else { return Ok(()) };
+        let before = read(&book.terms, &book.state, book.clock).unwrap();
+        let clock = book.clock;
+        let entry = book.entries.iter().find(|entry| *entry.name == *payment).unwrap().clone();
+        book.submit("reversal", clock, Input::Reversal { payment: payment.as_str().into() }).unwrap();
+        book.submit("again", entry.place.at, entry.input).unwrap();
+        prop_assert_eq!(before, read(&book.terms, &book.state, book.clock).unwrap());
+        Ok(())
+    });
+}
+
+/// 5, as posted.
+#[test]
+fn reversing_and_recording_again_keeps_the_total_as_posted() {
+    let lives = (history::life_without_reversal_fee(Backdating::AsPosted), 0..20_usize);
+    holds("5 reverse and record again, as posted", &lives, |(life, which)| {
+        let Some((mut book, payment)) = with_a_payment(&life, which) else { return Ok(()) };
+        let total = |book: &Book| {
+            let reading = read(&book.terms, &book.state, book.clock).unwrap();
+            reading.payoff - reading.balances.surplus
+        };
+        let before = total(&book);
+        let clock = book.clock;
+        let input = book.entries.iter().find(|entry| *entry.name == *payment).unwrap().input.clone();
+        book.submit("reversal", clock, Input::Reversal { payment: payment.as_str().into() }).unwrap();
+        book.submit("again", clock, input).unwrap();
+        prop_assert_eq!(before, total(&book));
+        Ok(())
+    });
+}
+
+/// An account somewhere in its life, and a valid payment on it that can be reversed.
+fn with_a_payment(life: &Life, which: usize) -> Option<(Book, String)> {
+    let mut book = Book::open(life.terms.clone());
+    live(&mut book, &life.inputs(), &[]);
+    let reversed = |name: &str| {
+        book.entries.iter().any(|entry| matches!(&entry.input, Input::Reversal { payment } if **payment == *name))
+    };
+    let valid = |entry: &&Entry| {
+        matches!(entry.input, Input::Payment { status: ItemStatus::Valid, .. })
+            && book.ledger.get(&ItemId::Input(entry.name.clone())).is_some_and(|item| item.status == ItemStatus::Valid)
+            && !reversed(&entry.name)
+    };
+    let payments: Vec<String> = book.entries.iter().filter(valid).map(|entry| entry.name.to_string()).collect();
+    let payment = payments.get(which % payments.len().max(1))?.clone();
+    Some((book, payment))
+}
+
+/// 6. A notice fires once per occurrence, on the right local date, in every zone and across every clock change.
+#[test]
+fn a_notice_fires_once_on_the_right_local_date() {
+    let settings = proptest::collection::vec((history::setting(), 0..3_000_i64), 1..4);
+    let lives = (history::life(), settings);
+    holds("6 notices", &lives, |(mut life, settings)| {
+        // Nothing but the settings, so that the account stays open and unpaid.
+        life.acts.clear();
+        let mut book = Book::held(life.terms.clone());
+        let opening = life.terms.opening.effective_at;
+        let settings: Vec<_> = settings
+            .iter()
+            .enumerate()
+            .map(|(index, (setting, hours))| (opening.plus_micros(hours * 3_600_000_000 + index as i64), *setting))
+            .collect();
+        for (index, (at, setting)) in settings.iter().enumerate() {
+            book.submit(&format!("setting-{index}"), *at, Input::Notify(*setting)).unwrap();
+        }
+        let end = life.end();
+        book.release(end);
+        let closed_at = book.events.iter().find(|event| event.what == What::Closed).map(|event| event.at);
+        let mut expected: Vec<(Time, NoticeKind, Option<u32>)> = Vec::new();
+        for (index, (from, setting)) in settings.iter().enumerate() {
+            let replaced = settings[index + 1..].iter().filter(|(_, later)| setting.is_replaced_by(later));
+            let replaced = settings[..index]
+                .iter()
+                .filter(|(at, later)| at > from && setting.is_replaced_by(later))
+                .chain(replaced);
+            let to = replaced.map(|(at, _)| *at).filter(|at| at > from).min();
+            for (at, instalment) in occurrences(&life.terms, setting, *from, end) {
+                let in_force = setting.enabled && at >= *from && to.is_none_or(|to| at < to);
+                // A notice at the closing instant comes after the closing.
+                let open = closed_at.is_none_or(|closed| at < closed);
+                let wanted = setting.kind != NoticeKind::LateFeeDate || asks(&book, instalment.unwrap(), at);
+                if in_force && open && wanted && at <= end {
+                    expected.push((at, setting.kind, instalment));
+                }
+            }
+        }
+        let fired = book.events.iter().filter_map(|event: &Event| match event.what {
+            What::Notice { kind, instalment } => Some((event.at, kind, instalment)),
+            _ => None,
+        });
+        let mut fired: Vec<_> = fired.collect();
+        fired.sort();
+        expected.sort();
+        prop_assert_eq!(fired, expected);
+        Ok(())
+    });
+}
+
+/// Whether an instalment on which nothing was paid asks for money at a moment: one that is nothing does not.
+fn asks(book: &Book, instalment: u32, at: Time) -> bool {
+    let plan = book.terms.installment();
+    let policy = &plan.policy;
+    let fell_due = book.events.iter().find_map(|event| match event.what {
+        What::DueDatePassed { instalment: which, paid } if which == instalment && event.at <= at => Some(paid),
+        _ => None,
+    });
+    let level = (policy.interest_only + 1..policy.instalments).contains(&instalment) && policy.method == Method::Level;
+    match fell_due {
+        Some(paid) => !paid,
+        None => !level || plan.plan.level > Cents::ZERO,
+    }
+}
+
+/// When a setting's notices come, by the calendar and the zones of another library.
+fn occurrences(
+    terms: &Terms,
+    setting: &daybook_engine::notify::Setting,
+    from: Time,
+    until: Time,
+) -> Vec<(Time, Option<u32>)> {
+    use jiff::civil::{Date, Time as Clock};
+    use jiff::{Timestamp, ToSpan, Unit};
+    let zone = jiff::tz::TimeZone::get(terms.zone.name()).unwrap();
+    let plan = terms.installment();
+    let date = |day: daybook_engine::calendar::Day| {
+        let (year, month, day) = day.ymd();
+        Date::new(year as i16, month as i8, day as i8).unwrap()
+    };
+    let clock = |time: daybook_engine::calendar::TimeOfDay| {
+        let seconds = time.seconds() as i32;
+        Clock::new((seconds / 3600) as i8, (seconds / 60 % 60) as i8, (seconds % 60) as i8, 0).unwrap()
+    };
+    let moment = |day: Date, time: Clock| {
+        let at = zone.to_ambiguous_timestamp(day.to_datetime(time)).compatible().unwrap();
+        Time::from_micros(at.as_microsecond())
+    };
+    let about = |day: fn(&daybook_engine::installment::dates::Dates, u32) -> daybook_engine::calendar::Day, k: u32| {
+        let When::Offset(days) = setting.when else { panic!("an offset") };
+        let time = clock(setting.time.unwrap_or(terms.close_of_business));
+        (moment(date(day(&plan.dates, k)) + days.days(), time), Some(k))
+    };
+    use daybook_engine::installment::dates::Dates;
+    match setting.kind {
+        NoticeKind::PaymentDueDate => (1..=plan.count()).map(|k| about(Dates::due_day, k)).collect(),
+        NoticeKind::LateFeeDate => (1..=plan.count()).map(|k| about(Dates::late_day, k)).collect(),
+        NoticeKind::LoanEndDate => vec![about(Dates::due_day, plan.count())],
+        NoticeKind::AccountSummary => {
+            let When::Every(every) = setting.when else { panic!("an interval") };
+            let local = Timestamp::from_microsecond(from.micros()).unwrap().to_zoned(zone.clone());
+            let time = setting.time.map_or(local.time().round(Unit::Second).unwrap(), clock);
+            let time =
+                if setting.time.is_none() { local.time().with().subsec_nanosecond(0).build().unwrap() } else { time };
+            let nth = |n: i32| local.date() + (every.months * n).months() + (every.days * n).days();
+            let all = (1..).map(|n| (moment(nth(n), time), None));
+            all.take_while(|(at, _)| *at <= until).collect()
+        }
+    }
+}
+
+/// Folding on from a snapshot refuses to undo what it has forgotten, and says so.
+#[test]
+fn a_snapshot_asks_for_the_past_to_undo_a_payment() {
+    let lives = history::life_without_reversal_fee(Backdating::AsPosted);
+    holds("a snapshot asks for the past", &lives, |life| {
+        let Some((book, payment)) = with_a_payment(&life, 0) else { return Ok(()) };
+        let bytes = daybook_engine::snapshot::write(&book.state).unwrap();
+        let state = daybook_engine::snapshot::read(&bytes).unwrap();
+        let situation = Situation {
+            held: false,
+            clock: book.clock,
+            last_folded: state.last_folded,
+            backdating: Backdating::AsPosted,
+        };
+        let Placement::Next(place) = place(&situation, book.clock, 1_000) else {
+            return Ok(());
+        };
+        let entry = Entry {
+            place,
+            effective_at: book.clock,
+            scheduled: false,
+            name: "reversal".into(),
+            input: Input::Reversal { payment: payment.as_str().into() },
+        };
+        prop_assert_eq!(fold(&book.terms, state, &[entry], book.clock).map(|_| ()), Err(Stop::NeedsPast));
+        Ok(())
+    });
+}

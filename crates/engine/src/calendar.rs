@@ -81,7 +81,9 @@ impl Day {
 
     /// This date and `count` times an interval: first its months together, then its days.
     pub const fn plus(self, interval: Interval, count: i32, month_end: MonthEnd) -> Day {
-        self.plus_months(interval.months * count, month_end).plus_days(interval.days * count)
+        let months = interval.months * count;
+        let day = if months == 0 { self } else { self.plus_months(months, month_end) };
+        day.plus_days(interval.days * count)
     }
 }
 

@@ -58,21 +58,33 @@ enum Moment {
 ///
 /// The entries must be sorted by place and come after everything folded into the state; those beyond `until` are left.
 pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
-    fold_without(terms, state, entries, until, &[])
+    fold_as(terms, state, entries, until, How::default())
 }
 
-/// [`fold`], with some payments folded as if they had never been made.
-pub(crate) fn fold_without(
+/// How to fold.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct How<'a> {
+    /// Payments folded as if they had never been made.
+    pub undone: &'a [Undone],
+    /// Whether each step is kept, with the balances after it.
+    pub explained: bool,
+}
+
+/// [`fold`], in a certain way.
+pub(crate) fn fold_as(
     terms: &Terms,
     mut state: State,
     entries: &[Entry],
     until: Time,
-    undone: &[Undone],
+    how: How<'_>,
 ) -> Result<(State, Outcome), Stop> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries come in their order");
     state.forget_slots();
-    let mut out = Outcome::default();
-    let mut entries = entries.iter().take_while(|entry| entry.place.at <= until).peekable();
+    let due = entries.partition_point(|entry| entry.place.at <= until);
+    // A month paid on time is one input and makes about this much.
+    let mut out = Outcome::with_room(2 * due, 3 * due);
+    state.loan_mut().make_room(due);
+    let mut entries = entries[..due].iter().peekable();
     loop {
         let moment = next_moment(&state).filter(|(at, _)| *at <= until);
         let entry_is_next = match (entries.peek(), moment) {
@@ -83,10 +95,10 @@ pub(crate) fn fold_without(
         };
         if entry_is_next {
             let Some(entry) = entries.next() else { break };
-            Run::new(terms, &mut state, &mut out, entry.place, undone).input(entry)?;
+            Run::new(terms, &mut state, &mut out, entry.place, how).input(entry)?;
         } else if let Some((at, moment)) = moment {
             let place = Place { at, rank: Rank::Moment, seq: 0 };
-            Run::new(terms, &mut state, &mut out, place, undone).moment(moment)?;
+            Run::new(terms, &mut state, &mut out, place, how).moment(moment)?;
         }
     }
     state.processed_through = state.processed_through.max(Some(until));
@@ -103,7 +115,7 @@ fn next_moment(state: &State) -> Option<(Time, Moment)> {
     if state.status.is_closed() {
         return None;
     }
-    let mut next = (loan.period?.ends_at, Moment::PeriodEnd);
+    let mut next = (loan.period.as_ref()?.ends_at, Moment::PeriodEnd);
     if loan.late_at < next.0 {
         next = (loan.late_at, Moment::GraceEnd);
     }
@@ -127,25 +139,19 @@ pub(crate) struct Run<'a> {
     pub today: Day,
     /// The input that is being applied, if it is one.
     pub input: Option<u64>,
-    undone: &'a [Undone],
+    how: How<'a>,
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        terms: &'a Terms,
-        state: &'a mut State,
-        out: &'a mut Outcome,
-        place: Place,
-        undone: &'a [Undone],
-    ) -> Run<'a> {
+    fn new(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place, how: How<'a>) -> Run<'a> {
         state.steps += 1;
         let today = terms.zone.day_at(place.at);
-        Run { terms, plan: terms.installment(), state, out, place, today, input: None, undone }
+        Run { terms, plan: terms.installment(), state, out, place, today, input: None, how }
     }
 
     /// A run that announces to a scratch outcome, for projections.
     pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> Run<'a> {
-        Run::new(terms, state, out, place, &[])
+        Run::new(terms, state, out, place, How::default())
     }
 
     pub fn loan(&mut self) -> &mut Loan {
@@ -253,6 +259,9 @@ impl<'a> Run<'a> {
     }
 
     fn record(&mut self, cause: Cause) {
+        if !self.how.explained {
+            return;
+        }
         let after = self.state.balances();
         self.out.steps.push(Step { at: self.place.at, cause, after });
     }
@@ -306,6 +315,6 @@ impl<'a> Run<'a> {
 
     /// Whether a payment is folded as if it had never been made.
     pub fn undone(&self, payment: &Name) -> Option<&'a Undone> {
-        self.undone.iter().find(|undone| undone.payment == *payment)
+        self.how.undone.iter().find(|undone| undone.payment == *payment)
     }
 }

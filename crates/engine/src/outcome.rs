@@ -16,10 +16,17 @@ pub struct Outcome {
     pub changes: Vec<ItemChange>,
     /// What is to be announced, in order.
     pub events: Vec<Event>,
-    /// What each step did, in order.
+    /// What each step did, in order; only when it was asked for, see [`crate::replay::explain`].
     pub steps: Vec<Step>,
     /// Inputs that could not be applied; they changed nothing.
     pub refused: Vec<(u64, Refusal)>,
+}
+
+impl Outcome {
+    /// An empty outcome with room for so much.
+    pub(crate) fn with_room(items: usize, events: usize) -> Outcome {
+        Outcome { items: Vec::with_capacity(items), events: Vec::with_capacity(events), ..Outcome::default() }
+    }
 }
 
 /// Something to announce.

@@ -1,6 +1,6 @@
 //! The state of an account: what a timeline folds to.
 
-use crate::installment::loan::Loan;
+use crate::installment::loan::{Loan, Poured};
 use crate::item::{Component, Name};
 use crate::money::Cents;
 use crate::notify::Pending;
@@ -38,6 +38,9 @@ pub struct State {
     pub notices: Vec<Pending>,
     /// What only this type of product has.
     pub product: ProductState,
+    /// Empty between steps: room that is used again for each payment.
+    #[serde(skip)]
+    pub(crate) scratch: Poured,
 }
 
 /// The state of one type of product.
@@ -71,6 +74,7 @@ impl State {
             decided_early: Vec::new(),
             notices: Vec::new(),
             product: ProductState::Installment(Loan::new()),
+            scratch: Poured::default(),
         }
     }
 
@@ -107,9 +111,6 @@ impl State {
         loan.principal_items.iter_mut().for_each(|item| item.slot = None);
         loan.interest_items.iter_mut().for_each(|item| item.slot = None);
         loan.fees.iter_mut().for_each(|fee| fee.debt.slot = None);
-        if let Some(past) = &mut loan.past {
-            past.payments.iter_mut().for_each(|payment| payment.slot = None);
-        }
     }
 }
 

@@ -17,6 +17,9 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const FIRST_SECOND: i64 = -3_786_825_600;
 const LAST_SECOND: i64 = 10_413_792_000;
 
+/// About half a year: a zone changes its clocks at most a few times in it.
+const STRETCH: i64 = 1 << 24;
+
 /// An IANA time zone. Cloning is cheap.
 #[derive(Clone)]
 pub struct Zone {
@@ -27,6 +30,8 @@ struct Table {
     name: String,
     first_offset: i64,
     changes: Vec<Change>,
+    /// For each stretch of [`STRETCH`] seconds since [`FIRST_SECOND`], how many changes come before it, in any clock.
+    passed: Vec<u16>,
     /// The local date that never was, where clocks went over the date line.
     missing_day: Option<Day>,
 }
@@ -63,7 +68,14 @@ impl Zone {
                 before = offset;
             }
         }
-        Some(Zone { table: Arc::new(Table { name: iana_name.into(), first_offset, changes, missing_day }) })
+        let stretches = (LAST_SECOND - FIRST_SECOND) / STRETCH + 1;
+        let before = |stretch: i64| {
+            let start = FIRST_SECOND + stretch * STRETCH;
+            changes.partition_point(|change| change.at.max(change.local) <= start) as u16
+        };
+        let passed = (0..stretches).map(before).collect();
+        let name = iana_name.into();
+        Some(Zone { table: Arc::new(Table { name, first_offset, changes, passed, missing_day }) })
     }
 
     /// The IANA name.
@@ -93,15 +105,20 @@ impl Zone {
     /// Seconds by which local time is ahead of UTC at a point in time.
     pub fn offset_at(&self, time: Time) -> i64 {
         let seconds = time.seconds();
-        let after = self.table.changes.partition_point(|change| change.at <= seconds);
-        self.offset_after(after)
+        self.offset_after(self.changes_before(seconds, |change| change.at))
     }
 
     /// The point in time at which this zone's clocks show a date and time of day.
     pub fn at(&self, day: Day, time_of_day: TimeOfDay) -> Time {
         let local = i64::from(day.number()) * SECONDS_PER_DAY + i64::from(time_of_day.seconds());
-        let after = self.table.changes.partition_point(|change| change.local <= local);
-        Time::from_seconds(local - self.offset_after(after))
+        Time::from_seconds(local - self.offset_after(self.changes_before(local, |change| change.local)))
+    }
+
+    /// How many changes have come by a second, in a clock that reads each change at the second that `of` says.
+    fn changes_before(&self, second: i64, of: impl Fn(&Change) -> i64) -> usize {
+        let stretch = ((second - FIRST_SECOND) / STRETCH).clamp(0, self.table.passed.len() as i64 - 1);
+        let passed = usize::from(self.table.passed[stretch as usize]);
+        passed + self.table.changes[passed..].iter().take_while(|change| of(change) <= second).count()
     }
 
     fn offset_after(&self, changes: usize) -> i64 {

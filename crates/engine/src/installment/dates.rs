@@ -51,6 +51,11 @@ impl Dates {
         if self.missing_day == Some(day) { day.plus_days(1) } else { day }
     }
 
+    /// Whether a date stands in for the one before it, which the zone skipped.
+    pub(crate) fn stands_in(&self, day: Day) -> bool {
+        self.missing_day == Some(day.plus_days(-1))
+    }
+
     /// The date at whose close a cycle ends. Months count from the anchor, so that the 31st comes back after February.
     pub fn cycle_end(&self, cycle: u32) -> Day {
         self.existing(self.anchor.plus(self.cycle, cycle as i32 - self.anchor_cycles, self.month_end))

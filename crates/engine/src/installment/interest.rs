@@ -27,9 +27,10 @@ pub struct Earning {
 }
 
 impl Earning {
-    /// What a day of principal earns in an instalment's period.
-    pub fn in_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32) -> Earning {
-        let days = i128::from(dates.due_day(instalment).days_since(dates.period_start(instalment)));
+    /// What a day of principal earns in an instalment's period, which runs from one date to another.
+    pub fn in_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32, from: Day, to: Day) -> Earning {
+        // A day that the zone skipped leaves a period of one day without any; it earns nothing, over whatever divisor.
+        let days = i128::from(to.days_since(from).max(1));
         let (parts, of_year) = match policy.day_count {
             // The agreed length is the share of a year, and the days that really passed share it equally.
             DayCount::Thirty360 => {
@@ -102,7 +103,7 @@ impl Period {
 impl Run<'_> {
     /// Whether the open period has begun: at the very instant of the due moment before it, it has not.
     pub fn has_begun(&self) -> bool {
-        self.state.loan().period.is_some_and(|period| period.has_begun(self.place.at))
+        self.state.loan().period.as_ref().is_some_and(|period| period.has_begun(self.place.at))
     }
 
     /// Counts principal up to today, before it changes. A payment counts from its own date.
@@ -123,7 +124,7 @@ impl Run<'_> {
     /// Interest of the open period that is owed by now and is no line item yet. Call [`Run::accrue`] before.
     pub fn unrecognised(&self) -> Result<Cents, Stop> {
         let loan = self.state.loan();
-        match loan.period {
+        match &loan.period {
             Some(period) if self.has_begun() && !self.state.status.is_closed() => {
                 let interest = period.interest_to(loan.principal, self.today, self.plan.policy.rounding)?;
                 Ok((interest - period.recognised).or_zero())
@@ -190,7 +191,7 @@ impl Loan {
 
     /// What the plan says of a row that is not posted.
     pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> Target {
-        let level = match self.period {
+        let level = match &self.period {
             Some(period) if period.instalment == instalment => period.level,
             _ => self.level,
         };

@@ -118,7 +118,7 @@ impl Run<'_> {
     fn payment_of(&self, row: &Row) -> Cents {
         match self.plan.policy.method {
             super::Method::Level => self.state.loan().level,
-            _ => row.interest + row.principal,
+            _ => row.asked(),
         }
     }
 

@@ -39,12 +39,12 @@ impl Run<'_> {
         let loan = self.loan();
         let matured = instalment > plan.count();
         let earns = !matured || (policy.after_maturity == AfterMaturity::Accrue && policy.method != Method::Flat);
-        let (start, began_at) = match loan.period {
+        let (start, began_at) = match &loan.period {
             Some(before) => (before.end, before.ends_at),
             None => (plan.dates.start, terms.opening.effective_at),
         };
         let end = plan.dates.due_day(instalment);
-        let earning = Earning::in_period(policy, &plan.dates, instalment);
+        let earning = Earning::in_period(policy, &plan.dates, instalment, start, end);
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),
             (Method::Flat, _) => Some(plan.plan.flat_interest),

@@ -12,6 +12,7 @@ use crate::time::Time;
 use crate::timeline::FeeClass;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// An instalment as it stands.
@@ -149,16 +150,15 @@ pub(crate) enum Share {
 pub(crate) struct Poured {
     /// Among the rows.
     pub shares: Vec<Share>,
-    /// Among the line items.
-    pub splits: Vec<Split>,
-    /// The order of the debts that the splits paid down.
-    pub orders: Vec<u64>,
+    /// Among the line items, each with the order of the debt it paid down.
+    pub paid_down: Vec<(Split, u64)>,
 }
 
 impl Poured {
     /// How much of it went to one component.
     pub fn component(&self, component: Component) -> Cents {
-        self.splits.iter().filter(|split| split.component == component).map(|split| split.cents).sum()
+        let part = |(split, _): &(Split, u64)| if split.component == component { split.cents } else { Cents::ZERO };
+        self.paid_down.iter().map(part).sum()
     }
 
     /// What no debt took.
@@ -181,10 +181,9 @@ pub(crate) struct Applied {
     pub reversed: bool,
     /// The fold's step at which it was applied.
     pub step: u64,
-    /// Where its money went.
-    pub poured: Poured,
-    /// Where this fold's outcome holds its item.
-    pub slot: Option<u32>,
+    /// Where its money went: which of [`Past::shares`] and of [`Past::paid_down`] are its own.
+    shares: Range<u32>,
+    paid_down: Range<u32>,
 }
 
 /// What only undoing and looking back need. A state read from a snapshot has none of it; folding from the beginning
@@ -197,6 +196,31 @@ pub(crate) struct Past {
     pub payments: Vec<Applied>,
     /// Payments that are invalid and count for nothing.
     pub invalid: Vec<Name>,
+    /// Where the money of all payments went among the rows, one payment after the other.
+    shares: Vec<Share>,
+    /// And among the line items.
+    paid_down: Vec<(Split, u64)>,
+}
+
+impl Past {
+    /// Remembers a payment, and where its money went. Takes that out of `poured`.
+    pub fn remember(&mut self, name: Name, amount: Cents, status: ItemStatus, step: u64, poured: &mut Poured) {
+        let (shares, paid_down) = (self.shares.len() as u32, self.paid_down.len() as u32);
+        self.shares.append(&mut poured.shares);
+        self.paid_down.append(&mut poured.paid_down);
+        let shares = shares..self.shares.len() as u32;
+        let paid_down = paid_down..self.paid_down.len() as u32;
+        self.payments.push(Applied { name, amount, status, reversed: false, step, shares, paid_down });
+    }
+
+    /// Where the money of a payment went.
+    pub fn poured(&self, payment: &Applied) -> Poured {
+        let within = |range: &Range<u32>| range.start as usize..range.end as usize;
+        Poured {
+            shares: self.shares[within(&payment.shares)].to_vec(),
+            paid_down: self.paid_down[within(&payment.paid_down)].to_vec(),
+        }
+    }
 }
 
 /// An instalment loan as it stands.
@@ -275,6 +299,16 @@ impl Loan {
         }
     }
 
+    /// Makes room for so many inputs to come.
+    pub(crate) fn make_room(&mut self, inputs: usize) {
+        if let Some(past) = &mut self.past {
+            past.rows.reserve(inputs);
+            past.payments.reserve(inputs);
+            past.shares.reserve(2 * inputs);
+            past.paid_down.reserve(2 * inputs);
+        }
+    }
+
     /// The row of an instalment, unless it is posted and paid, or nothing has touched it yet.
     pub fn row(&self, instalment: u32) -> Option<&Row> {
         self.rows.get(instalment.checked_sub(self.first_row)? as usize)
@@ -297,7 +331,7 @@ impl Loan {
 
     /// The instalment whose period is open; one beyond the last after maturity.
     pub fn current(&self) -> u32 {
-        self.period.map_or(1, |period| period.instalment)
+        self.period.as_ref().map_or(1, |period| period.instalment)
     }
 
     /// Principal that no posted row asks for yet.

@@ -1,6 +1,6 @@
 //! Payments: recorded, made valid or invalid, reversed. And debit offsets, which are poured like payments.
 
-use super::loan::{Applied, Poured};
+use super::loan::Poured;
 use crate::fold::{Run, Stop, Undone};
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
 use crate::money::Cents;
@@ -76,7 +76,7 @@ impl Run<'_> {
     fn receive(&mut self, receipt: Receipt<'_>) -> Result<(), Stop> {
         let Receipt { name, amount, status, allocation, effective_at, known } = receipt;
         let events = self.out.events.len();
-        let poured = match self.undone(name) {
+        let mut poured = match self.undone(name) {
             Some(Undone { poured: Some(poured), .. }) => poured.clone(),
             Some(Undone { poured: None, .. }) => {
                 self.state.unsettled.push(Unsettled { name: name.clone(), waiting: None });
@@ -95,7 +95,7 @@ impl Run<'_> {
         let id = ItemId::Input(name.clone());
         let mut item = poured_item(id.clone(), ItemKind::Payment, self.place.at, amount, &poured);
         (item.status, item.effective_at) = (status, effective_at);
-        let slot = Some(self.add_item(item));
+        self.add_item(item);
         let what = if known { What::ItemUpdated(id) } else { What::ItemCreated(id) };
         // Interest that the payment paid before its time is announced after it.
         self.out.events.insert(events, Event { at: self.place.at, input: self.input, what });
@@ -104,10 +104,17 @@ impl Run<'_> {
         }
         let step = self.state.steps;
         if let Some(past) = &mut self.loan().past {
-            let name = name.clone();
-            past.payments.push(Applied { name, amount, status, reversed: false, step, poured, slot });
+            past.remember(name.clone(), amount, status, step, &mut poured);
         }
+        self.keep_room(poured);
         Ok(())
+    }
+
+    /// Keeps the room that was used, for the next payment.
+    fn keep_room(&mut self, mut poured: Poured) {
+        poured.shares.clear();
+        poured.paid_down.clear();
+        self.state.scratch = poured;
     }
 
     /// A payment that was pending or authorized becomes valid or invalid.
@@ -127,11 +134,13 @@ impl Run<'_> {
             }
             (None, true) => self.change_payment(name, status),
             (None, false) => {
+                let owed = self.state.balances().owed();
                 if self.undone(name).is_none() {
                     self.undo_payment(name, false)?;
                 }
                 self.forget_payment(name);
                 self.change_payment(name, status);
+                self.reopen_if_owing_again(owed)?;
             }
         }
         Ok(Ok(()))
@@ -188,20 +197,21 @@ impl Run<'_> {
     }
 
     /// Gives a payment's money back: as posted by exact negatives, under replay by folding again without it.
-    fn undo_payment(&mut self, name: &Name, keep: bool) -> Result<Applied, Stop> {
+    fn undo_payment(&mut self, name: &Name, keep: bool) -> Result<(Cents, Poured), Stop> {
         let Some(past) = &self.state.loan().past else { return Err(Stop::NeedsPast) };
         let Some(applied) = past.payments.iter().find(|payment| payment.name == *name).cloned() else {
             return Err(Stop::NeedsPast);
         };
+        let poured = past.poured(&applied);
         if self.undone(name).is_some() {
-            return Ok(applied);
+            return Ok((applied.amount, poured));
         }
         if self.terms.backdating == Backdating::Replay {
-            let poured = keep.then(|| applied.poured.clone());
+            let poured = keep.then_some(poured);
             return Err(Stop::Undo(Box::new(Undone { payment: name.clone(), poured })));
         }
-        self.undo(&applied);
-        Ok(applied)
+        self.undo(&applied, &poured);
+        Ok((applied.amount, poured))
     }
 
     /// A payment bounced.
@@ -216,36 +226,39 @@ impl Run<'_> {
             Some(applied) if applied.status == ItemStatus::Invalid => return Ok(Err(Refusal::NotReversible)),
             Some(applied) => applied.reversed = true,
         }
-        let applied = self.undo_payment(payment, true)?;
+        let owed = self.state.balances().owed();
+        let (amount, poured) = self.undo_payment(payment, true)?;
         self.state.unsettled.retain(|unsettled| unsettled.name != *payment);
-        self.add_reversal(entry, &applied);
+        self.add_reversal(entry, amount, &poured);
         self.announce(What::PaymentReversed { payment: payment.clone() });
         let fee = self.terms.reversal_fee;
         if fee.is_positive() && self.state.status != Status::CHARGED_OFF {
             let id = ItemId::ReversalFee { reversal: entry.name.clone() };
             self.charge_fee(id, ItemKind::ReturnCheckFee, fee, FeeClass::Penalty, self.place.at)?;
         }
-        // Under replay the account was folded as if the payment had never been made: nothing is owed again by this.
-        let owes_again = self.terms.backdating == Backdating::AsPosted && self.state.balances().owed().is_positive();
-        if owes_again && self.state.status.closed_by_itself() {
-            self.reopen(Status::ACTIVE)?;
-        }
+        self.reopen_if_owing_again(owed)?;
         Ok(Ok(()))
     }
 
+    /// An account that closed because nothing was owed opens again when money was given back and more is owed.
+    fn reopen_if_owing_again(&mut self, owed_before: Cents) -> Result<(), Stop> {
+        let owes_again = self.state.balances().owed() > owed_before;
+        if owes_again && self.state.status.closed_by_itself() { self.reopen(Status::ACTIVE) } else { Ok(()) }
+    }
+
     /// The reversal's line item, and one for each component it gave back.
-    fn add_reversal(&mut self, entry: &Entry, applied: &Applied) {
+    fn add_reversal(&mut self, entry: &Entry, amount: Cents, poured: &Poured) {
         let id = ItemId::Input(entry.name.clone());
-        let mut item = LineItem::new(id.clone(), ItemKind::PaymentReversal, self.place.at, applied.amount);
+        let mut item = LineItem::new(id.clone(), ItemKind::PaymentReversal, self.place.at, amount);
         item.effective_at = entry.effective_at;
         let components = [Component::Principal, Component::Interest, Component::Fee];
         for component in components {
-            *item.component_mut(component) = applied.poured.component(component);
+            *item.component_mut(component) = poured.component(component);
         }
         self.add_item(item);
         self.announce(if entry.scheduled { What::ItemUpdated(id) } else { What::ItemCreated(id) });
         for component in components {
-            let amount = applied.poured.component(component);
+            let amount = poured.component(component);
             if amount.is_positive() {
                 let id = ItemId::ReversalPart { reversal: entry.name.clone(), component };
                 let mut part = LineItem::new(id.clone(), ItemKind::ReversalPart(component), self.place.at, amount);
@@ -265,6 +278,7 @@ impl Run<'_> {
         let mut item = poured_item(id.clone(), ItemKind::DebitOffset, self.place.at, amount, &poured);
         item.effective_at = entry.effective_at;
         self.add_item(item);
+        self.keep_room(poured);
         let what = if entry.scheduled { What::ItemUpdated(id) } else { What::ItemCreated(id) };
         self.out.events.insert(events, Event { at: self.place.at, input: self.input, what });
         Ok(())
@@ -275,7 +289,7 @@ impl Run<'_> {
 fn poured_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, poured: &Poured) -> LineItem {
     let mut item = LineItem::new(id, kind, at, -amount);
     item.balance = -poured.surplus();
-    item.splits = poured.splits.clone();
+    item.splits = poured.paid_down.iter().map(|(split, _)| split.clone()).collect();
     for component in [Component::Principal, Component::Interest, Component::Fee] {
         *item.component_mut(component) = -poured.component(component);
     }

@@ -90,8 +90,8 @@ fn level_payment(policy: &InstallmentPolicy, dates: &Dates, principal: Cents, fi
 
 /// What a whole period earns for each cent, in lowest terms.
 fn whole_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32) -> (u128, u128) {
-    let earning = Earning::in_period(policy, dates, instalment);
-    let (earned, of) = earning.whole(dates.period_start(instalment), dates.due_day(instalment));
+    let (from, to) = (dates.period_start(instalment), dates.due_day(instalment));
+    let (earned, of) = Earning::in_period(policy, dates, instalment, from, to).whole(from, to);
     let common = greatest_common_divisor(earned, of);
     (earned / common, of / common)
 }
@@ -133,12 +133,14 @@ fn last_instalment(
     principal: Cents,
     level: Cents,
 ) -> Result<Cents, Overflow> {
-    let mut unpaid = principal;
+    let (mut unpaid, mut carried) = (principal, Cents::ZERO);
     for instalment in policy.interest_only + 1..policy.instalments {
-        let interest = period_interest(policy, dates, instalment, unpaid)?;
+        // Interest beyond the instalment, as after a long first period, moves to the next.
+        let interest = period_interest(policy, dates, instalment, unpaid)? + carried;
+        carried = (interest - level).or_zero();
         unpaid -= (level - interest).or_zero().min(unpaid);
     }
-    Ok(unpaid + period_interest(policy, dates, policy.instalments, unpaid)?)
+    Ok(unpaid + carried + period_interest(policy, dates, policy.instalments, unpaid)?)
 }
 
 /// What a principal earns in a whole period.
@@ -148,7 +150,8 @@ pub(crate) fn period_interest(
     instalment: u32,
     principal: Cents,
 ) -> Result<Cents, Overflow> {
-    let earning = Earning::in_period(policy, dates, instalment);
-    let weight = earning.weight(dates.period_start(instalment), dates.due_day(instalment));
-    earning.cents(i128::from(principal.0).checked_mul(weight).ok_or(Overflow)?, policy.rounding)
+    let (from, to) = (dates.period_start(instalment), dates.due_day(instalment));
+    let earning = Earning::in_period(policy, dates, instalment, from, to);
+    let accrued = i128::from(principal.0).checked_mul(earning.weight(from, to)).ok_or(Overflow)?;
+    earning.cents(accrued, policy.rounding)
 }

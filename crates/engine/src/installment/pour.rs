@@ -27,7 +27,8 @@ impl Run<'_> {
     /// Pours an amount over everything that is owed.
     pub fn pour(&mut self, amount: Cents, allocation: Option<Component>) -> Result<Poured, Stop> {
         self.accrue();
-        let mut pouring = Pouring { left: amount, accrued: self.unrecognised()?, poured: Poured::default() };
+        let poured = core::mem::take(&mut self.state.scratch);
+        let mut pouring = Pouring { left: amount, accrued: self.unrecognised()?, poured };
         if let Some(component) = allocation {
             self.pour_allocated(&mut pouring, component)?;
         }
@@ -254,18 +255,7 @@ impl Run<'_> {
     fn fill_principal(&mut self, pouring: &mut Pouring, instalment: u32) {
         let loan = self.state.loan();
         let row = loan.row(instalment).copied().unwrap_or_default();
-        let room = if row.posted {
-            row.unpaid_principal()
-        } else {
-            // The row's interest is what has accrued by now; its principal is the rest, whichever is paid first.
-            let interest = row.interest + self.accrued_for(pouring, instalment);
-            let planned = match loan.target(self.plan, instalment) {
-                Target::Total(total) => total - interest - row.principal_paid,
-                Target::Principal(principal) => principal - row.principal_paid,
-                Target::Rest => loan.unscheduled(),
-            };
-            planned.or_zero().min(loan.unscheduled())
-        };
+        let room = if row.posted { row.unpaid_principal() } else { self.principal_room(pouring, instalment) };
         let cents = room.min(pouring.left);
         if cents.is_zero() {
             return;
@@ -280,6 +270,22 @@ impl Run<'_> {
             loan.ahead += cents;
         }
         self.pour_principal(pouring, cents, Share::Principal { row: instalment, cents });
+    }
+
+    /// What the plan leaves room for in a row that is not posted. Its interest is what has accrued by now; its principal
+    /// is the rest, whichever is paid first. The last row takes what the rows before it leave.
+    fn principal_room(&self, pouring: &Pouring, instalment: u32) -> Cents {
+        let loan = self.state.loan();
+        let row = loan.row(instalment).copied().unwrap_or_default();
+        let planned = match loan.target(self.plan, instalment) {
+            Target::Total(total) => total - row.interest - self.accrued_for(pouring, instalment) - row.principal_paid,
+            Target::Principal(principal) => principal - row.principal_paid,
+            Target::Rest => {
+                let before = loan.current()..instalment;
+                loan.unscheduled() - before.map(|number| self.principal_room(pouring, number)).sum()
+            }
+        };
+        planned.or_zero().min(loan.unscheduled())
     }
 
     /// Takes principal off the loan.
@@ -320,8 +326,8 @@ impl Run<'_> {
     /// Notes a split, and the balance it leaves.
     fn paid_down(&mut self, poured: &mut Poured, debt: &OpenItem, cents: Cents, component: Component) {
         self.set_balance(debt.slot, &debt.id, debt.balance);
-        poured.orders.push(debt.order);
-        poured.splits.push(Split { item: debt.id.clone(), kind: debt.kind, component, cents });
+        let split = Split { item: debt.id.clone(), kind: debt.kind, component, cents };
+        poured.paid_down.push((split, debt.order));
     }
 
     fn pour_surplus(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {

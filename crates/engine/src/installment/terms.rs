@@ -370,7 +370,7 @@ fn check_dates(policy: &InstallmentPolicy, dates: &Dates, start: Day) -> Result<
         if due > LATEST {
             return Err(Invalid::new(CYCLE, format!("must let the last instalment fall due by {LATEST}")));
         }
-        if due <= before {
+        if due < before || (due == before && !dates.stands_in(due)) {
             let rule = match instalment {
                 1 => format!(
                     "with first_cycle_interval and cycle_due_interval must put the first due date after {start}"

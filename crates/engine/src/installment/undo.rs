@@ -1,29 +1,28 @@
 //! Giving a payment's money back, as posted: exact negatives of where it went. Nothing in between is computed anew.
 
-use super::loan::{Applied, OpenFee, OpenItem, Share};
+use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
 use crate::fold::Run;
 use crate::item::{Component, Split};
 use crate::money::Cents;
 
 impl Run<'_> {
     /// Gives back all that an applied payment paid. Needs the past.
-    pub fn undo(&mut self, applied: &Applied) {
+    pub fn undo(&mut self, applied: &Applied, poured: &Poured) {
         self.accrue();
-        for share in &applied.poured.shares {
+        for share in &poured.shares {
             self.undo_share(share);
         }
-        let splits = applied.poured.splits.iter().zip(&applied.poured.orders);
-        for (split, order) in splits.filter(|(split, _)| split.component != Component::Fee) {
+        for (split, order) in poured.paid_down.iter().filter(|(split, _)| split.component != Component::Fee) {
             self.restore_item(split, *order);
         }
-        for share in &applied.poured.shares {
+        for share in &poured.shares {
             if let Share::Fee { .. } = share {
-                self.restore_fee(share, applied);
+                self.restore_fee(share, poured);
             }
         }
         self.undo_receipt(applied);
         self.state.paid_total -= applied.amount;
-        self.state.interest_paid_total -= applied.poured.component(Component::Interest);
+        self.state.interest_paid_total -= poured.component(Component::Interest);
         self.schedule_rest();
     }
 
@@ -61,7 +60,7 @@ impl Run<'_> {
     }
 
     /// Takes back money that was paid into the end of the loan: first what no row has reached yet, then from the rows
-    /// it had paid, the latest first.
+    /// it had paid, the latest first. Those are past due now.
     fn undo_tail(&mut self, cents: Cents) {
         let loan = self.loan();
         let open = loan.row(loan.current()).filter(|row| !row.posted).map_or(Cents::ZERO, |row| row.principal_paid);
@@ -75,9 +74,8 @@ impl Run<'_> {
             let row = loan.row_mut(number);
             let part = row.tail.min(left);
             row.tail -= part;
-            row.principal -= part;
             row.principal_paid -= part;
-            loan.posted_principal -= part;
+            loan.posted_unpaid += part;
             left -= part;
         }
     }
@@ -103,10 +101,11 @@ impl Run<'_> {
         }
     }
 
-    fn restore_fee(&mut self, share: &Share, applied: &Applied) {
+    fn restore_fee(&mut self, share: &Share, poured: &Poured) {
         let Share::Fee { instalment, class, cents, id } = share else { return };
-        let Some(at) = applied.poured.splits.iter().position(|split| split.item == *id) else { return };
-        let (split, order) = (&applied.poured.splits[at], applied.poured.orders[at]);
+        let paid_down = poured.paid_down.iter().find(|(split, _)| split.item == *id);
+        let Some((split, order)) = paid_down else { return };
+        let order = *order;
         let slot = self.slot_of(split);
         let loan = self.loan();
         let index = loan.fees.partition_point(|fee| fee.debt.order < order);

@@ -1,0 +1,256 @@
+//! What is left when nothing is due: the three surplus rules, paying off, and money nobody is owed.
+//!
+//! The loan is that of the worked example: 10,000.00 from 2025-01-01 at 1 % a month, four instalments of 2562.81. On
+//! 2025-02-01 the first period has earned 100.00, so 5562.81 is 100.00 + 2462.81, and 3000.00 too much.
+
+use super::support::{Loan, ask, at, credit, events, item, items, loan, pay, pay_for, rows, standing};
+use daybook_engine::installment::{Bucket, InstallmentPolicy, Method, Span, Surplus};
+use daybook_engine::item::Component;
+use daybook_engine::money::Cents;
+use daybook_testkit::book::Book;
+
+fn example(surplus: Surplus) -> Loan {
+    loan().of("2025-01-01T00:00:00-05:00", 1_000_000, 4).with(|policy| policy.surplus = surplus)
+}
+
+/// After 5562.81 on the first due date.
+fn overpaid(surplus: Surplus) -> Book {
+    let mut book = example(surplus).open();
+    pay(&mut book, "p1", 556_281, "2025-02-01T09:00:00-05:00");
+    book.roll(at("2025-02-02T00:00:00-05:00"));
+    book
+}
+
+/// The end of the loan is paid: 3000.00 is row 4 whole and a part of row 3. Row 2 earns 4537.19 x 0.01 = 45.3719, so its
+/// principal is 2517.44 and 2019.75 is really left. Row 3 earns 20.1975: by plan its principal is 2562.81 - 20.20 =
+/// 2542.61, of which 2542.61 - 2019.75 = 522.86 is paid already; row 4 is the other 2477.14, and earns nothing.
+#[test]
+fn last_instalment_shortens_the_loan() {
+    let mut book = overpaid(Surplus::LastInstalment);
+    assert_eq!(item(&book, "p1"), "p1 -5562.81: 100.00 dbk_interest_1.1, 2462.81 dbk_loan, 3000.00 dbk_loan");
+    assert_eq!(
+        rows(&book),
+        [
+            "1 2025-02-01: 100.00 + 2462.81, end 7537.19, paid 2562.81, on time",
+            "2 2025-03-01: 45.37 + 2517.44, end 5019.75",
+            "3 2025-04-01: 20.20 + 2542.61, end 2477.14, paid 522.86",
+            "4 2025-05-01: 0.00 + 2477.14, end 0.00, paid 2477.14",
+        ]
+    );
+    // 20.20 + 2019.75 = 2039.95 ends it on the third due date.
+    pay(&mut book, "p2", 256_281, "2025-03-01T09:00:00-05:00");
+    assert_eq!(standing(&book), "ACTIVE owes 2019.75 + 0.00 + 0.00");
+    pay(&mut book, "p3", 203_995, "2025-04-01T09:00:00-04:00");
+    assert_eq!(item(&book, "p3"), "p3 -2039.95: 20.20 dbk_interest_3.1, 2019.75 dbk_loan");
+    assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00");
+}
+
+/// Row 2 is paid in advance (no interest is carried to it, so all 2562.81 is principal), and 437.19 of row 3. What row
+/// 2's period earns, 4537.19 x 0.01 = 45.3719, moves to row 3, which earns as much itself: 90.74 and 2472.07, of which
+/// 437.19 is paid. 2562.81 - 437.19 = 2125.62 pays it: 90.74 and 2034.88. Row 4: 2502.31 x 0.01 = 25.0231.
+#[test]
+fn next_instalment_pays_in_advance() {
+    let mut book = overpaid(Surplus::NextInstalment);
+    assert_eq!(
+        item(&book, "p1"),
+        "p1 -5562.81: 100.00 dbk_interest_1.1, 2462.81 dbk_loan, 2562.81 dbk_loan, 437.19 dbk_loan"
+    );
+    let told = [
+        "1 2025-02-01: 100.00 + 2462.81, end 7537.19, paid 2562.81, on time",
+        "2 2025-03-01: 0.00 + 2562.81, end 4974.38, paid 2562.81",
+        "3 2025-04-01: 90.74 + 2472.07, end 2502.31, paid 437.19",
+        "4 2025-05-01: 25.02 + 2502.31, end 0.00",
+    ];
+    assert_eq!(rows(&book), told);
+    book.events.clear();
+    book.roll(at("2025-03-02T00:00:00-05:00"));
+    assert_eq!(events(&mut book), ["line_item_create dbk_interest_2", "due_date_passed 2 paid"]);
+    pay(&mut book, "p2", 212_562, "2025-04-01T09:00:00-04:00");
+    assert_eq!(item(&book, "p2"), "p2 -2125.62: 45.37 dbk_interest_2, 45.37 dbk_interest_3.1, 2034.88 dbk_loan");
+    book.roll(at("2025-04-01T23:59:59-04:00"));
+    assert_eq!(
+        events(&mut book),
+        ["line_item_create p2", "line_item_create dbk_interest_3.1", "due_date_passed 3 paid"]
+    );
+    assert_eq!(rows(&book)[3], told[3]);
+    assert_eq!(standing(&book), "ACTIVE owes 2502.31 + 0.00 + 0.00");
+}
+
+/// 3000.00 comes off the loan with row 1, and rows 2 to 4 are computed anew over the 4537.19 left:
+/// 4537.19 x 0.01 / (1 - 1.01^-3) = 1542.7449. Row 2 earns 45.3719, row 3 3039.82 x 0.01 = 30.3982, row 4
+/// 1527.48 x 0.01 = 15.2748.
+#[test]
+fn reduce_principal_lowers_the_instalment() {
+    let mut book = overpaid(Surplus::ReducePrincipal);
+    assert_eq!(item(&book, "p1"), "p1 -5562.81: 100.00 dbk_interest_1.1, 2462.81 dbk_loan, 3000.00 dbk_loan");
+    assert_eq!(book.state.loan().level, Cents(154_274));
+    assert_eq!(
+        rows(&book),
+        [
+            "1 2025-02-01: 100.00 + 5462.81, end 4537.19, paid 5562.81, on time",
+            "2 2025-03-01: 45.37 + 1497.37, end 3039.82",
+            "3 2025-04-01: 30.40 + 1512.34, end 1527.48",
+            "4 2025-05-01: 15.27 + 1527.48, end 0.00",
+        ]
+    );
+    pay(&mut book, "p2", 154_274, "2025-03-01T09:00:00-05:00");
+    book.roll(at("2025-03-01T23:59:59-05:00"));
+    assert_eq!(item(&book, "p2"), "p2 -1542.74: 45.37 dbk_interest_2.1, 1497.37 dbk_loan");
+    assert_eq!(standing(&book), "ACTIVE owes 3039.82 + 0.00 + 0.00");
+}
+
+/// In the middle of the first period, on 2025-01-17: 16 of 31 days have earned 51.6129, so row 1 is 51.61 + 2511.20, and
+/// 3000.00 of 5562.81 is too much. Rows 2 to 4 share 4488.80: 4488.80 x 0.01 / (1 - 1.01^-3) = 1526.2913. The rest of
+/// the period earns (10000.00 x 16 + 4488.80 x 15) x 0.01/31 = 73.3329, less 51.61 = 21.72, which moves to row 2:
+/// 21.72 + 44.89 = 66.61.
+#[test]
+fn reduce_principal_in_the_middle_of_a_period() {
+    let mut book = example(Surplus::ReducePrincipal).open();
+    pay(&mut book, "p1", 556_281, "2025-01-17T09:00:00-05:00");
+    assert_eq!(item(&book, "p1"), "p1 -5562.81: 51.61 dbk_interest_1.1, 2511.20 dbk_loan, 3000.00 dbk_loan");
+    let told = [
+        "1 2025-02-01: 51.61 + 5511.20, end 4488.80, paid 5562.81",
+        "2 2025-03-01: 66.61 + 1459.68, end 3029.12",
+        "3 2025-04-01: 30.29 + 1496.00, end 1533.12",
+        "4 2025-05-01: 15.33 + 1533.12, end 0.00",
+    ];
+    assert_eq!(rows(&book), told);
+    book.roll(at("2025-02-01T23:59:59-05:00"));
+    assert_eq!(rows(&book)[1..], told[1..]);
+    assert_eq!(standing(&book), "ACTIVE owes 4488.80 + 21.72 + 0.00");
+}
+
+/// In the last period no row is left to compute anew: what is paid too early simply comes off the loan.
+#[test]
+fn reduce_principal_in_the_last_period() {
+    let terms = loan().of("2025-01-15T12:00:00-05:00", 120_000, 1).with(|policy| {
+        policy.surplus = Surplus::ReducePrincipal;
+    });
+    let mut book = terms.open();
+    // 16 of 31 days: 6.19. The last row takes all that is left of the loan.
+    pay(&mut book, "p", 50_619, "2025-01-31T12:00:00-05:00");
+    assert_eq!(item(&book, "p"), "p -506.19: 6.19 dbk_interest_1.1, 500.00 dbk_loan");
+    // (1200.00 x 16 + 700.00 x 15) x 0.01/31 = 9.5806, less 6.19.
+    assert_eq!(rows(&book), ["1 2025-02-15: 9.58 + 1200.00, end 0.00, paid 506.19"]);
+}
+
+/// Flat: 1200.00 x 0.12 / 12 = 12.00 of interest and 100.00 of principal in every row, both known beforehand.
+fn flat(change: impl FnOnce(&mut InstallmentPolicy)) -> Book {
+    let terms = loan().with(|policy| (policy.method, policy.surplus) = (Method::Flat, Surplus::NextInstalment));
+    let mut book = terms.with(change).open();
+    pay(&mut book, "p", 26_200, "2025-02-15T09:00:00-05:00");
+    book
+}
+
+fn order(names: &[&str]) -> Vec<Bucket> {
+    let more = names.iter().map(|name| Bucket::parse(name).unwrap());
+    Bucket::DEFAULT_ORDER.into_iter().chain(more).collect()
+}
+
+/// 262.00 is row 1, and 150.00 for what lies ahead. Where the order says nothing of that, interest comes before
+/// principal inside each row: 12.00 + 100.00 of row 2, 12.00 + 26.00 of row 3.
+#[test]
+fn next_instalment_interest_before_principal() {
+    let book = flat(|_| {});
+    let told = "p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, \
+                12.00 dbk_interest_2.1, 100.00 dbk_loan, 12.00 dbk_interest_3.1, 26.00 dbk_loan";
+    assert_eq!(item(&book, "p"), told);
+    assert_eq!(rows(&book)[1], "2 2025-03-15: 12.00 + 100.00, end 1000.00, paid 112.00");
+    assert_eq!(rows(&book)[2], "3 2025-04-15: 12.00 + 100.00, end 900.00, paid 38.00");
+    assert_eq!(rows(&book)[3], "4 2025-05-15: 12.00 + 100.00, end 800.00");
+}
+
+/// By the order's own entries: principal ahead takes 100.00 + 50.00; interest ahead takes 11 x 12.00 = 132.00 and leaves
+/// 18.00 to surplus; by the instalment, row 2's principal, row 2's interest, then row 3's principal.
+#[test]
+fn next_instalment_by_the_entries_of_the_order() {
+    let book = flat(|policy| policy.order = order(&["IN_ADVANCE_PRINCIPAL"]));
+    assert_eq!(item(&book, "p"), "p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, 100.00 dbk_loan, 50.00 dbk_loan");
+
+    let book = flat(|policy| policy.order = order(&["IN_ADVANCE_INTEREST"]));
+    let ahead: Vec<String> = (2..=12).map(|row| format!("12.00 dbk_interest_{row}.1")).collect();
+    let told = format!("p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, {}, 18.00 dbk_loan", ahead.join(", "));
+    assert_eq!(item(&book, "p"), told);
+
+    let book = flat(|policy| {
+        policy.order = order(&["IN_ADVANCE_PRINCIPAL", "IN_ADVANCE_INTEREST"]);
+        policy.span = Span::OldestInstalmentFirst;
+    });
+    let told = "p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, \
+                100.00 dbk_loan, 12.00 dbk_interest_2.1, 38.00 dbk_loan";
+    assert_eq!(item(&book, "p"), told);
+}
+
+/// Row 1 is paid early, so interest charged by hand moves on to row 2: in advance, that is the interest it has.
+#[test]
+fn in_advance_there_is_only_carried_interest() {
+    let mut book = example(Surplus::NextInstalment).open();
+    // 16 of 31 days: 51.61 + 2511.20.
+    pay(&mut book, "p1", 256_281, "2025-01-17T09:00:00-05:00");
+    ask(&mut book, "c", "2025-01-17T10:00:00-05:00", credit(500, Component::Interest)).unwrap();
+    assert_eq!(standing(&book), "ACTIVE owes 7488.80 + 5.00 + 0.00");
+    pay(&mut book, "p2", 300_000, "2025-01-17T11:00:00-05:00");
+    // Row 2: 5.00 + 2557.81; row 3: 437.19.
+    assert_eq!(item(&book, "p2"), "p2 -3000.00: 5.00 c, 2557.81 dbk_loan, 437.19 dbk_loan");
+    assert_eq!(standing(&book), "ACTIVE owes 4493.80 + 0.00 + 0.00");
+}
+
+/// On 2025-01-27 ten more days have earned (10000.00 x 16 + 7488.80 x 10) x 0.01/31 = 75.7703, less 51.61 = 24.16. Row 1 is
+/// paid and takes none of it. It is owed all the same: to who names interest, and at the payoff.
+#[test]
+fn interest_beyond_a_paid_row() {
+    let paid = || {
+        let mut book = example(Surplus::LastInstalment).open();
+        pay(&mut book, "p1", 256_281, "2025-01-17T09:00:00-05:00");
+        book.roll(at("2025-01-27T08:00:00-05:00"));
+        assert_eq!(standing(&book), "ACTIVE owes 7488.80 + 0.00 + 0.00, accrued 24.16");
+        book
+    };
+    let mut book = paid();
+    pay(&mut book, "p2", 2_416, "2025-01-27T09:00:00-05:00");
+    assert_eq!(item(&book, "p2"), "p2 -24.16: 24.16 dbk_loan");
+
+    let mut book = paid();
+    pay_for(&mut book, "p2", 2_500, Component::Interest, "2025-01-27T09:00:00-05:00");
+    assert_eq!(item(&book, "p2"), "p2 -25.00: 24.16 dbk_interest_1.2, 0.84 dbk_loan");
+    assert!(rows(&book)[1].ends_with("paid 24.16"), "{}", rows(&book)[1]);
+
+    // 7488.80 + 24.16 = 7512.96 pays off; a cent less does not; 1.00 more is kept for the borrower.
+    let mut book = paid();
+    pay(&mut book, "p2", 751_295, "2025-01-27T09:00:00-05:00");
+    assert_eq!(standing(&book), "ACTIVE owes 0.00 + 0.00 + 0.00, accrued 0.01");
+    let mut book = paid();
+    book.events.clear();
+    pay(&mut book, "p2", 751_296, "2025-01-27T09:00:00-05:00");
+    assert_eq!(item(&book, "p2"), "p2 -7512.96: 7488.80 dbk_loan, 24.16 dbk_interest_1.2");
+    let closing = ["account_status_change ACTIVE>CLOSED/PAID_OFF", "account_closed"];
+    assert_eq!(events(&mut book), ["line_item_create p2", "line_item_create dbk_interest_1.2", closing[0], closing[1]]);
+    let mut book = paid();
+    pay(&mut book, "p2", 751_396, "2025-01-27T09:00:00-05:00");
+    assert_eq!(
+        items(&book),
+        [
+            "p1 -2562.81: 51.61 dbk_interest_1.1, 2511.20 dbk_loan",
+            "p2 -7513.96 left -1.00: 7488.80 dbk_loan, 24.16 dbk_interest_1.2",
+            "dbk_loan 10000.00",
+            "dbk_interest_1.1 51.61",
+            "dbk_interest_1.2 24.16",
+        ]
+    );
+    assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 1.00");
+}
+
+/// Whatever the surplus rule, everything that is owed is paid before money is kept for the borrower: principal
+/// 10000.00, 51.61 of interest to 2025-01-17, and 1.00 more.
+#[test]
+fn paying_off_under_every_surplus_rule() {
+    for surplus in [Surplus::LastInstalment, Surplus::NextInstalment, Surplus::ReducePrincipal] {
+        let mut book = example(surplus).open();
+        pay(&mut book, "p", 1_005_261, "2025-01-17T09:00:00-05:00");
+        let closed = "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 1.00";
+        assert_eq!(standing(&book), closed, "{surplus:?}");
+        let mut book = example(surplus).open();
+        pay(&mut book, "p", 1_005_161, "2025-01-17T09:00:00-05:00");
+        assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00", "{surplus:?}");
+    }
+}

@@ -97,7 +97,8 @@ fn notices(events: &[daybook_engine::outcome::Event]) -> Vec<Value> {
     events.iter().filter_map(json).collect()
 }
 
-fn input(value: &Value) -> Result<Input, String> {
+/// Reads one input of a case.
+pub fn input(value: &Value) -> Result<Input, String> {
     let text = |field: &str| value[field].as_str();
     let name = |field: &str| text(field).map(Name::from).ok_or_else(|| format!("{field} is missing"));
     let amount = |field: &str| product::cents(&value[field]).ok_or_else(|| format!("{field} is missing"));

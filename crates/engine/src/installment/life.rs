@@ -2,7 +2,7 @@
 
 use super::interest::Earning;
 use super::loan::{OpenFee, OpenItem, Period, Row};
-use super::terms::{AfterMaturity, InterestMethod, Method};
+use super::terms::{InterestMethod, Method};
 use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
 use crate::money::Cents;
@@ -38,7 +38,7 @@ impl Run<'_> {
         let policy = &plan.policy;
         let loan = self.loan();
         let matured = instalment > plan.count();
-        let earns = !matured || (policy.after_maturity == AfterMaturity::Accrue && policy.method != Method::Flat);
+        let earns = plan.earns(instalment);
         let (start, began_at) = match &loan.period {
             Some(before) => (before.end, before.ends_at),
             None => (plan.dates.start, terms.opening.effective_at),

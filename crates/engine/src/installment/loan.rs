@@ -133,6 +133,8 @@ pub struct OpenFee {
 pub(crate) enum Share {
     /// To the interest of a row.
     Interest { row: u32, cents: Cents },
+    /// To the flat interest of a row whose period had not begun; its line item.
+    PrepaidInterest { row: u32, cents: Cents, id: ItemId },
     /// To the principal of a row.
     Principal { row: u32, cents: Cents },
     /// To principal on top of a row, with the later ones made smaller.

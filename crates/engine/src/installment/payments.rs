@@ -174,7 +174,7 @@ impl Run<'_> {
     /// Changes the status of a payment's line item.
     fn change_payment(&mut self, name: &Name, status: ItemStatus) {
         let id = ItemId::Input(name.clone());
-        let slot = self.out.items.iter().rposition(|item| item.id == id).map(|slot| slot as u32);
+        let slot = self.slot_of(&id);
         self.set_item_status(slot, &id, status);
         if status == ItemStatus::Invalid
             && let Some(slot) = slot

@@ -243,10 +243,10 @@ impl Run<'_> {
             period.recognised += cents;
             period.parts += 1;
         }
-        let mut debt = self.add_debt(id, ItemKind::Interest, cents, Component::Interest, self.place.at);
+        let mut debt = self.add_debt(id.clone(), ItemKind::Interest, cents, Component::Interest, self.place.at);
         debt.balance = Cents::ZERO;
         pouring.left -= cents;
-        pouring.poured.shares.push(Share::Interest { row: instalment, cents });
+        pouring.poured.shares.push(Share::PrepaidInterest { row: instalment, cents, id });
         self.paid_down(&mut pouring.poured, &debt, cents, Component::Interest);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What an account comes to at a moment: payoff, per-diem, days past due.
 
+use super::interest::Earning;
 use super::loan::Loan;
 use super::terms::Installment;
 use crate::calendar::Day;
@@ -86,13 +87,18 @@ impl Loan {
 
     /// What one more day earns; nothing where interest is fixed by the period.
     fn per_diem(&self, plan: &Installment, today: Day) -> Result<Cents, Overflow> {
-        match self.period {
-            Some(period) if period.fixed.is_none() => {
-                let weight = period.earning.weight(today, today.plus_days(1));
-                period.earning.cents(i128::from(self.principal.0) * weight, plan.policy.rounding)
+        let Some(period) = self.period.filter(|period| period.fixed.is_none()) else { return Ok(Cents::ZERO) };
+        let mut earning = period.earning;
+        if today >= period.end {
+            // The end date itself is the first day of the next period.
+            let next = period.instalment + 1;
+            if !plan.earns(next) {
+                return Ok(Cents::ZERO);
             }
-            _ => Ok(Cents::ZERO),
+            earning = Earning::in_period(&plan.policy, &plan.dates, next, period.end, plan.dates.due_day(next));
         }
+        let weight = earning.weight(today, today.plus_days(1));
+        earning.cents(i128::from(self.principal.0) * weight, plan.policy.rounding)
     }
 
     /// Everything unpaid of the instalments that are past due, and the fees that belong to none.

@@ -359,6 +359,12 @@ impl Installment {
     pub fn count(&self) -> u32 {
         self.policy.instalments
     }
+
+    /// Whether interest is counted in a period; after the last instalment that is the product's choice.
+    pub(crate) fn earns(&self, period: u32) -> bool {
+        let after = self.policy.after_maturity == AfterMaturity::Accrue && self.policy.method != Method::Flat;
+        period <= self.count() || after
+    }
 }
 
 /// Every due date must come after the one before it, the first after the account's own date, the last in our time.

@@ -2,18 +2,29 @@
 
 use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
 use crate::fold::Run;
-use crate::item::{Component, Split};
+use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
+use crate::outcome::What;
+use alloc::vec::Vec;
 
 impl Run<'_> {
     /// Gives back all that an applied payment paid. Needs the past.
     pub fn undo(&mut self, applied: &Applied, poured: &Poured) {
         self.accrue();
+        let mut cancelled = Vec::new();
         for share in &poured.shares {
-            self.undo_share(share);
+            match share {
+                Share::PrepaidInterest { row, cents, id } if !self.begun(*row) => {
+                    self.cancel_prepaid(*row, *cents, id);
+                    cancelled.push(id);
+                }
+                _ => self.undo_share(share),
+            }
         }
-        for (split, order) in poured.paid_down.iter().filter(|(split, _)| split.component != Component::Fee) {
-            self.restore_item(split, *order);
+        for (split, order) in &poured.paid_down {
+            if split.component != Component::Fee && !cancelled.contains(&&split.item) {
+                self.restore_item(split, *order);
+            }
         }
         for share in &poured.shares {
             if let Share::Fee { .. } = share {
@@ -26,9 +37,29 @@ impl Run<'_> {
         self.schedule_rest();
     }
 
+    /// Whether an instalment's period has begun.
+    fn begun(&self, instalment: u32) -> bool {
+        let current = self.state.loan().current();
+        instalment < current || (instalment == current && self.has_begun())
+    }
+
+    /// Flat interest of a period that has not begun is not owed: what was paid of it in advance never was.
+    fn cancel_prepaid(&mut self, instalment: u32, cents: Cents, id: &ItemId) {
+        let row = self.loan().row_mut(instalment);
+        row.interest -= cents;
+        row.interest_paid -= cents;
+        row.prepaid_interest -= cents;
+        if let Some(period) = self.loan().period.as_mut().filter(|period| period.instalment == instalment) {
+            period.recognised -= cents;
+        }
+        let slot = self.slot_of(id);
+        self.set_item_status(slot, id, ItemStatus::Invalid);
+        self.announce(What::ItemUpdated(id.clone()));
+    }
+
     fn undo_share(&mut self, share: &Share) {
         match *share {
-            Share::Interest { row, cents } => {
+            Share::Interest { row, cents } | Share::PrepaidInterest { row, cents, .. } => {
                 self.loan().recall_rows(row);
                 self.loan().row_mut(row).interest_paid -= cents;
                 self.loan().interest += cents;
@@ -82,7 +113,7 @@ impl Run<'_> {
 
     /// The debts that were paid down are open again.
     fn restore_item(&mut self, split: &Split, order: u64) {
-        let slot = self.slot_of(split);
+        let slot = self.slot_of(&split.item);
         let loan = self.loan();
         let debt = if split.component == Component::Principal {
             loan.principal_items.iter_mut().find(|debt| debt.id == split.item)
@@ -106,7 +137,7 @@ impl Run<'_> {
         let paid_down = poured.paid_down.iter().find(|(split, _)| split.item == *id);
         let Some((split, order)) = paid_down else { return };
         let order = *order;
-        let slot = self.slot_of(split);
+        let slot = self.slot_of(&split.item);
         let loan = self.loan();
         let index = loan.fees.partition_point(|fee| fee.debt.order < order);
         if loan.fees.get(index).is_none_or(|fee| fee.debt.order != order) {
@@ -119,9 +150,9 @@ impl Run<'_> {
         self.set_balance(debt.slot, &debt.id, debt.balance);
     }
 
-    /// Where this fold's outcome holds the item of a split.
-    fn slot_of(&self, split: &Split) -> Option<u32> {
-        self.out.items.iter().rposition(|item| item.id == split.item).map(|slot| slot as u32)
+    /// Where this fold's outcome holds an item.
+    pub fn slot_of(&self, id: &ItemId) -> Option<u32> {
+        self.out.items.iter().rposition(|item| item.id == *id).map(|slot| slot as u32)
     }
 
     /// The payment is no receipt any more, for no row.

@@ -49,8 +49,8 @@ fn after_so_many_in_a_row() {
     assert_eq!(events(&mut book), [&told[..], &["line_item_create dbk_late_fee_4"]].concat());
 }
 
-/// With nothing past due any more the account is active again and counts anew. On 02-22 that takes 15.00 of fee (due, it
-/// comes first), 12.00 + 12.00 of interest and 94.62 of principal: 133.62; a cent less leaves a cent past due.
+/// With nothing past due any more the account is active again and counts anew. On 02-22 that takes 15.00 of fee (due,
+/// it comes first), 12.00 + 12.00 of interest and 94.62 of principal: 133.62; a cent less leaves a cent past due.
 #[test]
 fn cured() {
     let mut short = plain().open();
@@ -148,8 +148,8 @@ fn charged_off_at_the_first() {
     assert_eq!(item(&book, "dbk_charge_off_1"), "dbk_charge_off_1 1239.00");
 }
 
-/// What a person set stays: neither delinquency nor charge-off nor cure nor payoff moves `SUSPENDED/FRAUD`. Fees come and
-/// late instalments count all the same.
+/// What a person set stays: neither delinquency nor charge-off nor cure nor payoff moves `SUSPENDED/FRAUD`. Fees come
+/// and late instalments count all the same.
 #[test]
 fn what_a_person_set_is_not_moved() {
     let fraud = Status::parse("SUSPENDED", Some("FRAUD")).unwrap();

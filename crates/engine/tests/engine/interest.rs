@@ -17,8 +17,8 @@ fn accruing(text: &str, loan: &Loan, accrued: i64, per_diem: i64) {
 /// 1,200,000.00 at 12 % is 144,000.00 a year. The first period is 31 days: 17 in 2023 and 14 in 2024, a leap year; the
 /// second 31 days of 2024; the twelfth, from 2024-11-15, 30 days of it; the thirteenth 17 days of it and 14 of 2025.
 ///
-/// `THIRTY_360`: a twelfth each. `ACTUAL_365`: 144000 x 31/365 = 12230.1370. `ACTUAL_360`: 144000 x 31/360 = 12400.00 and
-/// x 30/360 = 12000.00. `ACTUAL_ACTUAL`: 144000 x (17/365 + 14/366) = 12215.0460, 144000 x 31/366 = 12196.7213,
+/// `THIRTY_360`: a twelfth each. `ACTUAL_365`: 144000 x 31/365 = 12230.1370. `ACTUAL_360`: 144000 x 31/360 = 12400.00
+/// and x 30/360 = 12000.00. `ACTUAL_ACTUAL`: 144000 x (17/365 + 14/366) = 12215.0460, 144000 x 31/366 = 12196.7213,
 /// 144000 x 30/366 = 11803.2787, 144000 x (17/366 + 14/365) = 12211.8123.
 #[test]
 fn the_four_day_counts() {
@@ -40,22 +40,29 @@ fn the_four_day_counts() {
     }
 }
 
-/// 12.00 by the days: on 2025-02-01, 17 of 31 days are 6.5806; a day is 0.3871. The period's last day counts, and what is
-/// read at the due moment itself is posted.
+/// 12.00 by the days: on 2025-02-01, 17 of 31 days are 6.5806; a day is 0.3871. The period's last day counts, and what
+/// is read at the due moment itself is posted.
 #[test]
 fn parts_of_a_period() {
     accruing("2025-01-15T12:00:00-05:00", &loan(), 0, 39);
     accruing("2025-01-15T23:59:59-05:00", &loan(), 0, 39);
     accruing("2025-01-16T00:00:00-05:00", &loan(), 39, 39);
     accruing("2025-02-01T12:00:00-05:00", &loan(), 658, 39);
-    accruing("2025-02-15T23:59:58-05:00", &loan(), 1_200, 43);
     accruing("2025-02-15T23:59:59-05:00", &loan(), 0, 43);
     // 2 of 28 days: 0.8571; a day is 0.4286.
     accruing("2025-02-17T00:00:00-05:00", &loan(), 86, 43);
 }
 
-/// Per day by other counts: 144.00 / 365 = 0.3945, 144.00 / 360 = 0.40, 144.00 / 366 = 0.3934. What is fixed by the period is
-/// owed from its start, and grows by nothing. 0.005 rounds to even or up: 18.25 at 10 % a year is 0.005 a day.
+/// On 2025-02-15 the payoff is 1212.00, on the 16th 1212.43: the day between them is the second period's, also before
+/// the first is posted.
+#[test]
+fn per_diem_on_the_last_day_of_a_period() {
+    accruing("2025-02-15T12:00:00-05:00", &loan(), 1_200, 43);
+}
+
+/// Per day by other counts: 144.00 / 365 = 0.3945, 144.00 / 360 = 0.40, 144.00 / 366 = 0.3934. What is fixed by the
+/// period is owed from its start, and grows by nothing. 0.005 rounds to even or up: 18.25 at 10 % a year is 0.005 a
+/// day.
 #[test]
 fn per_diem() {
     let by = |day_count| loan().with(|policy| policy.day_count = day_count);
@@ -75,9 +82,9 @@ fn per_diem() {
     }
 }
 
-/// The first period runs to the first due date. 20 days after the cycle: 1 month 20 days earn 144.00 x (1/12 + 20/360) =
-/// 20.00 in 51 days; 17 of them 6.6667. 5 days before it: 144.00 x (1/12 - 5/360) = 10.00 in 26 days; 17 of them 6.5385. A
-/// first cycle of 10 days: 144.00 x 10/360 = 4.00. Every later period earns a month: 12.00.
+/// The first period runs to the first due date. 20 days after the cycle: 1 month 20 days earn 144.00 x (1/12 + 20/360)
+/// = 20.00 in 51 days; 17 of them 6.6667. 5 days before it: 144.00 x (1/12 - 5/360) = 10.00 in 26 days; 17 of them
+/// 6.5385. A first cycle of 10 days: 144.00 x 10/360 = 4.00. Every later period earns a month: 12.00.
 #[test]
 fn the_first_period() {
     let due = |days| loan().with(|policy| policy.due_after_cycle = Interval::days(days));
@@ -110,18 +117,22 @@ fn a_period_counted_in_days() {
     assert_eq!(rows(&book)[1], "2 2025-01-29: 2.60 + 98.92, end 1002.36");
 }
 
-/// 100.00 charged by hand is row 1's interest, so of the 12.00 posted it takes only 106.62 - 100.00 = 6.62. The other 5.38
-/// is row 2's, whose own period earns 12.00: 17.38 + 89.24.
+/// 100.00 charged by hand is row 1's interest, so of the 12.00 posted it takes only 106.62 - 100.00 = 6.62. The other
+/// 5.38 is row 2's, whose own period earns 12.00: 17.38 + 89.24.
 #[test]
 fn interest_a_row_cannot_take_moves_on() {
     let mut book = loan().open();
     ask(&mut book, "c", "2025-01-20T12:00:00-05:00", credit(10_000, Component::Interest)).unwrap();
     book.roll(at("2025-03-15T23:59:59-04:00"));
-    let told = ["1 2025-02-15: 106.62 + 0.00, end 1200.00, missed", "2 2025-03-15: 17.38 + 89.24, end 1110.76, missed"];
+    let told = [
+        "1 2025-02-15: 106.62 + 0.00, end 1200.00, missed",
+        "2 2025-03-15: 17.38 + 89.24, end 1110.76, fees 15.00, missed",
+    ];
     assert_eq!(rows(&book)[..2], told);
 }
 
-/// 100.00 of principal on the first day leaves 6.62 of row 1 for interest; 1100.00 x 0.01 = 11.00 is posted, and 4.38 moves on.
+/// 100.00 of principal on the first day leaves 6.62 of row 1 for interest; 1100.00 x 0.01 = 11.00 is posted, and 4.38
+/// moves on.
 #[test]
 fn principal_paid_into_a_row_leaves_less_for_interest() {
     let mut book = loan().open();
@@ -133,19 +144,22 @@ fn principal_paid_into_a_row_leaves_less_for_interest() {
     assert_eq!(standing(&book), "ACTIVE owes 1100.00 + 11.00 + 0.00, past due 6.62");
 }
 
-/// Two instalments of 1200.00 x 0.01 / (1 - 1.01^-2) = 609.0149. 700.00 by hand fills row 1 and leaves 90.99; both periods'
-/// 12.00 go to row 2, the last, which takes all.
+/// Two instalments of 1200.00 x 0.01 / (1 - 1.01^-2) = 609.0149. 700.00 by hand fills row 1 and leaves 90.99; both
+/// periods' 12.00 go to row 2, the last, which takes all.
 #[test]
 fn the_last_row_takes_all() {
     let mut book = loan().of("2025-01-15T12:00:00-05:00", 120_000, 2).open();
     ask(&mut book, "c", "2025-01-20T12:00:00-05:00", credit(70_000, Component::Interest)).unwrap();
     book.roll(at("2025-03-15T23:59:59-04:00"));
-    let told = ["1 2025-02-15: 609.01 + 0.00, end 1200.00, missed", "2 2025-03-15: 114.99 + 1200.00, end 0.00, missed"];
+    let told = [
+        "1 2025-02-15: 609.01 + 0.00, end 1200.00, missed",
+        "2 2025-03-15: 114.99 + 1200.00, end 0.00, fees 15.00, missed",
+    ];
     assert_eq!(rows(&book), told);
 }
 
-/// One instalment, due 2025-02-15 and not paid: 1200.00 earns on, posted each month without a due date. On 2025-03-01 14
-/// of 28 days are 6.00; 612.00 pays 12.00 + 6.00 of interest and 594.00. To 2025-03-15 606.00 earns 3.03 more, and
+/// One instalment, due 2025-02-15 and not paid: 1200.00 earns on, posted each month without a due date. On 2025-03-01
+/// 14 of 28 days are 6.00; 612.00 pays 12.00 + 6.00 of interest and 594.00. To 2025-03-15 606.00 earns 3.03 more, and
 /// to 2025-04-15 606.00 x 0.01 = 6.06.
 #[test]
 fn after_maturity_interest_goes_on() {
@@ -184,9 +198,9 @@ fn after_maturity_interest_stops() {
     }
 }
 
-/// In St John's clocks went from 00:01 on 2010-11-07 back to 23:01 on the 6th. 23 of 31 days to the 7th are 8.9032. Half an
-/// hour later it is the 6th again: no interest is owed anew, and none is taken back. The period earns
-/// (1200.00 x 23 + 1148.90 x 8) x 0.01/31 = 11.8681, less 8.90 = 2.97.
+/// In St John's clocks went from 00:01 on 2010-11-07 back to 23:01 on the 6th. 23 of 31 days to the 7th are 8.9032.
+/// Half an hour later it is the 6th again: no interest is owed anew, and none is taken back. The period earns (1200.00
+/// x 23 + 1148.90 x 8) x 0.01/31 = 11.8681, less 8.90 = 2.97.
 #[test]
 fn a_clock_set_back_over_midnight() {
     let mut terms = loan().of("2010-10-15T12:00:00-02:30", 120_000, 12);

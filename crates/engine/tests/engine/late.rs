@@ -175,8 +175,8 @@ fn grace_that_ends_at_the_next_due_moment() {
     assert_eq!(rows(&book)[1], "2 2025-03-15: 12.00 + 94.62, end 1010.76, fees 15.00, missed");
 }
 
-/// A payment effective at the fee's own moment is in time; a second later it is not. 106.62 + 12.00 (the second period's
-/// interest, which comes before principal) pays row 1.
+/// A payment effective at the fee's own moment is in time; a second later it is not. 106.62 + 12.00 (the second
+/// period's interest, which comes before principal) pays row 1.
 #[test]
 fn paid_at_the_end_of_the_grace() {
     for (when, fee) in [("2025-02-20T23:59:59-05:00", None), ("2025-02-21T00:00:00-05:00", Some(1_500))] {
@@ -200,7 +200,8 @@ fn a_cent_short() {
     }
 }
 
-/// Row 1 is missed: 15.00 on 02-20. What is asked on 02-21 comes after that, in the second period. Then row 2's grace ends.
+/// Row 1 is missed: 15.00 on 02-20. What is asked on 02-21 comes after that, in the second period. Then row 2's grace
+/// ends.
 fn second_grace(what: impl FnOnce(&mut Book)) -> Book {
     let mut book = plain().with(|policy| policy.delinquent_after = 2).open();
     book.roll(at(AFTER_GRACE));
@@ -236,8 +237,8 @@ fn no_pyramiding() {
     assert_eq!(fee_of(&both, 2), None);
 }
 
-/// An instalment that was spared counts neither as late nor as paid: after row 1 late, row 2 spared and row 3 late, there
-/// are two in a row.
+/// An instalment that was spared counts neither as late nor as paid: after row 1 late, row 2 spared and row 3 late,
+/// there are two in a row.
 #[test]
 fn a_spared_instalment_breaks_nothing() {
     let mut book = second_grace(|book| pay(book, "p", 10_662, AFTER_GRACE));

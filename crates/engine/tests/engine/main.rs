@@ -2,14 +2,19 @@
 #![cfg(test)]
 
 mod calculators;
+mod closed;
 mod delinquent;
 mod example;
 mod foundations;
 mod interest;
 mod late;
 mod month;
+mod notices;
+mod payments;
+mod placement;
 mod plan;
 mod properties;
+mod reversals;
 mod support;
 mod surplus;
 mod waterfall;

@@ -37,9 +37,9 @@ fn equal_principal() {
     );
 }
 
-/// 1200.00 in twelve: 100.00 each. 112.00 a day early is 11.61 (30 of 31 days) + 100.00, and 0.39 into the end of the loan. The
-/// row has no fixed total: the last day's interest, (1200.00 x 30 + 1099.61) x 0.01/31 = 11.9676, less 11.61 = 0.36, stays its own, so
-/// it is not paid.
+/// 1200.00 in twelve: 100.00 each. 112.00 a day early is 11.61 (30 of 31 days) + 100.00, and 0.39 into the end of the
+/// loan. The row has no fixed total: the last day's interest, (1200.00 x 30 + 1099.61) x 0.01/31 = 11.9676, less 11.61
+/// = 0.36, stays its own, so it is not paid.
 #[test]
 fn equal_principal_paid_a_day_early() {
     let mut book = loan().with(|policy| policy.method = Method::EqualPrincipal).open();
@@ -80,8 +80,8 @@ fn flat() {
     assert_eq!(rows(&terms.open())[1], "2 2025-03-01: 98.63 + 2500.00, end 5000.00");
 }
 
-/// A row's interest is owed from its period's start; a payoff leaves out rows that have not begun. On 2025-02-01 row 1 is
-/// due: 10000.00 + 100.00. A second after its due moment row 2's 100.00 is owed too.
+/// A row's interest is owed from its period's start; a payoff leaves out rows that have not begun. On 2025-02-01 row 1
+/// is due: 10000.00 + 100.00. A second after its due moment row 2's 100.00 is owed too.
 #[test]
 fn flat_payoff() {
     let terms = example().with(|policy| policy.method = Method::Flat);
@@ -172,8 +172,8 @@ fn whole_units() {
 
 /// Smoothing moves the level payment once by the last row's difference over the number of level rows.
 ///
-/// To 1.00: 2563.00 each and 2562.23 last; -0.77/4 = -0.1925, so 2562.81, with 2562.81 last. To 100.00: 2600.00 each and
-/// 2449.00 last; -151.00/4 = -37.75, so 2562.25, and 2564.53 last. To 500.00: 2500.00 each and 2755.04 last;
+/// To 1.00: 2563.00 each and 2562.23 last; -0.77/4 = -0.1925, so 2562.81, with 2562.81 last. To 100.00: 2600.00 each
+/// and 2449.00 last; -151.00/4 = -37.75, so 2562.25, and 2564.53 last. To 500.00: 2500.00 each and 2755.04 last;
 /// 255.04/4 = 63.76, so 2563.76, and 2559.91 last.
 #[test]
 fn smoothing_helps() {
@@ -189,8 +189,8 @@ fn smoothing_helps() {
     }
 }
 
-/// With interest-only rows only the level ones share the difference: 5075.1244 to 100.00 is 5100.00, and the last row is
-/// (10000.00 - 5000.00) x 1.01 = 5050.00; -50.00/2 = -25.00, so 5075.00. The last row: 5025.00 x 1.01 = 5075.25.
+/// With interest-only rows only the level ones share the difference: 5075.1244 to 100.00 is 5100.00, and the last row
+/// is (10000.00 - 5000.00) x 1.01 = 5050.00; -50.00/2 = -25.00, so 5075.00. The last row: 5025.00 x 1.01 = 5075.25.
 #[test]
 fn smoothing_after_interest_only_rows() {
     let terms = example().with(|policy| {
@@ -202,9 +202,9 @@ fn smoothing_after_interest_only_rows() {
     );
 }
 
-/// 100.01 in two: 100.01 x 0.01 / (1 - 1.01^-2) = 50.7563, so 50.76, and 1.00 + 49.76, then 50.25 + 0.50 = 50.75. Half of the cent of
-/// difference rounds up to a cent: 50.75 would make the last 50.76. That is no closer, so nothing moves. 100.51: 51.0101,
-/// so 51.01; 1.01 + 50.00, then 50.51 + 0.51 = 51.02; 51.02 would make the last 51.01.
+/// 100.01 in two: 100.01 x 0.01 / (1 - 1.01^-2) = 50.7563, so 50.76, and 1.00 + 49.76, then 50.25 + 0.50 = 50.75. Half
+/// of the cent of difference rounds up to a cent: 50.75 would make the last 50.76. That is no closer, so nothing moves.
+/// 100.51: 51.0101, so 51.01; 1.01 + 50.00, then 50.51 + 0.51 = 51.02; 51.02 would make the last 51.01.
 #[test]
 fn smoothing_does_not_help() {
     for (principal, level, last) in [

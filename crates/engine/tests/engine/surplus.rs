@@ -21,8 +21,8 @@ fn overpaid(surplus: Surplus) -> Book {
     book
 }
 
-/// The end of the loan is paid: 3000.00 is row 4 whole and a part of row 3. Row 2 earns 4537.19 x 0.01 = 45.3719, so its
-/// principal is 2517.44 and 2019.75 is really left. Row 3 earns 20.1975: by plan its principal is 2562.81 - 20.20 =
+/// The end of the loan is paid: 3000.00 is row 4 whole and a part of row 3. Row 2 earns 4537.19 x 0.01 = 45.3719, so
+/// its principal is 2517.44 and 2019.75 is really left. Row 3 earns 20.1975: by plan its principal is 2562.81 - 20.20 =
 /// 2542.61, of which 2542.61 - 2019.75 = 522.86 is paid already; row 4 is the other 2477.14, and earns nothing.
 #[test]
 fn last_instalment_shortens_the_loan() {
@@ -99,9 +99,9 @@ fn reduce_principal_lowers_the_instalment() {
     assert_eq!(standing(&book), "ACTIVE owes 3039.82 + 0.00 + 0.00");
 }
 
-/// In the middle of the first period, on 2025-01-17: 16 of 31 days have earned 51.6129, so row 1 is 51.61 + 2511.20, and
-/// 3000.00 of 5562.81 is too much. Rows 2 to 4 share 4488.80: 4488.80 x 0.01 / (1 - 1.01^-3) = 1526.2913. The rest of
-/// the period earns (10000.00 x 16 + 4488.80 x 15) x 0.01/31 = 73.3329, less 51.61 = 21.72, which moves to row 2:
+/// In the middle of the first period, on 2025-01-17: 16 of 31 days have earned 51.6129, so row 1 is 51.61 + 2511.20,
+/// and 3000.00 of 5562.81 is too much. Rows 2 to 4 share 4488.80: 4488.80 x 0.01 / (1 - 1.01^-3) = 1526.2913. The rest
+/// of the period earns (10000.00 x 16 + 4488.80 x 15) x 0.01/31 = 73.3329, less 51.61 = 21.72, which moves to row 2:
 /// 21.72 + 44.89 = 66.61.
 #[test]
 fn reduce_principal_in_the_middle_of_a_period() {
@@ -160,8 +160,8 @@ fn next_instalment_interest_before_principal() {
     assert_eq!(rows(&book)[3], "4 2025-05-15: 12.00 + 100.00, end 800.00");
 }
 
-/// By the order's own entries: principal ahead takes 100.00 + 50.00; interest ahead takes 11 x 12.00 = 132.00 and leaves
-/// 18.00 to surplus; by the instalment, row 2's principal, row 2's interest, then row 3's principal.
+/// By the order's own entries: principal ahead takes 100.00 + 50.00; interest ahead takes 11 x 12.00 = 132.00 and
+/// leaves 18.00 to surplus; by the instalment, row 2's principal, row 2's interest, then row 3's principal.
 #[test]
 fn next_instalment_by_the_entries_of_the_order() {
     let book = flat(|policy| policy.order = order(&["IN_ADVANCE_PRINCIPAL"]));
@@ -195,8 +195,8 @@ fn in_advance_there_is_only_carried_interest() {
     assert_eq!(standing(&book), "ACTIVE owes 4493.80 + 0.00 + 0.00");
 }
 
-/// On 2025-01-27 ten more days have earned (10000.00 x 16 + 7488.80 x 10) x 0.01/31 = 75.7703, less 51.61 = 24.16. Row 1 is
-/// paid and takes none of it. It is owed all the same: to who names interest, and at the payoff.
+/// On 2025-01-27 ten more days have earned (10000.00 x 16 + 7488.80 x 10) x 0.01/31 = 75.7703, less 51.61 = 24.16. Row
+/// 1 is paid and takes none of it. It is owed all the same: to who names interest, and at the payoff.
 #[test]
 fn interest_beyond_a_paid_row() {
     let paid = || {

@@ -15,11 +15,6 @@ fn buckets(names: &[&str]) -> Vec<Bucket> {
     names.iter().map(|name| Bucket::parse(name).unwrap()).collect()
 }
 
-/// The default order, and then these.
-fn default_and(names: &[&str]) -> Vec<Bucket> {
-    [Bucket::DEFAULT_ORDER.to_vec(), buckets(names)].concat()
-}
-
 /// The loan of [`loan`] with interest by the period (12.00 a month on 1200.00) and no late fee.
 fn plain() -> Loan {
     loan().with(|policy| {

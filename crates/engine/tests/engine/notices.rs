@@ -1,0 +1,211 @@
+//! Configured notices: on the right local date and time, once each, and only while the account is open.
+
+use super::support::{Loan, ask, at, dated_events, loan, pay};
+use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
+use daybook_engine::installment::InterestMethod;
+use daybook_engine::notify::{NoticeKind, Setting, When};
+use daybook_engine::status::Status;
+use daybook_engine::timeline::Input;
+use daybook_testkit::book::Book;
+
+fn notice(kind: NoticeKind, offset: i32, time: Option<&str>) -> Setting {
+    let time = time.map(|time| TimeOfDay::parse(time).unwrap());
+    Setting { kind, when: When::Offset(offset), time, enabled: true }
+}
+
+fn every(interval: Interval, time: Option<&str>) -> Setting {
+    Setting { when: When::Every(interval), ..notice(NoticeKind::AccountSummary, 0, time) }
+}
+
+fn set(book: &mut Book, setting: Setting, when: &str) {
+    ask(book, "n", when, Input::Notify(setting)).unwrap();
+}
+
+fn plain() -> Loan {
+    loan().with(|policy| policy.interest = InterestMethod::Periodic)
+}
+
+/// The notices since this was asked last, up to a time: `02-12 23:59:59 payment_due_date 1`.
+fn fired(book: &mut Book, until: &str) -> Vec<String> {
+    book.roll(at(until));
+    let is_notice = |line: &String| {
+        ["payment_due_date", "late_fee_date", "loan_end_date", "account_summary"].iter().any(|name| line.contains(name))
+    };
+    dated_events(book).into_iter().filter(is_notice).collect()
+}
+
+/// A notice that is set on 2025-01-20 at noon, and when it fires by 2025-03-25.
+fn check(terms: &Loan, setting: Setting, told: &[&str]) {
+    let mut book = terms.open();
+    set(&mut book, setting, "2025-01-20T12:00:00-05:00");
+    assert_eq!(dated_events(&mut book).last().unwrap(), "01-20 12:00:00 account_update");
+    assert_eq!(fired(&mut book, "2025-03-25T12:00:00-04:00"), told, "{setting:?}");
+}
+
+/// Due 02-15 and 03-15, at close of business unless a time of day is given; in daylight saving time too.
+#[test]
+fn days_before_and_after_the_due_date() {
+    use NoticeKind::PaymentDueDate;
+    for (offset, time, told) in [
+        (-3, None, ["02-12 23:59:59 payment_due_date 1", "03-12 23:59:59 payment_due_date 2"]),
+        (0, None, ["02-15 23:59:59 payment_due_date 1", "03-15 23:59:59 payment_due_date 2"]),
+        (2, Some("08:30:00"), ["02-17 08:30:00 payment_due_date 1", "03-17 08:30:00 payment_due_date 2"]),
+    ] {
+        check(&plain(), notice(PaymentDueDate, offset, time), &told);
+    }
+    // 28 days before: row 1's 01-18 has passed when it is set.
+    let told = ["02-15 09:00:00 payment_due_date 2", "03-18 09:00:00 payment_due_date 3"];
+    check(&plain(), notice(PaymentDueDate, -28, Some("09:00:00")), &told);
+}
+
+/// At one instant notices come last: after interest, due date, fee and status.
+#[test]
+fn after_the_other_moments() {
+    let terms = plain().with(|policy| policy.late_fee.grace = Interval::ZERO);
+    let mut book = terms.open();
+    set(&mut book, notice(NoticeKind::PaymentDueDate, 0, None), "2025-01-20T12:00:00-05:00");
+    book.events.clear();
+    book.roll(at("2025-02-16T12:00:00-05:00"));
+    let told = [
+        "02-15 23:59:59 line_item_create dbk_interest_1",
+        "02-15 23:59:59 due_date_passed 1 unpaid",
+        "02-15 23:59:59 payment_missed 1",
+        "02-15 23:59:59 line_item_create dbk_late_fee_1",
+        "02-15 23:59:59 account_status_change ACTIVE>SUSPENDED/DELINQUENT",
+        "02-15 23:59:59 payment_due_date 1",
+    ];
+    assert_eq!(dated_events(&mut book), told);
+}
+
+/// 2025-03-09 in New York has no 02:30: it is 03:30. 2025-11-02 has two 01:30: the first counts, 05:30 UTC.
+#[test]
+fn clock_changes() {
+    let mut book = plain().open();
+    set(&mut book, notice(NoticeKind::PaymentDueDate, -6, Some("02:30:00")), "2025-01-20T12:00:00-05:00");
+    let told = ["02-09 02:30:00 payment_due_date 1", "03-09 03:30:00 payment_due_date 2"];
+    assert_eq!(fired(&mut book, "2025-03-10T00:00:00-04:00"), told);
+
+    let mut book = plain().open();
+    set(&mut book, notice(NoticeKind::PaymentDueDate, -13, Some("01:30:00")), "2025-01-20T12:00:00-05:00");
+    book.roll(at("2025-11-02T01:29:59-04:00"));
+    book.events.clear();
+    assert_eq!(fired(&mut book, "2025-11-02T01:30:00-04:00"), ["11-02 01:30:00 payment_due_date 10"]);
+    assert_eq!(fired(&mut book, "2025-11-02T12:00:00-05:00"), [""; 0]);
+}
+
+/// The date an instalment becomes late is 02-20 and 03-20; only while it is unpaid. The second period's interest
+/// (12.00) comes before what is past due of row 1, so 118.62 pays row 1.
+#[test]
+fn late_fee_date_only_while_unpaid() {
+    let both = ["02-18 09:00:00 late_fee_date 1", "03-18 09:00:00 late_fee_date 2"];
+    check(&plain(), notice(NoticeKind::LateFeeDate, -2, Some("09:00:00")), &both);
+    let paid = |when: &str, amount| {
+        let mut book = plain().open();
+        set(&mut book, notice(NoticeKind::LateFeeDate, -2, Some("09:00:00")), "2025-01-20T12:00:00-05:00");
+        pay(&mut book, "p", amount, when);
+        fired(&mut book, "2025-03-25T12:00:00-04:00")
+    };
+    assert_eq!(paid("2025-02-17T12:00:00-05:00", 11_862), both[1..]);
+    assert_eq!(paid("2025-02-17T12:00:00-05:00", 11_861), both);
+    assert_eq!(paid("2025-02-10T12:00:00-05:00", 10_662), both[1..]);
+    assert_eq!(paid("2025-02-18T10:00:00-05:00", 11_862), both);
+
+    // Ten days before 02-20 row 1 has not fallen due: paid is D_1, a cent less is unpaid.
+    let early = |amount| {
+        let mut book = plain().open();
+        set(&mut book, notice(NoticeKind::LateFeeDate, -10, None), "2025-01-20T12:00:00-05:00");
+        pay(&mut book, "p", amount, "2025-02-01T12:00:00-05:00");
+        fired(&mut book, "2025-02-12T12:00:00-05:00")
+    };
+    assert_eq!(early(10_662), [""; 0]);
+    assert_eq!(early(10_661), ["02-10 23:59:59 late_fee_date 1"]);
+}
+
+/// The end of the loan is the last due date, 2025-03-15 of two.
+#[test]
+fn loan_end_date() {
+    let terms = plain().of("2025-01-15T12:00:00-05:00", 120_000, 2);
+    check(&terms, notice(NoticeKind::LoanEndDate, -30, None), &["02-13 23:59:59 loan_end_date 2"]);
+    check(&terms, notice(NoticeKind::LoanEndDate, 1, Some("10:00:00")), &["03-16 10:00:00 loan_end_date 2"]);
+}
+
+/// First one interval after it takes effect, at that time of day or its own. From the 31st, months are counted from the
+/// 31st.
+#[test]
+fn intervals() {
+    let told = ["02-20 12:00:00 account_summary", "03-20 12:00:00 account_summary"];
+    check(&plain(), every(Interval::months(1), None), &told);
+    let told = ["02-19 08:00:00 account_summary", "03-21 08:00:00 account_summary"];
+    check(&plain(), every(Interval::days(30), Some("08:00:00")), &told);
+    for (month_end, told) in [
+        (MonthEnd::Clamp, ["02-28 12:00:00 account_summary", "03-31 12:00:00 account_summary"]),
+        (MonthEnd::Roll, ["03-01 12:00:00 account_summary", "03-31 12:00:00 account_summary"]),
+    ] {
+        let mut book = plain().with(|policy| policy.month_end = month_end).open();
+        set(&mut book, every(Interval::months(1), None), "2025-01-31T12:00:00-05:00");
+        assert_eq!(fired(&mut book, "2025-04-01T00:00:00-04:00"), told);
+    }
+}
+
+/// The same type and offset replaces; another offset is another notice. Switched off, it fires no more.
+#[test]
+fn replaced_by_its_key() {
+    use NoticeKind::PaymentDueDate;
+    let mut book = plain().open();
+    set(&mut book, notice(PaymentDueDate, -3, Some("08:00:00")), "2025-01-20T12:00:00-05:00");
+    set(&mut book, notice(PaymentDueDate, -2, Some("08:00:00")), "2025-01-20T12:00:00-05:00");
+    set(&mut book, notice(PaymentDueDate, -3, Some("09:00:00")), "2025-01-21T12:00:00-05:00");
+    let told = ["02-12 09:00:00 payment_due_date 1", "02-13 08:00:00 payment_due_date 1"];
+    assert_eq!(fired(&mut book, "2025-02-20T12:00:00-05:00"), told);
+    let off = Setting { enabled: false, ..notice(PaymentDueDate, -3, None) };
+    set(&mut book, off, "2025-02-21T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-03-20T12:00:00-04:00"), ["03-13 08:00:00 payment_due_date 2"]);
+
+    // A summary has one key, whatever its interval.
+    let mut book = plain().open();
+    set(&mut book, every(Interval::days(10), None), "2025-01-20T12:00:00-05:00");
+    set(&mut book, every(Interval::days(20), None), "2025-01-25T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-02-20T12:00:00-05:00"), ["02-14 12:00:00 account_summary"]);
+}
+
+/// Fired at 08:00 and replaced at noon by one for 18:00 of the same day: that occurrence has fired already.
+#[test]
+fn fired_once_when_replaced_the_same_day() {
+    use NoticeKind::PaymentDueDate;
+    let mut book = plain().open();
+    set(&mut book, notice(PaymentDueDate, -3, Some("08:00:00")), "2025-01-20T12:00:00-05:00");
+    set(&mut book, notice(PaymentDueDate, -3, Some("18:00:00")), "2025-02-12T12:00:00-05:00");
+    let told = ["02-12 08:00:00 payment_due_date 1", "03-12 18:00:00 payment_due_date 2"];
+    assert_eq!(fired(&mut book, "2025-03-20T12:00:00-04:00"), told);
+
+    // Replaced before it has fired, it fires at the new time.
+    let mut book = plain().open();
+    set(&mut book, notice(PaymentDueDate, -3, Some("18:00:00")), "2025-01-20T12:00:00-05:00");
+    set(&mut book, notice(PaymentDueDate, -3, Some("13:00:00")), "2025-02-12T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-02-20T12:00:00-05:00"), ["02-12 13:00:00 payment_due_date 1"]);
+}
+
+/// Nothing fires while the account is closed; what came meanwhile is dropped, and the rest resumes on reopening.
+#[test]
+fn closed_and_opened_again() {
+    let closed = Status::parse("CLOSED", Some("ADMINISTRATIVE")).unwrap();
+    let mut book = plain().open();
+    set(&mut book, notice(NoticeKind::PaymentDueDate, -3, None), "2025-01-20T12:00:00-05:00");
+    set(&mut book, every(Interval::days(10), None), "2025-01-20T12:00:00-05:00");
+    ask(&mut book, "c", "2025-02-01T12:00:00-05:00", Input::Status(closed)).unwrap();
+    assert_eq!(fired(&mut book, "2025-02-25T12:00:00-05:00"), ["01-30 12:00:00 account_summary"]);
+    ask(&mut book, "o", "2025-02-25T13:00:00-05:00", Input::Status(Status::ACTIVE)).unwrap();
+    // Every ten days from 01-20: 03-01, 03-11.
+    let told =
+        ["03-01 12:00:00 account_summary", "03-11 12:00:00 account_summary", "03-12 23:59:59 payment_due_date 2"];
+    assert_eq!(fired(&mut book, "2025-03-15T12:00:00-04:00"), told);
+}
+
+/// A paid due date is announced all the same.
+#[test]
+fn due_dates_fire_paid_or_not() {
+    let mut book = plain().open();
+    set(&mut book, notice(NoticeKind::PaymentDueDate, -1, None), "2025-01-20T12:00:00-05:00");
+    pay(&mut book, "p", 10_662, "2025-02-01T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-02-20T12:00:00-05:00"), ["02-14 23:59:59 payment_due_date 1"]);
+}

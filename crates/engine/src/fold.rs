@@ -115,7 +115,7 @@ fn next_moment(state: &State) -> Option<(Time, Moment)> {
     if state.status.is_closed() {
         return None;
     }
-    let mut next = (loan.period.as_ref()?.ends_at, Moment::PeriodEnd);
+    let mut next = (loan.period.ends_at, Moment::PeriodEnd);
     if loan.late_at < next.0 {
         next = (loan.late_at, Moment::GraceEnd);
     }
@@ -139,6 +139,8 @@ pub(crate) struct Run<'a> {
     pub today: Day,
     /// The input that is being applied, if it is one.
     pub input: Option<u64>,
+    /// Whether that input waited as scheduled: its item is known already.
+    scheduled: bool,
     how: How<'a>,
 }
 
@@ -146,7 +148,7 @@ impl<'a> Run<'a> {
     fn new(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place, how: How<'a>) -> Run<'a> {
         state.steps += 1;
         let today = terms.zone.day_at(place.at);
-        Run { terms, plan: terms.installment(), state, out, place, today, input: None, how }
+        Run { terms, plan: terms.installment(), state, out, place, today, input: None, scheduled: false, how }
     }
 
     /// A run that announces to a scratch outcome, for projections.
@@ -184,7 +186,7 @@ impl<'a> Run<'a> {
     }
 
     fn input(mut self, entry: &Entry) -> Result<(), Stop> {
-        self.input = Some(entry.place.seq);
+        (self.input, self.scheduled) = (Some(entry.place.seq), entry.scheduled);
         if let Err(refusal) = self.check(entry) {
             self.out.refused.push((entry.place.seq, refusal));
             return Ok(());
@@ -267,7 +269,17 @@ impl<'a> Run<'a> {
     }
 
     pub fn announce(&mut self, what: What) {
-        self.out.events.push(Event { at: self.place.at, input: self.input, what });
+        self.announce_at(self.out.events.len(), what);
+    }
+
+    /// Announces before what has been announced since. The item of an input that waited as scheduled is known
+    /// already: what is announced is a change.
+    pub fn announce_at(&mut self, index: usize, what: What) {
+        let what = match what {
+            What::ItemCreated(id @ ItemId::Input(_)) if self.scheduled => What::ItemUpdated(id),
+            what => what,
+        };
+        self.out.events.insert(index, Event { at: self.place.at, input: self.input, what });
     }
 
     /// Moves the status and announces it.

@@ -102,7 +102,7 @@ impl State {
 
     /// Whether the account has been opened.
     pub fn is_open(&self) -> bool {
-        self.loan().period.is_some()
+        self.loan().current() > 0
     }
 
     /// Forgets which outcome held the items that are still open: a new fold has a new outcome.

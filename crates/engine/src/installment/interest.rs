@@ -27,6 +27,9 @@ pub struct Earning {
 }
 
 impl Earning {
+    /// Nothing is earned.
+    pub(crate) const NOTHING: Earning = Earning { day_count: DayCount::Thirty360, factor: 0, divisor: 1 };
+
     /// What a day of principal earns in an instalment's period, which runs from one date to another.
     pub fn in_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32, from: Day, to: Day) -> Earning {
         // A day that the zone skipped leaves a period of one day without any; it earns nothing, over whatever divisor.
@@ -103,39 +106,35 @@ impl Period {
 impl Run<'_> {
     /// Whether the open period has begun: at the very instant of the due moment before it, it has not.
     pub fn has_begun(&self) -> bool {
-        self.state.loan().period.as_ref().is_some_and(|period| period.has_begun(self.place.at))
+        self.state.loan().period.has_begun(self.place.at)
     }
 
     /// Counts principal up to today, before it changes. A payment counts from its own date.
     pub fn accrue(&mut self) {
         let (today, closed) = (self.today, self.state.status.is_closed());
         let loan = self.loan();
-        let principal = i128::from(loan.principal.0);
-        if let Some(period) = &mut loan.period {
-            // Clocks set back over midnight can show an earlier date again: what is counted stays counted.
-            let day = today.clamp(period.through, period.end);
-            if period.fixed.is_none() && !closed {
-                period.accrued += principal * period.earning.weight(period.through, day);
-            }
-            period.through = day;
+        let (principal, period) = (i128::from(loan.principal.0), &mut loan.period);
+        // Clocks set back over midnight can show an earlier date again: what is counted stays counted.
+        let day = today.clamp(period.through, period.end);
+        if period.fixed.is_none() && !closed {
+            period.accrued += principal * period.earning.weight(period.through, day);
         }
+        period.through = day;
     }
 
     /// Interest of the open period that is owed by now and is no line item yet. Call [`Run::accrue`] before.
     pub fn unrecognised(&self) -> Result<Cents, Stop> {
-        let loan = self.state.loan();
-        match &loan.period {
-            Some(period) if self.has_begun() && !self.state.status.is_closed() => {
-                let interest = period.interest_to(loan.principal, self.today, self.plan.policy.rounding)?;
-                Ok((interest - period.recognised).or_zero())
-            }
-            _ => Ok(Cents::ZERO),
+        if !self.has_begun() || self.state.status.is_closed() {
+            return Ok(Cents::ZERO);
         }
+        let loan = self.state.loan();
+        let interest = loan.period.interest_to(loan.principal, self.today, self.plan.policy.rounding)?;
+        Ok((interest - loan.period.recognised).or_zero())
     }
 
     /// Makes interest of the open period a line item before the period ends.
     pub fn recognise(&mut self, amount: Cents) -> Result<OpenItem, Stop> {
-        let Some(period) = &mut self.loan().period else { return Err(Stop::Overflow) };
+        let period = &mut self.loan().period;
         period.recognised += amount;
         period.parts += 1;
         let id = ItemId::Interest { period: period.instalment, part: period.parts };
@@ -147,7 +146,7 @@ impl Run<'_> {
     pub fn post_interest(&mut self) -> Result<(), Stop> {
         self.accrue();
         let loan = self.state.loan();
-        let Some(period) = loan.period else { return Ok(()) };
+        let period = loan.period;
         let interest = period.interest_to(loan.principal, period.end, self.plan.policy.rounding)?;
         let rest = (interest - period.recognised).or_zero();
         if rest.is_positive() {
@@ -191,10 +190,7 @@ impl Loan {
 
     /// What the plan says of a row that is not posted.
     pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> Target {
-        let level = match &self.period {
-            Some(period) if period.instalment == instalment => period.level,
-            _ => self.level,
-        };
-        plan.target(instalment, level)
+        let open = self.period.instalment == instalment;
+        plan.target(instalment, if open { self.period.level } else { self.level })
     }
 }

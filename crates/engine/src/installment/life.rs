@@ -39,9 +39,9 @@ impl Run<'_> {
         let loan = self.loan();
         let matured = instalment > plan.count();
         let earns = plan.earns(instalment);
-        let (start, began_at) = match &loan.period {
-            Some(before) => (before.end, before.ends_at),
-            None => (plan.dates.start, terms.opening.effective_at),
+        let (start, began_at) = match instalment {
+            1 => (plan.dates.start, terms.opening.effective_at),
+            _ => (loan.period.end, loan.period.ends_at),
         };
         let end = plan.dates.due_day(instalment);
         let earning = Earning::in_period(policy, &plan.dates, instalment, start, end);
@@ -61,7 +61,7 @@ impl Run<'_> {
             row = *kept;
             loan.ahead -= row.principal_paid;
         }
-        loan.period = Some(Period {
+        loan.period = Period {
             instalment,
             start,
             end,
@@ -74,8 +74,7 @@ impl Run<'_> {
             fixed,
             recognised: row.prepaid_interest,
             parts: row.prepaid_parts,
-            earns,
-        });
+        };
         Ok(())
     }
 
@@ -124,7 +123,6 @@ impl Run<'_> {
     pub fn manual_fee(&mut self, entry: &Entry, amount: Cents, class: FeeClass) -> Result<(), Stop> {
         let id = ItemId::Input(entry.name.clone());
         self.charge_fee(id, ItemKind::ManualFee, amount, class, entry.effective_at)?;
-        self.announce_scheduled(entry);
         Ok(())
     }
 
@@ -143,7 +141,6 @@ impl Run<'_> {
         item.splits.push(Split { item: debt.id, kind: debt.kind, component: Component::Fee, cents: debt.balance });
         self.add_item(item);
         self.announce(What::ItemCreated(id));
-        self.announce_scheduled(entry);
         Ok(Ok(()))
     }
 
@@ -170,7 +167,6 @@ impl Run<'_> {
                 self.schedule_rest();
             }
         }
-        self.announce_scheduled(entry);
         Ok(())
     }
 
@@ -183,20 +179,6 @@ impl Run<'_> {
             loan.row_mut(last).principal += rest;
             loan.posted_principal += rest;
             loan.posted_unpaid += rest;
-        }
-    }
-
-    /// An input that waited as scheduled has its item already: what is announced is a change.
-    pub fn announce_scheduled(&mut self, entry: &Entry) {
-        if !entry.scheduled {
-            return;
-        }
-        for event in self.out.events.iter_mut().rev().take_while(|event| event.input == Some(entry.place.seq)) {
-            if let What::ItemCreated(ItemId::Input(name)) = &event.what
-                && *name == entry.name
-            {
-                event.what = What::ItemUpdated(ItemId::Input(name.clone()));
-            }
         }
     }
 
@@ -246,21 +228,19 @@ impl Run<'_> {
     pub fn pass_closed_time(&mut self) -> Result<(), Stop> {
         let last = self.plan.count();
         self.drop_interest_of_closed_time();
-        while let Some(period) = self.state.loan().period
-            && self.has_passed(period.ends_at)
-        {
-            if period.instalment <= last {
-                self.post_principal(period.instalment);
-                self.loan().row_mut(period.instalment).excused = true;
+        while self.has_passed(self.state.loan().period.ends_at) {
+            let instalment = self.state.loan().current();
+            if instalment <= last {
+                self.post_principal(instalment);
+                self.loan().row_mut(instalment).excused = true;
             }
-            self.open_period(period.instalment + 1)?;
+            self.open_period(instalment + 1)?;
             self.drop_interest_of_closed_time();
         }
         self.schedule_rest();
         let today = self.today;
-        if let Some(period) = &mut self.loan().period {
-            period.through = today.clamp(period.through, period.end);
-        }
+        let period = &mut self.loan().period;
+        period.through = today.clamp(period.through, period.end);
         while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
             self.next_late_row();
         }
@@ -281,11 +261,8 @@ impl Run<'_> {
     /// What is fixed at a period's beginning is nothing for one that began while the account was closed.
     fn drop_interest_of_closed_time(&mut self) {
         let (now, loan) = (self.place.at, self.loan());
-        let closed_at = loan.closed_at;
-        if let Some(period) = &mut loan.period
-            && !period.has_begun(closed_at)
-            && period.has_begun(now)
-        {
+        let (closed_at, period) = (loan.closed_at, &mut loan.period);
+        if !period.has_begun(closed_at) && period.has_begun(now) {
             period.fixed = period.fixed.map(|_| period.recognised);
         }
     }

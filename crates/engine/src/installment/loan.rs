@@ -97,8 +97,24 @@ pub struct Period {
     pub recognised: Cents,
     /// How many line items it has become before its end.
     pub parts: u32,
-    /// Whether interest is counted at all.
-    pub earns: bool,
+}
+
+impl Period {
+    /// Before an account is opened there is no period: nothing begins, ends or earns.
+    const NONE: Period = Period {
+        instalment: 0,
+        start: Day::from_number(0),
+        end: Day::from_number(0),
+        began_at: Time::NEVER,
+        ends_at: Time::NEVER,
+        level: Cents::ZERO,
+        earning: Earning::NOTHING,
+        accrued: 0,
+        through: Day::from_number(0),
+        fixed: Some(Cents::ZERO),
+        recognised: Cents::ZERO,
+        parts: 0,
+    };
 }
 
 /// A debt that is not paid.
@@ -237,7 +253,7 @@ pub struct Loan {
     /// The instalment (or the principal in it) for rows whose period has not begun.
     pub level: Cents,
     /// The open period.
-    pub period: Option<Period>,
+    pub period: Period,
     /// The number of the first row in `rows`; all before it are posted and paid.
     pub first_row: u32,
     /// Rows from `first_row` up to the open period's and those paid in advance.
@@ -281,7 +297,7 @@ impl Loan {
             principal: Cents::ZERO,
             interest: Cents::ZERO,
             level: Cents::ZERO,
-            period: None,
+            period: Period::NONE,
             first_row: 1,
             rows: VecDeque::new(),
             posted_principal: Cents::ZERO,
@@ -333,7 +349,7 @@ impl Loan {
 
     /// The instalment whose period is open; one beyond the last after maturity.
     pub fn current(&self) -> u32 {
-        self.period.as_ref().map_or(1, |period| period.instalment)
+        self.period.instalment
     }
 
     /// Principal that no posted row asks for yet.

@@ -4,7 +4,7 @@ use super::loan::Poured;
 use crate::fold::{Run, Stop, Undone};
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
 use crate::money::Cents;
-use crate::outcome::{Event, Refusal, What};
+use crate::outcome::{Refusal, What};
 use crate::state::Unsettled;
 use crate::status::Status;
 use crate::time::Time;
@@ -18,7 +18,7 @@ struct Receipt<'a> {
     status: ItemStatus,
     allocation: Option<Component>,
     effective_at: Time,
-    /// Whether its line item is already known, so that applying it is a change.
+    /// Whether its line item was announced when it was authorized.
     known: bool,
 }
 
@@ -32,8 +32,7 @@ impl Run<'_> {
         allocation: Option<Component>,
     ) -> Result<(), Stop> {
         let name = &entry.name;
-        let mut receipt =
-            Receipt { name, amount, status, allocation, effective_at: entry.effective_at, known: entry.scheduled };
+        let mut receipt = Receipt { name, amount, status, allocation, effective_at: entry.effective_at, known: false };
         let early = self.state.decided_early.iter().position(|(decided, _)| decided == name);
         match early.map(|index| self.state.decided_early.remove(index).1) {
             Some(true) => receipt.status = ItemStatus::Valid,
@@ -96,9 +95,8 @@ impl Run<'_> {
         let mut item = poured_item(id.clone(), ItemKind::Payment, self.place.at, amount, &poured);
         (item.status, item.effective_at) = (status, effective_at);
         self.add_item(item);
-        let what = if known { What::ItemUpdated(id) } else { What::ItemCreated(id) };
         // Interest that the payment paid before its time is announced after it.
-        self.out.events.insert(events, Event { at: self.place.at, input: self.input, what });
+        self.announce_at(events, if known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
         if status == ItemStatus::Pending {
             self.state.unsettled.push(Unsettled { name: name.clone(), waiting: None });
         }
@@ -256,7 +254,7 @@ impl Run<'_> {
             *item.component_mut(component) = poured.component(component);
         }
         self.add_item(item);
-        self.announce(if entry.scheduled { What::ItemUpdated(id) } else { What::ItemCreated(id) });
+        self.announce(What::ItemCreated(id));
         for component in components {
             let amount = poured.component(component);
             if amount.is_positive() {
@@ -279,8 +277,7 @@ impl Run<'_> {
         item.effective_at = entry.effective_at;
         self.add_item(item);
         self.keep_room(poured);
-        let what = if entry.scheduled { What::ItemUpdated(id) } else { What::ItemCreated(id) };
-        self.out.events.insert(events, Event { at: self.place.at, input: self.input, what });
+        self.announce_at(events, What::ItemCreated(id));
         Ok(())
     }
 }

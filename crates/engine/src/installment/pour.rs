@@ -239,7 +239,8 @@ impl Run<'_> {
         row.prepaid_interest += cents;
         row.prepaid_parts += 1;
         let id = ItemId::Interest { period: instalment, part: row.prepaid_parts };
-        if let Some(period) = self.loan().period.as_mut().filter(|period| period.instalment == instalment) {
+        let period = &mut self.loan().period;
+        if period.instalment == instalment {
             period.recognised += cents;
             period.parts += 1;
         }
@@ -387,8 +388,8 @@ impl Run<'_> {
         let level = plan::spread(&self.plan.policy, &self.plan.dates, principal, first, flat_interest)?;
         let loan = self.loan();
         loan.level = level;
-        if let Some(period) = loan.period.as_mut().filter(|period| period.instalment >= first) {
-            period.level = level;
+        if loan.period.instalment >= first {
+            loan.period.level = level;
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
     let balances = state.balances();
     let accrued = if closed { Cents::ZERO } else { loan.accrued_at(plan, at, today)? };
     let oldest = loan.oldest_past_due();
-    let next = loan.period.filter(|period| !closed && period.instalment <= plan.count());
+    let is_due = !closed && (1..=plan.count()).contains(&loan.current());
     Ok(Reading {
         status: state.status,
         balances,
@@ -70,24 +70,26 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
         days_past_due: oldest.map_or(0, |instalment| today.days_since(plan.dates.due_day(instalment)).max(0)),
         past_due: loan.past_due(plan),
         late_count: loan.late_count,
-        next_due: next.map(|period| (period.instalment, period.ends_at)),
+        next_due: is_due.then_some((loan.current(), loan.period.ends_at)),
     })
 }
 
 impl Loan {
     /// Interest of the open period that is owed by then and not posted.
     fn accrued_at(&self, plan: &Installment, at: Time, today: Day) -> Result<Cents, Overflow> {
-        match self.period {
-            Some(period) if period.has_begun(at) => {
-                Ok((period.interest_to(self.principal, today, plan.policy.rounding)? - period.recognised).or_zero())
-            }
-            _ => Ok(Cents::ZERO),
+        if !self.period.has_begun(at) {
+            return Ok(Cents::ZERO);
         }
+        let interest = self.period.interest_to(self.principal, today, plan.policy.rounding)?;
+        Ok((interest - self.period.recognised).or_zero())
     }
 
     /// What one more day earns; nothing where interest is fixed by the period.
     fn per_diem(&self, plan: &Installment, today: Day) -> Result<Cents, Overflow> {
-        let Some(period) = self.period.filter(|period| period.fixed.is_none()) else { return Ok(Cents::ZERO) };
+        let period = &self.period;
+        if period.fixed.is_some() {
+            return Ok(Cents::ZERO);
+        }
         let mut earning = period.earning;
         if today >= period.end {
             // The end date itself is the first day of the next period.

@@ -136,9 +136,8 @@ impl<'a> Projection<'a> {
 
     /// A closed account earns no more.
     fn settle_interest(&mut self) {
-        if !self.earns
-            && let Some(period) = &mut self.state.loan_mut().period
-        {
+        let period = &mut self.state.loan_mut().period;
+        if !self.earns {
             period.fixed = Some(period.recognised);
         }
     }
@@ -147,7 +146,7 @@ impl<'a> Projection<'a> {
     fn post(&mut self) -> Result<Row, Stop> {
         let loan = self.state.loan();
         let instalment = loan.current();
-        let ends_at = loan.period.map_or(Time::NEVER, |period| period.ends_at);
+        let ends_at = loan.period.ends_at;
         let mut run = self.run(ends_at);
         run.post_interest()?;
         run.post_principal(instalment);
@@ -159,7 +158,7 @@ impl<'a> Projection<'a> {
     fn pay_and_go_on(&mut self) -> Result<(), Stop> {
         let loan = self.state.loan_mut();
         let instalment = loan.current();
-        let ends_at = loan.period.map_or(Time::NEVER, |period| period.ends_at);
+        let ends_at = loan.period.ends_at;
         let row = loan.row_mut(instalment);
         let unpaid = row.unpaid_principal();
         row.principal_paid += unpaid;

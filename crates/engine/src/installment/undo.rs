@@ -49,7 +49,8 @@ impl Run<'_> {
         row.interest -= cents;
         row.interest_paid -= cents;
         row.prepaid_interest -= cents;
-        if let Some(period) = self.loan().period.as_mut().filter(|period| period.instalment == instalment) {
+        let period = &mut self.loan().period;
+        if period.instalment == instalment {
             period.recognised -= cents;
         }
         let slot = self.slot_of(id);

@@ -60,7 +60,7 @@ fn held(life: &Life, inputs: &[Told], until: Time) -> Book {
     book
 }
 
-/// 1. One roll, many small rolls by way of snapshots, and a fold from the beginning are the same.
+/// Property 1: one roll, many small rolls by way of snapshots, and a fold from the beginning are the same.
 #[test]
 fn one_roll_is_many_rolls_is_a_fold_from_the_beginning() {
     let lives = (history::life(), proptest::collection::vec(0..20_000_i64, 0..12));
@@ -86,7 +86,7 @@ fn one_roll_is_many_rolls_is_a_fold_from_the_beginning() {
     });
 }
 
-/// 2. Held history in any permutation is the same as in order.
+/// Property 2: held history in any permutation is the same as in order.
 #[test]
 fn held_history_may_be_loaded_in_any_order() {
     let lives = (history::life(), any::<u64>());
@@ -102,7 +102,7 @@ fn held_history_may_be_loaded_in_any_order() {
     });
 }
 
-/// 3. An input replayed into the past gives what a fresh account gives that had it from the start, and the differences
+/// Property 3: an input replayed into the past gives what a fresh account gives that had it from the start, and the differences
 /// it reports are exactly what changed.
 #[test]
 fn a_replayed_input_is_as_if_it_had_always_been_there() {
@@ -153,7 +153,7 @@ fn a_replayed_input_is_as_if_it_had_always_been_there() {
     });
 }
 
-/// 4. Every cent is somewhere, at every moment; splits add up; nothing is negative.
+/// Property 4: every cent is somewhere, at every moment; splits add up; nothing is negative.
 #[test]
 fn every_cent_is_somewhere() {
     let lives = (history::life(), proptest::collection::vec(0..20_000_i64, 1..6), any::<bool>());
@@ -215,7 +215,7 @@ fn check_cents(state: &State, ledger: &Ledger) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 4, at the edges of the type: an account that grows beyond counting is an error, never a wrap.
+/// Property 4, at the edges of the type: an account that grows beyond counting is an error, never a wrap.
 #[test]
 fn amounts_beyond_counting_are_an_error() {
     let policy = daybook_testkit::product::policy(&Default::default(), &Default::default()).unwrap();
@@ -248,7 +248,7 @@ fn amounts_beyond_counting_are_an_error() {
     assert_eq!(replay(&terms, &book.entries, a_year_later).map(|_| ()), Err(Stop::Overflow));
 }
 
-/// 5. Reversing a payment and recording it again changes nothing: under replay no balance, as posted not the total.
+/// Property 5: reversing a payment and recording it again changes nothing: under replay no balance, as posted not the total.
 #[test]
 fn reversing_and_recording_again_changes_nothing_under_replay() {
     let lives = (history::life_without_reversal_fee(Backdating::Replay), 0..20_usize);
@@ -264,7 +264,7 @@ fn reversing_and_recording_again_changes_nothing_under_replay() {
     });
 }
 
-/// 5, as posted.
+/// Property 5, as posted.
 #[test]
 fn reversing_and_recording_again_keeps_the_total_as_posted() {
     let lives = (history::life_without_reversal_fee(Backdating::AsPosted), 0..20_usize);
@@ -310,7 +310,7 @@ fn with_a_payment(life: &Life, which: usize) -> Option<(Book, String)> {
     Some((book, payment))
 }
 
-/// 6. A notice fires once per occurrence, on the right local date, in every zone and across every clock change.
+/// Property 6: a notice fires once per occurrence, on the right local date, in every zone and across every clock change.
 #[test]
 fn a_notice_fires_once_on_the_right_local_date() {
     let settings = proptest::collection::vec((history::setting(), 0..3_000_i64), 1..4);

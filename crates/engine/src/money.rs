@@ -32,8 +32,8 @@ impl Cents {
     }
 
     /// This, or nothing when it is negative.
-    pub const fn or_zero(self) -> Cents {
-        if self.0 < 0 { Cents::ZERO } else { self }
+    pub fn or_zero(self) -> Cents {
+        self.max(Cents::ZERO)
     }
 }
 
@@ -158,7 +158,7 @@ impl Percent {
     pub fn parse(text: &str) -> Option<Percent> {
         let (whole, places) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(places) || whole.len() > 6 {
+        if !digits(whole) || !digits(places) {
             return None;
         }
         let places = places.trim_end_matches('0');
@@ -167,7 +167,7 @@ impl Percent {
         }
         let scale = 10_u64.pow((Self::PLACES - places.len()) as u32);
         let fraction = if places.is_empty() { 0 } else { places.parse::<u64>().ok()? * scale };
-        let percent = Percent(whole.parse::<u64>().ok()? * Self::ONE + fraction);
+        let percent = Percent(whole.parse::<u64>().ok()?.checked_mul(Self::ONE)?.checked_add(fraction)?);
         (percent <= Self::LARGEST).then_some(percent)
     }
 

@@ -24,6 +24,20 @@ fn half_a_cent_goes_where_the_product_says() {
     assert_eq!(numerators.map(up), [0, 0, 1, 1, 1, 1, 2, 2, 3, 4]);
 }
 
+/// Numbers that take more than half the width.
+#[test]
+fn large_ratios_are_rounded_like_small_ones() {
+    let million_times =
+        |rest: i128| round_ratio(100_000_000_000_000_000_000 + rest, 1_000_000_000_000, Rounding::HalfUp);
+    assert_eq!(million_times(0), Ok(Cents(100_000_000)));
+    assert_eq!(million_times(499_999_999_999), Ok(Cents(100_000_000)));
+    assert_eq!(million_times(500_000_000_000), Ok(Cents(100_000_001)));
+    let wide = 1_i128 << 70;
+    assert_eq!(round_ratio(wide * 7 + wide / 2, wide, Rounding::HalfEven), Ok(Cents(8)));
+    assert_eq!(round_ratio(wide * 6 + wide / 2, wide, Rounding::HalfEven), Ok(Cents(6)));
+    assert_eq!(round_ratio(5, wide, Rounding::HalfUp), Ok(Cents(0)));
+}
+
 #[test]
 fn a_ratio_beyond_counting_is_an_error() {
     let limit = i128::from(Cents::LIMIT.0);

@@ -21,7 +21,7 @@
 //! | [`snapshot`] | states as bytes |
 //!
 //! The engine reads no clock, draws no random numbers, does no input or output and uses no floating point; it knows
-//! nothing of databases, requests or migration mode. `no_std` keeps most of that out of reach.
+//! nothing of databases or requests, and the fold nothing of migration mode: it sees an ordered timeline either way. `no_std` keeps most of that out of reach.
 
 #![no_std]
 #![deny(clippy::float_arithmetic, clippy::lossy_float_literal, clippy::float_cmp)]

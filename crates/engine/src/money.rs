@@ -101,7 +101,7 @@ pub struct Overflow;
 
 /// `numerator / denominator` in whole cents. Both must not be negative, and the denominator not zero.
 ///
-/// This is the only division of money in the engine.
+/// With the level payment, whose ratio needs more width, this is the only division of money in the engine.
 pub fn round_ratio(numerator: i128, denominator: i128, rounding: Rounding) -> Result<Cents, Overflow> {
     assert!(numerator >= 0 && denominator > 0, "a ratio of money has no sign");
     let (whole, rest) = divide(numerator, denominator);

@@ -44,9 +44,11 @@ fn offences(name: &str, text: &str) -> Vec<String> {
 /// Every page, by name.
 fn pages() -> Vec<(String, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/concepts");
-    let files = fs::read_dir(folder).expect("docs/concepts can be read").map(|entry| entry.expect("and its files").path());
+    let files =
+        fs::read_dir(folder).expect("docs/concepts can be read").map(|entry| entry.expect("and its files").path());
     let pages = files.filter(|file| file.extension().is_some_and(|extension| extension == "md"));
-    let mut pages: Vec<_> = pages.map(|file| (file.file_name().unwrap().to_string_lossy().into_owned(), file)).collect();
+    let mut pages: Vec<_> =
+        pages.map(|file| (file.file_name().unwrap().to_string_lossy().into_owned(), file)).collect();
     pages.sort();
     pages
 }
@@ -84,7 +86,7 @@ post_promotional_policies = { post_promo_len = 1, post_promo_default_interest_ra
 effective_at = "2025-01-15T12:00:00-05:00"
 summary = { initial_principal_cents = 100000 }
 [[event]]
-effective_at = "2025-02-15T23:59:59-05:00"
+effective_at = "2025-02-15T12:00:00-05:00"
 payment = { line_item_id = "p", original_amount_cents = 101000 }
 ```
 
@@ -157,4 +159,6 @@ fn a_page_without_examples_or_tables_is_refused() {
     assert_eq!(offences("decisions.md", "# Words\n"), [""; 0]);
     let untold = RIGHT.replacen("| at | payoff", "## Next\n\n| at | payoff", 1);
     assert_eq!(offences("page.md", &untold), ["docs/concepts/page.md:6: the example has no table in its section"]);
+    let empty = complaint("| 1 | 2025-02-15 | 1,010.00 | one month |\n", "");
+    assert_eq!(empty, "docs/concepts/page.md:27: the table has no rows");
 }

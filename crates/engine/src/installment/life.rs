@@ -45,15 +45,6 @@ impl Run<'_> {
         };
         let end = plan.dates.due_day(instalment);
         let earning = Earning::in_period(policy, &plan.dates, instalment, start, end);
-        let fixed = match (policy.method, policy.interest) {
-            _ if !earns => Some(Cents::ZERO),
-            (Method::Flat, _) => Some(plan.plan.flat_interest),
-            (_, InterestMethod::Periodic) => {
-                let accrued = i128::from(loan.principal.0) * earning.weight(start, end);
-                Some(earning.cents(accrued, policy.rounding)?)
-            }
-            (_, InterestMethod::Daily) => None,
-        };
         let mut row = Row::default();
         if !matured {
             let (receipts, kept) = (loan.receipts, loan.row_mut(instalment));
@@ -61,6 +52,17 @@ impl Run<'_> {
             row = *kept;
             loan.ahead -= row.principal_paid;
         }
+        let fixed = match (policy.method, policy.interest) {
+            _ if !earns => Some(Cents::ZERO),
+            // Where no principal is left, none of the rows to come has interest; what was paid of it in advance stays.
+            (Method::Flat, _) if loan.principal.is_zero() => Some(row.prepaid_interest),
+            (Method::Flat, _) => Some(plan.plan.flat_interest),
+            (_, InterestMethod::Periodic) => {
+                let accrued = i128::from(loan.principal.0) * earning.weight(start, end);
+                Some(earning.cents(accrued, policy.rounding)?)
+            }
+            (_, InterestMethod::Daily) => None,
+        };
         loan.period = Period {
             instalment,
             start,

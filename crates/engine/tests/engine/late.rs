@@ -49,6 +49,19 @@ fn every_type_of_fee() {
     }
 }
 
+/// The level payment counts also for a row that is not level: after one row of interest alone (12.00), eleven share the
+/// principal, 1200.00 x 0.01 / (1 - 1.01^-11) = 115.7449. 5 % of 115.74 is 5.787.
+#[test]
+fn percent_of_the_level_payment_for_an_interest_only_row() {
+    let terms = plain().with(|policy| {
+        policy.interest_only = 1;
+        (policy.late_fee.kind, policy.late_fee.percent) = (LateFee::PercentOfPayment, percent("5"));
+    });
+    let mut book = terms.open();
+    book.roll(at(AFTER_GRACE));
+    assert_eq!(fee_of(&book, 1), Some(579));
+}
+
 /// Where there is no level payment, the instalment itself counts: 12.00 + 100.00, of which 5 % is 5.60.
 #[test]
 fn percent_of_an_instalment_that_is_not_level() {

@@ -120,6 +120,21 @@ fn reduce_principal_in_the_middle_of_a_period() {
     assert_eq!(standing(&book), "ACTIVE owes 4488.80 + 21.72 + 0.00");
 }
 
+/// Posted late at the due moment itself, when row 1 is past due and the second period has not begun: row 2 is computed
+/// anew with the others. 4537.19 is left, so 1542.74 (45.37 + 1497.37) pays row 2, and 3039.82 is left.
+#[test]
+fn reduce_principal_at_the_due_moment() {
+    let mut book = example(Surplus::ReducePrincipal).open();
+    pay(&mut book, "p1", 556_281, "2025-02-01T23:59:59-05:00");
+    assert_eq!(item(&book, "p1"), "p1 -5562.81: 100.00 dbk_interest_1, 2462.81 dbk_loan, 3000.00 dbk_loan");
+    pay(&mut book, "p2", 154_274, "2025-03-01T09:00:00-05:00");
+    assert_eq!(item(&book, "p2"), "p2 -1542.74: 45.37 dbk_interest_2.1, 1497.37 dbk_loan");
+    book.events.clear();
+    book.roll(at("2025-03-01T23:59:59-05:00"));
+    assert_eq!(events(&mut book), ["due_date_passed 2 paid"]);
+    assert_eq!(standing(&book), "ACTIVE owes 3039.82 + 0.00 + 0.00");
+}
+
 /// In the last period no row is left to compute anew: what is paid too early simply comes off the loan.
 #[test]
 fn reduce_principal_in_the_last_period() {
@@ -158,6 +173,22 @@ fn next_instalment_interest_before_principal() {
     assert_eq!(rows(&book)[1], "2 2025-03-15: 12.00 + 100.00, end 1000.00, paid 112.00");
     assert_eq!(rows(&book)[2], "3 2025-04-15: 12.00 + 100.00, end 900.00, paid 38.00");
     assert_eq!(rows(&book)[3], "4 2025-05-15: 12.00 + 100.00, end 800.00");
+}
+
+/// Row 2's 12.00 paid in advance in three parts are three line items, and its period posts no more of it.
+#[test]
+fn flat_interest_in_parts() {
+    let terms = loan().with(|policy| (policy.method, policy.surplus) = (Method::Flat, Surplus::NextInstalment));
+    let mut book = terms.open();
+    pay(&mut book, "p", 11_700, "2025-02-15T09:00:00-05:00");
+    pay(&mut book, "q", 300, "2025-02-15T10:00:00-05:00");
+    pay(&mut book, "r", 500, "2025-02-15T11:00:00-05:00");
+    assert_eq!(item(&book, "p"), "p -117.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, 5.00 dbk_interest_2.1");
+    assert_eq!(item(&book, "q"), "q -3.00: 3.00 dbk_interest_2.2");
+    assert_eq!(item(&book, "r"), "r -5.00: 4.00 dbk_interest_2.3, 1.00 dbk_loan");
+    book.roll(at("2025-03-15T23:59:59-04:00"));
+    assert_eq!(rows(&book)[1], "2 2025-03-15: 12.00 + 100.00, end 1000.00, paid 13.00, missed");
+    assert_eq!(standing(&book), "ACTIVE owes 1099.00 + 0.00 + 0.00, past due 99.00");
 }
 
 /// By the order's own entries: principal ahead takes 100.00 + 50.00; interest ahead takes 11 x 12.00 = 132.00 and

@@ -252,6 +252,12 @@ fn a_fee_after_the_last_period() {
         };
         assert_eq!(item(&book, "p"), splits);
     }
+    // All of it by the instalment: 24.00 + 1200.00 of the last row, and then the fee that belongs to none.
+    let mut book = terms.with(|policy| policy.span = Span::OldestInstalmentFirst).open();
+    ask(&mut book, "f", "2025-02-18T12:00:00-05:00", fee(300, FeeClass::Fee)).unwrap();
+    pay(&mut book, "p", 122_700, "2025-02-18T13:00:00-05:00");
+    let splits = "12.00 dbk_interest_1, 12.00 dbk_interest_2.1, 1200.00 dbk_loan, 3.00 f";
+    assert_eq!(item(&book, "p"), format!("p -1227.00: {splits}"));
 }
 
 /// Daily interest, on 2025-01-31: 16 of 31 days have earned 12.00 x 16/31 = 6.1935. Row 1's principal is then

@@ -37,8 +37,8 @@ pub fn examples(markdown: &str) -> Vec<Example> {
             while let Some((line, text)) = lines.next_if(|(_, text)| text.starts_with('|')) {
                 table.rows.push((line, cells(text)));
             }
-            // The rule under the column names.
-            table.rows.remove(0);
+            // The first is the rule under the column names.
+            table.rows = table.rows.split_off(table.rows.len().min(1));
             if let Some(example) = examples.last_mut().filter(|_| open) {
                 example.tables.push(table);
             }

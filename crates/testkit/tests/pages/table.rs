@@ -31,57 +31,79 @@ impl From<Cents> for Got {
 /// The one column that nobody checks.
 const PROSE: &str = "why";
 
+/// What a row of a table is about.
+enum Told<'a> {
+    Reading(Reading),
+    Row(ScheduleRow),
+    Item(&'a LineItem),
+    Event(&'a Event),
+}
+
+impl Told<'_> {
+    fn column(&self, column: &str) -> Option<Got> {
+        match self {
+            Told::Reading(reading) => of_reading(reading, column),
+            Told::Row(row) => of_row(row, column),
+            Told::Item(item) => of_item(item, column),
+            Told::Event(event) => of_event(event, column),
+        }
+    }
+}
+
 /// Everything that is wrong with a table.
 pub fn offences(story: &Story, table: &Table) -> Vec<Offence> {
-    let zone = &story.book.terms.zone;
-    let compare = |line: usize, cells: &[String], get: &dyn Fn(&str) -> Option<Got>| -> Vec<Offence> {
-        if cells.len() != table.columns.len() {
-            return vec![(line, format!("{} cells in {} columns", cells.len(), table.columns.len()))];
+    if table.rows.is_empty() {
+        return vec![(table.line, "the table has no rows".to_owned())];
+    }
+    let mut found = Vec::new();
+    let kind = table.columns[0].as_str();
+    match kind {
+        "announced" => return announced(story, table),
+        "at" | "row" | "item" => {}
+        other => return vec![(table.line, format!("no table begins with the column {other}"))],
+    }
+    for (line, cells) in &table.rows {
+        match told(story, kind, &cells[0]) {
+            Ok(told) => compare(story, table, (*line, cells), &told, &mut found),
+            Err(error) => found.push((*line, error)),
         }
-        let pairs = table.columns.iter().zip(cells).skip(1).filter(|(column, _)| *column != PROSE);
-        pairs
-            .filter_map(|(column, cell)| match get(column) {
-                None => Some((table.line, format!("no column is called {column}"))),
-                Some(got) => differs(zone, cell, &got).map(|how| (line, format!("{column}: {how}"))),
-            })
-            .collect()
-    };
-    let each = |get: &dyn Fn(&str, &str) -> Result<Option<Got>, String>| -> Vec<Offence> {
-        let mut found = Vec::new();
-        for (line, cells) in &table.rows {
-            match get(&cells[0], PROSE) {
-                Err(error) => found.push((*line, error)),
-                Ok(_) => found.extend(compare(*line, cells, &|column| get(&cells[0], column).ok().flatten())),
-            }
-        }
-        found
-    };
-    let mut found = match table.columns[0].as_str() {
-        "at" => each(&|at, column| Ok(of_reading(&reading(story, at)?, column))),
-        "row" => {
-            let rows = schedule(&story.book.terms, &story.book.state, story.book.clock).expect("a schedule");
-            each(&|number, column| {
-                let row = rows.iter().find(|row| row.instalment.to_string() == number);
-                Ok(of_row(row.ok_or_else(|| format!("there is no row {number}"))?, column))
-            })
-        }
-        "item" => each(&|id, column| {
-            let item = story.item(&ItemId::parse(id));
-            Ok(of_item(item.ok_or_else(|| format!("there is no item {id}"))?, column))
-        }),
-        "announced" => announced(story, table, &compare),
-        other => vec![(table.line, format!("no table begins with the column {other}"))],
-    };
-    found.dedup();
+    }
     found
 }
 
+/// What the first cell of a row names.
+fn told<'a>(story: &'a Story, kind: &str, key: &str) -> Result<Told<'a>, String> {
+    let book = &story.book;
+    match kind {
+        "at" => reading(story, key).map(Told::Reading),
+        "row" => {
+            let rows = schedule(&book.terms, &book.state, book.clock).map_err(|stop| format!("{stop:?}"))?;
+            let row = rows.into_iter().find(|row| row.instalment.to_string() == key);
+            row.map(Told::Row).ok_or_else(|| format!("there is no row {key}"))
+        }
+        _ => story.item(&ItemId::parse(key)).map(Told::Item).ok_or_else(|| format!("there is no item {key}")),
+    }
+}
+
+/// Compares the cells of a row, after the first.
+fn compare(story: &Story, table: &Table, row: (usize, &[String]), told: &Told<'_>, found: &mut Vec<Offence>) {
+    let (line, cells) = row;
+    if cells.len() != table.columns.len() {
+        found.push((line, format!("{} cells in {} columns", cells.len(), table.columns.len())));
+        return;
+    }
+    for (column, cell) in table.columns.iter().zip(cells).skip(1).filter(|(column, _)| *column != PROSE) {
+        let offence = match told.column(column) {
+            None => Some((table.line, format!("no column is called {column}"))),
+            Some(got) => differs(&story.book.terms.zone, cell, &got).map(|how| (line, format!("{column}: {how}"))),
+        };
+        // A column that is not known is told once.
+        found.extend(offence.filter(|offence| !found.contains(offence)));
+    }
+}
+
 /// All announcements, in order, and no others.
-fn announced(
-    story: &Story,
-    table: &Table,
-    compare: &dyn Fn(usize, &[String], &dyn Fn(&str) -> Option<Got>) -> Vec<Offence>,
-) -> Vec<Offence> {
+fn announced(story: &Story, table: &Table) -> Vec<Offence> {
     let mut events = story.book.events.iter().filter(|event| event.at >= story.announced_from);
     let mut found = Vec::new();
     for (line, cells) in &table.rows {
@@ -93,7 +115,7 @@ fn announced(
             let got = format!("{} {}", event.what.name(), about(&event.what));
             found.push((*line, format!("expected {}, got {got}", cells[0])));
         }
-        found.extend(compare(*line, cells, &|column| of_event(event, column)));
+        compare(story, table, (*line, cells), &Told::Event(event), &mut found);
     }
     for event in events {
         found.push((table.line, format!("{} {} is announced too", event.what.name(), about(&event.what))));

@@ -320,6 +320,7 @@ impl<'a> Run<'a> {
 
     pub fn set_item_status(&mut self, slot: Option<u32>, id: &ItemId, status: ItemStatus) {
         match slot {
+            Some(slot) if status == ItemStatus::Invalid => self.out.items[slot as usize].invalidate(),
             Some(slot) => self.out.items[slot as usize].status = status,
             None => self.out.changes.push(ItemChange { id: id.clone(), change: Change::Status(status) }),
         }

@@ -271,6 +271,13 @@ impl LineItem {
         item
     }
 
+    /// It never was: it counts for nothing and paid nothing down.
+    pub(crate) fn invalidate(&mut self) {
+        self.status = ItemStatus::Invalid;
+        (self.balance, self.principal, self.interest, self.fees) = Default::default();
+        self.splits.clear();
+    }
+
     pub(crate) fn component_mut(&mut self, component: Component) -> &mut Cents {
         match component {
             Component::Principal => &mut self.principal,
@@ -294,6 +301,6 @@ pub struct ItemChange {
 pub enum Change {
     /// What is unpaid of it now.
     Balance(Cents),
-    /// Its status now.
+    /// Its status now. What becomes invalid has no splits, components or balance any more.
     Status(ItemStatus),
 }

@@ -57,6 +57,7 @@ impl Ledger {
             if let Some(item) = self.items.get_mut(&change.id) {
                 match change.change {
                     Change::Balance(balance) => item.balance = balance,
+                    Change::Status(ItemStatus::Invalid) => item.invalidate(),
                     Change::Status(status) => item.status = status,
                 }
             }

@@ -36,7 +36,12 @@ impl Run<'_> {
         let early = self.state.decided_early.iter().position(|(decided, _)| decided == name);
         match early.map(|index| self.state.decided_early.remove(index).1) {
             Some(true) => receipt.status = ItemStatus::Valid,
-            Some(false) => receipt.status = ItemStatus::Invalid,
+            Some(false) => {
+                // That it was called off was announced then.
+                self.forget_payment(name);
+                self.add_payment(&Receipt { status: ItemStatus::Invalid, ..receipt });
+                return Ok(());
+            }
             None => {}
         }
         match receipt.status {
@@ -56,11 +61,17 @@ impl Run<'_> {
     }
 
     /// A line item for a payment that moves nothing.
-    fn note_payment(&mut self, receipt: &Receipt<'_>) {
+    fn add_payment(&mut self, receipt: &Receipt<'_>) {
         let id = ItemId::Input(receipt.name.clone());
-        let mut item = LineItem::new(id.clone(), ItemKind::Payment, self.place.at, -receipt.amount);
+        let mut item = LineItem::new(id, ItemKind::Payment, self.place.at, -receipt.amount);
         (item.status, item.effective_at) = (receipt.status, receipt.effective_at);
         self.add_item(item);
+    }
+
+    /// The same, announced.
+    fn note_payment(&mut self, receipt: &Receipt<'_>) {
+        self.add_payment(receipt);
+        let id = ItemId::Input(receipt.name.clone());
         self.announce(if receipt.known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
     }
 
@@ -174,18 +185,6 @@ impl Run<'_> {
         let id = ItemId::Input(name.clone());
         let slot = self.slot_of(&id);
         self.set_item_status(slot, &id, status);
-        if status == ItemStatus::Invalid
-            && let Some(slot) = slot
-        {
-            // It never was: it paid nothing down.
-            let item = &mut self.out.items[slot as usize];
-            *item = LineItem {
-                status,
-                effective_at: item.effective_at,
-                applied_at: item.applied_at,
-                ..LineItem::new(id.clone(), item.kind, item.applied_at, item.amount)
-            };
-        }
         if let Some(past) = &mut self.loan().past
             && let Some(payment) = past.payments.iter_mut().find(|payment| payment.name == *name)
         {

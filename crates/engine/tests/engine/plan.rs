@@ -4,6 +4,8 @@ use super::support::{Loan, at, events, item, loan, pay, reading, rows, standing}
 use daybook_engine::calendar::MonthEnd;
 use daybook_engine::installment::{DayCount, InterestMethod, Method};
 use daybook_engine::money::{Cents, Percent, Rounding};
+use daybook_engine::status::Status;
+use daybook_engine::timeline::Input;
 
 /// 10,000.00 from 2025-01-01 at 1 % a month in four instalments.
 fn example() -> Loan {
@@ -233,4 +235,26 @@ fn month_ends() {
         assert_eq!(told[2], format!("3 {}: 10.10 + 96.52, end 913.29", dates[2]));
         assert!(told[3].starts_with(&format!("4 {}: ", dates[3])));
     }
+}
+
+/// 1200.00 flat at 12 % in three: 12.00 + 400.00 each. In bankruptcy the account does not close by itself. The payoff of
+/// 1212.00 in the first period pays its row and the principal of the others; their interest is then never owed.
+#[test]
+fn flat_interest_ends_with_the_principal() {
+    let flat = loan().of("2025-01-15T12:00:00-05:00", 120_000, 3).with(|policy| policy.method = Method::Flat);
+    let mut book = flat.open();
+    let bankrupt = Status::parse("SUSPENDED", Some("BANKRUPTCY")).unwrap();
+    book.submit("s", at("2025-01-15T12:00:00-05:00"), Input::Status(bankrupt)).unwrap();
+    pay(&mut book, "p", 121_200, "2025-01-21T12:00:00-05:00");
+    assert_eq!(item(&book, "p"), "p -1212.00: 12.00 dbk_interest_1.1, 400.00 dbk_loan, 800.00 dbk_loan");
+    book.roll(at("2025-03-16T12:00:00-04:00"));
+    assert_eq!(standing(&book), "SUSPENDED/BANKRUPTCY owes 0.00 + 0.00 + 0.00");
+    assert_eq!(
+        rows(&book),
+        [
+            "1 2025-02-15: 12.00 + 400.00, end 800.00, paid 412.00, on time",
+            "2 2025-03-15: 0.00 + 400.00, end 400.00, paid 400.00, on time",
+            "3 2025-04-15: 0.00 + 400.00, end 0.00, paid 400.00",
+        ]
+    );
 }

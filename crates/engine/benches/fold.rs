@@ -45,15 +45,12 @@ struct Loan {
 
 impl Loan {
     fn terms(months: u32) -> Terms {
-        thread_local! {
-            static ZONE: Zone = Zone::named("America/New_York").unwrap();
-        }
         let mut installment = InstallmentPolicy::new(months, Percent::parse("7.25").unwrap());
         installment.interest = InterestMethod::Daily;
         installment.late_fee.flat = Cents(1_500);
         installment.late_fee.grace = daybook_engine::calendar::Interval::days(10);
         let policy = Policy {
-            zone: ZONE.with(Zone::clone),
+            zone: Zone::named("America/New_York").unwrap(),
             close_of_business: daybook_engine::calendar::TimeOfDay::END_OF_DAY,
             backdating: Backdating::AsPosted,
             reversal_fee: Cents::ZERO,

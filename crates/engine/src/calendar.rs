@@ -166,8 +166,7 @@ impl Interval {
         let mut interval = Interval::ZERO;
         let (mut sign, mut number) = (1, words.next()?);
         loop {
-            let digits = number.strip_prefix('-').unwrap_or(number);
-            if digits.is_empty() || digits.len() > 5 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            if number.starts_with('+') {
                 return None;
             }
             let count = sign * number.parse::<i32>().ok()?;

@@ -6,10 +6,12 @@
 
 use crate::calendar::{Day, TimeOfDay};
 use crate::time::Time;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use once_cell::race::OnceBox;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -19,6 +21,9 @@ const LAST_SECOND: i64 = 10_413_792_000;
 
 /// About half a year: a zone changes its clocks at most a few times in it.
 const STRETCH: i64 = 1 << 24;
+
+/// The zones that have been read, by a number made of the name; there are about 600.
+static READ: [OnceBox<Zone>; 2048] = [const { OnceBox::new() }; 2048];
 
 /// An IANA time zone. Cloning is cheap.
 #[derive(Clone)]
@@ -45,8 +50,28 @@ struct Change {
 }
 
 impl Zone {
-    /// The zone with this IANA name, such as `America/New_York`. Reading it is slow: keep and clone it.
+    /// The zone with this IANA name, such as `America/New_York`.
     pub fn named(name: &str) -> Option<Zone> {
+        // Reading a zone takes long, and an account's terms name it each time they are loaded: each is read once.
+        let first = name.bytes().fold(0, |sum: usize, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        for slot in (first..).map(|slot| &READ[slot % READ.len()]).take(READ.len()) {
+            match slot.get() {
+                Some(zone) if zone.name() == name => return Some(zone.clone()),
+                Some(_) => {}
+                None => {
+                    let zone = Zone::read(name)?;
+                    if zone.name() == name {
+                        // Should another thread have taken the slot meanwhile, this one is read again next time.
+                        let _ = slot.set(Box::new(zone.clone()));
+                    }
+                    return Some(zone);
+                }
+            }
+        }
+        Zone::read(name)
+    }
+
+    fn read(name: &str) -> Option<Zone> {
         let zone = jiff::tz::TimeZone::get(name).ok()?;
         let iana_name = zone.iana_name()?;
         let start = jiff::Timestamp::from_second(FIRST_SECOND).ok()?;

@@ -4,7 +4,6 @@
 //! drawn around what the account really asks for, times around its real due moments, so that random histories hit the
 //! edges.
 
-use crate::product::cached_zone;
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
 use daybook_engine::installment::{
     AfterMaturity, Bucket, DayCount, Due, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy, Method, Owed,
@@ -17,6 +16,7 @@ use daybook_engine::status::{Reason, Standing, Status};
 use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Backdating, FeeClass, Input};
+use daybook_engine::zone::Zone;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -246,7 +246,7 @@ fn policy() -> impl Strategy<Value = Policy> {
         "a zone and a time of day",
         |(zone, (hour, minute, second), backdating, fee, installment)| {
             Some(Policy {
-                zone: cached_zone(zone)?,
+                zone: Zone::named(zone)?,
                 close_of_business: TimeOfDay::new(hour, minute, second)?,
                 backdating,
                 reversal_fee: Cents(fee),

@@ -10,8 +10,6 @@ use daybook_engine::time::Time;
 use daybook_engine::timeline::Backdating;
 use daybook_engine::zone::Zone;
 use serde_json::Value;
-use std::cell::RefCell;
-use std::collections::HashMap;
 
 /// Agrees the terms of the account of a case.
 pub fn terms(product: &Value, account: &Value) -> Result<Terms, String> {
@@ -40,7 +38,7 @@ pub fn policy(product: &Value, account: &Value) -> Result<Policy, String> {
         .or_else(|| cents(&attributes["default_payment_reversal_fee_cents"]))
         .unwrap_or_default();
     Ok(Policy {
-        zone: cached_zone(zone).ok_or_else(|| format!("no zone is named {zone}"))?,
+        zone: Zone::named(zone).ok_or_else(|| format!("no zone is named {zone}"))?,
         close_of_business: close.ok_or("close_of_business_time is no time of day")?,
         backdating: choice(
             &life["backdating_policy"],
@@ -175,19 +173,4 @@ fn choice<T: Copy>(value: &Value, choices: &[(&str, T)]) -> Result<T, String> {
             found.map(|(_, choice)| *choice).ok_or_else(|| format!("{name} is no choice"))
         }
     }
-}
-
-/// Zones are slow to read: each test thread reads one once.
-pub fn cached_zone(name: &str) -> Option<Zone> {
-    thread_local! {
-        static ZONES: RefCell<HashMap<String, Zone>> = RefCell::new(HashMap::new());
-    }
-    ZONES.with_borrow_mut(|zones| {
-        if let Some(zone) = zones.get(name) {
-            return Some(zone.clone());
-        }
-        let zone = Zone::named(name)?;
-        zones.insert(name.to_owned(), zone.clone());
-        Some(zone)
-    })
 }

@@ -10,9 +10,9 @@ use daybook_engine::installment::{DayCount, InstallmentPolicy, InterestMethod, M
 use daybook_engine::money::{Cents, Percent, Rounding};
 use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::timeline::Backdating;
+use daybook_engine::zone::Zone;
 use daybook_testkit::book::Book;
 use daybook_testkit::history::ZONES;
-use daybook_testkit::product::cached_zone;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -141,7 +141,7 @@ fn loan(day_count: DayCount) -> impl Strategy<Value = Terms> {
 }
 
 fn agree(policy: InstallmentPolicy, zone: &str, start: Day, time: &str, principal: i64) -> Terms {
-    let zone = cached_zone(zone).unwrap();
+    let zone = Zone::named(zone).unwrap();
     let effective_at = zone.at(start, TimeOfDay::parse(time).unwrap());
     let policy = Policy {
         zone,

@@ -222,6 +222,8 @@ fn intervals_are_read_and_written() {
     ] {
         assert_eq!(Interval::parse(text), None, "{text:?}");
     }
+    let both = Interval { months: 1, days: 2 }.and(Interval { months: 3, days: 4 });
+    assert_eq!(both, Interval { months: 4, days: 6 });
     let one = Interval::months(1).and(Interval::days(-10));
     assert_eq!((one, one.thirty_day_count()), (Interval { months: 1, days: -10 }, 20));
     assert!(Interval::ZERO.is_zero() && !Interval::days(1).is_zero() && !Interval::months(1).is_zero());
@@ -277,6 +279,7 @@ proptest! {
 #[test]
 fn zones_know_their_names_and_the_day_they_skipped() {
     assert_eq!(Zone::named("Nowhere/Special"), None);
+    assert_eq!(Zone::named("america/new_york").unwrap().name(), "America/New_York");
     assert_eq!(Zone::named("America/New_York").unwrap().name(), "America/New_York");
     assert_eq!(Zone::named("America/New_York").unwrap().missing_day(), None);
     assert_eq!(Zone::named("Pacific/Apia").unwrap().missing_day(), Day::parse("2011-12-30"));

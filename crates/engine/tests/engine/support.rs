@@ -9,9 +9,9 @@ use daybook_engine::outcome::{Event, Refusal, What};
 use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Backdating, FeeClass, Input};
+use daybook_engine::zone::Zone;
 use daybook_engine::{calendar::Interval, calendar::TimeOfDay};
 use daybook_testkit::book::Book;
-use daybook_testkit::product::cached_zone;
 
 /// The terms of a loan, to be changed before it is opened.
 #[derive(Clone)]
@@ -67,7 +67,7 @@ impl Loan {
 
     pub fn terms(&self) -> Terms {
         let policy = Policy {
-            zone: cached_zone(self.zone).unwrap(),
+            zone: Zone::named(self.zone).unwrap(),
             close_of_business: TimeOfDay::parse(self.close_of_business).unwrap(),
             backdating: self.backdating,
             reversal_fee: Cents(self.reversal_fee),

@@ -33,7 +33,7 @@ impl Run<'_> {
             self.pour_allocated(&mut pouring, component)?;
         }
         self.pour_in_order(&mut pouring)?;
-        self.pour_surplus(&mut pouring)?;
+        self.pour_surplus(&mut pouring, &self.plan.order_ahead)?;
         self.pour_rest(&mut pouring)?;
         if pouring.left.is_positive() {
             self.state.surplus += pouring.left;
@@ -55,7 +55,7 @@ impl Run<'_> {
             }
         }
         match component {
-            Component::Principal => self.pour_surplus_into(pouring, &[Owed::Principal]),
+            Component::Principal => self.pour_surplus(pouring, &[Owed::Principal]),
             Component::Interest => {
                 self.fill_bucket(pouring, Bucket::new(Due::Ahead, Owed::Interest))?;
                 self.pour_accrued(pouring)
@@ -75,8 +75,7 @@ impl Run<'_> {
             Span::OldestInstalmentFirst => {
                 let oldest_fee = self.state.loan().fees.iter().map(|fee| fee.instalment).min();
                 let first = self.state.loan().first_row.min(oldest_fee.unwrap_or(u32::MAX));
-                let ahead = plan.order.iter().any(|bucket| bucket.due == Due::Ahead);
-                let last = if ahead { plan.count() } else { self.state.loan().current().min(plan.count()) };
+                let last = self.state.loan().current().min(plan.count());
                 for instalment in (first..=last).chain([plan.count() + 1]) {
                     let due = self.due(instalment);
                     for bucket in plan.order.iter().filter(|bucket| bucket.due == due) {
@@ -274,17 +273,14 @@ impl Run<'_> {
     }
 
     /// What the plan leaves room for in a row that is not posted. Its interest is what has accrued by now; its principal
-    /// is the rest, whichever is paid first. The last row takes what the rows before it leave.
+    /// is the rest, whichever is paid first. The last row takes what is left, as it comes last.
     fn principal_room(&self, pouring: &Pouring, instalment: u32) -> Cents {
         let loan = self.state.loan();
         let row = loan.row(instalment).copied().unwrap_or_default();
         let planned = match loan.target(self.plan, instalment) {
             Target::Total(total) => total - row.interest - self.accrued_for(pouring, instalment) - row.principal_paid,
             Target::Principal(principal) => principal - row.principal_paid,
-            Target::Rest => {
-                let before = loan.current()..instalment;
-                loan.unscheduled() - before.map(|number| self.principal_room(pouring, number)).sum()
-            }
+            Target::Rest => loan.unscheduled(),
         };
         planned.or_zero().min(loan.unscheduled())
     }
@@ -331,19 +327,7 @@ impl Run<'_> {
         poured.paid_down.push((split, debt.order));
     }
 
-    fn pour_surplus(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
-        // Inside an instalment the order's own entries for what lies ahead decide; else interest comes first.
-        let ahead = |owed: &Owed| self.plan.order.iter().position(|bucket| *bucket == Bucket::new(Due::Ahead, *owed));
-        let principal_first = match (ahead(&Owed::Principal), ahead(&Owed::Interest)) {
-            (Some(principal), Some(interest)) => principal < interest,
-            (Some(_), None) => true,
-            _ => false,
-        };
-        let kinds = if principal_first { [Owed::Principal, Owed::Interest] } else { [Owed::Interest, Owed::Principal] };
-        self.pour_surplus_into(pouring, &kinds)
-    }
-
-    fn pour_surplus_into(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
+    fn pour_surplus(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
         if pouring.left.is_zero() {
             return Ok(());
         }
@@ -369,21 +353,18 @@ impl Run<'_> {
                 self.loan().row_mut(row).extra += cents;
                 self.loan().posted_principal += cents;
                 self.pour_principal(pouring, cents, Share::Extra { row, cents });
-                self.respread(pouring, first_ahead)?;
+                self.respread(first_ahead)?;
             }
         }
         Ok(())
     }
 
-    /// Computes the level anew over the rows whose period has not begun.
-    fn respread(&mut self, pouring: &Pouring, first: u32) -> Result<(), Stop> {
+    /// Computes the level anew over the rows whose period has not begun. What was due of the open row is paid by now.
+    fn respread(&mut self, first: u32) -> Result<(), Stop> {
         if first > self.plan.count() {
             return Ok(());
         }
-        let loan = self.state.loan();
-        // What the open row still asks for when its period is posted is not spread.
-        let reserved = if first > loan.current() { self.asked_by_open_row(pouring) } else { Cents::ZERO };
-        let principal = (loan.unscheduled() - reserved).or_zero();
+        let principal = self.state.loan().unscheduled();
         let flat_interest = self.plan.plan.flat_interest;
         let level = plan::spread(&self.plan.policy, &self.plan.dates, principal, first, flat_interest)?;
         let loan = self.loan();
@@ -392,18 +373,6 @@ impl Run<'_> {
             loan.period.level = level;
         }
         Ok(())
-    }
-
-    /// Principal that the open row has not been paid yet.
-    fn asked_by_open_row(&self, pouring: &Pouring) -> Cents {
-        let loan = self.state.loan();
-        let row = loan.row(loan.current()).copied().unwrap_or_default();
-        let interest = row.interest + self.accrued_for(pouring, loan.current());
-        match loan.target(self.plan, loan.current()) {
-            Target::Principal(principal) => (principal - row.principal_paid).or_zero(),
-            Target::Total(total) => (total - interest - row.principal_paid).or_zero(),
-            Target::Rest => Cents::ZERO,
-        }
     }
 
     /// When no principal is left to pay, whatever else is owed is paid before money is surplus.

@@ -333,8 +333,10 @@ pub struct Installment {
     pub dates: Dates,
     /// What each instalment is.
     pub plan: Plan,
-    /// Every bucket that is filled before money is surplus, in order.
+    /// Every bucket that is filled before money is surplus, in order: what is past due and what is due.
     pub order: Vec<Bucket>,
+    /// What is filled first in an instalment that is paid in advance, and what next.
+    pub order_ahead: [Owed; 2],
 }
 
 impl Installment {
@@ -350,9 +352,10 @@ impl Installment {
         let plan = plan::agree(policy, &dates, principal).map_err(|_| {
             Invalid::new("summary.initial_principal_cents", "and the rate make interest beyond what can be counted")
         })?;
+        let named = policy.order.iter().copied().filter(|bucket| bucket.due != Due::Ahead);
         let left_out = Bucket::DEFAULT_ORDER.into_iter().filter(|bucket| !policy.order.contains(bucket));
-        let order = policy.order.iter().copied().chain(left_out).collect();
-        Ok(Installment { policy: policy.clone(), dates, plan, order })
+        let order = named.chain(left_out).collect();
+        Ok(Installment { policy: policy.clone(), dates, plan, order, order_ahead: order_ahead(&policy.order) })
     }
 
     /// The number of instalments.
@@ -364,6 +367,17 @@ impl Installment {
     pub(crate) fn earns(&self, period: u32) -> bool {
         let after = self.policy.after_maturity == AfterMaturity::Accrue && self.policy.method != Method::Flat;
         period <= self.count() || after
+    }
+}
+
+/// Which and when an instalment is paid in advance is for the surplus rule; the order's entries for it say what is filled
+/// first inside it, and without them interest is.
+fn order_ahead(order: &[Bucket]) -> [Owed; 2] {
+    let first =
+        order.iter().find(|bucket| bucket.due == Due::Ahead && matches!(bucket.owed, Owed::Interest | Owed::Principal));
+    match first {
+        Some(Bucket { owed: Owed::Principal, .. }) => [Owed::Principal, Owed::Interest],
+        _ => [Owed::Interest, Owed::Principal],
     }
 }
 

@@ -191,25 +191,26 @@ fn flat_interest_in_parts() {
     assert_eq!(standing(&book), "ACTIVE owes 1099.00 + 0.00 + 0.00, past due 99.00");
 }
 
-/// By the order's own entries: principal ahead takes 100.00 + 50.00; interest ahead takes 11 x 12.00 = 132.00 and
-/// leaves 18.00 to surplus; by the instalment, row 2's principal, row 2's interest, then row 3's principal.
+/// Inside an instalment by the order's own entries: where principal is named, alone or before interest, row 2's
+/// principal, row 2's interest, then row 3's principal; where interest is, as without entries. Fees never lie ahead.
 #[test]
 fn next_instalment_by_the_entries_of_the_order() {
-    let book = flat(|policy| policy.order = order(&["IN_ADVANCE_PRINCIPAL"]));
-    assert_eq!(item(&book, "p"), "p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, 100.00 dbk_loan, 50.00 dbk_loan");
-
-    let book = flat(|policy| policy.order = order(&["IN_ADVANCE_INTEREST"]));
-    let ahead: Vec<String> = (2..=12).map(|row| format!("12.00 dbk_interest_{row}.1")).collect();
-    let told = format!("p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, {}, 18.00 dbk_loan", ahead.join(", "));
-    assert_eq!(item(&book, "p"), told);
-
-    let book = flat(|policy| {
-        policy.order = order(&["IN_ADVANCE_PRINCIPAL", "IN_ADVANCE_INTEREST"]);
-        policy.span = Span::OldestInstalmentFirst;
-    });
-    let told = "p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, \
-                100.00 dbk_loan, 12.00 dbk_interest_2.1, 38.00 dbk_loan";
-    assert_eq!(item(&book, "p"), told);
+    let principal_first = "p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, \
+                           100.00 dbk_loan, 12.00 dbk_interest_2.1, 38.00 dbk_loan";
+    let interest_first = "p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, \
+                          12.00 dbk_interest_2.1, 100.00 dbk_loan, 12.00 dbk_interest_3.1, 26.00 dbk_loan";
+    for (names, told) in [
+        (&["IN_ADVANCE_PRINCIPAL"][..], principal_first),
+        (&["IN_ADVANCE_PRINCIPAL", "IN_ADVANCE_INTEREST"], principal_first),
+        (&["IN_ADVANCE_FEE", "IN_ADVANCE_PRINCIPAL"], principal_first),
+        (&["IN_ADVANCE_INTEREST"], interest_first),
+        (&["IN_ADVANCE_INTEREST", "IN_ADVANCE_PRINCIPAL"], interest_first),
+    ] {
+        for span in [Span::BucketFirst, Span::OldestInstalmentFirst] {
+            let book = flat(|policy| (policy.order, policy.span) = (order(names), span));
+            assert_eq!(item(&book, "p"), told, "{names:?}");
+        }
+    }
 }
 
 /// Row 1 is paid early, so interest charged by hand moves on to row 2: in advance, that is the interest it has.

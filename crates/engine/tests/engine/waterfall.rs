@@ -55,8 +55,8 @@ fn check(order: Vec<Bucket>, span: Span, amount: i64, splits: &str, rows: [i64; 
     assert_eq!(paid(&book), rows, "{order:?}");
 }
 
-/// The bucket named first takes the 2.00. Nothing but principal can lie ahead here: an order that names another bucket
-/// of what is to come falls through to the oldest fee.
+/// The bucket named first takes the 2.00. What lies ahead is for the surplus rule: an order that names only that falls
+/// through to the oldest fee.
 #[test]
 fn each_bucket_can_come_first() {
     for (bucket, split, rows) in [
@@ -71,7 +71,7 @@ fn each_bucket_can_come_first() {
         ("IN_ADVANCE_FEE", "2.00 f1", [0, 0, 0]),
         ("IN_ADVANCE_PENALTY", "2.00 f1", [0, 0, 0]),
         ("IN_ADVANCE_INTEREST", "2.00 f1", [0, 0, 0]),
-        ("IN_ADVANCE_PRINCIPAL", "2.00 dbk_loan", [0, 0, 200]),
+        ("IN_ADVANCE_PRINCIPAL", "2.00 f1", [0, 0, 0]),
     ] {
         check(buckets(&[bucket]), Span::BucketFirst, 200, split, rows);
     }
@@ -124,15 +124,14 @@ fn the_oldest_instalment_first_in_an_order_of_its_own() {
     check(order, Span::OldestInstalmentFirst, 23_324, splits, [10_662, 10_662, 0]);
 }
 
-/// Named, what lies ahead is filled before money is surplus: by the bucket it may even come first, by the instalment it
-/// comes when its turn comes.
+/// Named or not, what lies ahead waits until nothing is due; the 1.00 then goes where the surplus rule says, here into
+/// the end of the loan and not into row 3.
 #[test]
-fn what_lies_ahead_by_order() {
+fn what_lies_ahead_waits() {
     let splits = "5.00 f1, 7.00 n1, 12.00 dbk_interest_1, 94.62 dbk_loan, \
                   3.00 f2, 4.00 n2, 12.00 dbk_interest_2.1, 94.62 dbk_loan, 1.00 dbk_loan";
     let order = buckets(&["IN_ADVANCE_PRINCIPAL"]);
-    check(order.clone(), Span::OldestInstalmentFirst, 23_324, splits, [10_662, 10_662, 100]);
-    check(order, Span::BucketFirst, 10_762, "106.62 dbk_loan, 1.00 dbk_loan", [0, 0, 10_662]);
+    check(order, Span::OldestInstalmentFirst, 23_324, splits, [10_662, 10_662, 0]);
 }
 
 /// On 2025-03-20 rows 1 and 2 are past due and row 3 is due; each period earned 12.00 on the unpaid 1200.00.

@@ -57,7 +57,9 @@ impl Run<'_> {
         match component {
             Component::Principal => self.pour_surplus(pouring, &[Owed::Principal]),
             Component::Interest => {
-                self.fill_bucket(pouring, Bucket::new(Due::Ahead, Owed::Interest))?;
+                for instalment in self.state.loan().current()..=self.plan.count() {
+                    self.fill(pouring, instalment, Owed::Interest)?;
+                }
                 self.pour_accrued(pouring)
             }
             Component::Fee => Ok(()),
@@ -75,8 +77,7 @@ impl Run<'_> {
             Span::OldestInstalmentFirst => {
                 let oldest_fee = self.state.loan().fees.iter().map(|fee| fee.instalment).min();
                 let first = self.state.loan().first_row.min(oldest_fee.unwrap_or(u32::MAX));
-                let last = self.state.loan().current().min(plan.count());
-                for instalment in (first..=last).chain([plan.count() + 1]) {
+                for instalment in (first..=self.last_begun()).chain([plan.count() + 1]) {
                     let due = self.due(instalment);
                     for bucket in plan.order.iter().filter(|bucket| bucket.due == due) {
                         self.fill(pouring, instalment, bucket.owed)?;
@@ -99,22 +100,17 @@ impl Run<'_> {
             self.fill_fees(pouring, bucket.owed, |run, instalment| run.due(instalment) == bucket.due);
             return Ok(());
         }
-        let current = self.state.loan().current();
-        let begun = self.has_begun();
-        let first_ahead = if begun { current + 1 } else { current };
-        let (from, to) = match bucket.due {
-            Due::Past => (self.state.loan().first_row, (current - 1).min(self.plan.count())),
-            Due::Now if begun && current <= self.plan.count() => (current, current),
-            Due::Now => return Ok(()),
-            Due::Ahead => (first_ahead, self.plan.count()),
-        };
-        for instalment in from..=to {
-            if pouring.left.is_zero() {
-                break;
+        for instalment in self.state.loan().first_row..=self.last_begun() {
+            if self.due(instalment) == bucket.due {
+                self.fill(pouring, instalment, bucket.owed)?;
             }
-            self.fill(pouring, instalment, bucket.owed)?;
         }
         Ok(())
+    }
+
+    /// The last instalment whose period has begun, or is about to.
+    fn last_begun(&self) -> u32 {
+        self.state.loan().current().min(self.plan.count())
     }
 
     /// Where an instalment stands in time. Fees after maturity belong to none and are past due.
@@ -197,7 +193,7 @@ impl Run<'_> {
     /// its fixed total leaves.
     fn accrued_for(&self, pouring: &Pouring, instalment: u32) -> Cents {
         let loan = self.state.loan();
-        if instalment != loan.current().min(self.plan.count()) {
+        if instalment != self.last_begun() {
             return Cents::ZERO;
         }
         loan.interest_room(self.plan, instalment).map_or(pouring.accrued, |room| room.min(pouring.accrued))
@@ -332,11 +328,11 @@ impl Run<'_> {
             return Ok(());
         }
         let current = self.state.loan().current();
-        let first_ahead = if self.has_begun() { current + 1 } else { current };
         let cents = self.state.loan().unscheduled().min(pouring.left);
         match self.plan.policy.surplus {
             Surplus::NextInstalment => {
-                for instalment in first_ahead..=self.plan.count() {
+                // What was due of the open row is paid by now.
+                for instalment in current..=self.plan.count() {
                     // A loan whose principal is paid has no instalments ahead.
                     if pouring.left.is_zero() || self.state.loan().unscheduled().is_zero() {
                         break;
@@ -349,11 +345,11 @@ impl Run<'_> {
             _ if cents.is_zero() => {}
             Surplus::LastInstalment => self.pour_principal(pouring, cents, Share::Tail { cents }),
             Surplus::ReducePrincipal => {
-                let row = current.min(self.plan.count());
+                let row = self.last_begun();
                 self.loan().row_mut(row).extra += cents;
                 self.loan().posted_principal += cents;
                 self.pour_principal(pouring, cents, Share::Extra { row, cents });
-                self.respread(first_ahead)?;
+                self.respread(if self.has_begun() { current + 1 } else { current })?;
             }
         }
         Ok(())
@@ -389,7 +385,7 @@ impl Run<'_> {
     /// Interest accrued beyond what the open row takes: it is owed all the same, and belongs to the next row that has
     /// room for it.
     fn pour_accrued(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
-        let mut instalment = self.state.loan().current().min(self.plan.count());
+        let mut instalment = self.last_begun();
         while pouring.accrued.is_positive() && pouring.left.is_positive() {
             let room = self.state.loan().interest_room(self.plan, instalment);
             let cents = room.map_or(pouring.accrued, |room| room.min(pouring.accrued));

@@ -274,3 +274,21 @@ fn principal_first_leaves_room_for_the_interest() {
         assert_eq!(item(&book, "p"), splits);
     }
 }
+
+/// A loan of one instalment. In its period the row is due, not past due, so the order's `PAST_DUE_PRINCIPAL` waits and
+/// interest comes first. After maturity a fee belongs to no row and is past due, so `DUE_FEE` does not find it.
+#[test]
+fn the_last_row_in_its_period_and_a_fee_after_it() {
+    let terms = |names: &[&str]| {
+        let order = buckets(names);
+        loan().of("2025-01-15T12:00:00-05:00", 120_000, 1).with(|policy| policy.order = order)
+    };
+    let mut book = terms(&["PAST_DUE_PRINCIPAL"]).open();
+    pay(&mut book, "p", 200, "2025-02-01T12:00:00-05:00");
+    assert_eq!(item(&book, "p"), "p -2.00: 2.00 dbk_interest_1.1");
+
+    let mut book = terms(&["DUE_FEE", "PAST_DUE_INTEREST"]).open();
+    ask(&mut book, "f", "2025-03-01T12:00:00-05:00", fee(300, FeeClass::Fee)).unwrap();
+    pay(&mut book, "p", 200, "2025-03-01T13:00:00-05:00");
+    assert_eq!(item(&book, "p"), "p -2.00: 2.00 dbk_interest_1");
+}

@@ -109,14 +109,15 @@ impl Run<'_> {
         self.state.loan().period.has_begun(self.place.at)
     }
 
-    /// Counts principal up to today, before it changes. A payment counts from its own date.
+    /// Counts principal up to today, before it changes. A payment counts from its own date; while an account is closed,
+    /// its days have been [passed](Run::pass_closed_time) already.
     pub fn accrue(&mut self) {
-        let (today, closed) = (self.today, self.state.status.is_closed());
+        let today = self.today;
         let loan = self.loan();
         let (principal, period) = (i128::from(loan.principal.0), &mut loan.period);
         // Clocks set back over midnight can show an earlier date again: what is counted stays counted.
         let day = today.clamp(period.through, period.end);
-        if period.fixed.is_none() && !closed {
+        if period.fixed.is_none() {
             period.accrued += principal * period.earning.weight(period.through, day);
         }
         period.through = day;

@@ -34,7 +34,7 @@ impl Run<'_> {
         let plan = self.plan;
         let loan = self.loan();
         let target = loan.target(plan, instalment);
-        let left_of_loan = loan.lent - loan.posted_principal - loan.ahead;
+        let left_of_loan = loan.lent - loan.posted_principal;
         let unscheduled = loan.unscheduled();
         let row = loan.row_mut(instalment);
         let planned = match target {

@@ -50,7 +50,6 @@ impl Run<'_> {
             let (receipts, kept) = (loan.receipts, loan.row_mut(instalment));
             (kept.receipts_before, kept.began_at_step) = (receipts, steps);
             row = *kept;
-            loan.ahead -= row.principal_paid;
         }
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),

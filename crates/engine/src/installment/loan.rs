@@ -262,8 +262,6 @@ pub struct Loan {
     pub posted_principal: Cents,
     /// The unpaid principal of all posted rows.
     pub posted_unpaid: Cents,
-    /// Principal paid into rows whose period has not begun.
-    pub ahead: Cents,
     /// The next instalment whose grace has not ended.
     pub late_row: u32,
     /// When its grace ends.
@@ -302,7 +300,6 @@ impl Loan {
             rows: VecDeque::new(),
             posted_principal: Cents::ZERO,
             posted_unpaid: Cents::ZERO,
-            ahead: Cents::ZERO,
             late_row: 1,
             late_at: Time::NEVER,
             late_count: 0,

@@ -26,13 +26,12 @@ pub(crate) fn agree(policy: &InstallmentPolicy, dates: &Dates, principal: Cents)
         Method::Flat => flat_interest(policy, dates, principal)?,
         _ => Cents::ZERO,
     };
-    let first = policy.interest_only + 1;
-    let level = spread(policy, dates, principal, first, flat_interest)?;
+    let level = spread(policy, dates, principal, 1, flat_interest)?;
     let plan = Plan { level, flat_interest };
     if policy.smooth_last && policy.method == Method::Level { smooth(policy, dates, principal, plan) } else { Ok(plan) }
 }
 
-/// [`Plan::level`] for a principal repaid by the instalments from `first` on.
+/// [`Plan::level`] for a principal repaid by the instalments from `first` on; those of interest alone repay nothing.
 pub(crate) fn spread(
     policy: &InstallmentPolicy,
     dates: &Dates,

@@ -7,7 +7,7 @@
 
 use super::loan::{OpenItem, Poured, Share, Target};
 use super::plan;
-use super::terms::{Bucket, Due, Method, Owed, Span, Surplus};
+use super::terms::{Bucket, Due, Owed, Span, Surplus};
 use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemKind, Split};
 use crate::money::Cents;
@@ -158,11 +158,10 @@ impl Run<'_> {
             debt.balance -= cents;
             let debt = debt.clone();
             self.paid_down(&mut pouring.poured, &debt, cents, Component::Fee);
-            if debt.balance.is_zero() {
-                self.loan().fees.remove(index);
-            } else {
-                index += 1;
+            if debt.balance.is_positive() {
+                break;
             }
+            self.loan().fees.remove(index);
         }
     }
 
@@ -219,7 +218,7 @@ impl Run<'_> {
 
     /// Flat interest is known beforehand and may be paid before its period begins.
     fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
-        if self.plan.policy.method != Method::Flat || self.state.status.is_closed() {
+        if self.state.status.is_closed() {
             return Ok(());
         }
         let row = self.state.loan().row(instalment).copied().unwrap_or_default();
@@ -256,14 +255,10 @@ impl Run<'_> {
         if cents.is_zero() {
             return;
         }
-        let current = loan.current();
         let loan = self.loan();
         loan.row_mut(instalment).principal_paid += cents;
         if row.posted {
             loan.posted_unpaid -= cents;
-        }
-        if instalment > current {
-            loan.ahead += cents;
         }
         self.pour_principal(pouring, cents, Share::Principal { row: instalment, cents });
     }
@@ -323,49 +318,55 @@ impl Run<'_> {
         poured.paid_down.push((split, debt.order));
     }
 
+    /// What is left when nothing is due goes where the product says; `kinds` is what may be paid in advance, in order.
     fn pour_surplus(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
-        if pouring.left.is_zero() {
+        if self.plan.policy.surplus == Surplus::NextInstalment {
+            return self.pour_ahead(pouring, kinds);
+        }
+        let cents = self.state.loan().unscheduled().min(pouring.left);
+        if cents.is_zero() {
             return Ok(());
         }
-        let current = self.state.loan().current();
-        let cents = self.state.loan().unscheduled().min(pouring.left);
-        match self.plan.policy.surplus {
-            Surplus::NextInstalment => {
-                // What was due of the open row is paid by now.
-                for instalment in current..=self.plan.count() {
-                    // A loan whose principal is paid has no instalments ahead.
-                    if pouring.left.is_zero() || self.state.loan().unscheduled().is_zero() {
-                        break;
-                    }
-                    for owed in kinds {
-                        self.fill(pouring, instalment, *owed)?;
-                    }
-                }
+        if self.plan.policy.surplus == Surplus::LastInstalment {
+            self.pour_principal(pouring, cents, Share::Tail { cents });
+            return Ok(());
+        }
+        let row = self.last_begun();
+        self.loan().row_mut(row).extra += cents;
+        self.loan().posted_principal += cents;
+        self.pour_principal(pouring, cents, Share::Extra { row, cents });
+        self.respread()
+    }
+
+    /// Pays the next instalments in advance.
+    fn pour_ahead(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
+        // What was due of the open row is paid by now, so it may be the first.
+        for instalment in self.state.loan().current()..=self.plan.count() {
+            // A loan whose principal is paid has no instalments ahead.
+            if self.state.loan().unscheduled().is_zero() {
+                break;
             }
-            _ if cents.is_zero() => {}
-            Surplus::LastInstalment => self.pour_principal(pouring, cents, Share::Tail { cents }),
-            Surplus::ReducePrincipal => {
-                let row = self.last_begun();
-                self.loan().row_mut(row).extra += cents;
-                self.loan().posted_principal += cents;
-                self.pour_principal(pouring, cents, Share::Extra { row, cents });
-                self.respread(if self.has_begun() { current + 1 } else { current })?;
+            for owed in kinds {
+                self.fill(pouring, instalment, *owed)?;
             }
         }
         Ok(())
     }
 
     /// Computes the level anew over the rows whose period has not begun. What was due of the open row is paid by now.
-    fn respread(&mut self, first: u32) -> Result<(), Stop> {
-        if first > self.plan.count() {
+    /// A loan that is paid off keeps its level, should money be given back.
+    fn respread(&mut self) -> Result<(), Stop> {
+        let principal = self.state.loan().unscheduled();
+        if principal.is_zero() {
             return Ok(());
         }
-        let principal = self.state.loan().unscheduled();
+        let current = self.state.loan().current();
+        let first = if self.has_begun() { current + 1 } else { current };
         let flat_interest = self.plan.plan.flat_interest;
         let level = plan::spread(&self.plan.policy, &self.plan.dates, principal, first, flat_interest)?;
         let loan = self.loan();
         loan.level = level;
-        if loan.period.instalment >= first {
+        if first == current {
             loan.period.level = level;
         }
         Ok(())

@@ -67,15 +67,12 @@ impl Run<'_> {
             }
             Share::Principal { row, cents } => {
                 self.loan().recall_rows(row);
-                let current = self.state.loan().current();
                 let loan = self.loan();
                 loan.principal += cents;
                 let kept = loan.row_mut(row);
                 kept.principal_paid -= cents;
                 if kept.posted {
                     loan.posted_unpaid += cents;
-                } else if row > current {
-                    loan.ahead -= cents;
                 }
             }
             Share::Extra { row, cents } => {
@@ -96,7 +93,7 @@ impl Run<'_> {
     fn undo_tail(&mut self, cents: Cents) {
         let loan = self.loan();
         let open = loan.row(loan.current()).filter(|row| !row.posted).map_or(Cents::ZERO, |row| row.principal_paid);
-        let not_reached = loan.lent - loan.posted_principal - loan.ahead - open - loan.unscheduled();
+        let not_reached = loan.lent - loan.posted_principal - open - loan.unscheduled();
         loan.principal += cents;
         let mut left = (cents - not_reached).or_zero();
         let mut number = loan.current();

@@ -4,6 +4,7 @@
 //! The loans are drawn with a fixed seed (`DAYBOOK_SEED` sets another), the same number for each day count, with the
 //! edges drawn often: the ends of months, no interest and hardly any, one cent and the largest sum.
 
+use crate::python::{kept, number, run, said};
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
 use daybook_engine::installment::schedule::{ScheduleRow, schedule};
 use daybook_engine::installment::{DayCount, InstallmentPolicy, InterestMethod, Method};
@@ -19,9 +20,7 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 const SCHEDULES_PER_DAY_COUNT: usize = 400;
 
@@ -155,7 +154,7 @@ fn agree(policy: InstallmentPolicy, zone: &str, start: Day, time: &str, principa
 }
 
 fn draw(per_day_count: usize) -> Vec<Case> {
-    let seed: u64 = std::env::var("DAYBOOK_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let seed = number("DAYBOOK_SEED", 1);
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
@@ -175,25 +174,8 @@ fn draw(per_day_count: usize) -> Vec<Case> {
 
 /// Gives lines to the calculators. They are kept in a file, for running the calculators by hand.
 fn compute_again(lines: &[Value], file: &str) -> Output {
-    let python = std::env::var("DAYBOOK_PYTHON")
-        .expect("DAYBOOK_PYTHON names a Python with the calculators: run `./check tests`, which makes one and sets it");
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    fs::write(&file, lines.join("\n")).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calculators/schedules.py");
-    let mut command = Command::new(&python);
-    command.arg("-B").arg(script).stdin(fs::File::open(file).unwrap());
-    command.output().unwrap_or_else(|error| panic!("{python}, which DAYBOOK_PYTHON names, does not start: {error}"))
-}
-
-/// Everything the calculators printed, the beginning of it if it is much.
-fn said(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = text.lines().collect();
-    let more = lines.len().saturating_sub(60);
-    let end =
-        if more > 0 { format!("\n... {more} lines more, the last: {}", lines[lines.len() - 1]) } else { "".into() };
-    lines[..lines.len() - more].join("\n") + &end
+    run("calculators/schedules.py", &[], Some(&kept(file, &lines)))
 }
 
 fn numbers(text: &str) -> Vec<usize> {

@@ -1,6 +1,8 @@
 //! Closing by hand and opening again: nothing accrues and no moment comes in between.
 
-use super::support::{Loan, ask, at, events, item, loan, pay, rows, standing};
+use super::support::{Loan, ask, at, events, item, loan, pay, pay_for, rows, standing};
+use daybook_engine::installment::Method;
+use daybook_engine::item::Component;
 use daybook_engine::status::Status;
 use daybook_engine::timeline::Input;
 use daybook_testkit::book::Book;
@@ -116,4 +118,13 @@ fn charged_off_by_hand() {
     set(&mut book, "c", "2025-02-01T14:00:00-05:00", "CLOSED", Some("DECEASED"));
     set(&mut book, "d", "2025-02-01T15:00:00-05:00", "CLOSED", Some("CHARGE_OFF"));
     assert_eq!(item(&book, "dbk_charge_off_2"), "dbk_charge_off_2 1206.58");
+}
+
+/// Interest of a flat loan's later rows is not owed on a closed account, so a payment for interest does not buy it:
+/// 12.00 was posted at closing, and the other 50.00 goes into principal.
+#[test]
+fn no_flat_interest_is_bought_on_a_closed_account() {
+    let mut book = closed(&loan().with(|policy| policy.method = Method::Flat));
+    pay_for(&mut book, "p", 6_200, Component::Interest, "2025-02-02T12:00:00-05:00");
+    assert_eq!(item(&book, "p"), "p -62.00: 12.00 dbk_interest_1.1, 50.00 dbk_loan");
 }

@@ -316,3 +316,13 @@ fn no_late_fee_after_the_last_row() {
     let owes = "owes 1200.00 + 144.00 + 15.00, accrued 12.00, past due 1359.00, 340 days, 1 late";
     assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
 }
+
+/// The last instalment is late like any other: of two, both.
+#[test]
+fn the_last_instalment_is_late_too() {
+    let mut book = loan().of("2025-01-15T12:00:00-05:00", 120_000, 2).open();
+    book.roll(at("2025-06-01T12:00:00-04:00"));
+    assert_eq!(item(&book, "dbk_late_fee_1"), "dbk_late_fee_1 15.00 left 15.00");
+    assert_eq!(item(&book, "dbk_late_fee_2"), "dbk_late_fee_2 15.00 left 15.00");
+    assert_eq!(book.state.balances().fees, Cents(3_000));
+}

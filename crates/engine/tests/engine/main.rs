@@ -14,6 +14,8 @@ mod payments;
 mod placement;
 mod plan;
 mod properties;
+mod python;
+mod reference;
 mod reversals;
 mod support;
 mod surplus;

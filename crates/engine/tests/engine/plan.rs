@@ -1,7 +1,7 @@
 //! The plan: how the principal is spread, rounding, smoothing, and dates a month does not have.
 
 use super::support::{Loan, at, events, item, loan, pay, reading, rows, standing};
-use daybook_engine::calendar::MonthEnd;
+use daybook_engine::calendar::{Interval, MonthEnd};
 use daybook_engine::installment::{DayCount, InterestMethod, Method};
 use daybook_engine::money::{Cents, Percent, Rounding};
 use daybook_engine::status::Status;
@@ -257,4 +257,62 @@ fn flat_interest_ends_with_the_principal() {
             "3 2025-04-15: 0.00 + 400.00, end 0.00, paid 400.00",
         ]
     );
+}
+
+/// 100.00 at 60 % in three, the first after a year: 100.00 x 1.6 x 1.05^2 / (1.05^2 + 1.05 + 1) = 55.96. The first year's
+/// 60.00 is more than that, and 4.04 moves on: row 2 is 5.00 + 4.04 and 46.92, row 3 is 53.08 + 2.65 = 55.73, 0.23
+/// less. A third of that is 0.08; with 55.88 row 2 is 5.00 + 4.12 and 46.76, row 3 is 53.24 + 2.66 = 55.90.
+#[test]
+fn smoothing_counts_interest_that_moves_on() {
+    let terms = loan().of("2025-01-15T12:00:00-05:00", 10_000, 3).with(|policy| {
+        policy.rate = Percent::parse("60").unwrap();
+        policy.first_cycle = Some(Interval::months(12));
+    });
+    assert_eq!(terms.open().terms.installment().plan.level, Cents(5_596));
+    let smoothed = terms.with(|policy| policy.smooth_last = true);
+    check(
+        &smoothed,
+        &[
+            "1 2026-01-15: 55.88 + 0.00, end 100.00",
+            "2 2026-02-15: 9.12 + 46.76, end 53.24",
+            "3 2026-03-15: 2.66 + 53.24, end 0.00",
+        ],
+    );
+}
+
+/// 1000.00 flat at 12 % in three: 10.00 of interest each. The instalment of 343.3333 is rounded to 343.00, interest and
+/// principal together; the last row takes the rest.
+#[test]
+fn flat_in_whole_units() {
+    let terms = loan().of("2025-01-01T00:00:00-05:00", 100_000, 3).with(|policy| {
+        (policy.method, policy.instalment_rounding) = (Method::Flat, Cents(100));
+    });
+    check(
+        &terms,
+        &[
+            "1 2025-02-01: 10.00 + 333.00, end 667.00",
+            "2 2025-03-01: 10.00 + 333.00, end 334.00",
+            "3 2025-04-01: 10.00 + 334.00, end 0.00",
+        ],
+    );
+}
+
+/// 0.03 flat at 400 % in two: 0.03 x 4 x 2/12 / 2 = 0.01 of interest each. Half of the principal is 0.015 and goes to the
+/// even cent, whatever the interest beside it.
+#[test]
+fn flat_principal_is_rounded_by_itself() {
+    let terms = loan().of("2025-01-01T00:00:00-05:00", 3, 2).with(|policy| {
+        (policy.method, policy.rate) = (Method::Flat, Percent::parse("400").unwrap());
+    });
+    check(&terms, &["1 2025-02-01: 0.01 + 0.02, end 0.01", "2 2025-03-01: 0.01 + 0.01, end 0.00"]);
+}
+
+/// 0.03 without interest in two is 0.02 (a half goes up), then 0.01. Moved by a half of the difference, also rounded up,
+/// it would be 0.01, then 0.02: as far apart as before, so it stays.
+#[test]
+fn smoothing_that_is_no_closer() {
+    let terms = loan().of("2025-01-01T00:00:00-05:00", 3, 2).with(|policy| {
+        (policy.rate, policy.rounding, policy.smooth_last) = (Percent::ZERO, Rounding::HalfUp, true);
+    });
+    check(&terms, &["1 2025-02-01: 0.00 + 0.02, end 0.01", "2 2025-03-01: 0.00 + 0.01, end 0.00"]);
 }

@@ -3,7 +3,7 @@
 //! The loan is that of the worked example: 10,000.00 from 2025-01-01 at 1 % a month, four instalments of 2562.81. On
 //! 2025-02-01 the first period has earned 100.00, so 5562.81 is 100.00 + 2462.81, and 3000.00 too much.
 
-use super::support::{Loan, ask, at, credit, events, item, items, loan, pay, pay_for, rows, standing};
+use super::support::{Loan, ask, at, credit, events, item, items, loan, pay, pay_for, reversal, rows, standing};
 use daybook_engine::installment::{Bucket, InstallmentPolicy, Method, Span, Surplus};
 use daybook_engine::item::Component;
 use daybook_engine::money::Cents;
@@ -285,4 +285,64 @@ fn paying_off_under_every_surplus_rule() {
         pay(&mut book, "p", 1_005_161, "2025-01-17T09:00:00-05:00");
         assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00", "{surplus:?}");
     }
+}
+
+/// At the very instant row 1 falls due, row 2 has not begun: 124.00 is row 1, then row 2's 12.00 of interest in advance.
+/// Its period posts no more of it, and a part of interest paid later has the next number.
+#[test]
+fn flat_interest_bought_at_the_due_instant() {
+    let mut book =
+        loan().with(|policy| (policy.method, policy.surplus) = (Method::Flat, Surplus::NextInstalment)).open();
+    pay(&mut book, "p", 11_700, "2025-02-15T23:59:59-05:00");
+    assert_eq!(item(&book, "p"), "p -117.00: 12.00 dbk_interest_1, 100.00 dbk_loan, 5.00 dbk_interest_2.1");
+    pay(&mut book, "q", 300, "2025-02-20T12:00:00-05:00");
+    assert_eq!(item(&book, "q"), "q -3.00: 3.00 dbk_interest_2.2");
+    book.roll(at("2025-03-15T23:59:59-04:00"));
+    assert_eq!(rows(&book)[1], "2 2025-03-15: 12.00 + 100.00, end 1000.00, paid 8.00, missed");
+}
+
+/// 500.00 for principal on 2025-01-30, 15 of 31 days into the first period: 5.81 has accrued, so row 1 takes
+/// 106.62 - 5.81 = 100.81 and 399.19 makes the later rows smaller. Row 1 keeps its own total: of the period's
+/// (1200.00 x 15 + 700.00 x 16) x 0.01/31 = 9.42 it takes the 5.81 that are left of it, and 3.61 moves to row 2.
+#[test]
+fn the_open_row_keeps_its_total_when_the_others_get_smaller() {
+    let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
+    pay_for(&mut book, "p", 50_000, Component::Principal, "2025-01-30T12:00:00-05:00");
+    assert_eq!(item(&book, "p"), "p -500.00: 100.81 dbk_loan, 399.19 dbk_loan");
+    book.roll(at("2025-02-15T23:59:59-05:00"));
+    assert_eq!(rows(&book)[0], "1 2025-02-15: 5.81 + 500.00, end 700.00, paid 500.00, missed");
+    assert_eq!(book.state.loan().row(2).unwrap().interest, Cents(361));
+}
+
+/// A flat loan paid off by a payment for principal: 1200.00, the 12.00 of the open period, and 88.00 are left. Nothing is
+/// bought of rows that will never come.
+#[test]
+fn no_interest_is_bought_once_the_principal_is_paid() {
+    let mut book =
+        loan().with(|policy| (policy.method, policy.surplus) = (Method::Flat, Surplus::NextInstalment)).open();
+    pay_for(&mut book, "p", 130_000, Component::Principal, "2025-01-20T12:00:00-05:00");
+    assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 88.00");
+}
+
+/// Paid off and bounced a day later: the rows to come are what they were, not nothing with all of it in the last. The
+/// closed day earns nothing: row 1 has 30 of 31 days of 12.00 = 11.61 and 95.01; row 2 1 % of 1104.99 = 11.05 and 95.57;
+/// row 3 1 % of 1009.42 = 10.09 and 96.53.
+#[test]
+fn a_payoff_that_bounced_leaves_the_level() {
+    let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
+    pay(&mut book, "p", 120_194, "2025-01-20T12:00:00-05:00");
+    assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00");
+    ask(&mut book, "r", "2025-01-21T12:00:00-05:00", reversal("p")).unwrap();
+    assert_eq!(book.state.loan().level, Cents(10_662));
+    assert_eq!(rows(&book)[2], "3 2025-04-15: 10.09 + 96.53, end 912.89");
+}
+
+/// At the very instant row 1 falls due, row 2 has not begun, so it is spread anew with the others: 500.00 is row 1's
+/// 106.62, and of the 1105.38 left 393.38 more; 712.00 over 11 rows is 712.00 x 0.01 / (1 - 1.01^-11) = 68.68.
+#[test]
+fn reduced_at_the_due_instant() {
+    let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
+    pay(&mut book, "p", 50_000, "2025-02-15T23:59:59-05:00");
+    assert_eq!(book.state.loan().level, Cents(6_868));
+    assert_eq!(rows(&book)[1], "2 2025-03-15: 7.12 + 454.94, end 650.44, paid 393.38");
 }

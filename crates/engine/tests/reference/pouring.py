@@ -51,11 +51,9 @@ class Pouring:
                     self.fill(bucket, k)
 
     def pour_ahead(self):
-        """Instalment by instalment; inside one by the order's own entries, or interest before principal."""
-        inside = [bucket for bucket in self.state.terms.order if bucket.startswith("IN_ADVANCE_")]
-        inside += [b for b in ("IN_ADVANCE_INTEREST", "IN_ADVANCE_PRINCIPAL") if b not in inside]
+        """Instalment by instalment."""
         for k in self.rows()[:-1]:
-            for bucket in inside:
+            for bucket in self.state.terms.order_ahead:
                 self.fill(bucket, k)
 
     def pour_into_principal(self):
@@ -68,7 +66,8 @@ class Pouring:
         if state.terms.surplus == "REDUCE_PRINCIPAL":
             state.rows[state.owner].extra += cents
             self.parts.append(("EXTRA", state.owner, cents))
-            state.set_plan(range(state.period + 1, state.terms.count + 1), state.principal)
+            if state.principal:  # A loan that is paid off keeps its plan, should money be given back.
+                state.set_plan(range(state.period + 1, state.terms.count + 1), state.principal)
         else:
             state.end_paid += cents
             self.parts.append(("END", None, cents))

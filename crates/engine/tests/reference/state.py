@@ -1,4 +1,4 @@
-"""An account as it stands: rows, interest, fees, items. What can be derived is derived anew whenever it is asked for."""
+"""An account as it stands: rows, interest, fees, items. What can be derived is derived whenever it is asked for."""
 
 import copy
 from fractions import Fraction

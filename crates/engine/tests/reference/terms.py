@@ -12,6 +12,12 @@ DEFAULT_ORDER = [
     "PAST_DUE_INTEREST", "DUE_INTEREST", "PAST_DUE_PRINCIPAL", "DUE_PRINCIPAL",
 ]  # fmt: skip
 
+ORDER_AHEAD = ["IN_ADVANCE_INTEREST", "IN_ADVANCE_PRINCIPAL"]
+
+
+def with_left_out(named, order):
+    return named + [bucket for bucket in order if bucket not in named]
+
 
 def exact(number):
     return None if number is None else Fraction(number if isinstance(number, int) else Decimal(str(number)))
@@ -82,8 +88,10 @@ class Terms:
         after = pick("ACCRUE", (interest, "interest_after_maturity"))
         self.earns_after_maturity = after == "ACCRUE" and self.method != "FLAT"
 
-        order = pick(DEFAULT_ORDER, (pouring, "order"))
-        self.order = order + [bucket for bucket in DEFAULT_ORDER if bucket not in order]
+        named = pick([], (pouring, "order"))
+        self.order = with_left_out([bucket for bucket in named if not bucket.startswith("IN_ADVANCE")], DEFAULT_ORDER)
+        # Which instalment is paid in advance is for `surplus`; the order only says what comes first inside it.
+        self.order_ahead = with_left_out([bucket for bucket in named if bucket in ORDER_AHEAD], ORDER_AHEAD)
         self.bucket_first = pick("BUCKET_FIRST", (pouring, "span")) == "BUCKET_FIRST"
         self.surplus = pick("LAST_INSTALLMENT", (pouring, "surplus"))
         self.replays = policies.get("backdating_policy") == "REPLAY"

@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
                 Cause::GraceEnd { instalment }
             }
             Moment::Notice(index) => {
-                let kind = self.fire(index);
+                let kind = self.fire(index)?;
                 self.record(Cause::Notice(kind));
                 return Ok(());
             }
@@ -246,18 +246,18 @@ impl<'a> Run<'a> {
     }
 
     /// Fires a notice, unless it is about an instalment that needs none any more.
-    fn fire(&mut self, index: usize) -> NoticeKind {
+    fn fire(&mut self, index: usize) -> Result<NoticeKind, Stop> {
         let notice = self.state.notices[index];
         let (kind, instalment) = (notice.setting.kind, notice.instalment());
         let wanted = match (kind, instalment) {
-            (NoticeKind::LateFeeDate, Some(instalment)) => self.is_unpaid(instalment),
+            (NoticeKind::LateFeeDate, Some(instalment)) => self.is_unpaid(instalment)?,
             _ => true,
         };
         if wanted {
             self.announce(What::Notice { kind, instalment });
         }
         self.state.notices[index].advance(self.terms);
-        kind
+        Ok(kind)
     }
 
     fn record(&mut self, cause: Cause) {

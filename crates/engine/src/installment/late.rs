@@ -1,7 +1,7 @@
 //! Due moments, late fees, delinquency and charge-off.
 
 use super::loan::{Row, Target};
-use super::terms::LateFee;
+use super::terms::{LateFee, Method};
 use crate::fold::{Run, Stop};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
@@ -117,7 +117,7 @@ impl Run<'_> {
     /// The level payment; where there is none, the instalment itself.
     fn payment_of(&self, row: &Row) -> Cents {
         match self.plan.policy.method {
-            super::Method::Level => self.state.loan().level,
+            Method::Level => self.state.loan().level,
             _ => row.asked(),
         }
     }
@@ -132,19 +132,27 @@ impl Run<'_> {
     }
 
     /// Whether an instalment still asks for money, now or when it falls due.
-    pub fn is_unpaid(&self, instalment: u32) -> bool {
+    pub fn is_unpaid(&self, instalment: u32) -> Result<bool, Stop> {
         let loan = self.state.loan();
         if instalment < loan.first_row {
-            return false;
+            return Ok(false);
         }
         let row = loan.row(instalment).copied().unwrap_or_default();
         if row.posted {
-            return row.unpaid().is_positive();
+            return Ok(row.unpaid().is_positive());
         }
-        match loan.target(self.plan, instalment) {
-            Target::Total(total) => row.interest_paid + row.principal_paid < total,
-            // Without a fixed total a row is not paid before its period is posted.
-            Target::Principal(_) | Target::Rest => true,
-        }
+        let accrued = if instalment == loan.current() { self.unrecognised()? } else { Cents::ZERO };
+        let interest = row.unpaid_interest() + accrued;
+        let asks_any = (loan.unscheduled() + interest).is_positive();
+        let paid = row.interest_paid + row.principal_paid;
+        Ok(match loan.target(self.plan, instalment) {
+            Target::Total(total) => asks_any && paid < total,
+            Target::Principal(principal) if self.plan.policy.method == Method::Flat => {
+                asks_any && paid < principal + self.plan.plan.flat_interest
+            }
+            // Without a fixed total a row is not paid before its period is posted, while anything earns interest.
+            Target::Principal(_) => (loan.principal + interest).is_positive(),
+            Target::Rest => asks_any,
+        })
     }
 }

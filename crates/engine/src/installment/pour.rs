@@ -218,7 +218,8 @@ impl Run<'_> {
 
     /// Flat interest is known beforehand and may be paid before its period begins.
     fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
-        if self.state.status.is_closed() {
+        // Where no principal is left, or the account is closed, the rows ahead have no interest.
+        if self.state.status.is_closed() || self.state.loan().principal.is_zero() {
             return Ok(());
         }
         let row = self.state.loan().row(instalment).copied().unwrap_or_default();
@@ -342,10 +343,6 @@ impl Run<'_> {
     fn pour_ahead(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
         // What was due of the open row is paid by now, so it may be the first.
         for instalment in self.state.loan().current()..=self.plan.count() {
-            // A loan whose principal is paid has no instalments ahead.
-            if self.state.loan().unscheduled().is_zero() {
-                break;
-            }
             for owed in kinds {
                 self.fill(pouring, instalment, *owed)?;
             }

@@ -1,8 +1,9 @@
 //! Configured notices: on the right local date and time, once each, and only while the account is open.
 
-use super::support::{Loan, ask, at, dated_events, loan, pay};
+use super::support::{Loan, ask, at, dated_events, loan, pay, pay_for};
 use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
-use daybook_engine::installment::InterestMethod;
+use daybook_engine::installment::{InterestMethod, Method};
+use daybook_engine::item::Component;
 use daybook_engine::notify::{NoticeKind, Setting, When};
 use daybook_engine::status::Status;
 use daybook_engine::timeline::Input;
@@ -208,4 +209,42 @@ fn due_dates_fire_paid_or_not() {
     set(&mut book, notice(NoticeKind::PaymentDueDate, -1, None), "2025-01-20T12:00:00-05:00");
     pay(&mut book, "p", 10_662, "2025-02-01T12:00:00-05:00");
     assert_eq!(fired(&mut book, "2025-02-20T12:00:00-05:00"), ["02-14 23:59:59 payment_due_date 1"]);
+}
+
+/// Seven days before the grace ends, an instalment that is paid or asks for nothing needs no notice: of a flat loan paid
+/// up to row 1, row 2's is the first; of one whose principal is paid while a fee keeps it open, there is none.
+#[test]
+fn late_fee_dates_of_rows_that_ask_for_nothing() {
+    let early = notice(NoticeKind::LateFeeDate, -7, None);
+    let flat = |fee| {
+        let mut terms = loan().with(|policy| policy.method = Method::Flat);
+        terms.origination_fee = fee;
+        let mut book = terms.open();
+        set(&mut book, early, "2025-01-20T12:00:00-05:00");
+        book
+    };
+    let mut book = flat(0);
+    pay(&mut book, "p", 11_199, "2025-01-21T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-02-14T12:00:00-05:00"), ["02-13 23:59:59 late_fee_date 1"], "a cent is missing");
+    let mut book = flat(0);
+    pay(&mut book, "p", 11_200, "2025-01-21T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-03-14T12:00:00-04:00"), ["03-13 23:59:59 late_fee_date 2"]);
+    let mut book = flat(5_000);
+    pay_for(&mut book, "p", 120_000, Component::Principal, "2025-01-21T12:00:00-05:00");
+    pay_for(&mut book, "i", 1_200, Component::Interest, "2025-01-21T13:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-06-14T12:00:00-04:00"), [""; 0]);
+
+    // Equal principal has no fixed total: row 1 is not paid before its interest is known, unless no principal is left.
+    let mut equal = loan().with(|policy| policy.method = Method::EqualPrincipal);
+    equal.origination_fee = 5_000;
+    let mut book = equal.open();
+    set(&mut book, early, "2025-01-20T12:00:00-05:00");
+    pay(&mut book, "p", 16_500, "2025-01-21T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-02-14T12:00:00-05:00"), ["02-13 23:59:59 late_fee_date 1"]);
+    let mut book = equal.open();
+    set(&mut book, early, "2025-01-20T12:00:00-05:00");
+    pay_for(&mut book, "p", 120_000, Component::Principal, "2025-01-21T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-02-14T12:00:00-05:00"), ["02-13 23:59:59 late_fee_date 1"], "2.32 of interest");
+    pay_for(&mut book, "i", 232, Component::Interest, "2025-02-14T13:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-04-14T12:00:00-04:00"), [""; 0]);
 }

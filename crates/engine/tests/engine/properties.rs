@@ -376,10 +376,16 @@ fn asks(book: &Book, instalment: u32, at: Time) -> bool {
         What::DueDatePassed { instalment: which, paid } if which == instalment && event.at <= at => Some(paid),
         _ => None,
     });
-    let level = (policy.interest_only + 1..policy.instalments).contains(&instalment) && policy.method == Method::Level;
+    let repays = instalment > policy.interest_only;
+    let fixed = match policy.method {
+        _ if instalment == policy.instalments => None,
+        Method::Level => repays.then_some(plan.plan.level),
+        Method::Flat => Some(plan.plan.flat_interest + if repays { plan.plan.level } else { Cents::ZERO }),
+        Method::EqualPrincipal => None,
+    };
     match fell_due {
         Some(paid) => !paid,
-        None => !level || plan.plan.level > Cents::ZERO,
+        None => fixed.is_none_or(|total| total > Cents::ZERO),
     }
 }
 

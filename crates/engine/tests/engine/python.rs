@@ -24,7 +24,8 @@ pub fn run(script: &str, arguments: &[&str], input: Option<&Path>) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
     let input = input.map_or_else(Stdio::null, |input| fs::File::open(input).unwrap().into());
     let mut command = Command::new(&python);
-    command.arg("-B").arg(script).args(arguments).stdin(input);
+    // Time zones are those of the pinned package, whatever the machine has.
+    command.arg("-B").arg(script).args(arguments).env("PYTHONTZPATH", "").stdin(input);
     command.output().unwrap_or_else(|error| panic!("{python}, which DAYBOOK_PYTHON names, does not start: {error}"))
 }
 

@@ -346,3 +346,17 @@ fn reduced_at_the_due_instant() {
     assert_eq!(book.state.loan().level, Cents(6_868));
     assert_eq!(rows(&book)[1], "2 2025-03-15: 7.12 + 454.94, end 650.44, paid 393.38");
 }
+
+/// 30.00 flat at 12 % in three: 0.30 + 10.00 each, principal first in advance. 31.30 pays row 1 and all principal; of
+/// row 2, whose principal came before the last, 0.30 is bought; of row 3 nothing, for no principal is left.
+#[test]
+fn principal_first_in_advance_ends_with_the_principal() {
+    let names = order(&["IN_ADVANCE_PRINCIPAL"]);
+    let terms = loan().of("2025-01-15T12:00:00-05:00", 3_000, 3).with(|policy| {
+        (policy.method, policy.surplus, policy.order) = (Method::Flat, Surplus::NextInstalment, names);
+    });
+    let mut book = terms.open();
+    pay(&mut book, "p", 3_130, "2025-01-20T12:00:00-05:00");
+    let told = "0.30 dbk_interest_1.1, 10.00 dbk_loan, 10.00 dbk_loan, 0.30 dbk_interest_2.1, 10.00 dbk_loan";
+    assert_eq!(item(&book, "p"), format!("p -31.30 left -0.70: {told}"));
+}

@@ -1,4 +1,4 @@
-"""cases.py SEED COUNT LEVEL [everything]: random cases, one JSON line each.
+"""cases.py SEED COUNT LEVEL: random cases, one JSON line each.
 
 Level 0: payments of loans that differ in interest and dates. 1: also methods, due intervals, fees, statuses. 2: also
 orders of payment, reversals, offsets, waivers, replays. 3: also notices, the largest amounts, and refused terms.
@@ -21,24 +21,14 @@ ZONES = [
 ]  # fmt: skip
 RATES = [0, 1, 5, 6.2, 9.99, 12, 12, 18.25, 24, 36, 59.9, 60, 3.123456]
 
-# What cases leave out unless "everything" is asked for: here engine and model are known to differ.
-LEFT_OUT = {
-    # FLAT, with `allocation` INTEREST or principal first in advance: whether interest of rows ahead can be bought once
-    # the principal is paid.
-    "flat interest ahead",
-    # late_fee_date before the due moment: whether a row that asks for nothing is unpaid.
-    "late_fee_date before due",
-}
-
-
 def exactly(value):
     """As it will be read from the line."""
     return json.loads(json.dumps(value), parse_float=Decimal)
 
 
 class Cases:
-    def __init__(self, seed, level, left_out):
-        self.rng, self.level, self.left_out = random.Random(seed * 10 + level), level, left_out
+    def __init__(self, seed, level):
+        self.rng, self.level = random.Random(seed * 10 + level), level
 
     def chance(self, share):
         return self.rng.random() < share
@@ -57,7 +47,7 @@ class Cases:
                 if self.level >= 3 and self.chance(0.02):
                     return {"product": product, "account": account, "inputs": [], "read_at": [effective_at]}
                 continue
-            inputs, read_at = make_inputs(self.rng, self.level, terms, self.left_out)
+            inputs, read_at = make_inputs(self.rng, self.level, terms)
             case = {"product": product, "account": account, "inputs": inputs, "read_at": read_at}
             if self.chance(0.2):
                 self.add_payoff(case)
@@ -163,8 +153,6 @@ class Cases:
             order = [f"{standing}_{kind}" for standing in ("PAST_DUE", "DUE") for kind in kinds]
             if self.chance(0.5):
                 order += [f"IN_ADVANCE_{kind}" for kind in kinds]
-                if method == "FLAT" and "flat interest ahead" in self.left_out:
-                    order.remove("IN_ADVANCE_PRINCIPAL")
             self.rng.shuffle(order)
             pouring["order"] = order[: self.rng.randint(1, len(order))]
         return pouring
@@ -214,7 +202,7 @@ class Cases:
 
 def main():
     seed, count, level = (int(text) for text in sys.argv[1:4])
-    cases = Cases(seed, level, set() if "everything" in sys.argv[4:] else LEFT_OUT)
+    cases = Cases(seed, level)
     for _ in range(count):
         print(json.dumps(cases.case()))
 

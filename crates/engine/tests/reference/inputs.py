@@ -12,8 +12,8 @@ STATUSES = [
 ]  # fmt: skip
 
 
-def make_inputs(rng, level, terms, left_out):
-    story = Story(rng, level, terms, left_out)
+def make_inputs(rng, level, terms):
+    story = Story(rng, level, terms)
     story.pay_instalments()
     for _ in range(rng.choice([0, 0, 1, 2, 3])):
         story.payment(story.any_time(), story.amount())
@@ -32,8 +32,8 @@ def make_inputs(rng, level, terms, left_out):
 
 
 class Story:
-    def __init__(self, rng, level, terms, left_out):
-        self.rng, self.level, self.terms, self.left_out = rng, level, terms, left_out
+    def __init__(self, rng, level, terms):
+        self.rng, self.level, self.terms = rng, level, terms
         self.calendar = terms.calendar
         self.reach = min(terms.count, rng.choice([2, 4, 8, 14, 40])) + rng.choice([0, 0, 1, 2, 3])
         self.start = terms.effective_at
@@ -82,15 +82,11 @@ class Story:
 
     # --- Payments ---
 
-    def allocations(self):
-        flat = self.terms.method == "FLAT" and "flat interest ahead" in self.left_out
-        return ["PRINCIPAL", "FEE"] if flat else ["PRINCIPAL", "INTEREST", "FEE"]
-
     def payment(self, at, amount):
         payment = self.add("payment", at, original_amount_cents=max(1, amount))
         if self.level >= 2:
             if self.rng.random() < 0.12:
-                payment["allocation"] = self.rng.choice(self.allocations())
+                payment["allocation"] = self.rng.choice(["PRINCIPAL", "INTEREST", "FEE"])
             if self.rng.random() < 0.25:
                 payment["line_item_status"] = self.rng.choice(["PENDING", "AUTHORIZED"] * 2 + ["VALID"])
         self.payments.append((payment, at))
@@ -151,7 +147,7 @@ class Story:
         for _ in range(rng.choice([0, 0, 0, 1, 2])):
             kind = rng.choice(["credit_offset", "debit_offset"])
             amount = rng.choice([1, 1000, self.typical, max(1, self.typical // 3), terms.principal // 2 + 1])
-            allowed = self.allocations() if kind == "debit_offset" else ["PRINCIPAL", "INTEREST", "FEE"]
+            allowed = ["PRINCIPAL", "INTEREST", "FEE"] if kind == "debit_offset" else ["PRINCIPAL", "INTEREST", "FEE"]
             self.add(kind, self.any_time(), amount_cents=amount, allocation=rng.choice(allowed))
 
     def notice(self):
@@ -163,8 +159,6 @@ class Story:
             fields["interval"] = rng.choice(["7 days", "1 month", "30 days"])
         else:
             offsets = ["-1 days", "0 days", "3 days", "-7 days", "10 days"]
-            if fields["notification_type"] == "late_fee_date" and "late_fee_date before due" in self.left_out:
-                offsets = ["1 days", "3 days", "10 days"]
             fields["time_offset"] = rng.choice(offsets)
         if rng.random() < 0.5:
             fields["time"] = rng.choice(times)

@@ -241,7 +241,8 @@ class State:
         row = self.rows[k]
         if k <= self.passed:
             return row.unpaid_interest + row.unpaid_principal == 0
-        if k <= self.terms.interest_only or self.terms.method == "EQUAL_PRINCIPAL":
+        open_ended = k <= self.terms.interest_only or self.terms.method == "EQUAL_PRINCIPAL"
+        if open_ended and self.principal > 0:
             return False  # There is no fixed total that could be reached before the interest is known.
         return row.unpaid_interest + self.payable_unposted(k) + self.unpaid_principals()[k] == 0
 

@@ -234,6 +234,14 @@ fn late_fee_dates_of_rows_that_ask_for_nothing() {
     pay_for(&mut book, "i", 1_200, Component::Interest, "2025-01-21T13:00:00-05:00");
     assert_eq!(fired(&mut book, "2025-06-14T12:00:00-04:00"), [""; 0]);
 
+    // A level row whose principal is paid asks for the 2.32 that 6 of 31 days earned; the later rows ask for nothing.
+    let mut level = loan();
+    level.origination_fee = 5_000;
+    let mut book = level.open();
+    set(&mut book, early, "2025-01-20T12:00:00-05:00");
+    pay_for(&mut book, "p", 120_000, Component::Principal, "2025-01-21T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-06-14T12:00:00-04:00"), ["02-13 23:59:59 late_fee_date 1"]);
+
     // Equal principal has no fixed total: row 1 is not paid before its interest is known, unless no principal is left.
     let mut equal = loan().with(|policy| policy.method = Method::EqualPrincipal);
     equal.origination_fee = 5_000;

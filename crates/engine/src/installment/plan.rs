@@ -119,7 +119,7 @@ fn smooth(policy: &InstallmentPolicy, dates: &Dates, principal: Cents, plan: Pla
     let difference = last - plan.level;
     let rows = i128::from(policy.instalments - policy.interest_only);
     let step = round_ratio(i128::from(difference.0.abs()), rows, policy.rounding)?;
-    let moved = if difference < Cents::ZERO { plan.level - step } else { plan.level + step };
+    let moved = plan.level + Cents(step.0 * difference.0.signum());
     let last_moved = last_instalment(policy, dates, principal, moved)?;
     let closer = (last_moved - moved).0.abs() < difference.0.abs();
     Ok(if closer { Plan { level: moved, ..plan } } else { plan })

@@ -316,3 +316,15 @@ fn smoothing_that_is_no_closer() {
     });
     check(&terms, &["1 2025-02-01: 0.00 + 0.02, end 0.01", "2 2025-03-01: 0.00 + 0.01, end 0.00"]);
 }
+
+/// 100.00 at 60 % in two, the first after three years: 100.00 x 2.8 x 1.05 / 2.05 = 143.41. The 180.00 of three years leave
+/// 36.59 to the last row: 100.00 + 36.59 + 5.00 = 141.59, 1.82 less. With half of that taken off both are 142.50.
+#[test]
+fn smoothing_counts_interest_that_moves_to_the_last() {
+    let terms = loan().of("2025-01-15T12:00:00-05:00", 10_000, 2).with(|policy| {
+        policy.rate = Percent::parse("60").unwrap();
+        policy.first_cycle = Some(Interval::months(36));
+        policy.smooth_last = true;
+    });
+    check(&terms, &["1 2028-01-15: 142.50 + 0.00, end 100.00", "2 2028-02-15: 42.50 + 100.00, end 0.00"]);
+}

@@ -5,6 +5,7 @@ use daybook_engine::fold::{Stop, fold};
 use daybook_engine::installment::Method;
 use daybook_engine::installment::audit::audit;
 use daybook_engine::installment::reading::{Reading, read};
+use daybook_engine::installment::schedule::schedule;
 use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
 use daybook_engine::money::Cents;
 use daybook_engine::notify::{NoticeKind, When};
@@ -360,7 +361,15 @@ fn a_notice_fires_once_on_the_right_local_date() {
             What::Notice { kind, instalment } => Some((event.at, kind, instalment)),
             _ => None,
         });
-        let mut fired: Vec<_> = fired.collect();
+        // Once the rows that fell due have asked for all principal, whether the others ask for any depends on interest
+        // that nobody knows yet: such dates are left out.
+        let rows = schedule(&book.terms, &book.state, end).unwrap();
+        let is_clear = |(at, kind, _): &(Time, NoticeKind, Option<u32>)| {
+            let asked: Cents = rows.iter().filter(|row| row.due_at <= *at).map(|row| row.principal).sum();
+            *kind != NoticeKind::LateFeeDate || asked < book.terms.opening.principal
+        };
+        let mut fired: Vec<_> = fired.filter(is_clear).collect();
+        expected.retain(is_clear);
         fired.sort();
         expected.sort();
         prop_assert_eq!(fired, expected);

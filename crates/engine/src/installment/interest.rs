@@ -155,7 +155,7 @@ impl Run<'_> {
             let id = ItemId::Interest { period: period.instalment, part: 0 };
             let debt = self.add_debt(id, ItemKind::Interest, rest, Component::Interest, self.place.at);
             self.loan().interest_items.push_back(debt);
-            self.assign_interest(period.instalment.min(self.plan.count()), rest);
+            self.assign_interest(self.last_begun(), rest);
         }
         Ok(())
     }

@@ -154,7 +154,7 @@ impl Run<'_> {
                 self.admit(amount)?;
                 let debt = self.add_debt(id, kind, amount, component, entry.effective_at);
                 self.loan().interest_items.push_back(debt);
-                let row = self.state.loan().current().min(self.plan.count());
+                let row = self.last_begun();
                 self.assign_interest(row, amount);
             }
             Component::Principal => {
@@ -203,7 +203,7 @@ impl Run<'_> {
         if owed.is_positive() {
             let debt = self.recognise(owed)?;
             self.loan().interest_items.push_back(debt);
-            let row = self.state.loan().current().min(self.plan.count());
+            let row = self.last_begun();
             self.assign_interest(row, owed);
         }
         self.note_charge_off(to);

@@ -109,7 +109,7 @@ impl Run<'_> {
     }
 
     /// The last instalment whose period has begun, or is about to.
-    fn last_begun(&self) -> u32 {
+    pub fn last_begun(&self) -> u32 {
         self.state.loan().current().min(self.plan.count())
     }
 

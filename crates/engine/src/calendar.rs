@@ -169,13 +169,13 @@ impl Interval {
             if number.starts_with('+') {
                 return None;
             }
-            let count = sign * number.parse::<i32>().ok()?;
+            let count = number.parse::<i32>().ok().filter(|count| count.unsigned_abs() <= Self::LARGEST as u32)?;
             let unit = match words.next()? {
                 "month" | "months" => &mut interval.months,
                 "day" | "days" => &mut interval.days,
                 _ => return None,
             };
-            *unit += count;
+            *unit += sign * count;
             if unit.abs() > Self::LARGEST {
                 return None;
             }

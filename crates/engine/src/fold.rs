@@ -58,7 +58,42 @@ enum Moment {
 ///
 /// The entries must be sorted by place and come after everything folded into the state; those beyond `until` are left.
 pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
-    fold_as(terms, state, entries, until, How::default())
+    fold_as(terms, state, entries, until, How::default(), None)
+}
+
+/// [`fold`], shown step by step to somebody who watches.
+pub fn fold_watched(
+    terms: &Terms,
+    state: State,
+    entries: &[Entry],
+    until: Time,
+    watch: &mut dyn Watch,
+) -> Result<(State, Outcome), Stop> {
+    fold_as(terms, state, entries, until, How::default(), Some(watch))
+}
+
+/// Somebody who watches a fold, for instance to write down what to announce as it stands at that moment.
+pub trait Watch {
+    /// A step was taken.
+    fn step(&mut self, seen: &Seen<'_>);
+
+    /// The fold begins again: what was seen so far did not happen.
+    fn restart(&mut self);
+}
+
+/// What is seen of a step: everything as it stands right after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// When.
+    pub at: Time,
+    /// What came.
+    pub cause: Cause,
+    /// The account.
+    pub state: &'a State,
+    /// What the fold has produced so far.
+    pub out: &'a Outcome,
+    /// How many of the outcome's events were there before this step; those beyond are the step's own.
+    pub events_before: usize,
 }
 
 /// How to fold.
@@ -77,6 +112,7 @@ pub(crate) fn fold_as(
     entries: &[Entry],
     until: Time,
     how: How<'_>,
+    mut watch: Option<&mut (dyn Watch + '_)>,
 ) -> Result<(State, Outcome), Stop> {
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries come in their order");
     state.forget_slots();
@@ -93,12 +129,17 @@ pub(crate) fn fold_as(
             (None, Some(_)) => false,
             (Some(entry), Some((at, _))) => entry.place < Place { at, rank: Rank::Moment, seq: 0 },
         };
-        if entry_is_next {
+        let events_before = out.events.len();
+        let (at, cause) = if entry_is_next {
             let Some(entry) = entries.next() else { break };
-            Run::new(terms, &mut state, &mut out, entry.place, how).input(entry)?;
-        } else if let Some((at, moment)) = moment {
+            (entry.place.at, Run::new(terms, &mut state, &mut out, entry.place, how).input(entry)?)
+        } else {
+            let Some((at, moment)) = moment else { break };
             let place = Place { at, rank: Rank::Moment, seq: 0 };
-            Run::new(terms, &mut state, &mut out, place, how).moment(moment)?;
+            (at, Run::new(terms, &mut state, &mut out, place, how).moment(moment)?)
+        };
+        if let Some(watch) = &mut watch {
+            watch.step(&Seen { at, cause, state: &state, out: &out, events_before });
         }
     }
     state.processed_through = state.processed_through.max(Some(until));
@@ -160,7 +201,7 @@ impl<'a> Run<'a> {
         self.state.loan_mut()
     }
 
-    fn moment(mut self, moment: Moment) -> Result<(), Stop> {
+    fn moment(mut self, moment: Moment) -> Result<Cause, Stop> {
         let was_past_due = self.state.loan().oldest_past_due().is_some();
         let cause = match moment {
             Moment::PeriodEnd => {
@@ -174,22 +215,23 @@ impl<'a> Run<'a> {
                 Cause::GraceEnd { instalment }
             }
             Moment::Notice(index) => {
-                let kind = self.fire(index)?;
-                self.record(Cause::Notice(kind));
-                return Ok(());
+                let cause = Cause::Notice(self.fire(index)?);
+                self.record(cause);
+                return Ok(cause);
             }
         };
         self.state.last_folded = Some(self.place);
         self.settle(was_past_due)?;
         self.record(cause);
-        Ok(())
+        Ok(cause)
     }
 
-    fn input(mut self, entry: &Entry) -> Result<(), Stop> {
+    fn input(mut self, entry: &Entry) -> Result<Cause, Stop> {
+        let cause = Cause::Input(entry.place.seq);
         (self.input, self.scheduled) = (Some(entry.place.seq), entry.scheduled);
         if let Err(refusal) = self.check(entry) {
             self.out.refused.push((entry.place.seq, refusal));
-            return Ok(());
+            return Ok(cause);
         }
         if self.state.status.is_closed() {
             self.pass_closed_time()?;
@@ -201,8 +243,8 @@ impl<'a> Run<'a> {
         }
         self.state.last_folded = Some(entry.place);
         self.settle(was_past_due)?;
-        self.record(Cause::Input(entry.place.seq));
-        Ok(())
+        self.record(cause);
+        Ok(cause)
     }
 
     fn check(&self, entry: &Entry) -> Result<(), Refusal> {

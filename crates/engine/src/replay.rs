@@ -3,7 +3,7 @@
 //! A timeline folded again gives the same account. When an entry was put into its past, or a payment is to be undone as
 //! if it had never been made, it gives another one; [`recalculate`] says what became of each line item.
 
-use crate::fold::{How, Stop, fold_as};
+use crate::fold::{How, Stop, Watch, fold_as};
 use crate::item::{Change, ItemId, ItemStatus, LineItem};
 use crate::outcome::{Balances, Event, Outcome, What};
 use crate::state::State;
@@ -16,19 +16,41 @@ use alloc::vec::Vec;
 
 /// Folds a whole timeline, up to and including `until`.
 pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
-    replay_as(terms, entries, until, false)
+    replay_as(terms, entries, until, false, None)
+}
+
+/// [`replay`], shown step by step to somebody who watches.
+pub fn replay_watched(
+    terms: &Terms,
+    entries: &[Entry],
+    until: Time,
+    watch: &mut dyn Watch,
+) -> Result<(State, Outcome), Stop> {
+    replay_as(terms, entries, until, false, Some(watch))
 }
 
 /// [`replay`], with every step and the balances after it: why the balance is this.
 pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
-    replay_as(terms, entries, until, true)
+    replay_as(terms, entries, until, true, None)
 }
 
-fn replay_as(terms: &Terms, entries: &[Entry], until: Time, explained: bool) -> Result<(State, Outcome), Stop> {
+fn replay_as(
+    terms: &Terms,
+    entries: &[Entry],
+    until: Time,
+    explained: bool,
+    mut watch: Option<&mut dyn Watch>,
+) -> Result<(State, Outcome), Stop> {
     let mut undone = Vec::new();
     loop {
-        match fold_as(terms, State::new(), entries, until, How { undone: &undone, explained }) {
-            Err(Stop::Undo(payment)) => undone.push(*payment),
+        let how = How { undone: &undone, explained };
+        match fold_as(terms, State::new(), entries, until, how, watch.as_deref_mut().map(|watch| watch as _)) {
+            Err(Stop::Undo(payment)) => {
+                undone.push(*payment);
+                if let Some(watch) = &mut watch {
+                    watch.restart();
+                }
+            }
             result => return result,
         }
     }

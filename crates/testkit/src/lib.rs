@@ -7,6 +7,8 @@
 //! | [`history`] | random products and histories, with shrinking |
 //! | [`campaign`] | running a property on many random histories, with the seed printed |
 //! | [`exchange`] | a case in, a result out, as JSON: for comparing with other calculators |
+//! | [`postgres`] | a PostgreSQL server for tests, a fresh database for each |
+//! | [`server`] | the built command, running: started, called, stopped, killed |
 
 #![allow(missing_docs, reason = "names of test data explain themselves")]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops loudly")]
@@ -15,4 +17,6 @@ pub mod book;
 pub mod campaign;
 pub mod exchange;
 pub mod history;
+pub mod postgres;
 pub mod product;
+pub mod server;

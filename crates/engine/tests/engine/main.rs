@@ -19,4 +19,5 @@ mod reference;
 mod reversals;
 mod support;
 mod surplus;
+mod watched;
 mod waterfall;

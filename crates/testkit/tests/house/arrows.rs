@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Which rooms a room may depend on. A room that is not listed may not exist.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &[]),
-    ("clock", &[]),
+    ("clock", &["engine"]),
     ("store", &["engine", "clock"]),
     ("webhooks", &["engine", "clock", "store"]),
     ("service", &["engine", "clock", "store", "webhooks"]),

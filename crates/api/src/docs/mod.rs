@@ -1,0 +1,167 @@
+//! The pages that the binary serves: the API reference and the guides, made once at start.
+//!
+//! ```text
+//! the OpenAPI document ─► html ──────┐
+//! docs/**/*.md ─► markdown ──────────┼─► Library ─► /docs, /docs/errors/…, /docs/concepts/…
+//! style.css ─────────────────────────┘
+//! ```
+//!
+//! There is no script and nothing from elsewhere in them.
+
+mod html;
+mod markdown;
+
+use bytes::Bytes;
+use daybook_service::problem::CODES;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use utoipa::openapi::OpenApi;
+
+/// The style sheet of all pages.
+pub const STYLE: &str = include_str!("style.css");
+
+macro_rules! pages {
+    ($($name:literal,)*) => {
+        /// Every Markdown file that is served, by its name under `docs/` without its ending.
+        const PAGES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../docs/", $name, ".md"))),)*];
+    };
+}
+
+pages! {
+    "concepts/README",
+    "concepts/backdating",
+    "concepts/decisions",
+    "concepts/interest",
+    "concepts/late",
+    "concepts/notices",
+    "concepts/reversals",
+    "concepts/schedule",
+    "concepts/timeline",
+    "concepts/waterfall",
+    "operating/performance",
+    "errors/account_failed",
+    "errors/already_reversed",
+    "errors/conflict",
+    "errors/id_taken",
+    "errors/idempotency_key_reused",
+    "errors/internal_error",
+    "errors/invalid_request",
+    "errors/live_environment",
+    "errors/malformed_request",
+    "errors/method_not_allowed",
+    "errors/migration_mode",
+    "errors/not_authorized",
+    "errors/not_found",
+    "errors/not_held",
+    "errors/not_reversible",
+    "errors/nothing_to_waive",
+    "errors/rate_limited",
+    "errors/status_is_final",
+    "errors/too_large",
+    "errors/unauthenticated",
+    "errors/unavailable",
+    "errors/unsupported_media_type",
+}
+
+/// All pages, ready to send.
+#[derive(Debug)]
+pub struct Library {
+    /// The OpenAPI document.
+    pub openapi_json: Bytes,
+    /// The API reference.
+    pub reference: Bytes,
+    /// The other pages, by their path under `/docs/`.
+    pub pages: BTreeMap<String, Bytes>,
+}
+
+impl Library {
+    /// Makes all pages.
+    pub fn new(openapi: &OpenApi) -> Library {
+        let document = serde_json::to_value(openapi).unwrap_or_default();
+        let mut pages = BTreeMap::new();
+        for (name, text) in PAGES {
+            let page = markdown::page(name, text, &is_served);
+            pages.insert(markdown::address(name).to_owned(), html::shell(&page.title, &page.body));
+        }
+        for (section, title) in [("errors", "Errors"), ("concepts", "Concepts"), ("operating", "Operating")] {
+            pages.entry(section.to_owned()).or_insert_with(|| index(section, title));
+        }
+        Library {
+            openapi_json: serde_json::to_vec(&document).unwrap_or_default().into(),
+            reference: html::shell("API reference", &html::reference(&document)),
+            pages,
+        }
+    }
+}
+
+fn is_served(name: &str) -> bool {
+    PAGES.iter().any(|(known, _)| *known == name)
+}
+
+/// A page that lists the pages of a section.
+fn index(section: &str, title: &str) -> Bytes {
+    let mut body = format!("<h1>{title}</h1><ul>");
+    for (name, text) in PAGES {
+        let Some(page) = name.strip_prefix(section).and_then(|rest| rest.strip_prefix('/')) else { continue };
+        let kind = CODES.iter().find(|(code, _)| section == "errors" && *code == page);
+        let status = kind.map(|(code, kind)| match *code {
+            "method_not_allowed" => 405,
+            _ => crate::error::status_of(*kind).as_u16(),
+        });
+        let status = status.map(|status| format!(" <span class=\"status\">{status}</span>")).unwrap_or_default();
+        let heading = html::escape(markdown::heading(text));
+        let _ = write!(body, "<li><a href=\"/docs/{name}\">{heading}</a>{status}</li>");
+    }
+    body.push_str("</ul>");
+    html::shell(title, &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn names_in(section: &str) -> Vec<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(section);
+        let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+        let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        names.filter_map(|name| name.strip_suffix(".md").map(|name| format!("{section}/{name}"))).collect()
+    }
+
+    #[test]
+    fn every_file_of_a_served_section_is_served() {
+        for section in ["errors", "concepts", "guides", "operating"] {
+            for name in names_in(section) {
+                assert!(is_served(&name), "docs/{name}.md is not in the list of pages");
+            }
+        }
+    }
+
+    #[test]
+    fn every_code_has_a_page_and_every_page_a_code() {
+        for (code, _) in CODES {
+            assert!(is_served(&format!("errors/{code}")), "docs/errors/{code}.md is missing");
+        }
+        for (name, text) in PAGES {
+            let Some(code) = name.strip_prefix("errors/") else { continue };
+            assert!(CODES.iter().any(|(known, _)| *known == code), "{name} explains no code");
+            assert_eq!(markdown::heading(text), code);
+            for part in ["## What it means", "## When it comes", "## What to do", "## Example"] {
+                assert!(text.contains(part), "{name} lacks {part}");
+            }
+        }
+    }
+
+    #[test]
+    fn links_between_pages_lead_to_pages() {
+        let library = Library::new(&crate::openapi());
+        for (name, page) in &library.pages {
+            let text = std::str::from_utf8(page).expect("pages are text");
+            for target in text.split("href=\"/docs/").skip(1).filter_map(|rest| rest.split(['"', '#']).next()) {
+                let known = target.is_empty() || target == "style.css" || library.pages.contains_key(target);
+                assert!(known, "{name} leads to /docs/{target}, which is not there");
+            }
+            assert!(!text.contains("<script"), "{name} has a script");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Refusals: what a caller gets instead of an answer.
+//!
+//! A [`Problem`] of the service, or one of HTTP's own, becomes a [`Refusal`]: a status, one JSON shape, and a code that
+//! has a page under `/docs/errors`. What only the people who run the server should read (a bug, a lost database) does
+//! not go to the caller: it rides on the response as [`Unforeseen`], and the log around the call writes it down once,
+//! with the request id that the caller has too.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use daybook_service::form::BadForm;
+use daybook_service::problem::{CODES, Kind, Problem};
+use serde::Serialize;
+use std::any::Any;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+
+/// Seconds after which it is worth trying again when the database is away.
+const RETRY_UNAVAILABLE_SECONDS: u64 = 1;
+
+/// Why a call is refused.
+#[derive(Debug)]
+pub struct Refusal {
+    problem: Problem,
+    /// What the log says, where the caller is told less.
+    log: Option<String>,
+    retry_after_seconds: Option<u64>,
+}
+
+/// What went wrong and is not the caller's business, on its way to the log.
+#[derive(Clone, Debug)]
+pub struct Unforeseen(pub String);
+
+impl Refusal {
+    /// A refusal with a code of the service's list.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Refusal {
+        Refusal::shown(Problem::new(code, message))
+    }
+
+    /// The caller calls too often.
+    pub fn rate_limited(per_second: u32, retry_after_seconds: u64) -> Refusal {
+        let message = format!("this key may make {per_second} calls a second: try again in {retry_after_seconds} s");
+        Refusal { retry_after_seconds: Some(retry_after_seconds), ..Refusal::new("rate_limited", message) }
+    }
+
+    /// The body is larger than is read.
+    pub fn too_large(limit_bytes: usize) -> Refusal {
+        Refusal::new("too_large", format!("the body may have at most {limit_bytes} bytes"))
+    }
+
+    /// No answer came in time.
+    pub fn timed_out() -> Refusal {
+        let message = "no answer came in time; what was asked may still be done: repeat the call with the same id or Idempotency-Key";
+        Refusal::new("unavailable", message)
+    }
+
+    fn shown(problem: Problem) -> Refusal {
+        let retry_after_seconds = (problem.kind == Kind::Unavailable).then_some(RETRY_UNAVAILABLE_SECONDS);
+        Refusal { problem, log: None, retry_after_seconds }
+    }
+
+    /// The status and the body, for an answer inside an answer. What is for the log goes there.
+    pub fn into_parts(self) -> (StatusCode, Vec<u8>, Option<Unforeseen>) {
+        (self.status(), self.body(), self.log.map(Unforeseen))
+    }
+
+    fn status(&self) -> StatusCode {
+        match (self.problem.code, self.problem.kind) {
+            ("method_not_allowed", _) => StatusCode::METHOD_NOT_ALLOWED,
+            (_, kind) => status_of(kind),
+        }
+    }
+
+    fn body(&self) -> Vec<u8> {
+        let problem = &self.problem;
+        let details = problem.details.iter();
+        let body = ErrorBody {
+            error: ErrorInfo {
+                code: problem.code,
+                message: &problem.message,
+                details: details.map(|detail| ErrorDetail { field: &detail.field, message: &detail.message }).collect(),
+                help_url: help_url(problem.code),
+            },
+        };
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+}
+
+/// Where a code is explained.
+pub fn help_url(code: &str) -> String {
+    format!("/docs/errors/{code}")
+}
+
+/// The status of a family of problems.
+pub const fn status_of(kind: Kind) -> StatusCode {
+    match kind {
+        Kind::Malformed => StatusCode::BAD_REQUEST,
+        Kind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Kind::Forbidden => StatusCode::FORBIDDEN,
+        Kind::NotFound => StatusCode::NOT_FOUND,
+        Kind::Conflict => StatusCode::CONFLICT,
+        Kind::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        Kind::TooMany => StatusCode::TOO_MANY_REQUESTS,
+        Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Kind::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(mut problem: Problem) -> Refusal {
+        let sentence = match problem.kind {
+            Kind::Internal => "something went wrong on our side; the header x-request-id names this call in the log",
+            Kind::Unavailable => "the database is away: try again in a moment",
+            _ => return Refusal::shown(problem),
+        };
+        let log = std::mem::replace(&mut problem.message, sentence.to_owned());
+        problem.details.clear();
+        Refusal { log: Some(log), ..Refusal::shown(problem) }
+    }
+}
+
+impl From<BadForm> for Refusal {
+    fn from(bad: BadForm) -> Refusal {
+        Problem::from(bad).into()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(self.body()));
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.problem.kind == Kind::Unauthenticated {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(message) = self.log {
+            response.extensions_mut().insert(Unforeseen(message));
+        }
+        response
+    }
+}
+
+/// A handler panicked: a bug.
+pub fn panicked(payload: Box<dyn Any + Send + 'static>) -> Response {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    Refusal::from(Problem::internal(format!("a handler panicked: {text}"))).into_response()
+}
+
+/// There is nothing at this path.
+pub async fn no_such_path(uri: axum::http::Uri) -> Refusal {
+    Problem::not_found("page", uri.path()).into()
+}
+
+/// The path is there, but not for this method; the header `Allow` is added by the router.
+pub async fn no_such_method(method: axum::http::Method, uri: axum::http::Uri) -> Refusal {
+    Refusal::new("method_not_allowed", format!("{} does not take {method}: see the header Allow", uri.path()))
+}
+
+/// Why a call was refused.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Error)]
+pub struct ErrorBody<'a> {
+    /// The error.
+    pub error: ErrorInfo<'a>,
+}
+
+/// An error.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorInfo<'a> {
+    /// What kind of error it is; stable.
+    #[schema(schema_with = code_schema)]
+    pub code: &'a str,
+    /// What is wrong, in a sentence for people.
+    pub message: &'a str,
+    /// Which fields break which rule; empty where no single field is to blame.
+    pub details: Vec<ErrorDetail<'a>>,
+    /// A page about the code.
+    #[schema(example = "/docs/errors/invalid_request")]
+    pub help_url: String,
+}
+
+/// What is wrong with one field.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorDetail<'a> {
+    /// The field, by its path; empty for the body itself.
+    #[schema(example = "summary.initial_principal_cents")]
+    pub field: &'a str,
+    /// The rule it breaks.
+    #[schema(example = "must be a whole number of cents from 1 to 10000000000000")]
+    pub message: &'a str,
+}
+
+fn code_schema() -> RefOr<Schema> {
+    let codes = CODES.iter().map(|(code, _)| *code);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(codes)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_the_status_of_its_family() {
+        for (code, kind) in CODES {
+            let expected = if *code == "method_not_allowed" { 405 } else { status_of(*kind).as_u16() };
+            assert_eq!(Refusal::new(code, "").into_response().status().as_u16(), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_bug_is_told_to_the_log_and_not_to_the_caller() {
+        for problem in [Problem::internal("the secret reason"), Problem::unavailable("the secret reason")] {
+            let (_, body, unforeseen) = Refusal::from(problem).into_parts();
+            assert!(!String::from_utf8_lossy(&body).contains("secret"));
+            assert_eq!(unforeseen.map(|unforeseen| unforeseen.0).as_deref(), Some("the secret reason"));
+        }
+        let response = panicked(Box::new("the secret reason"));
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let logged = response.extensions().get::<Unforeseen>().map(|unforeseen| unforeseen.0.as_str());
+        assert_eq!(logged, Some("a handler panicked: the secret reason"));
+    }
+
+    #[test]
+    fn who_is_too_early_is_told_when_to_come_again() {
+        for (refusal, seconds) in [(Refusal::rate_limited(5, 3), "3"), (Refusal::timed_out(), "1")] {
+            assert_eq!(refusal.into_response().headers()[RETRY_AFTER], seconds);
+        }
+    }
+}

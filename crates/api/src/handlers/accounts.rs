@@ -1,0 +1,107 @@
+//! Accounts: opening them, their status, their schedule, their timeline.
+
+use crate::extract::{AccountPath, Form, Reader, Writer};
+use crate::parameters::{AccountParameters, AsOfParameters, NoParameters, PageParameters};
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use daybook_service::{form, view};
+
+/// Opens an account
+///
+/// An instalment loan needs no other call: `summary.initial_principal_cents` is the sum lent. `effective_at` may lie in
+/// the past; the account is then processed up to now.
+#[utoipa::path(post, path = "/accounts", tag = "Accounts",
+    request_body(content = form::NewAccount, example = json!({
+        "account_id": "loan-1", "product_id": "auto-36", "effective_at": "2025-01-15T09:00:00-05:00",
+        "summary": {"initial_principal_cents": 1200000}
+    })),
+    responses((status = 200, description = "The account", body = view::Account)))]
+pub async fn create_account(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    _: NoParameters,
+    call: Form<form::NewAccount>,
+) -> Answer {
+    Ok(Json(api.service.create_account(&who, call.repeat, call.form).await?))
+}
+
+/// Lists accounts
+#[utoipa::path(get, path = "/accounts", tag = "Accounts", params(AccountParameters),
+    responses((status = 200, description = "A page of accounts", body = view::Page<view::Account>)))]
+pub async fn list_accounts(State(api): State<Api>, Reader(who): Reader, parameters: AccountParameters) -> Answer {
+    let paging = parameters.paging()?;
+    Ok(Json(api.service.list_accounts(&who, paging, parameters.query()?).await?))
+}
+
+/// Gets an account
+///
+/// With `effective_as_of` as it stood then, or as it will stand if nothing else happens: that is computed, not stored.
+#[utoipa::path(get, path = "/accounts/{account_id}", tag = "Accounts", params(AccountPath, AsOfParameters),
+    responses((status = 200, description = "The account", body = view::Account)))]
+pub async fn get_account(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: AccountPath,
+    parameters: AsOfParameters,
+) -> Answer {
+    Ok(Json(api.service.get_account(&who, path.account_id.as_str(), parameters.as_of()?).await?))
+}
+
+/// Sets the status of an account
+#[utoipa::path(put, path = "/accounts/{account_id}/status", tag = "Accounts", params(AccountPath),
+    request_body(content = form::SetStatus, example = json!({"account_status": "SUSPENDED", "account_substatus": "BANKRUPTCY"})),
+    responses((status = 200, description = "The account", body = view::Account)))]
+pub async fn set_account_status(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: AccountPath,
+    _: NoParameters,
+    call: Form<form::SetStatus>,
+) -> Answer {
+    Ok(Json(api.service.set_account_status(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+}
+
+/// Gets the amortization schedule
+///
+/// Rows that have passed as they were, rows to come as they will be if all goes well.
+#[utoipa::path(get, path = "/accounts/{account_id}/amortization_schedule", tag = "Accounts",
+    params(AccountPath, AsOfParameters),
+    responses((status = 200, description = "A row for each instalment", body = view::Schedule)))]
+pub async fn get_amortization_schedule(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: AccountPath,
+    parameters: AsOfParameters,
+) -> Answer {
+    let account = path.account_id.as_str();
+    Ok(Json(api.service.get_amortization_schedule(&who, account, parameters.as_of()?).await?))
+}
+
+/// Lists the events of an account
+///
+/// Its timeline: every event with when it happened, when it was recorded, what it did in cents, and the line items and
+/// webhooks it produced. Why the balance is this.
+#[utoipa::path(get, path = "/accounts/{account_id}/events", tag = "Accounts", params(AccountPath, PageParameters),
+    responses((status = 200, description = "A page of events", body = view::Page<view::TimelineEvent>)))]
+pub async fn list_account_events(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: AccountPath,
+    parameters: PageParameters,
+) -> Answer {
+    Ok(Json(api.service.list_account_events(&who, path.account_id.as_str(), parameters.paging()?).await?))
+}
+
+/// Lists the changes of an account's status
+#[utoipa::path(get, path = "/accounts/{account_id}/audit_trails/account_status_changes", tag = "Accounts",
+    params(AccountPath, PageParameters),
+    responses((status = 200, description = "A page of status changes", body = view::Page<view::StatusChange>)))]
+pub async fn list_account_status_changes(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: AccountPath,
+    parameters: PageParameters,
+) -> Answer {
+    let account = path.account_id.as_str();
+    Ok(Json(api.service.list_account_status_changes(&who, account, parameters.paging()?).await?))
+}

@@ -1,0 +1,18 @@
+//! Access tokens.
+
+use crate::extract::Form;
+use crate::parameters::NoParameters;
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use daybook_service::{form, view};
+
+/// Exchanges a client's id and secret for an access token
+///
+/// The token goes into the header `Authorization: Bearer <access_token>` of the other calls. When it has expired they
+/// answer 403 `not_authorized`: ask for another one. The client secret itself is accepted in its place.
+#[utoipa::path(post, path = "/auth/token", tag = "Access", security(()),
+    request_body(content = form::TokenRequest, example = json!({"client_id": "my-client", "client_secret": "dbk_sk_…"})),
+    responses((status = 200, description = "The token", body = view::Token)))]
+pub async fn create_token(State(api): State<Api>, _: NoParameters, call: Form<form::TokenRequest>) -> Answer {
+    Ok(Json(api.service.issue_token(&call.form).await?))
+}

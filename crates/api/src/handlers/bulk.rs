@@ -1,0 +1,272 @@
+//! Many calls in one: a line for each, an answer line for each, in order.
+//!
+//! Each line stands for itself: what is wrong with one does not touch the others. Lines may build on lines before them
+//! (a customer, then an account with that customer, then its payments), so lines of one class run together, and a line
+//! of another class waits for them. Within a class the calls start in order, so those for one account arrive in order.
+//!
+//! ```text
+//! customers ┐          accounts ┐          payments, fees, ... ┐
+//! customers ├─ answers accounts ├─ answers payments, fees, ... ├─ answers
+//! customers ┘          accounts ┘          payments, fees, ... ┘
+//! ```
+
+use crate::Api;
+use crate::error::{Refusal, Unforeseen};
+use crate::extract::{Call, Writer, content_hash, read_body};
+use crate::limits::Context;
+use crate::parameters::NoParameters;
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use daybook_service::access::Caller;
+use daybook_service::form::{self, fields::Reference};
+use daybook_service::problem::Problem;
+use daybook_service::processor::job::Repeat;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+/// The most lines of one call.
+const MOST_LINES: usize = 1_000;
+/// What a body of lines is called.
+const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+
+/// A line: one call.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct Line {
+    method: String,
+    path: String,
+    #[serde(default)]
+    body: Option<Box<RawValue>>,
+}
+
+/// Which lines may run together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Customers,
+    Accounts,
+    AccountChanges,
+}
+
+type Outcome = Result<Bytes, Refusal>;
+type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+
+/// Makes many calls in one
+///
+/// The body has up to 1,000 lines, each a call: `{"method": "POST", "path": "/accounts/…", "body": {…}}`. Taken are
+/// `POST` of customers, accounts, payments, reversals, fees, waivers and offsets, and `PUT` of an account's status and
+/// notification config. The answer has a line for each, in order: `{"status": 200, "body": {…}}`. Each line stands for
+/// itself. An `Idempotency-Key` holds for each line by its number.
+#[utoipa::path(post, path = "/bulk", tag = "Bulk",
+    request_body(content = String, content_type = "application/x-ndjson",
+        example = "{\"method\": \"POST\", \"path\": \"/customers\", \"body\": {\"name_last\": \"Lovelace\"}}\n"),
+    responses((status = 200, description = "An answer for each line", body = String, content_type = "application/x-ndjson",
+        example = "{\"status\":200,\"body\":{}}\n")))]
+pub async fn bulk(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    _: NoParameters,
+    Extension(context): Extension<Context>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let call = Call::of(&request);
+    let body = read_body(request, &LINE_TYPES, api.settings.bulk_limit_bytes, &api).await?;
+    let lines: Vec<&[u8]> = lines(&body)?;
+    let repeat = call.repeat(b"")?;
+    let mut answers = Vec::with_capacity(lines.len() * 1_024);
+    let mut together: Vec<Running<'_>> = Vec::new();
+    let mut class_now = None;
+    for (number, line) in (1..).zip(lines) {
+        let repeat = repeat.as_ref().map(|repeat| repeat_of_line(repeat, number, line));
+        let (class, running) = match start(&api, &who, repeat, line) {
+            Ok((class, running)) => (Some(class), running),
+            Err(refusal) => (class_now, Box::pin(std::future::ready(Err(refusal))) as Running<'_>),
+        };
+        if class != class_now && class_now.is_some() {
+            write_all(&mut answers, together_in_order(std::mem::take(&mut together)).await, &context);
+        }
+        class_now = class;
+        together.push(running);
+    }
+    write_all(&mut answers, together_in_order(together).await, &context);
+    Ok(([(CONTENT_TYPE, LINE_TYPES[0])], Body::from(answers)).into_response())
+}
+
+/// The lines of a body; the last may end with a line end.
+fn lines(body: &[u8]) -> Result<Vec<&[u8]>, Problem> {
+    let body = body.trim_ascii_end();
+    if body.is_empty() {
+        return Err(Problem::invalid("", "the body must have a line at least"));
+    }
+    let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
+    if lines.len() > MOST_LINES {
+        return Err(Problem::invalid(
+            "",
+            format!("the body must have at most {MOST_LINES} lines, not {}", lines.len()),
+        ));
+    }
+    Ok(lines)
+}
+
+fn repeat_of_line(repeat: &Repeat, number: usize, line: &[u8]) -> Repeat {
+    Repeat { key: format!("{}#{number}", repeat.key), content_hash: content_hash("POST", "/bulk", line.trim_ascii()) }
+}
+
+fn start<'a>(
+    api: &'a Api,
+    who: &'a Caller,
+    repeat: Option<Repeat>,
+    line: &[u8],
+) -> Result<(Class, Running<'a>), Refusal> {
+    if line.trim_ascii().is_empty() {
+        return Err(Refusal::new("malformed_request", "the line is empty"));
+    }
+    let Line { method, path, body } = form::parse(line)?;
+    let body = body.as_ref().map_or("{}", |body| body.get());
+    let service = &api.service;
+    let parts: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();
+    let call: (Class, Running<'a>) = match (method.as_str(), parts.as_slice()) {
+        ("POST", ["customers"]) => {
+            let form = read(body)?;
+            (Class::Customers, run(async move { service.create_customer(who, repeat, form).await }))
+        }
+        ("POST", ["accounts"]) => {
+            let form = read(body)?;
+            (Class::Accounts, run(async move { service.create_account(who, repeat, form).await }))
+        }
+        (method, ["accounts", account, rest @ ..]) => {
+            let account = id("account", account)?;
+            (Class::AccountChanges, change(api, who, repeat, (method, &path), account, rest, body)?)
+        }
+        _ => return Err(not_taken(&method, &path)),
+    };
+    Ok(call)
+}
+
+/// A call that changes an account that is there.
+fn change<'a>(
+    api: &'a Api,
+    who: &'a Caller,
+    repeat: Option<Repeat>,
+    (method, path): (&str, &str),
+    account: Reference,
+    rest: &[&str],
+    body: &str,
+) -> Result<Running<'a>, Refusal> {
+    let service = &api.service;
+    macro_rules! call {
+        ($operation:ident) => {{
+            let form = read(body)?;
+            Ok(run(async move { service.$operation(who, repeat, account.as_str(), form).await }))
+        }};
+        ($operation:ident, $item:expr) => {{
+            let (form, item) = (read(body)?, id("line item", $item)?);
+            Ok(run(async move { service.$operation(who, repeat, account.as_str(), item.as_str(), form).await }))
+        }};
+    }
+    match (method, rest) {
+        ("PUT", ["status"]) => call!(set_account_status),
+        ("PUT", ["notification_config"]) => call!(set_notification_config),
+        ("POST", ["line_items", "payments", "payment_record"]) => call!(record_payment),
+        ("POST", ["line_items", "payment_reversals", item]) => call!(reverse_payment, item),
+        ("POST", ["line_items", "manual_fees"]) => call!(charge_manual_fee),
+        ("POST", ["line_items", "fee_waiver", item]) => call!(waive_fee, item),
+        ("POST", ["line_items", "credit_offsets"]) => call!(credit_offset),
+        ("POST", ["line_items", "debit_offsets"]) => call!(debit_offset),
+        _ => Err(not_taken(method, path)),
+    }
+}
+
+fn not_taken(method: &str, path: &str) -> Refusal {
+    let shown: String = format!("{method} {path}").chars().take(200).collect();
+    Problem::invalid("path", format!("must, with its method, be a call that /bulk takes; {shown} is none")).into()
+}
+
+fn id(what: &str, text: &str) -> Result<Reference, Problem> {
+    Reference::read(text).map_err(|_| Problem::not_found(what, text))
+}
+
+/// A field of a line's body is named as part of the line.
+fn read<T: DeserializeOwned>(body: &str) -> Result<T, Refusal> {
+    Ok(form::parse(body.as_bytes())?)
+}
+
+fn run<'a>(call: impl Future<Output = Result<Bytes, Problem>> + Send + 'a) -> Running<'a> {
+    Box::pin(async move { call.await.map_err(Refusal::from) })
+}
+
+/// Runs all at once, starting them in order.
+async fn together_in_order(mut running: Vec<Running<'_>>) -> Vec<Outcome> {
+    let mut outcomes: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();
+    let mut unfinished: Vec<usize> = (0..running.len()).collect();
+    poll_fn(|waker| {
+        unfinished.retain(|&place| match running[place].as_mut().poll(waker) {
+            Poll::Ready(outcome) => {
+                outcomes[place] = Some(outcome);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if unfinished.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outcomes.into_iter().flatten().collect()
+}
+
+fn write_all(answers: &mut Vec<u8>, outcomes: Vec<Outcome>, context: &Context) {
+    for outcome in outcomes {
+        let (status, body) = match outcome {
+            Ok(body) => (200, body),
+            Err(refusal) => {
+                let (status, body, unforeseen) = refusal.into_parts();
+                if let Some(Unforeseen(message)) = unforeseen {
+                    tracing::error!(request_id = context.request_id(), message, "a line of a bulk call failed");
+                }
+                (status.as_u16(), body.into())
+            }
+        };
+        answers.extend_from_slice(format!("{{\"status\":{status},\"body\":").as_bytes());
+        answers.extend_from_slice(&body);
+        answers.extend_from_slice(b"}\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn lines_are_counted_and_the_last_may_end() {
+        assert_eq!(lines(b"a\nb\r\n\n").expect("two lines"), [b"a".as_slice(), b"b"]);
+        assert_eq!(lines(b"a\n\nb").expect("an empty line is a line").len(), 3);
+        assert!(lines(b" \n").is_err());
+        assert!(lines("{}\n".repeat(1_000).as_bytes()).is_ok());
+        assert!(lines("{}\n".repeat(1_001).as_bytes()).is_err());
+    }
+
+    #[tokio::test]
+    async fn all_start_in_order_before_any_is_done() {
+        let log = Mutex::new(Vec::new());
+        let running: Vec<Running<'_>> = (0..3_u8)
+            .map(|number| {
+                let log = &log;
+                Box::pin(async move {
+                    log.lock().expect("nobody panicked").push(("start", number));
+                    tokio::task::yield_now().await;
+                    log.lock().expect("nobody panicked").push(("end", number));
+                    Ok(Bytes::from(vec![number]))
+                }) as Running<'_>
+            })
+            .collect();
+        let outcomes: Vec<Bytes> = together_in_order(running).await.into_iter().map(|one| one.expect("ok")).collect();
+        assert_eq!(outcomes, [vec![0], vec![1], vec![2]]);
+        let expected = [("start", 0), ("start", 1), ("start", 2), ("end", 0), ("end", 1), ("end", 2)];
+        assert_eq!(*log.lock().expect("nobody panicked"), expected);
+    }
+}

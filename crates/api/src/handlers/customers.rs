@@ -1,0 +1,55 @@
+//! Customers.
+
+use crate::extract::{CustomerPath, Form, Reader, Writer};
+use crate::parameters::{NoParameters, PageParameters};
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use daybook_service::{form, view};
+
+/// Creates a customer
+///
+/// Nothing but a name or a business name is required. A social security number is stored encrypted, and only its last
+/// four digits are ever shown.
+#[utoipa::path(post, path = "/customers", tag = "Customers",
+    request_body(content = form::NewCustomer, example = json!({
+        "customer_id": "ada", "name_first": "Ada", "name_last": "Lovelace", "email": "ada@example.com"
+    })),
+    responses((status = 200, description = "The customer", body = view::Customer)))]
+pub async fn create_customer(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    _: NoParameters,
+    call: Form<form::NewCustomer>,
+) -> Answer {
+    Ok(Json(api.service.create_customer(&who, call.repeat, call.form).await?))
+}
+
+/// Lists customers
+#[utoipa::path(get, path = "/customers", tag = "Customers", params(PageParameters),
+    responses((status = 200, description = "A page of customers", body = view::Page<view::Customer>)))]
+pub async fn list_customers(State(api): State<Api>, Reader(who): Reader, parameters: PageParameters) -> Answer {
+    Ok(Json(api.service.list_customers(&who, parameters.paging()?).await?))
+}
+
+/// Gets a customer
+#[utoipa::path(get, path = "/customers/{customer_id}", tag = "Customers", params(CustomerPath),
+    responses((status = 200, description = "The customer", body = view::Customer)))]
+pub async fn get_customer(State(api): State<Api>, Reader(who): Reader, path: CustomerPath, _: NoParameters) -> Answer {
+    Ok(Json(api.service.get_customer(&who, path.customer_id.as_str()).await?))
+}
+
+/// Changes a customer
+///
+/// What is not given stays; what is `null` is removed.
+#[utoipa::path(put, path = "/customers/{customer_id}", tag = "Customers", params(CustomerPath),
+    request_body(content = form::CustomerUpdate, example = json!({"phone_number": "+12125550123", "email": null})),
+    responses((status = 200, description = "The customer", body = view::Customer)))]
+pub async fn update_customer(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: CustomerPath,
+    _: NoParameters,
+    call: Form<form::CustomerUpdate>,
+) -> Answer {
+    Ok(Json(api.service.update_customer(&who, call.repeat, path.customer_id.as_str(), call.form).await?))
+}

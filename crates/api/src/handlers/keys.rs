@@ -1,0 +1,41 @@
+//! Keys.
+
+use crate::extract::{Administrator, Form, KeyPath};
+use crate::parameters::NoParameters;
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use daybook_service::{form, view};
+
+/// Lists the organization's keys
+#[utoipa::path(get, path = "/organization/keys", tag = "Access",
+    responses((status = 200, description = "All keys", body = view::Results<view::Key>)))]
+pub async fn list_keys(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
+    Ok(Json(api.service.list_keys(&who).await?))
+}
+
+/// Makes a key
+///
+/// The answer has its secret, which is shown this once.
+#[utoipa::path(post, path = "/organization/keys", tag = "Access",
+    request_body(content = inline(form::NewKey), example = json!({"name": "reporting", "role": "READ_ONLY"})),
+    responses((status = 200, description = "The key, with its secret", body = view::NewKey)))]
+pub async fn create_key(
+    State(api): State<Api>,
+    Administrator(who): Administrator,
+    _: NoParameters,
+    call: Form<form::NewKey>,
+) -> Answer {
+    Ok(Json(api.service.create_key(&who, call.form).await?))
+}
+
+/// Revokes a key
+#[utoipa::path(delete, path = "/organization/keys/{client_id}", tag = "Access", params(KeyPath),
+    responses((status = 200, description = "The key", body = view::Key)))]
+pub async fn revoke_key(
+    State(api): State<Api>,
+    Administrator(who): Administrator,
+    path: KeyPath,
+    _: NoParameters,
+) -> Answer {
+    Ok(Json(api.service.revoke_key(&who, path.client_id.as_str()).await?))
+}

@@ -1,0 +1,162 @@
+//! Line items: payments and what undoes them, fees, offsets.
+
+use crate::extract::{AccountPath, Bodiless, Form, LineItemPath, Reader, Writer};
+use crate::parameters::{AsOfParameters, ItemParameters, NoParameters};
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use daybook_service::{form, view};
+
+/// Lists the line items of an account
+#[utoipa::path(get, path = "/accounts/{account_id}/line_items", tag = "Line items", params(AccountPath, ItemParameters),
+    responses((status = 200, description = "A page of line items", body = view::Page<view::LineItem>)))]
+pub async fn list_line_items(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: AccountPath,
+    parameters: ItemParameters,
+) -> Answer {
+    let paging = parameters.paging()?;
+    Ok(Json(api.service.list_line_items(&who, path.account_id.as_str(), paging, parameters.query()?).await?))
+}
+
+/// Gets a line item
+#[utoipa::path(get, path = "/accounts/{account_id}/line_items/{line_item_id}", tag = "Line items",
+    params(LineItemPath, AsOfParameters),
+    responses((status = 200, description = "The line item", body = view::LineItem)))]
+pub async fn get_line_item(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: LineItemPath,
+    parameters: AsOfParameters,
+) -> Answer {
+    let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
+    Ok(Json(api.service.get_line_item(&who, account, item, parameters.as_of()?).await?))
+}
+
+/// Settles a payment that was pending or authorized
+///
+/// The new status is final. A payment that becomes `INVALID` is undone as if it had never been made.
+#[utoipa::path(put, path = "/accounts/{account_id}/line_items/{line_item_id}", tag = "Line items", params(LineItemPath),
+    request_body(content = form::ChangeLineItem, example = json!({"line_item_status": "VALID"})),
+    responses((status = 200, description = "The line item", body = view::LineItem)))]
+pub async fn change_line_item(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: LineItemPath,
+    _: NoParameters,
+    call: Form<form::ChangeLineItem>,
+) -> Answer {
+    let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
+    Ok(Json(api.service.change_line_item(&who, call.repeat, account, item, call.form).await?))
+}
+
+/// Withdraws an input that is still held
+///
+/// While the product is in migration mode, what was recorded and not yet processed can be taken back.
+#[utoipa::path(delete, path = "/accounts/{account_id}/line_items/{line_item_id}", tag = "Line items", params(LineItemPath),
+    responses((status = 200, description = "The line item as it was", body = view::LineItem)))]
+pub async fn withdraw_line_item(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: LineItemPath,
+    _: NoParameters,
+    call: Bodiless,
+) -> Answer {
+    let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
+    Ok(Json(api.service.withdraw_line_item(&who, call.repeat, account, item).await?))
+}
+
+/// Records a payment
+///
+/// A payment that was received elsewhere; recording it moves no money. It is sent positive and stored negative.
+#[utoipa::path(post, path = "/accounts/{account_id}/line_items/payments/payment_record", tag = "Line items",
+    params(AccountPath),
+    request_body(content = form::PaymentRecord, example = json!({
+        "line_item_id": "payment-1", "original_amount_cents": 39857, "effective_at": "2025-02-15T09:00:00-05:00"
+    })),
+    responses((status = 200, description = "The payment, with what it paid", body = view::LineItem)))]
+pub async fn record_payment(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: AccountPath,
+    _: NoParameters,
+    call: Form<form::PaymentRecord>,
+) -> Answer {
+    Ok(Json(api.service.record_payment(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+}
+
+/// Reverses a payment
+///
+/// It bounced. History is not edited: a reversal item brings the account to where it would be, and may charge a fee.
+#[utoipa::path(post, path = "/accounts/{account_id}/line_items/payment_reversals/{line_item_id}", tag = "Line items",
+    params(LineItemPath), request_body(content = form::PaymentReversal, example = json!({})),
+    responses((status = 200, description = "The reversal", body = view::LineItem)))]
+pub async fn reverse_payment(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: LineItemPath,
+    _: NoParameters,
+    call: Form<form::PaymentReversal>,
+) -> Answer {
+    let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
+    Ok(Json(api.service.reverse_payment(&who, call.repeat, account, item, call.form).await?))
+}
+
+/// Charges a fee
+#[utoipa::path(post, path = "/accounts/{account_id}/line_items/manual_fees", tag = "Line items", params(AccountPath),
+    request_body(content = form::ManualFee, example = json!({"line_item_id": "fee-1", "original_amount_cents": 2500})),
+    responses((status = 200, description = "The fee", body = view::LineItem)))]
+pub async fn charge_manual_fee(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: AccountPath,
+    _: NoParameters,
+    call: Form<form::ManualFee>,
+) -> Answer {
+    Ok(Json(api.service.charge_manual_fee(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+}
+
+/// Waives a fee
+///
+/// What is unpaid of it is forgiven.
+#[utoipa::path(post, path = "/accounts/{account_id}/line_items/fee_waiver/{line_item_id}", tag = "Line items",
+    params(LineItemPath), request_body(content = form::FeeWaiver, example = json!({})),
+    responses((status = 200, description = "The waiver", body = view::LineItem)))]
+pub async fn waive_fee(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: LineItemPath,
+    _: NoParameters,
+    call: Form<form::FeeWaiver>,
+) -> Answer {
+    let (account, item) = (path.account_id.as_str(), path.line_item_id.as_str());
+    Ok(Json(api.service.waive_fee(&who, call.repeat, account, item, call.form).await?))
+}
+
+/// Raises a balance
+#[utoipa::path(post, path = "/accounts/{account_id}/line_items/credit_offsets", tag = "Line items", params(AccountPath),
+    request_body(content = form::Offset, example = json!({"original_amount_cents": 5000, "allocation": "PRINCIPAL"})),
+    responses((status = 200, description = "The offset", body = view::LineItem)))]
+pub async fn credit_offset(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: AccountPath,
+    _: NoParameters,
+    call: Form<form::Offset>,
+) -> Answer {
+    Ok(Json(api.service.credit_offset(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+}
+
+/// Lowers a balance
+#[utoipa::path(post, path = "/accounts/{account_id}/line_items/debit_offsets", tag = "Line items", params(AccountPath),
+    request_body(content = form::Offset, example = json!({"original_amount_cents": 5000, "allocation": "INTEREST"})),
+    responses((status = 200, description = "The offset", body = view::LineItem)))]
+pub async fn debit_offset(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: AccountPath,
+    _: NoParameters,
+    call: Form<form::Offset>,
+) -> Answer {
+    Ok(Json(api.service.debit_offset(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+}

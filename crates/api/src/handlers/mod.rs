@@ -1,0 +1,13 @@
+//! Handlers: one file for each resource, one function for each operation.
+
+pub mod accounts;
+pub mod auth;
+pub mod bulk;
+pub mod customers;
+pub mod docs;
+pub mod keys;
+pub mod line_items;
+pub mod notifications;
+pub mod operations;
+pub mod products;
+pub mod rolling;

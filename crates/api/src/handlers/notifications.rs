@@ -1,0 +1,38 @@
+//! Notices of an account that can be configured.
+
+use crate::extract::{AccountPath, Form, Reader, Writer};
+use crate::parameters::NoParameters;
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use daybook_service::{form, view};
+
+/// Configures a notice of an account
+///
+/// `payment_due_date`, `late_fee_date` and `loan_end_date` take a `time_offset` from the date they are about;
+/// `account_summary` takes an `interval`.
+#[utoipa::path(put, path = "/accounts/{account_id}/notification_config", tag = "Notifications", params(AccountPath),
+    request_body(content = form::NotificationConfig, example = json!({
+        "notification_type": "payment_due_date", "time_offset": "-3 days", "time": "09:00:00"
+    })),
+    responses((status = 200, description = "All notices of the account", body = view::Results<view::NotificationSetting>)))]
+pub async fn set_notification_config(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: AccountPath,
+    _: NoParameters,
+    call: Form<form::NotificationConfig>,
+) -> Answer {
+    Ok(Json(api.service.set_notification_config(&who, call.repeat, path.account_id.as_str(), call.form).await?))
+}
+
+/// Gets the notices of an account
+#[utoipa::path(get, path = "/accounts/{account_id}/notification_config", tag = "Notifications", params(AccountPath),
+    responses((status = 200, description = "All notices of the account", body = view::Results<view::NotificationSetting>)))]
+pub async fn get_notification_config(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    path: AccountPath,
+    _: NoParameters,
+) -> Answer {
+    Ok(Json(api.service.get_notification_config(&who, path.account_id.as_str()).await?))
+}

@@ -1,0 +1,32 @@
+//! For those who run the server: whether it lives, whether it can work, what it does.
+
+use crate::Api;
+use crate::error::Refusal;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+
+/// Says that the process lives
+#[utoipa::path(get, path = "/healthz", tag = "Operations", security(()),
+    responses((status = 200, description = "It lives", body = String, content_type = "text/plain", example = "ok")))]
+pub async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// Says whether the server can work
+#[utoipa::path(get, path = "/readyz", tag = "Operations", security(()),
+    responses((status = 200, description = "The database answers", body = String, content_type = "text/plain", example = "ready")))]
+pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
+    api.service.ping().await?;
+    Ok("ready\n")
+}
+
+/// Gives figures about the work
+///
+/// In the text format that Prometheus reads.
+#[utoipa::path(get, path = "/metrics", tag = "Operations", security(()),
+    responses((status = 200, description = "The figures", body = String, content_type = "text/plain")))]
+pub async fn metrics(State(api): State<Api>) -> Response {
+    let text = api.service.metrics_text() + &api.figures.text();
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}

@@ -1,0 +1,221 @@
+//! What may stand behind the question mark. Each parameter may be given once; an unknown one is refused by its name.
+
+use crate::Api;
+use crate::error::Refusal;
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use daybook_engine::time::Time;
+use daybook_service::form::fields::{AccountStatus, Moment, Reference};
+use daybook_service::form::{BadForm, Roll};
+use daybook_service::paging::Paging;
+use daybook_service::problem::Problem;
+use daybook_service::{AccountQuery, ItemQuery};
+use utoipa::IntoParams;
+
+macro_rules! parameters {
+    ($(#[$doc:meta])* $name:ident paged { $($rest:tt)* }) => {
+        parameters! {
+            $(#[$doc])* $name {
+                /// At most so many entries. Default: 50.
+                #[param(value_type = Option<u32>, minimum = 1, maximum = 200, example = 50)]
+                limit,
+                /// The mark of the entry after which the page begins: `paging.starting_after` of the page before.
+                #[param(pattern = "^[A-Za-z0-9_-]*$", max_length = 800)]
+                starting_after,
+                /// The mark of the entry before which the page ends: `paging.ending_before` of the page after.
+                #[param(pattern = "^[A-Za-z0-9_-]*$", max_length = 800)]
+                ending_before,
+                $($rest)*
+            }
+        }
+
+        impl $name {
+            /// Which part of the list is asked for.
+            pub fn paging(&self) -> Result<Paging, Problem> {
+                Paging::read(self.limit.as_deref(), self.starting_after.as_deref(), self.ending_before.as_deref())
+            }
+        }
+    };
+    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $field:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Default, IntoParams)]
+        #[into_params(parameter_in = Query)]
+        pub struct $name {
+            $($(#[$about])* pub $field: Option<String>,)*
+        }
+
+        impl FromRequestParts<Api> for $name {
+            type Rejection = Refusal;
+
+            async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<$name, Refusal> {
+                let mut read = $name::default();
+                for (name, value) in given(parts)? {
+                    let place = match name.as_str() {
+                        $(stringify!($field) => &mut read.$field,)*
+                        _ => return Err(unknown(&name, &[$(stringify!($field)),*]).into()),
+                    };
+                    if place.replace(value).is_some() {
+                        return Err(Problem::invalid(name, "is given twice").into());
+                    }
+                }
+                Ok(read)
+            }
+        }
+    };
+}
+
+parameters! {
+    /// A page of a list.
+    PageParameters paged {}
+}
+
+parameters! {
+    /// When the answer is about.
+    AsOfParameters {
+        /// As it stood then, or as it will stand if nothing else happens. Default: now.
+        #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
+        effective_as_of,
+    }
+}
+
+parameters! {
+    /// Which accounts, and when the answer is about.
+    AccountParameters paged {
+        /// Only accounts of this product.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "auto-36")]
+        product_id,
+        /// Only accounts with this status.
+        #[param(value_type = Option<AccountStatus>, inline)]
+        account_status,
+        /// As they stood then, or as they will stand if nothing else happens. Default: now.
+        #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
+        effective_as_of,
+    }
+}
+
+parameters! {
+    /// Which line items, and when the answer is about.
+    ItemParameters paged {
+        /// Only items of this type.
+        #[param(pattern = "^[A-Z_]{1,40}$", example = "PAYMENT")]
+        line_item_type,
+        /// Only items with this status.
+        #[param(pattern = "^[A-Z_]{1,40}$", example = "VALID")]
+        line_item_status,
+        /// Only items effective after this moment.
+        #[param(format = DateTime, example = "2025-01-01T00:00:00-05:00")]
+        effective_at_after,
+        /// Only items effective before this moment.
+        #[param(format = DateTime, example = "2025-12-31T00:00:00-05:00")]
+        effective_at_before,
+        /// As they stood then, or as they will stand if nothing else happens. Default: now.
+        #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
+        effective_as_of,
+    }
+}
+
+impl AsOfParameters {
+    /// When the answer is about.
+    pub fn as_of(&self) -> Result<Option<Time>, Problem> {
+        moment("effective_as_of", self.effective_as_of.as_deref())
+    }
+}
+
+impl AccountParameters {
+    /// Which accounts, and when the answer is about.
+    pub fn query(self) -> Result<AccountQuery, Problem> {
+        let as_of = moment("effective_as_of", self.effective_as_of.as_deref())?;
+        let product_id = self.product_id.map(|id| read("product_id", Reference::read(&id)));
+        let product_id = product_id.transpose()?.map(Reference::into_string);
+        let known = |status: &String| AccountStatus::ALL.iter().any(|known| known.name() == *status);
+        if self.account_status.as_ref().is_some_and(|status| !known(status)) {
+            let names: Vec<&str> = AccountStatus::ALL.iter().map(|status| status.name()).collect();
+            return Err(Problem::invalid("account_status", format!("must be one of {}", names.join(", "))));
+        }
+        Ok(AccountQuery { product_id, account_status: self.account_status, as_of })
+    }
+}
+
+impl ItemParameters {
+    /// Which line items, and when the answer is about.
+    pub fn query(self) -> Result<ItemQuery, Problem> {
+        Ok(ItemQuery {
+            effective_at_after: moment("effective_at_after", self.effective_at_after.as_deref())?,
+            effective_at_before: moment("effective_at_before", self.effective_at_before.as_deref())?,
+            as_of: moment("effective_as_of", self.effective_as_of.as_deref())?,
+            line_item_type: self.line_item_type,
+            line_item_status: self.line_item_status,
+        })
+    }
+}
+
+/// A call that takes no parameters.
+#[derive(Debug)]
+pub struct NoParameters;
+
+impl FromRequestParts<Api> for NoParameters {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<NoParameters, Refusal> {
+        match given(parts)?.first() {
+            None => Ok(NoParameters),
+            Some((name, _)) => Err(unknown(name, &[]).into()),
+        }
+    }
+}
+
+/// Parameters of a roll, which may also come in the body.
+#[derive(Debug)]
+pub struct RollParameters(pub Roll);
+
+impl FromRequestParts<Api> for RollParameters {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<RollParameters, Refusal> {
+        let given = given(parts)?;
+        let pairs = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let roll: Result<Roll, BadForm> = Roll::from_query(pairs);
+        Ok(RollParameters(roll?))
+    }
+}
+
+fn given(parts: &Parts) -> Result<Vec<(String, String)>, Refusal> {
+    let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+    let Query(pairs) = pairs.map_err(|error| Refusal::new("malformed_request", format!("the query: {error}")))?;
+    Ok(pairs)
+}
+
+fn unknown(name: &str, known: &[&str]) -> Problem {
+    let shown: String = name.chars().take(100).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Problem::invalid(shown, format!("is not a known parameter here; known are: {known}"))
+}
+
+fn read<T>(name: &str, value: Result<T, String>) -> Result<T, Problem> {
+    value.map_err(|rule| Problem::invalid(name, rule))
+}
+
+/// A plus sign that was not escaped arrives as a space.
+fn moment(name: &str, text: Option<&str>) -> Result<Option<Time>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let moment = match text.rsplit_once(' ') {
+        Some((local, offset)) if local.contains(['T', 't']) => Moment::read(&format!("{local}+{offset}")),
+        _ => Moment::read(text),
+    };
+    read(name, moment).map(|moment| Some(*moment.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plus_sign_may_arrive_as_a_space() {
+        let expected = Time::parse("2025-03-01T00:00:00+01:00");
+        for text in ["2025-03-01T00:00:00+01:00", "2025-03-01T00:00:00 01:00", "2025-02-28T23:00:00Z"] {
+            assert_eq!(moment("at", Some(text)), Ok(expected), "{text}");
+        }
+        let problem = moment("at", Some("2025-03-01T00:00:00")).expect_err("there is no offset");
+        assert_eq!(problem.details[0].field, "at");
+    }
+}

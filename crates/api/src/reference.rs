@@ -1,0 +1,147 @@
+//! The OpenAPI document: what the handlers say of themselves, and what holds for all of them.
+//!
+//! A handler says what it takes and what it answers with. What follows from that is put in here, by one rule for all:
+//! which refusals a call can meet, and that writes may carry an `Idempotency-Key`.
+
+use crate::error::ErrorBody;
+use crate::limits::ApiSettings;
+use crate::routes;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{
+    Components, ContentBuilder, ObjectBuilder, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
+};
+use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
+
+/// Every refusal that the document names: status, name, meaning.
+const REFUSALS: &[(&str, &str, &str)] = &[
+    ("400", "Malformed", "The body is not JSON, or the request cannot be read"),
+    ("401", "Unauthenticated", "There are no credentials, or they are unknown or revoked"),
+    ("403", "Forbidden", "The caller may not do this, or the access token has expired"),
+    ("404", "NotFound", "There is no such thing, or it belongs to another organization"),
+    ("409", "Conflict", "It contradicts what is there"),
+    ("413", "TooLarge", "The body is too large"),
+    ("415", "UnsupportedMediaType", "The body is not of the right type"),
+    ("422", "Invalid", "A field or a parameter breaks a rule; `details` names it"),
+    ("429", "TooManyRequests", "The key makes more calls a second than it may"),
+    ("500", "InternalError", "A bug"),
+    ("503", "Unavailable", "The database is away, or no answer came in time"),
+];
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Daybook",
+        description = "Loan servicing: products, accounts, payments and what follows from them, right to the cent.\n\n\
+            Money is in whole cents, percentages are decimal numbers, times are RFC 3339 with an offset. An unknown field \
+            or parameter is refused. Every refusal has the same shape, and its `help_url` leads to a page about it.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    components(schemas(ErrorBody)),
+    security(("bearer" = [])),
+    tags(
+        (name = "Access", description = "Access tokens and keys."),
+        (name = "Products", description = "What is lent on which terms, and migration mode."),
+        (name = "Customers", description = "Who borrows."),
+        (name = "Accounts", description = "Loans: how they stand, stood and will stand."),
+        (name = "Line items", description = "Payments and what undoes them, fees, offsets."),
+        (name = "Notifications", description = "Notices that an account sends at moments of its own."),
+        (name = "Bulk", description = "Many calls in one."),
+        (name = "Rolling", description = "Moving an account through time, for tests."),
+        (name = "Operations", description = "For those who run the server."),
+    )
+)]
+struct Base;
+
+/// The OpenAPI document of the API.
+pub fn openapi() -> OpenApi {
+    let (_, described) = routes::described(ApiSettings::default().bulk_limit_bytes).split_for_parts();
+    let mut document = Base::openapi();
+    document.merge(described);
+    let components = document.components.get_or_insert_with(Components::new);
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("An access token of `POST /auth/token`, or a client secret itself."))
+        .build();
+    components.security_schemes.insert("bearer".to_owned(), SecurityScheme::Http(bearer).into());
+    for (status, name, about) in REFUSALS {
+        components.responses.insert((*name).to_owned(), refusal(status, about).into());
+    }
+    let (own, parts) = (ErrorBody::name().into_owned(), ErrorBody::schema());
+    components.schemas.insert(own, parts);
+    for (path, item) in &mut document.paths.paths {
+        complete(path, item);
+    }
+    document
+}
+
+fn refusal(status: &str, about: &str) -> Response {
+    let schema = Ref::from_schema_name(ErrorBody::name());
+    let mut response = ResponseBuilder::new()
+        .description(about)
+        .content("application/json", ContentBuilder::new().schema(Some(schema)).build());
+    if matches!(status, "429" | "503") {
+        let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+        let header = HeaderBuilder::new().schema(Some(seconds)).description(Some("Seconds after which to try again"));
+        response = response.header("Retry-After", header.build());
+    }
+    response.build()
+}
+
+fn complete(path: &str, item: &mut PathItem) {
+    let writes = [&mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+    for operation in writes.into_iter().flatten() {
+        let is_repeatable = !matches!(path, "/auth/token") && !path.starts_with("/organization/keys");
+        if is_repeatable {
+            operation.parameters.get_or_insert_with(Vec::new).push(idempotency_key().into());
+        }
+        refuse(path, operation, true);
+    }
+    if let Some(operation) = &mut item.get {
+        refuse(path, operation, false);
+    }
+}
+
+/// Adds the refusals that a call can meet.
+fn refuse(path: &str, operation: &mut Operation, is_write: bool) {
+    let needs_key = operation.security.is_none();
+    let has_body = operation.request_body.is_some();
+    let has_id = path.contains('{');
+    for (status, name, _) in REFUSALS {
+        let can_be = match *status {
+            "401" => needs_key || path == "/auth/token",
+            "403" | "429" => needs_key,
+            "404" => has_id || path == "/admin/roll/account" || path == "/accounts",
+            "400" | "413" | "415" => has_body,
+            "409" => is_write && needs_key,
+            // An unknown parameter, where nothing else can be wrong.
+            "422" => needs_key || has_body,
+            "500" | "503" => path != "/healthz",
+            _ => false,
+        };
+        if can_be {
+            let reference = RefOr::Ref(Ref::new(format!("#/components/responses/{name}")));
+            operation.responses.responses.insert((*status).to_owned(), reference);
+        }
+    }
+}
+
+fn idempotency_key() -> Parameter {
+    let about = "For 24 hours a call with the same key and content gets the stored answer again; with other content it \
+        is refused.";
+    let schema: RefOr<Schema> = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(255))
+        .pattern(Some("^[!-~]{1,255}$"))
+        .into();
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(about))
+        .schema(Some(schema))
+        .build()
+}

@@ -1,0 +1,63 @@
+//! Every route. A handler's name is its operation id, and its description in the reference stands beside it.
+
+use crate::handlers::{
+    accounts, auth, bulk, customers, docs, keys, line_items, notifications, operations, products, rolling,
+};
+use crate::{Api, error, limits};
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
+use utoipa_axum::routes;
+
+/// What the reference describes.
+pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
+    OpenApiRouter::new()
+        .routes(routes!(auth::create_token))
+        .routes(routes!(products::create_product, products::list_products))
+        .routes(routes!(products::get_product))
+        .routes(routes!(products::set_migration_mode, products::get_migration_mode))
+        .routes(routes!(customers::create_customer, customers::list_customers))
+        .routes(routes!(customers::get_customer, customers::update_customer))
+        .routes(routes!(accounts::create_account, accounts::list_accounts))
+        .routes(routes!(accounts::get_account))
+        .routes(routes!(accounts::set_account_status))
+        .routes(routes!(accounts::get_amortization_schedule))
+        .routes(routes!(accounts::list_account_events))
+        .routes(routes!(accounts::list_account_status_changes))
+        .routes(routes!(notifications::set_notification_config, notifications::get_notification_config))
+        .routes(routes!(line_items::list_line_items))
+        .routes(routes!(line_items::get_line_item, line_items::change_line_item, line_items::withdraw_line_item))
+        .routes(routes!(line_items::record_payment))
+        .routes(routes!(line_items::reverse_payment))
+        .routes(routes!(line_items::charge_manual_fee))
+        .routes(routes!(line_items::waive_fee))
+        .routes(routes!(line_items::credit_offset))
+        .routes(routes!(line_items::debit_offset))
+        .routes(routes!(bulk::bulk).layer(DefaultBodyLimit::max(bulk_limit_bytes)))
+        .routes(routes!(rolling::roll_account, rolling::roll_account_by_post))
+        .routes(routes!(keys::list_keys, keys::create_key))
+        .routes(routes!(keys::revoke_key))
+        .routes(routes!(operations::healthz))
+        .routes(routes!(operations::readyz))
+        .routes(routes!(operations::metrics))
+}
+
+/// Everything, ready to serve.
+pub(crate) fn serve(api: Api) -> Router {
+    let (described, _) = described(api.settings.bulk_limit_bytes).split_for_parts();
+    described
+        .route("/openapi.json", get(docs::openapi_json))
+        .route("/docs", get(docs::reference))
+        .route("/docs/style.css", get(docs::style))
+        .route("/docs/{section}", get(docs::section))
+        .route("/docs/{section}/{page}", get(docs::page))
+        .fallback(error::no_such_path)
+        .method_not_allowed_fallback(error::no_such_method)
+        .layer(DefaultBodyLimit::max(api.settings.body_limit_bytes))
+        .layer(CatchPanicLayer::custom(error::panicked))
+        .layer(from_fn_with_state(api.clone(), limits::around))
+        .with_state(api)
+}

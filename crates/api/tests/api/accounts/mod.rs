@@ -1,0 +1,5 @@
+mod get;
+mod line_items;
+mod payments;
+mod post;
+mod status;

@@ -1,0 +1,21 @@
+//! The API from outside, over a real service on a database in memory and a clock that is moved by hand. The folders
+//! mirror the paths.
+#![cfg(test)]
+
+mod access;
+mod accounts;
+mod admin;
+mod auth;
+mod bad_input;
+mod bulk;
+mod customers;
+mod docs;
+mod idempotency;
+mod limits;
+mod openapi;
+mod operations;
+mod organization;
+mod paging;
+mod products;
+mod shapes;
+mod support;

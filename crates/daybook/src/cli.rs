@@ -1,0 +1,388 @@
+//! The command line: every command, its arguments, and examples of it.
+//!
+//! What a command finds out goes to stdout, what it has to say goes to stderr. `--json` is there wherever stdout is
+//! data. Flags that are settings come in as text and are read with the other sources of settings, see
+//! [`config`](crate::config).
+
+mod bench;
+mod flags;
+
+pub use bench::{BenchAction, BenchCommand, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget};
+pub use flags::{CommonFlags, FlagValues, ServeFlags};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// A loan-servicing platform in one binary.
+#[derive(Debug, Parser)]
+#[command(
+    name = "daybook",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  daybook serve --dev                     start, for trying things out
+  daybook config show                     every setting, and where it was set
+  daybook keys create --role READ_ONLY    a key for a report
+
+Data goes to stdout, talk to stderr. Settings are flags, environment variables (DAYBOOK_ and the flag in
+capitals, such as DAYBOOK_WEBHOOK_TIMEOUT) or a TOML file (--config)."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start the server
+    #[command(after_help = "\
+Examples:
+  daybook serve
+  daybook serve --dev --demo --listen 127.0.0.1:0
+  daybook serve --database postgres://daybook@db/daybook --config /etc/daybook.toml
+
+Prints `daybook ready on http://ADDRESS` on stdout when it is ready. SIGTERM finishes what is in flight.")]
+    Serve(Box<ServeFlags>),
+    /// Look at the settings
+    Config(ConfigCommand),
+    /// Make and list organizations
+    Org(OrgCommand),
+    /// Make, list and revoke API keys
+    Keys(KeysCommand),
+    /// Roll an account through time (TEST organizations)
+    #[command(after_help = "\
+Examples:
+  daybook roll loan-1 --to 2025-03-01T00:00:00-05:00
+  daybook roll loan-1 --to 2025-03-01T00:00:00-05:00 --webhooks --json")]
+    Roll(RollArgs),
+    /// Fold every account again and compare with what is stored
+    #[command(after_help = "\
+Examples:
+  daybook verify
+  daybook verify --json
+
+Exits with 1 if an account differs. A server may be running meanwhile.")]
+    Verify(VerifyArgs),
+    /// Copy a SQLite database while it is in use
+    #[command(after_help = "\
+Examples:
+  daybook backup --to /backups/daybook-monday.db
+  daybook backup --database sqlite:/var/lib/daybook/daybook.db --to /backups/today.db
+
+Keep the secrets key file too: without it the copy's secrets cannot be read.")]
+    Backup(BackupArgs),
+    /// Look for what would keep the server from working well
+    #[command(after_help = "\
+Examples:
+  daybook doctor
+  daybook doctor --json
+
+Exits with 1 if something is wrong.")]
+    Doctor(Box<DoctorArgs>),
+    /// Measure this machine
+    Bench(BenchCommand),
+}
+
+/// `daybook config …`
+#[derive(Args, Debug)]
+pub struct ConfigCommand {
+    /// What to do with the settings.
+    #[command(subcommand)]
+    pub command: ConfigAction,
+}
+
+/// What to do with the settings.
+#[derive(Debug, Subcommand)]
+pub enum ConfigAction {
+    /// Print every setting, its value and where it was set
+    #[command(after_help = "\
+Examples:
+  daybook config show
+  daybook config show --config /etc/daybook.toml --json
+  DAYBOOK_RATE_LIMIT=50 daybook config show
+
+Takes the flags of `serve`. Secrets are shown as (set).")]
+    Show(Box<ConfigShowArgs>),
+}
+
+/// `daybook config show`
+#[derive(Args, Debug)]
+pub struct ConfigShowArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: ServeFlags,
+}
+
+/// `daybook org …`
+#[derive(Args, Debug)]
+pub struct OrgCommand {
+    /// What to do with organizations.
+    #[command(subcommand)]
+    pub command: OrgAction,
+}
+
+/// What to do with organizations.
+#[derive(Debug, Subcommand)]
+pub enum OrgAction {
+    /// Make an organization and its first ADMIN key
+    #[command(after_help = "\
+Examples:
+  daybook org create \"Prairie Lending\"
+  daybook org create \"Prairie Lending\" --environment LIVE --json
+
+The key's secret is shown once.")]
+    Create(OrgCreateArgs),
+    /// List organizations
+    #[command(after_help = "Examples:\n  daybook org list\n  daybook org list --json")]
+    List(ListArgs),
+}
+
+/// `daybook org create`
+#[derive(Args, Debug)]
+pub struct OrgCreateArgs {
+    /// Its name
+    pub name: String,
+    /// Whether accounts may be rolled through time (TEST) or not (LIVE)
+    #[arg(long, value_enum, default_value = "TEST")]
+    pub environment: EnvironmentArg,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `TEST` or `LIVE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum EnvironmentArg {
+    /// Accounts may be rolled through time
+    Test,
+    /// Accounts live in real time
+    Live,
+}
+
+impl EnvironmentArg {
+    /// The name in the interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            EnvironmentArg::Test => "TEST",
+            EnvironmentArg::Live => "LIVE",
+        }
+    }
+}
+
+/// A listing.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `daybook keys …`
+#[derive(Args, Debug)]
+pub struct KeysCommand {
+    /// What to do with keys.
+    #[command(subcommand)]
+    pub command: KeysAction,
+}
+
+/// What to do with keys.
+#[derive(Debug, Subcommand)]
+pub enum KeysAction {
+    /// Make an API key; its secret is shown once
+    #[command(after_help = "\
+Examples:
+  daybook keys create --role SERVICING
+  daybook keys create --role READ_ONLY --name reports --json
+  daybook keys create --org \"Prairie Lending\" --role ADMIN")]
+    Create(KeysCreateArgs),
+    /// List keys, with the time each was last used
+    #[command(after_help = "Examples:\n  daybook keys list\n  daybook keys list --org \"Prairie Lending\" --json")]
+    List(KeysListArgs),
+    /// Revoke a key; it stops working at once
+    #[command(
+        after_help = "Examples:\n  daybook keys revoke client_2x7k\n  daybook keys revoke client_2x7k --org \"Prairie Lending\""
+    )]
+    Revoke(KeysRevokeArgs),
+}
+
+/// `daybook keys create`
+#[derive(Args, Debug)]
+pub struct KeysCreateArgs {
+    /// What the key may do
+    #[arg(long, value_enum)]
+    pub role: RoleArg,
+    /// What to call it
+    #[arg(long, value_name = "NAME", default_value = "made by daybook keys create")]
+    pub name: String,
+    /// The organization's name; not needed while there is only one
+    #[arg(long, value_name = "NAME")]
+    pub org: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// What a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RoleArg {
+    /// Everything
+    Admin,
+    /// Everything but keys and administration
+    Servicing,
+    /// Reading
+    ReadOnly,
+}
+
+impl RoleArg {
+    /// The name in the interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            RoleArg::Admin => "ADMIN",
+            RoleArg::Servicing => "SERVICING",
+            RoleArg::ReadOnly => "READ_ONLY",
+        }
+    }
+}
+
+/// `daybook keys list`
+#[derive(Args, Debug)]
+pub struct KeysListArgs {
+    /// The organization's name; not needed while there is only one
+    #[arg(long, value_name = "NAME")]
+    pub org: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `daybook keys revoke`
+#[derive(Args, Debug)]
+pub struct KeysRevokeArgs {
+    /// The key's id
+    pub client_id: String,
+    /// The organization's name; not needed while there is only one
+    #[arg(long, value_name = "NAME")]
+    pub org: Option<String>,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `daybook roll`
+#[derive(Args, Debug)]
+pub struct RollArgs {
+    /// The account's id
+    pub account_id: String,
+    /// The moment to roll to, as 2025-03-01T00:00:00-05:00
+    #[arg(long, value_name = "TIME")]
+    pub to: String,
+    /// Send every webhook up to that moment now
+    #[arg(long)]
+    pub webhooks: bool,
+    /// The organization's name; not needed while there is only one
+    #[arg(long, value_name = "NAME")]
+    pub org: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `daybook verify`
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `daybook backup`
+#[derive(Args, Debug)]
+pub struct BackupArgs {
+    /// The file to write; it must not exist yet
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `daybook doctor`
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: ServeFlags,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::definitions::DEFINITIONS;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_setting_with_a_flag_has_one_that_is_handed_on() {
+        for definition in DEFINITIONS {
+            let text = if matches!(definition.name, "dev" | "demo") { "true" } else { "x" };
+            let parsed = Cli::try_parse_from(["daybook", "serve", &format!("--{}={text}", definition.name)]);
+            assert_eq!(parsed.is_ok(), definition.has_flag, "{}", definition.name);
+            if let Ok(Cli { command: Command::Serve(flags) }) = parsed {
+                assert_eq!(flags.given(), [(definition.name, vec![text.to_owned()])]);
+            }
+        }
+    }
+
+    #[test]
+    fn switches_need_no_value() {
+        let parsed = Cli::try_parse_from(["daybook", "serve", "--dev", "--demo=false"]).expect("a good command line");
+        let Command::Serve(flags) = parsed.command else { panic!("serve is serve") };
+        assert_eq!((flags.dev.as_deref(), flags.demo.as_deref()), (Some("true"), Some("false")));
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        fn check(command: &clap::Command) {
+            let leaves: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "help").collect();
+            if leaves.is_empty() {
+                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.contains("Examples:\n  "), "{}", command.get_name());
+            }
+            leaves.into_iter().for_each(check);
+        }
+        check(&Cli::command());
+    }
+}

@@ -1,0 +1,118 @@
+//! Settings as flags. They are taken as text; what they mean is decided with the other sources of settings.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Settings that every command knows.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Settings")]
+pub struct CommonFlags {
+    /// A TOML file with settings, named like the flags
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME [default: sqlite:daybook.db]
+    #[arg(long, value_name = "DATABASE")]
+    pub database: Option<String>,
+    /// Where the secrets key is kept [default: daybook.key beside the SQLite file]
+    #[arg(long, value_name = "FILE")]
+    pub secrets_key_file: Option<String>,
+    /// How log lines are written: text or json [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+    /// Which log lines are written: error, warn, info, debug or trace [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+}
+
+/// All settings that have a flag.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Settings")]
+pub struct ServeFlags {
+    /// Those that every command knows.
+    #[command(flatten)]
+    pub common: CommonFlags,
+    /// Where to listen; port 0 picks a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Allow loopback webhook URLs, and print friendlier logs
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub dev: Option<String>,
+    /// Load the scenarios into an empty database
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub demo: Option<String>,
+    /// Of the first organization: TEST or LIVE [default: TEST]
+    #[arg(long, value_name = "ENVIRONMENT")]
+    pub environment: Option<String>,
+    /// How long webhook messages are collected before they are sent; 0 sends at once [default: 1m]
+    #[arg(long, value_name = "DURATION")]
+    pub webhook_batch_interval: Option<String>,
+    /// The first retry after a failure; the whole schedule scales with it [default: 1m]
+    #[arg(long, value_name = "DURATION")]
+    pub webhook_retry_first: Option<String>,
+    /// How long a receiver may take to answer [default: 15s]
+    #[arg(long, value_name = "DURATION")]
+    pub webhook_timeout: Option<String>,
+    /// After how many failed messages in a row a URL is paused [default: 10]
+    #[arg(long, value_name = "COUNT")]
+    pub webhook_pause_after: Option<String>,
+    /// How long undelivered messages are kept [default: 5d]
+    #[arg(long, value_name = "DURATION")]
+    pub dead_letter_retention: Option<String>,
+    /// How long messages are kept [default: 30d]
+    #[arg(long, value_name = "DURATION")]
+    pub message_retention: Option<String>,
+    /// How long the record of delivery attempts is kept [default: 7d]
+    #[arg(long, value_name = "DURATION")]
+    pub attempt_retention: Option<String>,
+    /// Requests a second and key, or off [default: off]
+    #[arg(long, value_name = "RATE")]
+    pub rate_limit: Option<String>,
+    /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable
+    #[arg(long, value_name = "CIDR")]
+    pub allow_network: Vec<String>,
+}
+
+/// Flag values by the name of their setting.
+pub type FlagValues = Vec<(&'static str, Vec<String>)>;
+
+/// Keeps the flags that were given.
+fn given<const N: usize>(flags: [(&'static str, &Option<String>); N]) -> FlagValues {
+    flags.into_iter().filter_map(|(name, text)| text.as_ref().map(|text| (name, vec![text.clone()]))).collect()
+}
+
+impl CommonFlags {
+    /// The settings given as flags.
+    pub fn given(&self) -> FlagValues {
+        given([
+            ("database", &self.database),
+            ("secrets-key-file", &self.secrets_key_file),
+            ("log-format", &self.log_format),
+            ("log-level", &self.log_level),
+        ])
+    }
+}
+
+impl ServeFlags {
+    /// The settings given as flags.
+    pub fn given(&self) -> FlagValues {
+        let mut values = self.common.given();
+        values.extend(given([
+            ("listen", &self.listen),
+            ("dev", &self.dev),
+            ("demo", &self.demo),
+            ("environment", &self.environment),
+            ("webhook-batch-interval", &self.webhook_batch_interval),
+            ("webhook-retry-first", &self.webhook_retry_first),
+            ("webhook-timeout", &self.webhook_timeout),
+            ("webhook-pause-after", &self.webhook_pause_after),
+            ("dead-letter-retention", &self.dead_letter_retention),
+            ("message-retention", &self.message_retention),
+            ("attempt-retention", &self.attempt_retention),
+            ("rate-limit", &self.rate_limit),
+        ]));
+        if !self.allow_network.is_empty() {
+            values.push(("allow-network", self.allow_network.clone()));
+        }
+        values
+    }
+}

@@ -1,0 +1,179 @@
+//! The bare loop on PostgreSQL: the rows that a release wrote, written again by `UNNEST` on one connection, with no
+//! logic.
+//!
+//! The tables are copied, empty, with their indexes into a schema of their own. The rows are read beforehand; timed are
+//! reading the same inputs, and one transaction for each 500 accounts that writes the same rows.
+
+use super::release::Limit;
+use crate::commands::Failure;
+use daybook_clock::Stopwatch;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, NoTls, Row};
+
+/// Accounts in a transaction, as in a release.
+const STEP: i64 = 500;
+
+/// What is copied: every table a release writes.
+const TABLES: [&str; 4] = ["accounts", "inputs", "line_items", "messages"];
+
+/// Reads what the release wrote and writes it again beside it.
+pub async fn release(address: &str) -> Result<Limit, Failure> {
+    try_release(address).await.map_err(|error| {
+        let why = error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string);
+        Failure::Failed(format!("the bare loop failed: {why}"))
+    })
+}
+
+async fn try_release(address: &str) -> Result<Limit, tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(address, NoTls).await?;
+    tokio::spawn(connection);
+    client.batch_execute("CREATE SCHEMA bench_limit").await?;
+    for table in TABLES {
+        client.batch_execute(&format!("CREATE TABLE bench_limit.{table} (LIKE public.{table} INCLUDING ALL)")).await?;
+    }
+    client.batch_execute("INSERT INTO bench_limit.accounts SELECT * FROM public.accounts").await?;
+    let columns = Columns::read(&client).await?;
+    let mut limit = Limit::default();
+    let mut after = String::new();
+    loop {
+        let accounts = client
+            .query("SELECT account FROM public.accounts WHERE account > $1 ORDER BY account LIMIT $2", &[&after, &STEP])
+            .await?;
+        let accounts: Vec<String> = accounts.iter().map(|row| row.get(0)).collect();
+        let Some(last) = accounts.last() else { break };
+        after.clone_from(last);
+        let written = Written::read(&client, &accounts).await?;
+        let watch = Stopwatch::start();
+        let inputs = client.query("SELECT payload FROM public.inputs WHERE account = ANY($1)", &[&accounts]).await?;
+        std::hint::black_box(&inputs);
+        written.write(&client, &columns).await?;
+        limit.took += watch.elapsed();
+        limit.items += written.items.count;
+        limit.messages += written.messages.count;
+        limit.bytes += written.bytes;
+    }
+    client.batch_execute("DROP SCHEMA bench_limit CASCADE").await?;
+    Ok(limit)
+}
+
+/// The columns of each table with their types.
+struct Columns([Vec<(String, String)>; 4]);
+
+impl Columns {
+    async fn read(client: &Client) -> Result<Columns, tokio_postgres::Error> {
+        let mut columns: [Vec<(String, String)>; 4] = Default::default();
+        for (table, columns) in TABLES.iter().zip(&mut columns) {
+            let rows = client
+                .query(
+                    "SELECT column_name::text, udt_name::text FROM information_schema.columns \
+                     WHERE table_schema = 'public' AND table_name = $1 ORDER BY ordinal_position",
+                    &[table],
+                )
+                .await?;
+            *columns = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        }
+        Ok(Columns(columns))
+    }
+}
+
+/// The rows of one table, column by column.
+struct Table {
+    columns: Vec<Column>,
+    count: u64,
+}
+
+/// A column of one of the types that the tables have.
+enum Column {
+    Numbers(Vec<Option<i64>>),
+    SmallNumbers(Vec<Option<i16>>),
+    Flags(Vec<Option<bool>>),
+    Texts(Vec<Option<String>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+impl Table {
+    fn of(rows: &[Row]) -> Table {
+        let Some(first) = rows.first() else { return Table { columns: Vec::new(), count: 0 } };
+        let columns = first.columns().iter().enumerate().map(|(index, column)| match column.type_().name() {
+            "int8" => Column::Numbers(rows.iter().map(|row| row.get(index)).collect()),
+            "int2" => Column::SmallNumbers(rows.iter().map(|row| row.get(index)).collect()),
+            "bool" => Column::Flags(rows.iter().map(|row| row.get(index)).collect()),
+            "bytea" => Column::Bytes(rows.iter().map(|row| row.get(index)).collect()),
+            _ => Column::Texts(rows.iter().map(|row| row.get(index)).collect()),
+        });
+        Table { columns: columns.collect(), count: rows.len() as u64 }
+    }
+
+    fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
+        self.columns.iter().map(Column::parameter).collect()
+    }
+}
+
+impl Column {
+    fn parameter(&self) -> &(dyn ToSql + Sync) {
+        match self {
+            Column::Numbers(values) => values,
+            Column::SmallNumbers(values) => values,
+            Column::Flags(values) => values,
+            Column::Texts(values) => values,
+            Column::Bytes(values) => values,
+        }
+    }
+}
+
+/// What a release wrote about some accounts.
+struct Written {
+    accounts: Table,
+    inputs: Table,
+    items: Table,
+    messages: Table,
+    bytes: u64,
+}
+
+impl Written {
+    async fn read(client: &Client, accounts: &Vec<String>) -> Result<Written, tokio_postgres::Error> {
+        let all = async |sql: &str| client.query(sql, &[accounts]).await;
+        let messages = all("SELECT * FROM public.messages WHERE account = ANY($1) ORDER BY org, position").await?;
+        Ok(Written {
+            accounts: Table::of(&all("SELECT * FROM public.accounts WHERE account = ANY($1) ORDER BY account").await?),
+            // Of the journal, a release adds one record to each account.
+            inputs: Table::of(
+                &all("SELECT DISTINCT ON (org, account) * FROM public.inputs WHERE account = ANY($1) \
+                     ORDER BY org, account, seq DESC")
+                .await?,
+            ),
+            items: Table::of(
+                &all("SELECT * FROM public.line_items WHERE account = ANY($1) ORDER BY account, item_id").await?,
+            ),
+            bytes: messages.iter().map(|row| row.get::<_, &[u8]>("data").len() as u64).sum(),
+            messages: Table::of(&messages),
+        })
+    }
+
+    async fn write(&self, client: &Client, columns: &Columns) -> Result<(), tokio_postgres::Error> {
+        client.batch_execute("BEGIN").await?;
+        let tables = [&self.accounts, &self.inputs, &self.items, &self.messages];
+        for ((name, table), columns) in TABLES.iter().zip(tables).zip(&columns.0) {
+            if table.count == 0 {
+                continue;
+            }
+            let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+            let marks: Vec<String> =
+                columns.iter().enumerate().map(|(index, (_, kind))| format!("${}::{kind}[]", index + 1)).collect();
+            let (names, marks) = (names.join(", "), marks.join(", "));
+            let sql = if *name == "accounts" {
+                let sets: Vec<String> = columns.iter().map(|(name, _)| format!("{name} = new.{name}")).collect();
+                format!(
+                    "UPDATE bench_limit.accounts AS old SET {} FROM unnest({marks}) AS new ({names}) \
+                     WHERE old.org = new.org AND old.account = new.account",
+                    sets.join(", ")
+                )
+            } else {
+                format!("INSERT INTO bench_limit.{name} ({names}) SELECT * FROM unnest({marks})")
+            };
+            let statement = client.prepare(&sql).await?;
+            client.execute(&statement, &table.parameters()).await?;
+        }
+        client.batch_execute("COMMIT").await
+    }
+}

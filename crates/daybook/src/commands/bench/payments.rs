@@ -1,0 +1,156 @@
+//! `daybook bench payments`: payments over HTTP, each durable and fully processed when it is answered, beside what an HTTP
+//! server that does nothing answers to the same calls.
+
+use super::http::Connection;
+use super::portfolio::{Bench, months_ago, said};
+use super::{Scratch, peak_memory_mib};
+use crate::cli::BenchPaymentsArgs;
+use crate::commands::Failure;
+use axum::Router;
+use axum::routing::post;
+use daybook_api::ApiSettings;
+use daybook_clock::Stopwatch;
+use daybook_service::access::Role;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+/// The share of the time that the empty server is measured for, on each side of Daybook.
+const LIMIT_SHARE: u32 = 4;
+const CENTS: i64 = 1_000;
+
+/// What was measured.
+#[derive(Debug, Default)]
+struct Measured {
+    calls: u64,
+    took: Duration,
+    /// How long each call took, in microseconds, sorted.
+    micros: Vec<u64>,
+}
+
+impl Measured {
+    fn rate(&self) -> f64 {
+        self.calls as f64 / self.took.as_secs_f64()
+    }
+
+    fn percentile_ms(&self, percent: usize) -> f64 {
+        let place = (self.micros.len() * percent / 100).min(self.micros.len().saturating_sub(1));
+        self.micros.get(place).map_or(0.0, |micros| *micros as f64 / 1_000.0)
+    }
+}
+
+/// Runs the bench and prints the figures.
+pub async fn run(args: &BenchPaymentsArgs) -> Result<(), Failure> {
+    let scratch = Scratch::new(args.target.database.as_deref())?;
+    let bench = Bench::start(&scratch.address).await?;
+    bench.product(false).await?;
+    bench.load(args.accounts, 0, months_ago(0)?).await?;
+    eprintln!("opened {} accounts", args.accounts);
+    let secret = bench.service.create_bench_key(&bench.who, Role::Servicing).await.map_err(said)?;
+    bench.service.run_timers();
+    let product = serve(daybook_api::router(bench.service.clone(), ApiSettings::default())).await?;
+    let empty = serve(Router::new().route("/{*path}", post(async |body: String| body))).await?;
+    let time = Duration::from_secs(args.seconds);
+    let before = measure(args, empty, &secret, time / LIMIT_SHARE).await?;
+    let measured = measure(args, product, &secret, time).await?;
+    let memory = peak_memory_mib();
+    let after = measure(args, empty, &secret, time / LIMIT_SHARE).await?;
+    let limit = (before.calls + after.calls) as f64 / (before.took + after.took).as_secs_f64();
+    let verified = bench.service.verify(&mut |_| {}).await.map_err(said)?;
+    if !verified.differences.is_empty() {
+        return Err(Failure::Failed(format!("the books are wrong: {}", verified.differences[0])));
+    }
+    report(args, &measured, limit, memory);
+    Ok(())
+}
+
+async fn serve(router: Router) -> Result<SocketAddr, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(Failure::Output)?;
+    let address = listener.local_addr().map_err(Failure::Output)?;
+    tokio::spawn(async move {
+        axum::serve(
+            axum::serve::ListenerExt::tap_io(listener, |stream| {
+                let _ = stream.set_nodelay(true);
+            }),
+            router,
+        )
+        .await
+    });
+    Ok(address)
+}
+
+/// Many callers, each recording one payment after the other on accounts taken at random.
+async fn measure(
+    args: &BenchPaymentsArgs,
+    server: SocketAddr,
+    secret: &str,
+    time: Duration,
+) -> Result<Measured, Failure> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let watch = Stopwatch::start();
+    let secret: Arc<str> = Arc::from(secret);
+    let mut callers = JoinSet::new();
+    for caller in 0..args.callers {
+        let (secret, accounts) = (secret.clone(), args.accounts);
+        callers.spawn(async move {
+            let mut connection = Connection::open(server).await?;
+            let mut micros = Vec::new();
+            // A small generator of numbers: the same calls in every run.
+            let mut state = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
+            while watch.elapsed() < time {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let path = format!("/accounts/loan-{:07}/line_items/payments/payment_record", (state >> 33) % accounts);
+                let number = NEXT.fetch_add(1, Ordering::Relaxed);
+                let body = format!("{{\"line_item_id\":\"pay-{number}\",\"original_amount_cents\":{CENTS}}}");
+                let call = Stopwatch::start();
+                let status = connection.call("POST", &path, &secret, &body).await?;
+                micros.push(call.elapsed().as_micros() as u64);
+                if status != 200 {
+                    let answer = String::from_utf8_lossy(connection.answer()).into_owned();
+                    return Err(std::io::Error::other(format!("answered {status}: {answer}")));
+                }
+            }
+            Ok(micros)
+        });
+    }
+    let mut measured = Measured::default();
+    while let Some(caller) = callers.join_next().await {
+        let micros = caller.map_err(|error| Failure::Failed(error.to_string()))?;
+        measured.micros.extend(micros.map_err(|error| Failure::Failed(error.to_string()))?);
+    }
+    measured.took = watch.elapsed();
+    measured.calls = measured.micros.len() as u64;
+    measured.micros.sort_unstable();
+    Ok(measured)
+}
+
+fn report(args: &BenchPaymentsArgs, measured: &Measured, limit: f64, memory: Option<u64>) {
+    let ratio = measured.rate() / limit;
+    if args.target.json {
+        let figures = json!({
+            "accounts": args.accounts, "callers": args.callers, "payments": measured.calls,
+            "payments_per_second": measured.rate(), "limit_per_second": limit, "ratio": ratio,
+            "p50_ms": measured.percentile_ms(50), "p99_ms": measured.percentile_ms(99), "peak_memory_mib": memory,
+        });
+        println!("{figures}");
+        return;
+    }
+    println!(
+        "payments {} in {:.1} s: {:.0}/s, p50 {:.1} ms, p99 {:.1} ms, {} callers",
+        measured.calls,
+        measured.took.as_secs_f64(),
+        measured.rate(),
+        measured.percentile_ms(50),
+        measured.percentile_ms(99),
+        args.callers
+    );
+    println!("limit    the same calls answered by an HTTP server that does nothing: {limit:.0}/s");
+    println!("ratio    {ratio:.2}");
+    if let Some(memory) = memory {
+        println!("memory   {memory} MiB at most, callers included");
+    }
+}

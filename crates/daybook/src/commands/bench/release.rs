@@ -1,0 +1,82 @@
+//! `daybook bench release`: a held portfolio is let go, beside a bare loop that writes the same.
+
+use super::portfolio::{Bench, PRODUCT, form_of, months_ago, said};
+use super::{Scratch, limit_postgres, limit_sqlite, peak_memory_mib};
+use crate::cli::BenchReleaseArgs;
+use crate::commands::Failure;
+use daybook_clock::Stopwatch;
+use serde_json::json;
+use std::time::Duration;
+
+/// Runs the bench and prints the figures.
+pub async fn run(args: &BenchReleaseArgs) -> Result<(), Failure> {
+    let scratch = Scratch::new(args.target.database.as_deref())?;
+    let bench = Bench::start(&scratch.address).await?;
+    bench.product(true).await?;
+    let loading = Stopwatch::start();
+    bench.load(args.accounts, args.events, months_ago(args.events)?).await?;
+    let payments = args.accounts * args.events;
+    eprintln!("loaded {} accounts with {payments} payments in {:.1} s", args.accounts, loading.elapsed().as_secs_f64());
+    let before = match scratch.file() {
+        Some(file) => Some(limit_sqlite::copy(&bench, &file).await?),
+        None => None,
+    };
+    let releasing = Stopwatch::start();
+    let off = form_of(&json!({ "migration_mode": false }))?;
+    bench.service.set_migration_mode(&bench.who, None, PRODUCT, off).await.map_err(said)?;
+    bench.service.settle_due().await.map_err(said)?;
+    let took = releasing.elapsed();
+    let progress = bench.service.get_migration_mode(&bench.who, PRODUCT).await.map_err(said)?;
+    let progress: serde_json::Value =
+        serde_json::from_slice(&progress).map_err(|error| Failure::Failed(error.to_string()))?;
+    if progress["state"] != "NORMAL" || progress["failed_accounts"] != json!([]) {
+        return Err(Failure::Failed(format!("the release is not done: {progress}")));
+    }
+    let memory = peak_memory_mib();
+    let limit = match (&before, scratch.file()) {
+        (Some(before), Some(file)) => limit_sqlite::release(&file, before)?,
+        _ => limit_postgres::release(&scratch.address).await?,
+    };
+    report(args, payments, took, &limit, memory);
+    Ok(())
+}
+
+/// What the bare loop did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limit {
+    /// How long it took.
+    pub took: Duration,
+    /// Messages it wrote.
+    pub messages: u64,
+    /// The bytes of their data.
+    pub bytes: u64,
+    /// Line items it wrote.
+    pub items: u64,
+}
+
+fn report(args: &BenchReleaseArgs, payments: u64, took: Duration, limit: &Limit, memory: Option<u64>) {
+    let rate = |took: Duration| payments as f64 / took.as_secs_f64();
+    let ratio = limit.took.as_secs_f64() / took.as_secs_f64();
+    if args.target.json {
+        let figures = json!({
+            "accounts": args.accounts, "payments": payments, "messages": limit.messages, "line_items": limit.items,
+            "release_seconds": took.as_secs_f64(), "limit_seconds": limit.took.as_secs_f64(), "ratio": ratio,
+            "peak_memory_mib": memory,
+        });
+        println!("{figures}");
+        return;
+    }
+    println!("release  {payments} payments in {:.2} s: {:.0} payments/s", took.as_secs_f64(), rate(took));
+    println!(
+        "limit    the same rows ({} line items, {} messages of {} bytes) by a bare loop in {:.2} s: {:.0} payments/s",
+        limit.items,
+        limit.messages,
+        limit.bytes / limit.messages.max(1),
+        limit.took.as_secs_f64(),
+        rate(limit.took)
+    );
+    println!("ratio    {ratio:.2}");
+    if let Some(memory) = memory {
+        println!("memory   {memory} MiB at most, loading included");
+    }
+}

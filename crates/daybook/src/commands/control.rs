@@ -1,0 +1,234 @@
+//! How a command gets something done: by itself, or by the server that holds the database.
+//!
+//! ```text
+//! command ─► lock free?  ── yes ─► take it, start a service, carry the order out
+//!               │
+//!               no ─► lock file: where the server listens, its token ─► POST /admin/control ─► carry the order out
+//! ```
+//!
+//! A SQLite database has one process that writes. So an [`Order`] is data, carried out by whoever has the database; both
+//! ways give the same answer. PostgreSQL has no such lock, and no such door. The token is drawn anew at each start and
+//! lies in a file that only the owner of the database can read.
+
+mod client;
+
+use super::opening::open_service;
+use super::{Failure, wait_for};
+use crate::config::Settings;
+use crate::instance::{self, NotTaken, RunningServer};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use daybook_service::Service;
+use daybook_service::form;
+use daybook_service::problem::Problem;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// The path of the door.
+const PATH: &str = "/admin/control";
+/// The header that carries the token.
+const TOKEN_HEADER: &str = "x-daybook-control-token";
+/// How often, and how long apart, a lock is looked at whose holder does not say where it listens.
+const LOOKS: u32 = 50;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// Something to be done with the database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Order {
+    /// Make an organization and its first key.
+    CreateOrganization {
+        /// Its name.
+        name: String,
+        /// `TEST` or `LIVE`.
+        environment: String,
+    },
+    /// List organizations.
+    ListOrganizations,
+    /// Make a key.
+    CreateKey {
+        /// Of which organization.
+        organization: Option<String>,
+        /// What to call it.
+        name: String,
+        /// What it may do.
+        role: String,
+    },
+    /// List keys.
+    ListKeys {
+        /// Of which organization.
+        organization: Option<String>,
+    },
+    /// Revoke a key.
+    RevokeKey {
+        /// Of which organization.
+        organization: Option<String>,
+        /// Which key.
+        client_id: String,
+    },
+    /// Roll an account.
+    Roll {
+        /// Of which organization.
+        organization: Option<String>,
+        /// The body of `PATCH /admin/roll/account`.
+        roll: Value,
+    },
+}
+
+impl Order {
+    /// Gets the order done, by whoever has the database, and gives the answer.
+    pub fn get_done(&self, settings: &Settings) -> Result<Value, Failure> {
+        let Some(path) = settings.sqlite_path() else { return self.do_here(settings) };
+        match holder(path)? {
+            None => Err(Failure::Failed(format!("there is no database at {}: start the server once", path.display()))),
+            Some(Holder::Me(held)) => {
+                let answer = self.do_here(settings);
+                drop(held);
+                answer
+            }
+            Some(Holder::Server(server)) => client::ask(&server, self),
+        }
+    }
+
+    fn do_here(&self, settings: &Settings) -> Result<Value, Failure> {
+        wait_for(async {
+            let service = open_service(settings).await?;
+            let answer = self.carry_out(&service).await;
+            service.stop().await;
+            Ok(answer?)
+        })
+    }
+
+    async fn carry_out(&self, service: &Service) -> Result<Value, Problem> {
+        match self {
+            Order::CreateOrganization { name, environment } => {
+                let key = service.create_organization_with_key(name, environment).await?;
+                let secret = key.client_secret;
+                Ok(
+                    json!({ "name": name, "environment": environment, "client_id": key.client_id, "client_secret": secret }),
+                )
+            }
+            Order::ListOrganizations => {
+                let shown = service.organizations().await?.into_iter().map(|organization| {
+                    let created_at = organization.created_at.to_string();
+                    json!({ "name": organization.name, "environment": organization.environment, "created_at": created_at })
+                });
+                Ok(json!({ "results": shown.collect::<Vec<_>>() }))
+            }
+            Order::CreateKey { organization, name, role } => {
+                let who = service.operator(organization.as_deref()).await?;
+                read(&service.create_key(&who, parse(&json!({ "name": name, "role": role }))?).await?)
+            }
+            Order::ListKeys { organization } => {
+                let who = service.operator(organization.as_deref()).await?;
+                read(&service.list_keys(&who).await?)
+            }
+            Order::RevokeKey { organization, client_id } => {
+                let who = service.operator(organization.as_deref()).await?;
+                read(&service.revoke_key(&who, client_id).await?)
+            }
+            Order::Roll { organization, roll } => {
+                let who = service.operator(organization.as_deref()).await?;
+                read(&service.roll_account(&who, None, parse(roll)?).await?)
+            }
+        }
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(body: &Value) -> Result<T, Problem> {
+    Ok(form::parse(body.to_string().as_bytes())?)
+}
+
+fn read(answer: &[u8]) -> Result<Value, Problem> {
+    serde_json::from_slice(answer).map_err(|error| Problem::internal(format!("an answer is no JSON: {error}")))
+}
+
+enum Holder {
+    Me(instance::Held),
+    Server(RunningServer),
+}
+
+/// Who has the database: nobody, and so this process now, or a server. `None` if there is no database.
+fn holder(path: &Path) -> Result<Option<Holder>, Failure> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        match instance::take(path) {
+            Ok(held) => return Ok(Some(Holder::Me(held))),
+            Err(NotTaken::Running(_, Some(server))) if server.url.is_some() => return Ok(Some(Holder::Server(server))),
+            // A server that is starting, or a command that is nearly done.
+            Err(NotTaken::Running(..)) if looks < LOOKS => thread::sleep(BETWEEN_LOOKS),
+            Err(not_taken) => return Err(not_taken.into()),
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Door {
+    service: Service,
+    token: Arc<str>,
+}
+
+/// The door that commands of the same machine use. It is no part of the API.
+pub fn route(service: Service, token: &str) -> Router {
+    Router::new().route(PATH, post(answer)).with_state(Door { service, token: token.into() })
+}
+
+async fn answer(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> Response {
+    let given = headers.get(TOKEN_HEADER).map(|token| token.as_bytes()).unwrap_or_default();
+    if !is_same(given, door.token.as_bytes()) {
+        return refusal(StatusCode::FORBIDDEN, "the control token is not the one of this start");
+    }
+    let order: Order = match serde_json::from_slice(&body) {
+        Ok(order) => order,
+        Err(error) => return refusal(StatusCode::BAD_REQUEST, &format!("the order is not understood: {error}")),
+    };
+    match order.carry_out(&door.service).await {
+        Ok(answer) => axum::Json(answer).into_response(),
+        Err(problem) => refusal(StatusCode::UNPROCESSABLE_ENTITY, &Failure::from(problem).to_string()),
+    }
+}
+
+fn refusal(status: StatusCode, sentence: &str) -> Response {
+    (status, axum::Json(json!({ "error": sentence }))).into_response()
+}
+
+/// Compares in a time that does not tell where the first difference is.
+fn is_same(given: &[u8], expected: &[u8]) -> bool {
+    let differing = given.iter().zip(expected).fold(0, |differing, (a, b)| black_box(differing | (a ^ b)));
+    given.len() == expected.len() && differing == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_token_is_the_token() {
+        assert!(is_same(b"token", b"token"));
+        for other in [&b""[..], b"toke", b"tokens", b"Token", b"tokem"] {
+            assert!(!is_same(other, b"token"), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_order_is_read_as_it_was_written() {
+        let order = Order::RevokeKey { organization: None, client_id: "c".to_owned() };
+        let text = serde_json::to_string(&order).expect("an order is JSON");
+        assert_eq!(text, r#"{"order":"revoke_key","organization":null,"client_id":"c"}"#);
+        assert_eq!(serde_json::from_str::<Order>(&text).expect("it is read"), order);
+        assert!(serde_json::from_str::<Order>(r#"{"order":"drop_everything"}"#).is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! One HTTP call to a server on this machine: as little of the protocol as that takes.
+
+use super::{Failure, Order, PATH, TOKEN_HEADER};
+use crate::instance::RunningServer;
+use serde_json::Value;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Rolling an account through years takes a while.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+/// More than any answer takes.
+const ANSWER_BYTES_MAX: u64 = 256 << 20;
+
+/// Has a server carry an order out.
+pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
+    let url = server.url.as_deref().unwrap_or_default();
+    let failed = |why: &dyn std::fmt::Display| {
+        Failure::Failed(format!("the server on {url} (process {}) does not answer: {why}", server.pid))
+    };
+    let body = serde_json::to_vec(order).map_err(|error| failed(&error))?;
+    let token = server.control_token.as_deref().unwrap_or_default();
+    let answer = exchange(url, token, &body).map_err(|error| failed(&error))?;
+    let (status, body) = split(&answer).ok_or_else(|| failed(&"what it says is not HTTP"))?;
+    let value: Option<Value> = serde_json::from_slice(body).ok();
+    match (status, value) {
+        (200, Some(value)) => Ok(value),
+        (_, Some(value)) if value["error"].is_string() => {
+            Err(Failure::Failed(value["error"].as_str().unwrap_or_default().to_owned()))
+        }
+        _ => Err(failed(&format!("it answered with status {status}"))),
+    }
+}
+
+/// Sends a request and reads everything up to the end of the connection.
+fn exchange(url: &str, token: &str, body: &[u8]) -> io::Result<Vec<u8>> {
+    let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
+    let address =
+        address.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its address is not understood"))?;
+    let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
+    let length = body.len();
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nhost: {address}\r\n{TOKEN_HEADER}: {token}\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body)?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+/// The status and the body of an answer. Its length is known from the end of the connection.
+fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
+    let head_end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..head_end]).ok()?;
+    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    Some((status, &answer[head_end + 4..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_split() {
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(split(answer), Some((200, &b"{}"[..])));
+        assert_eq!(split(b"HTTP/1.1 422 Unprocessable Entity\r\n\r\n"), Some((422, &b""[..])));
+        for answer in [&b""[..], b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 \xff\r\n\r\n"] {
+            assert_eq!(split(answer), None);
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_gone_is_told() {
+        let server =
+            RunningServer { pid: 7, url: Some("http://127.0.0.1:1".to_owned()), control_token: Some("t".to_owned()) };
+        let failure = ask(&server, &Order::ListOrganizations).expect_err("nobody listens on port 1");
+        assert!(failure.to_string().starts_with("the server on http://127.0.0.1:1 (process 7) does not answer: "));
+    }
+}

@@ -1,0 +1,205 @@
+//! `daybook serve --demo`: the test cases as a small portfolio.
+//!
+//! The cases are compiled in. Each is moved by whole months, so that its last event lies in the month before today: a
+//! case that ends with a missed instalment is a loan that missed one last month, not one of years ago. Then products,
+//! customers, accounts and events are loaded through the same use cases that callers use, in migration mode, and
+//! released. Rolls are left out: the accounts live in real time. What was recorded late in a live case is loaded at the
+//! moment it was recorded, which is when it counted.
+
+use super::Failure;
+use crate::scenario::{self, Event, Kind, Scenario};
+use daybook_engine::calendar::MonthEnd;
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use daybook_service::Service;
+use daybook_service::access::Caller;
+use daybook_service::form;
+use daybook_service::paging::Paging;
+use daybook_service::policy::DEFAULT_ZONE;
+use daybook_service::problem::Problem;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Takes test cases into the program.
+macro_rules! cases {
+    ($($file:literal),* $(,)?) => { [$(($file, include_str!(concat!("../../../../scenarios/", $file)))),*] };
+}
+
+const CASES: [(&str, &str); 10] = cases![
+    "01-on-time.toml",
+    "02-two-missed-then-catch-up.toml",
+    "03-backdated-payment-as-posted.toml",
+    "04-migration-in-shuffled-order.toml",
+    "05-bounced-payment.toml",
+    "06-fee-waiver.toml",
+    "07-early-payoff.toml",
+    "08-charge-off.toml",
+    "09-biweekly-daily-interest.toml",
+    "10-month-end.toml",
+];
+
+/// Fills an empty database. Gives the sentence that tells of it.
+pub async fn load(service: &Service, now: Time) -> Result<String, Failure> {
+    if !is_empty(service).await? {
+        return Ok("The database is not empty: no demo data was loaded.".to_owned());
+    }
+    let who = service.operator(None).await?;
+    let mut demo = Demo { service, who, products: BTreeSet::new() };
+    let zone = Zone::named(DEFAULT_ZONE).ok_or_else(|| Failure::Failed("the default zone is unknown".to_owned()))?;
+    for (file, text) in CASES {
+        let case = scenario::parse(Path::new(file), text).map_err(|error| Failure::Failed(error.to_string()))?;
+        let shift = Shift::until(&case, now, &zone);
+        let loaded = demo.load(&case, &shift).await;
+        loaded.map_err(|problem| Failure::Failed(format!("demo data, {file}: {}", Failure::from(problem))))?;
+    }
+    demo.release().await?;
+    Ok(format!("Loaded {} accounts of {} products as demo data.", CASES.len(), demo.products.len()))
+}
+
+async fn is_empty(service: &Service) -> Result<bool, Failure> {
+    if service.organizations().await?.len() != 1 {
+        return Ok(false);
+    }
+    let who = service.operator(None).await?;
+    let products: Option<Value> = serde_json::from_slice(&service.list_products(&who, Paging::default()).await?).ok();
+    Ok(products.is_some_and(|page| page["results"].as_array().is_some_and(Vec::is_empty)))
+}
+
+/// Moves moments by whole months, on the clocks of a zone.
+struct Shift<'a> {
+    zone: &'a Zone,
+    months: i32,
+}
+
+impl Shift<'_> {
+    /// The shift that brings a case's end as near to `now` as it can without passing it.
+    fn until<'a>(case: &Scenario, now: Time, zone: &'a Zone) -> Shift<'a> {
+        let end = case.ends_at().time;
+        let (year, month, _) = zone.day_at(now).ymd();
+        let (end_year, end_month, _) = zone.day_at(end).ymd();
+        let whole = (year - end_year) * 12 + month as i32 - end_month as i32;
+        let same_month = Shift { zone, months: whole };
+        let months = if same_month.moved(end) < now { whole } else { whole - 1 };
+        Shift { zone, months }
+    }
+
+    fn moved(&self, time: Time) -> Time {
+        let (day, time_of_day) = self.zone.local(time);
+        self.zone.at(day.plus_months(self.months, MonthEnd::Clamp), time_of_day)
+    }
+
+    fn text(&self, time: Time) -> Value {
+        Value::from(self.moved(time).to_string())
+    }
+}
+
+struct Demo<'a> {
+    service: &'a Service,
+    who: Caller,
+    products: BTreeSet<String>,
+}
+
+impl Demo<'_> {
+    async fn load(&mut self, case: &Scenario, shift: &Shift<'_>) -> Result<(), Problem> {
+        let product_id = case.product["product_id"].as_str().unwrap_or_default().to_owned();
+        if self.products.insert(product_id.clone()) {
+            self.service.create_product(&self.who, None, parse(&case.product)?).await?;
+            self.hold(&product_id, true).await?;
+        }
+        let mut account = case.account.clone();
+        account["product_id"] = Value::from(product_id);
+        account["effective_at"] = shift.text(case.account_effective_at.time);
+        if let Some(customer) = &case.customer {
+            self.service.create_customer(&self.who, None, parse(customer)?).await?;
+            account["assign_customers"] = json!([{ "customer_id": customer["customer_id"] }]);
+        }
+        self.service.create_account(&self.who, None, parse(&account)?).await?;
+        let account_id = account["account_id"].as_str().unwrap_or_default();
+        for event in &case.events {
+            self.record(account_id, event, shift).await?;
+        }
+        Ok(())
+    }
+
+    async fn record(&self, account: &str, event: &Event, shift: &Shift<'_>) -> Result<(), Problem> {
+        let (service, who) = (self.service, &self.who);
+        let mut body: Map<String, Value> = event.input.body.clone();
+        body.insert("effective_at".to_owned(), shift.text(event.comes_in_at().time));
+        let body = Value::Object(body);
+        let target = event.input.target.as_deref().unwrap_or_default();
+        match event.input.kind {
+            Kind::Roll => return Ok(()),
+            Kind::Payment => service.record_payment(who, None, account, parse(&body)?).await,
+            Kind::PaymentReversal => service.reverse_payment(who, None, account, target, parse(&body)?).await,
+            Kind::PaymentStatus => service.change_line_item(who, None, account, target, parse(&body)?).await,
+            Kind::ManualFee => service.charge_manual_fee(who, None, account, parse(&body)?).await,
+            Kind::FeeWaiver => service.waive_fee(who, None, account, target, parse(&body)?).await,
+            Kind::CreditOffset => service.credit_offset(who, None, account, parse(&body)?).await,
+            Kind::DebitOffset => service.debit_offset(who, None, account, parse(&body)?).await,
+            Kind::Status => service.set_account_status(who, None, account, parse(&body)?).await,
+            Kind::NotificationConfig => service.set_notification_config(who, None, account, parse(&body)?).await,
+            Kind::Charge => return Err(Problem::internal("an instalment loan takes no charges")),
+        }
+        .map(drop)
+    }
+
+    async fn hold(&self, product: &str, on: bool) -> Result<(), Problem> {
+        let form = parse(&json!({ "migration_mode": on }))?;
+        self.service.set_migration_mode(&self.who, None, product, form).await.map(drop)
+    }
+
+    /// Lets everything that was loaded happen.
+    async fn release(&self) -> Result<(), Failure> {
+        for product in &self.products {
+            self.hold(product, false).await?;
+        }
+        self.service.settle_due().await?;
+        for product in &self.products {
+            let progress = self.service.get_migration_mode(&self.who, product).await?;
+            let progress: Value = serde_json::from_slice(&progress).unwrap_or_default();
+            if progress["held_events"] != 0 || progress["failed_accounts"] != json!([]) {
+                return Err(Failure::Failed(format!("demo data, product {product}: not all was released: {progress}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(body: &Value) -> Result<T, Problem> {
+    Ok(form::parse(body.to_string().as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn every_case_of_the_folder_is_taken_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let names =
+            fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+        names.sort();
+        assert_eq!(names, CASES.map(|(file, _)| file));
+    }
+
+    #[test]
+    fn a_case_is_moved_to_the_month_before_now() {
+        let zone = Zone::named("America/New_York").expect("a zone");
+        let time = |text: &str| Time::parse(text).expect("a time");
+        let (file, text) = CASES[7];
+        let case = scenario::parse(Path::new(file), text).expect("a case");
+        assert_eq!(case.ends_at().text, "2025-06-01T12:00:00-04:00");
+        // In winter the clocks show another offset, and the same hour.
+        for (now, end) in [
+            ("2026-12-01T12:00:01-05:00", "2026-12-01T12:00:00-05:00"),
+            ("2026-12-01T11:59:59-05:00", "2026-11-01T12:00:00-05:00"),
+            ("2025-06-02T00:00:00-04:00", "2025-06-01T12:00:00-04:00"),
+        ] {
+            let shift = Shift::until(&case, time(now), &zone);
+            assert_eq!(shift.moved(case.ends_at().time), time(end), "{now}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What each command does: one file a command, and the dispatch here.
+//!
+//! ```text
+//! serve ─────────────► opening ─► demo ─► HTTP (api, control)
+//! org, keys, roll ───► control ─► the server that holds the database, or opening ─► service
+//! verify, backup, doctor ───────► opening ─► service, store
+//! ```
+//!
+//! [`opening`] gets from settings to a service. [`control`] is how a command asks a running server to do something.
+//! A command that fails gives a [`Failure`], which is one sentence on stderr and an exit code.
+
+mod backup;
+mod bench;
+mod config_show;
+mod control;
+mod demo;
+mod doctor;
+mod failure;
+mod keys;
+mod opening;
+mod org;
+mod roll;
+mod serve;
+mod table;
+mod verify;
+
+pub use failure::Failure;
+
+use crate::cli::{Cli, Command, CommonFlags, ConfigAction, FlagValues};
+use crate::config::sources::Source;
+use crate::config::{self, Given, Loaded, Problems, Settings};
+use crate::logging::{self, Style};
+use std::future::Future;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Does what the command line says.
+pub fn run(cli: &Cli) -> Result<(), Failure> {
+    match &cli.command {
+        Command::Config(config) => match &config.command {
+            ConfigAction::Show(args) => config_show::run(args),
+        },
+        Command::Serve(flags) => serve::run(flags),
+        Command::Org(command) => org::run(command),
+        Command::Keys(command) => keys::run(command),
+        Command::Roll(args) => roll::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Backup(args) => backup::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Bench(command) => bench::run(command),
+    }
+}
+
+/// Loads the settings of a command from its flags, the process's environment and the file.
+pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<Loaded, Problems> {
+    let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
+    config::load(&Given { config, flags, variable: &variable })
+}
+
+/// Loads the settings of a command that is done in a moment, and starts logging for it.
+fn prepare(flags: &CommonFlags) -> Result<Settings, Failure> {
+    let loaded = settings(flags.config.as_deref(), flags.given())?;
+    quiet_logging(&loaded)?;
+    Ok(loaded.settings)
+}
+
+/// Logs what is worth a warning, unless somebody asked for something else: a command has an answer to print.
+fn quiet_logging(loaded: &Loaded) -> Result<(), Failure> {
+    let mut style = Style::of(&loaded.settings);
+    if loaded.rows.iter().any(|row| row.setting == "log-level" && row.source == Source::Default) {
+        style.level = "warn".to_owned();
+    }
+    logging::start(&style).map_err(Failure::Failed)
+}
+
+/// Runs something to its end.
+fn wait_for<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|error| Failure::Failed(format!("no threads could be started: {error}")))?.block_on(future)
+}
+
+/// Prints an answer on stdout.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::Output)
+}
+
+/// Says something on stderr. Nobody listening is no reason to stop.
+fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,118 @@
+//! From settings to a service: the database, the secrets key, and both together.
+//!
+//! `serve` makes what is missing: the file, the tables, the key. Every other command works on what is there, and says so
+//! when it is not. A key is never made for a database that was made with another: its secrets could not be opened.
+
+use super::Failure;
+use crate::config::Settings;
+use crate::config::values::without_password;
+use crate::secrets_file::{self, KeyError, SecretsKey};
+use daybook_clock::{Stopwatch, System};
+use daybook_service::Service;
+use daybook_store::Store;
+use daybook_store::error::StoreError;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server of a database is waited for at the start.
+pub const PATIENCE: Duration = Duration::from_secs(15);
+/// How long between two tries.
+const BETWEEN_TRIES: Duration = Duration::from_secs(1);
+
+/// Opens the database, or makes it. A database server that is not there yet is waited for.
+pub async fn make_store(database: &str, patience: Duration) -> Result<Arc<dyn Store>, Failure> {
+    let is_server = !database.starts_with("sqlite:");
+    let watch = Stopwatch::start();
+    loop {
+        match daybook_store::open(database).await {
+            Err(StoreError::Unavailable(why)) if is_server && watch.elapsed() < patience => {
+                tracing::warn!(database = without_password(database), why, "the database is not there yet; waiting");
+                tokio::time::sleep(BETWEEN_TRIES).await;
+            }
+            opened => return opened.map_err(|error| cannot_open(database, &error)),
+        }
+    }
+}
+
+fn cannot_open(database: &str, error: &StoreError) -> Failure {
+    Failure::Failed(format!("the database {} cannot be opened: {error}", without_password(database)))
+}
+
+/// Opens a database that is there.
+pub async fn open_store(settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
+    if let Some(path) = settings.sqlite_path().filter(|path| !path.exists()) {
+        return Err(Failure::Failed(format!(
+            "there is no database at {}: start the server once, or name another with --database",
+            path.display()
+        )));
+    }
+    make_store(&settings.database, Duration::ZERO).await
+}
+
+/// Makes the file of a SQLite database, if there is none, for its owner alone: it will hold what people owe.
+pub fn make_file(path: &Path) -> Result<(), Failure> {
+    let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    made.map(drop).map_err(|error| Failure::Failed(format!("the database {} cannot be made: {error}", path.display())))
+}
+
+/// The secrets key of a database. It is made if there is none, unless the database was made with one.
+pub async fn make_key(settings: &Settings, store: &dyn Store) -> Result<SecretsKey, Failure> {
+    let path = settings.secrets_key_file.as_path();
+    if settings.secrets_key.is_none() && is_missing(path) && !store.organizations().await?.is_empty() {
+        return Err(Failure::Failed(format!(
+            "the secrets key file {} is missing, and the database was made with one: put it back from your backup",
+            path.display()
+        )));
+    }
+    find_key(settings, secrets_file::mint_secret).map_err(Failure::from)
+}
+
+/// The secrets key, which must be there.
+pub fn open_key(settings: &Settings) -> Result<SecretsKey, KeyError> {
+    find_key(settings, || Err(io::Error::new(io::ErrorKind::NotFound, "it is missing; the first start makes it")))
+}
+
+fn find_key(
+    settings: &Settings,
+    mint: impl FnOnce() -> io::Result<[u8; secrets_file::KEY_BYTES]>,
+) -> Result<SecretsKey, KeyError> {
+    let given = settings.secrets_key.as_ref().map(|secret| secret.expose());
+    secrets_file::find_or_make(given, &settings.secrets_key_file, mint).map(|(key, _)| key)
+}
+
+/// Whether there is no file, as far as can be seen.
+pub fn is_missing(path: &Path) -> bool {
+    !path.try_exists().unwrap_or(true)
+}
+
+/// A service over a database that is there. Its timers do not run.
+pub async fn open_service(settings: &Settings) -> Result<Service, Failure> {
+    let store = open_store(settings).await?;
+    let key = open_key(settings)?;
+    start_service(store, &key).await
+}
+
+/// A service over a store. Its timers do not run.
+pub async fn start_service(store: Arc<dyn Store>, key: &SecretsKey) -> Result<Service, Failure> {
+    Ok(Service::start(store, Arc::new(System), &key.0).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_told_without_its_password() {
+        // Port 1 is nobody's.
+        let address = "postgres://daybook:hush@127.0.0.1:1/daybook";
+        let failure = make_store(address, Duration::ZERO).await.expect_err("nobody listens");
+        let sentence = failure.to_string();
+        assert!(sentence.starts_with("the database postgres://daybook:(set)@127.0.0.1:1/daybook cannot be opened: "));
+        assert!(sentence.contains("refused") && !sentence.contains("hush"), "{sentence}");
+        assert_eq!(failure.exit_code(), 1);
+    }
+}

@@ -1,0 +1,53 @@
+//! `daybook org`: making and listing organizations.
+
+use super::control::Order;
+use super::table::table;
+use super::{Failure, prepare, print, say};
+use crate::cli::{ListArgs, OrgAction, OrgCommand, OrgCreateArgs};
+use serde_json::Value;
+
+/// Does what was asked with organizations.
+pub fn run(command: &OrgCommand) -> Result<(), Failure> {
+    match &command.command {
+        OrgAction::Create(args) => create(args),
+        OrgAction::List(args) => list(args),
+    }
+}
+
+fn create(args: &OrgCreateArgs) -> Result<(), Failure> {
+    let settings = prepare(&args.flags)?;
+    let order = Order::CreateOrganization { name: args.name.clone(), environment: args.environment.name().to_owned() };
+    let made = order.get_done(&settings)?;
+    if args.json {
+        return print(&format!("{made:#}\n"));
+    }
+    let rows =
+        ["name", "environment", "client_id", "client_secret"].map(|field| [field.to_owned(), text(&made, field)]);
+    print(&table(&rows))?;
+    say("Keep the secret: it is shown this once.\n");
+    Ok(())
+}
+
+fn list(args: &ListArgs) -> Result<(), Failure> {
+    let settings = prepare(&args.flags)?;
+    let found = Order::ListOrganizations.get_done(&settings)?;
+    let fields = ["name", "environment", "created_at"];
+    print(&if args.json { format!("{found:#}\n") } else { listed(&found, fields) })
+}
+
+/// A table of results, with a column for each field.
+pub fn listed<const COLUMNS: usize>(answer: &Value, fields: [&str; COLUMNS]) -> String {
+    let mut rows = vec![fields.map(str::to_owned)];
+    let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    rows.extend(results.iter().map(|result| fields.map(|field| text(result, field))));
+    table(&rows)
+}
+
+/// A field as people read it.
+pub fn text(value: &Value, field: &str) -> String {
+    match &value[field] {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,209 @@
+//! `daybook serve`: the server, from the first look at the settings to the last answer.
+//!
+//! ```text
+//! settings ─► lock ─► listen ─► database ─► key ─► service ─► first organization ─► demo ─► timers ─► ready
+//!                                                                                                     │
+//!                       lock let go ◄─ service stopped ◄─ calls in flight finished ◄─ SIGTERM, SIGINT ◄┘
+//! ```
+//!
+//! It listens before it makes anything, so that a port that is taken does not cost a secret that is shown once. Callers
+//! who come early wait; the lock file and the ready line say when nobody waits any more.
+
+use super::opening::{PATIENCE, make_file, make_key, make_store, start_service};
+use super::{Failure, control, demo, print, say, settings, wait_for};
+use crate::cli::ServeFlags;
+use crate::config::Settings;
+use crate::config::values::Environment;
+use crate::instance::{self, Held};
+use crate::logging::{self, Style};
+use crate::secrets_file::mint_secret;
+use axum::Router;
+use axum::serve::ListenerExt;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use daybook_api::ApiSettings;
+use daybook_clock::{Clock, System};
+use daybook_service::Service;
+use daybook_service::organizations::{Bootstrap, FirstKey};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long calls in flight may take to finish once the server is told to stop.
+const FAREWELL: Duration = Duration::from_secs(30);
+
+/// Serves until it is told to stop.
+pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
+    let settings = settings(flags.common.config.as_deref(), flags.given())?.settings;
+    logging::start(&Style::of(&settings)).map_err(Failure::Failed)?;
+    // Outlives the runtime, and with it every thread that uses the database.
+    let mut held = settings.sqlite_path().map(instance::take).transpose()?;
+    wait_for(serve(&settings, held.as_mut()))
+}
+
+async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failure> {
+    let (listener, address) = listen(settings.listen).await?;
+    if let Some(path) = settings.sqlite_path() {
+        make_file(path)?;
+    }
+    let store = make_store(&settings.database, PATIENCE).await?;
+    let key = make_key(settings, &*store).await?;
+    let service = start_service(store, &key).await?;
+    begin(settings, &service, address).await?;
+    service.run_timers();
+
+    let mut router = daybook_api::router(
+        service.clone(),
+        ApiSettings { rate_limit_per_second: settings.rate_limit, ..ApiSettings::default() },
+    );
+    if let Some(held) = held {
+        let token = control_token()?;
+        router = router.merge(control::route(service.clone(), &token));
+        let announced = held.announce(&format!("http://{}", reachable(address)), &token);
+        announced.map_err(|error| Failure::Failed(format!("the lock file cannot be written: {error}")))?;
+    }
+    let stop = Stop::listen()?;
+    print(&format!("daybook ready on http://{address}\n"))?;
+    answer_until_stopped(listener, router, stop).await?;
+    service.stop().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let failed = |error| Failure::Failed(format!("nothing can listen on {wanted}: {error}"));
+    let listener = TcpListener::bind(wanted).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Makes what a first start makes, and tells of it.
+async fn begin(settings: &Settings, service: &Service, address: SocketAddr) -> Result<(), Failure> {
+    let bootstrap = Bootstrap {
+        environment: match settings.environment {
+            Environment::Test => "TEST".to_owned(),
+            Environment::Live => "LIVE".to_owned(),
+        },
+        client_id: settings.bootstrap_client_id.clone(),
+        client_secret: settings.bootstrap_client_secret.as_ref().map(|secret| secret.expose().to_owned()),
+    };
+    // Told before anything else can fail: nobody could find the secret out later.
+    if let Some(key) = service.bootstrap(&bootstrap).await? {
+        say(&welcome(address, &key));
+    }
+    if settings.demo {
+        say(&format!("{}\n", demo::load(service, System.now()).await?));
+    }
+    Ok(())
+}
+
+fn welcome(address: SocketAddr, key: &FirstKey) -> String {
+    let url = format!("http://{}", reachable(address));
+    let (shown, bearer) = match &key.client_secret {
+        Some(secret) => (format!("{secret}   (shown this once)"), secret.as_str()),
+        None => ("(the one you chose)".to_owned(), "$DAYBOOK_BOOTSTRAP_CLIENT_SECRET"),
+    };
+    format!(
+        "This is the first start. Keep these:\n\n  \
+         API            {url}\n  \
+         Documentation  {url}/docs\n  \
+         OpenAPI        {url}/openapi.json\n  \
+         Client id      {}\n  \
+         Client secret  {shown}\n\n\
+         Try it:\n\n  \
+         curl -H \"Authorization: Bearer {bearer}\" {url}/products\n\n",
+        key.client_id
+    )
+}
+
+/// Where this machine reaches an address that stands for all of its addresses.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        let is_v4 = address.is_ipv4();
+        address.set_ip(if is_v4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    address
+}
+
+fn control_token() -> Result<String, Failure> {
+    let bytes = mint_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The signals that end a server.
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    /// From now on the signals are heard, and no longer end the process by themselves.
+    fn listen() -> Result<Stop, Failure> {
+        let hear = |kind| signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be heard: {error}")));
+        Ok(Stop { terminate: hear(SignalKind::terminate())?, interrupt: hear(SignalKind::interrupt())? })
+    }
+
+    async fn told(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Answers calls. Told to stop, takes no more and finishes those in flight; told again, or after a while, does not wait.
+async fn answer_until_stopped(listener: TcpListener, router: Router, mut stop: Stop) -> Result<(), Failure> {
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "small answers of a connection may be slow");
+        }
+    });
+    let (closing, mut closed) = tokio::sync::watch::channel(false);
+    let told = async move {
+        // The other half lives in this function: an error here means that it is over anyway.
+        let _ = closed.wait_for(|closed| *closed).await;
+    };
+    let serving = axum::serve(listener, router).with_graceful_shutdown(told).into_future();
+    tokio::pin!(serving);
+    let failed = |error| Failure::Failed(format!("the server cannot go on: {error}"));
+    tokio::select! {
+        ended = &mut serving => return ended.map_err(failed),
+        () = stop.told() => {}
+    }
+    tracing::info!("told to stop: finishing what is in flight");
+    closing.send_replace(true);
+    tokio::select! {
+        ended = &mut serving => ended.map_err(failed),
+        () = stop.told() => Ok(()),
+        () = tokio::time::sleep(FAREWELL) => {
+            tracing::warn!("some callers did not finish in time");
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn all_addresses_are_reached_by_the_loopback_one() {
+        assert_eq!(reachable(address("0.0.0.0:80")), address("127.0.0.1:80"));
+        assert_eq!(reachable(address("[::]:80")), address("[::1]:80"));
+        assert_eq!(reachable(address("10.0.0.7:80")), address("10.0.0.7:80"));
+    }
+
+    #[test]
+    fn a_chosen_secret_is_not_shown() {
+        let key = FirstKey { client_id: "mine".to_owned(), client_secret: None };
+        let text = welcome(address("0.0.0.0:80"), &key);
+        assert!(text.contains("Client id      mine\n"), "{text}");
+        let curl = "curl -H \"Authorization: Bearer $DAYBOOK_BOOTSTRAP_CLIENT_SECRET\" http://127.0.0.1:80/products\n";
+        assert!(text.contains(curl), "{text}");
+    }
+}

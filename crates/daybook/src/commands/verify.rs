@@ -1,0 +1,79 @@
+//! `daybook verify`: every account is folded again from its inputs and compared with what is stored.
+//!
+//! A server may be working meanwhile: an account that changes while it is looked at seems to differ. So what differs is
+//! looked at again, and only what differs every time counts.
+
+use super::opening::open_service;
+use super::{Failure, prepare, print, say, wait_for};
+use crate::cli::VerifyArgs;
+use crate::config::Settings;
+use daybook_service::Service;
+use daybook_service::verify::Verified;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::io::{self, IsTerminal};
+
+/// How often something must differ to count.
+const LOOKS: usize = 3;
+
+/// Verifies, and prints what was found.
+pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
+    let settings = prepare(&args.flags)?;
+    let verified = wait_for(verify(&settings))?;
+    let count = verified.differences.len();
+    print(&if args.json { as_json(&verified) } else { as_text(&verified) })?;
+    match count {
+        0 => Ok(()),
+        1 => Err(Failure::Failed("there is 1 difference".to_owned())),
+        _ => Err(Failure::Failed(format!("there are {count} differences"))),
+    }
+}
+
+async fn verify(settings: &Settings) -> Result<Verified, Failure> {
+    let service = open_service(settings).await?;
+    let mut verified = look(&service).await?;
+    for _ in 1..LOOKS {
+        if verified.differences.is_empty() {
+            break;
+        }
+        let again: BTreeSet<String> = look(&service).await?.differences.into_iter().collect();
+        verified.differences.retain(|difference| again.contains(difference));
+    }
+    service.stop().await;
+    Ok(verified)
+}
+
+async fn look(service: &Service) -> Result<Verified, Failure> {
+    let is_watched = io::stderr().is_terminal();
+    let mut progress = |accounts: u64| {
+        if is_watched {
+            say(&format!("\rverified {accounts} accounts"));
+        }
+    };
+    let verified = service.verify(&mut progress).await;
+    if is_watched {
+        say("\r\u{1b}[K");
+    }
+    Ok(verified?)
+}
+
+fn as_text(verified: &Verified) -> String {
+    let Verified { accounts, items, messages, differences } = verified;
+    let count = differences.len();
+    let mut text: String = differences.iter().map(|difference| format!("{difference}\n")).collect();
+    let plural = if count == 1 { "difference" } else { "differences" };
+    text.push_str(&format!(
+        "verified {accounts} accounts, {items} line items, {messages} messages: {count} {plural}\n"
+    ));
+    text
+}
+
+fn as_json(verified: &Verified) -> String {
+    let answer = json!({
+        "accounts": verified.accounts,
+        "line_items": verified.items,
+        "messages": verified.messages,
+        "differences": verified.differences,
+    });
+    format!("{answer:#}\n")
+}

@@ -1,0 +1,75 @@
+//! Every setting there is, on one screen.
+
+/// What is known about a setting before anybody has set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// As on the command line, without the dashes: `webhook-timeout`.
+    pub name: &'static str,
+    /// The value if nobody sets it. `None`: it is then not set at all, or follows from other settings.
+    pub default: Option<&'static str>,
+    /// Whether there is a flag. Secrets have none: other users of a machine can read a command line.
+    pub has_flag: bool,
+    /// How much of the value may be shown.
+    pub show: Show,
+}
+
+/// How much of a value may be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// All of it.
+    All,
+    /// All but the password in an address.
+    WithoutPassword,
+    /// Only whether it is set.
+    WhetherSet,
+}
+
+impl Definition {
+    /// The environment variable of the setting: `DAYBOOK_WEBHOOK_TIMEOUT`.
+    pub fn variable(&self) -> String {
+        format!("DAYBOOK_{}", self.name.replace('-', "_").to_uppercase())
+    }
+}
+
+const fn setting(name: &'static str, default: &'static str) -> Definition {
+    Definition { name, default: Some(default), has_flag: true, show: Show::All }
+}
+
+const fn optional(name: &'static str) -> Definition {
+    Definition { name, default: None, has_flag: true, show: Show::All }
+}
+
+const fn secret(name: &'static str) -> Definition {
+    Definition { name, default: None, has_flag: false, show: Show::WhetherSet }
+}
+
+/// All settings, in the order in which they are shown.
+pub const DEFINITIONS: &[Definition] = &[
+    setting("listen", "127.0.0.1:8080"),
+    Definition { show: Show::WithoutPassword, ..setting("database", "sqlite:daybook.db") },
+    setting("dev", "false"),
+    setting("demo", "false"),
+    setting("environment", "TEST"),
+    setting("webhook-batch-interval", "1m"),
+    setting("webhook-retry-first", "1m"),
+    setting("webhook-timeout", "15s"),
+    setting("webhook-pause-after", "10"),
+    setting("dead-letter-retention", "5d"),
+    setting("message-retention", "30d"),
+    setting("attempt-retention", "7d"),
+    setting("rate-limit", "off"),
+    optional("allow-network"),
+    optional("secrets-key-file"),
+    secret("secrets-key"),
+    Definition { has_flag: false, ..optional("bootstrap-client-id") },
+    secret("bootstrap-client-secret"),
+    Definition { has_flag: false, ..optional("bootstrap-email") },
+    secret("bootstrap-password"),
+    setting("log-format", "text"),
+    setting("log-level", "info"),
+];
+
+/// Finds a setting by its name.
+pub fn find(name: &str) -> Option<&'static Definition> {
+    DEFINITIONS.iter().find(|definition| definition.name == name)
+}

@@ -1,0 +1,295 @@
+//! Settings: what they are, where they come from, what they mean.
+//!
+//! `definitions` lists every setting. `sources` collects what was written as a flag, in the environment and in the file,
+//! and picks the winner, still as text. `values` reads each text by its rule. [`load`] puts them together and gives
+//! typed [`Settings`] plus the table that `daybook config show` prints, or every [`Problem`] at once, each naming the
+//! setting, the value, where it was written, and the rule.
+
+pub mod definitions;
+pub mod sources;
+pub mod values;
+
+use definitions::{DEFINITIONS, Definition, Show};
+use sources::{Layer, Source, Written};
+use std::fmt;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use values::{Environment, LogFormat, Network, Read, Secret};
+
+/// Everything that can be set.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where the server listens; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// `sqlite:PATH` or `postgres://…`; may hold a password.
+    pub database: String,
+    /// Whether loopback webhook URLs are allowed and logs are friendlier.
+    pub dev: bool,
+    /// Whether an empty database is filled with the scenarios.
+    pub demo: bool,
+    /// Of the first organization.
+    pub environment: Environment,
+    /// How long webhook messages are collected before they are sent; 0: sent at once.
+    pub webhook_batch_interval: Duration,
+    /// The first retry after a failure; the whole schedule scales with it.
+    pub webhook_retry_first: Duration,
+    /// How long a receiver may take to answer.
+    pub webhook_timeout: Duration,
+    /// After how many failed messages in a row a URL is paused.
+    pub webhook_pause_after: u32,
+    /// How long undelivered messages are kept.
+    pub dead_letter_retention: Duration,
+    /// How long messages are kept.
+    pub message_retention: Duration,
+    /// How long the record of delivery attempts is kept.
+    pub attempt_retention: Duration,
+    /// Requests a second and key; `None`: no limit.
+    pub rate_limit: Option<u32>,
+    /// Private networks that webhook URLs may point into.
+    pub allow_networks: Vec<Network>,
+    /// Where the secrets key is kept, unless it is given.
+    pub secrets_key_file: PathBuf,
+    /// The secrets key itself, as text.
+    pub secrets_key: Option<Secret>,
+    /// Id of the first key.
+    pub bootstrap_client_id: Option<String>,
+    /// Secret of the first key.
+    pub bootstrap_client_secret: Option<Secret>,
+    /// E-mail address of the first console user.
+    pub bootstrap_email: Option<String>,
+    /// Password of the first console user.
+    pub bootstrap_password: Option<Secret>,
+    /// How log lines are written.
+    pub log_format: LogFormat,
+    /// Which log lines are written.
+    pub log_level: String,
+}
+
+impl Settings {
+    /// The SQLite file, if the database is one.
+    pub fn sqlite_path(&self) -> Option<&Path> {
+        sqlite_path(&self.database)
+    }
+}
+
+fn sqlite_path(database: &str) -> Option<&Path> {
+    database.strip_prefix("sqlite:").filter(|path| *path != ":memory:").map(Path::new)
+}
+
+/// A setting as it is shown: secrets masked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The setting's name.
+    pub setting: &'static str,
+    /// Its value; `None` if it is not set.
+    pub value: Option<String>,
+    /// Where it was set.
+    pub source: Source,
+}
+
+/// Settings, and how they came about.
+#[derive(Clone)]
+pub struct Loaded {
+    /// The typed values.
+    pub settings: Settings,
+    /// All settings in order, for showing.
+    pub rows: Vec<Row>,
+}
+
+/// Something wrong with the configuration, in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem(pub String);
+
+/// Everything wrong with the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentences: Vec<&str> = self.0.iter().map(|problem| problem.0.as_str()).collect();
+        f.write_str(&sentences.join("\n"))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// What the caller of the program gave: flags, and a way to ask for environment variables.
+pub struct Given<'a> {
+    /// The file named by `--config`.
+    pub config: Option<&'a Path>,
+    /// Values of flags by setting.
+    pub flags: Vec<(&'static str, Vec<String>)>,
+    /// Reads an environment variable.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// Puts flags, environment, file and defaults together.
+pub fn load(given: &Given<'_>) -> Result<Loaded, Problems> {
+    let flags: Layer = given.flags.iter().map(|(name, texts)| (*name, from_flag(texts))).collect();
+    let environment = sources::from_environment(given.variable);
+    let named = (given.variable)("DAYBOOK_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let file = match given.config.or(named.as_deref()) {
+        Some(path) => sources::from_file(path, &read_file(path)?)?,
+        None => Layer::new(),
+    };
+    interpret(&[&flags, &environment, &file])
+}
+
+fn from_flag(texts: &[String]) -> Written {
+    Written { texts: texts.to_vec(), source: Source::Flag }
+}
+
+fn read_file(path: &Path) -> Result<String, Problems> {
+    fs::read_to_string(path).map_err(|error| {
+        Problems(vec![Problem(format!("the configuration file {} cannot be read: {error}", path.display()))])
+    })
+}
+
+fn interpret(layers: &[&Layer]) -> Result<Loaded, Problems> {
+    let mut reader = Reader { layers, rows: Vec::new(), problems: Vec::new() };
+    let settings = reader.settings();
+    let Reader { mut rows, mut problems, .. } = reader;
+    // A row for each setting, in the order of the definitions and not of reading.
+    rows.sort_by_key(|row| DEFINITIONS.iter().position(|definition| definition.name == row.setting));
+    if let Some(settings) = &settings {
+        problems.extend(across(settings));
+    }
+    match settings {
+        Some(settings) if problems.is_empty() => Ok(Loaded { settings, rows }),
+        _ => Err(Problems(problems)),
+    }
+}
+
+/// Rules that concern two settings.
+fn across(settings: &Settings) -> Option<Problem> {
+    let one_sided = settings.bootstrap_email.is_some() != settings.bootstrap_password.is_some();
+    let sentence = "bootstrap-email and bootstrap-password must be set together, or neither";
+    one_sided.then(|| Problem(sentence.to_owned()))
+}
+
+/// Reads setting after setting, and notes what it showed and what was wrong.
+struct Reader<'a> {
+    layers: &'a [&'a Layer],
+    rows: Vec<Row>,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    /// `None` when something was wrong; the rest is read all the same, so that all problems are told at once.
+    fn settings(&mut self) -> Option<Settings> {
+        let listen = self.required("listen", values::address);
+        let database = self.required("database", values::database);
+        let dev = self.required("dev", values::switch);
+        let demo = self.required("demo", values::switch);
+        let environment = self.required("environment", values::environment);
+        let webhook_batch_interval = self.required("webhook-batch-interval", values::length);
+        let webhook_retry_first = self.required("webhook-retry-first", values::positive_length);
+        let webhook_timeout = self.required("webhook-timeout", values::positive_length);
+        let webhook_pause_after = self.required("webhook-pause-after", values::count);
+        let dead_letter_retention = self.required("dead-letter-retention", values::positive_length);
+        let message_retention = self.required("message-retention", values::positive_length);
+        let attempt_retention = self.required("attempt-retention", values::positive_length);
+        let rate_limit = self.required("rate-limit", values::rate);
+        let allow_networks = self.all("allow-network", values::network);
+        let secrets_key_file = self.secrets_key_file(database.as_deref());
+        let secrets_key = self.optional("secrets-key", |text| Ok(Secret::new(text)));
+        let bootstrap_client_id = self.optional("bootstrap-client-id", values::client_id);
+        let bootstrap_client_secret = self.optional("bootstrap-client-secret", values::client_secret);
+        let bootstrap_email = self.optional("bootstrap-email", values::email);
+        let bootstrap_password = self.optional("bootstrap-password", values::password);
+        let log_format = self.required("log-format", values::log_format);
+        let log_level = self.required("log-level", values::log_level);
+        Some(Settings {
+            listen: listen?,
+            database: database?,
+            dev: dev?,
+            demo: demo?,
+            environment: environment?,
+            webhook_batch_interval: webhook_batch_interval?,
+            webhook_retry_first: webhook_retry_first?,
+            webhook_timeout: webhook_timeout?,
+            webhook_pause_after: webhook_pause_after?,
+            dead_letter_retention: dead_letter_retention?,
+            message_retention: message_retention?,
+            attempt_retention: attempt_retention?,
+            rate_limit: rate_limit?,
+            allow_networks: allow_networks?,
+            secrets_key_file: secrets_key_file?,
+            secrets_key: secrets_key?,
+            bootstrap_client_id: bootstrap_client_id?,
+            bootstrap_client_secret: bootstrap_client_secret?,
+            bootstrap_email: bootstrap_email?,
+            bootstrap_password: bootstrap_password?,
+            log_format: log_format?,
+            log_level: log_level?,
+        })
+    }
+
+    fn required<T>(&mut self, name: &str, read: impl Fn(&str) -> Read<T>) -> Option<T> {
+        self.all(name, read)?.pop()
+    }
+
+    fn optional<T>(&mut self, name: &str, read: impl Fn(&str) -> Read<T>) -> Option<Option<T>> {
+        self.all(name, read).map(|mut values| values.pop())
+    }
+
+    /// Every value of a setting. `None` if one is wrong.
+    fn all<T>(&mut self, name: &str, read: impl Fn(&str) -> Read<T>) -> Option<Vec<T>> {
+        let definition = definitions::find(name)?;
+        let written = sources::winner(definition, self.layers);
+        self.rows.push(Row {
+            setting: definition.name,
+            value: shown(definition, &written.texts),
+            source: written.source.clone(),
+        });
+        let mut values = Vec::new();
+        for text in &written.texts {
+            match read(text) {
+                Ok(value) => values.push(value),
+                Err(rule) => self.problems.push(broken(definition, text, &written.source, rule)),
+            }
+        }
+        (values.len() == written.texts.len()).then_some(values)
+    }
+
+    /// The key lies beside the SQLite file, so that they move together, unless somebody says otherwise.
+    fn secrets_key_file(&mut self, database: Option<&str>) -> Option<PathBuf> {
+        let read = |text: &str| if text.is_empty() { Err("must be a path") } else { Ok(PathBuf::from(text)) };
+        let set = self.optional("secrets-key-file", read)?;
+        let beside = database.and_then(sqlite_path).and_then(Path::parent).unwrap_or(Path::new(""));
+        let path = set.unwrap_or_else(|| beside.join("daybook.key"));
+        if let Some(row) = self.rows.last_mut() {
+            row.value = Some(path.display().to_string());
+        }
+        Some(path)
+    }
+}
+
+fn shown(definition: &Definition, texts: &[String]) -> Option<String> {
+    if texts.is_empty() {
+        return None;
+    }
+    Some(match definition.show {
+        Show::All => texts.join(", "),
+        Show::WithoutPassword => texts.iter().map(|text| values::without_password(text)).collect::<Vec<_>>().join(", "),
+        Show::WhetherSet => "(set)".to_owned(),
+    })
+}
+
+fn broken(definition: &Definition, text: &str, source: &Source, rule: &str) -> Problem {
+    let value = match definition.show {
+        Show::All => format!("{text:?}"),
+        Show::WithoutPassword => format!("{:?}", values::without_password(text)),
+        Show::WhetherSet => "(set)".to_owned(),
+    };
+    let from = match source {
+        Source::Flag => format!("flag --{}", definition.name),
+        other => other.to_string(),
+    };
+    Problem(format!("{} = {value} ({from}): {rule}", definition.name))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! What a setting's text means: one small reader for each kind of value, with the rule it enforces in words.
+
+use crate::durations;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// A text that must not be shown. Its `Debug` does not tell.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text secret.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The text itself, for the one place that needs it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(set)")
+    }
+}
+
+/// Whether an organization's accounts may be rolled through time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Environment {
+    /// They may.
+    Test,
+    /// They live in real time only.
+    Live,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line, for machines.
+    Json,
+}
+
+/// A range of addresses, such as `10.0.0.0/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The first address.
+    pub address: IpAddr,
+    /// How many leading bits all addresses share.
+    pub prefix_bits: u8,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix_bits)
+    }
+}
+
+/// Either a value, or the rule that its text breaks.
+pub type Read<T> = Result<T, &'static str>;
+
+/// Reads `127.0.0.1:8080`.
+pub fn address(text: &str) -> Read<SocketAddr> {
+    text.parse().map_err(|_| "must be an IP address and a port, such as 127.0.0.1:8080 or [::1]:0")
+}
+
+/// Reads a database: a SQLite file or a PostgreSQL address.
+pub fn database(text: &str) -> Read<String> {
+    let is_file = text.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
+    let is_server = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
+    if is_file || is_server {
+        Ok(text.to_owned())
+    } else {
+        Err("must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+    }
+}
+
+/// Reads `true` or `false`.
+pub fn switch(text: &str) -> Read<bool> {
+    text.parse().map_err(|_| "must be true or false")
+}
+
+/// Reads a length of time that may be 0.
+pub fn length(text: &str) -> Read<Duration> {
+    durations::parse(text).ok_or(durations::RULE)
+}
+
+/// Reads a length of time that may not be 0.
+pub fn positive_length(text: &str) -> Read<Duration> {
+    match length(text)? {
+        Duration::ZERO => Err("must be longer than 0"),
+        length => Ok(length),
+    }
+}
+
+/// Reads a whole number from 1.
+pub fn count(text: &str) -> Read<u32> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or("must be a whole number from 1 to 4294967295")
+}
+
+/// Reads `off` or a number of requests a second.
+pub fn rate(text: &str) -> Read<Option<u32>> {
+    if text == "off" {
+        return Ok(None);
+    }
+    count(text).map(Some).map_err(|_| "must be off, or a whole number of requests a second from 1")
+}
+
+/// Reads `TEST` or `LIVE`.
+pub fn environment(text: &str) -> Read<Environment> {
+    match text {
+        "TEST" => Ok(Environment::Test),
+        "LIVE" => Ok(Environment::Live),
+        _ => Err("must be TEST or LIVE"),
+    }
+}
+
+/// Reads `text` or `json`.
+pub fn log_format(text: &str) -> Read<LogFormat> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("must be text or json"),
+    }
+}
+
+/// Reads a level, or levels by module as in `info,daybook_store=debug`.
+pub fn log_level(text: &str) -> Read<String> {
+    let rule = "must be error, warn, info, debug or trace, or levels by module such as info,daybook_store=debug";
+    let is_level = |text: &str| matches!(text, "off" | "error" | "warn" | "info" | "debug" | "trace");
+    let is_directive = |part: &str| match part.split_once('=') {
+        Some((module, level)) => !module.is_empty() && is_level(level),
+        None => is_level(part),
+    };
+    if text.split(',').all(is_directive) { Ok(text.to_owned()) } else { Err(rule) }
+}
+
+/// Reads a range of addresses; a single address is a range of one.
+pub fn network(text: &str) -> Read<Network> {
+    let rule = "must be a range of addresses in CIDR form, such as 10.0.0.0/8 or fd00::/8";
+    let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+    let address: IpAddr = address.parse().map_err(|_| rule)?;
+    let (bits, width): (u128, u8) = match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    };
+    let prefix_bits = match prefix {
+        None => width,
+        Some(prefix) => prefix.parse().ok().filter(|bits| *bits <= width).ok_or(rule)?,
+    };
+    let host_bits = u32::from(width - prefix_bits);
+    let host_mask = u128::MAX.checked_shr(128 - host_bits).unwrap_or(0);
+    if bits & host_mask != 0 {
+        return Err("must have no bits set after its prefix: write 10.0.0.0/8, not 10.1.2.3/8");
+    }
+    Ok(Network { address, prefix_bits })
+}
+
+/// Reads the name of the first key: an id as callers may choose them.
+pub fn client_id(text: &str) -> Read<String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._:~-".contains(c);
+    if (1..=128).contains(&text.len()) && text.chars().all(is_allowed) && !text.starts_with("dbk_") {
+        Ok(text.to_owned())
+    } else {
+        Err("must be 1 to 128 of A-Z a-z 0-9 . _ : ~ - and not start with dbk_")
+    }
+}
+
+/// Reads the secret of the first key.
+pub fn client_secret(text: &str) -> Read<Secret> {
+    if text.chars().count() >= 32 { Ok(Secret::new(text)) } else { Err("must have 32 characters at least") }
+}
+
+/// Reads an e-mail address: something on both sides of one `@`.
+pub fn email(text: &str) -> Read<String> {
+    let sides = text.split_once('@');
+    let is_address = sides.is_some_and(|(name, host)| !name.is_empty() && !host.is_empty() && !host.contains('@'));
+    if is_address && !text.contains(char::is_whitespace) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be an e-mail address")
+    }
+}
+
+/// Reads the password of the first console user.
+pub fn password(text: &str) -> Read<Secret> {
+    if text.chars().count() >= 12 { Ok(Secret::new(text)) } else { Err("must have 12 characters at least") }
+}
+
+/// An address without the password in it: `postgres://daybook:(set)@host/name`.
+pub fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        // A mistyped address may hold a password where none is looked for.
+        let may_hold_one = text.contains('@') && !text.starts_with("sqlite:");
+        return if may_hold_one { "(set)".to_owned() } else { text.to_owned() };
+    };
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    // The last @ ends the credentials: a password that was not percent-encoded may hold others, and slashes too.
+    let credentials_end = rest[..authority_end].rfind('@').or_else(|| rest.rfind('@'));
+    let shown = match credentials_end.map(|end| (rest[..end].split_once(':'), &rest[end..])) {
+        Some((Some((user, _)), after)) => format!("{user}:(set){after}"),
+        _ => rest.to_owned(),
+    };
+    // libpq's way to say it in the query.
+    let shown = match shown.split_once("password=") {
+        Some((before, after)) => {
+            let rest = after.find('&').map_or("", |end| &after[end..]);
+            format!("{before}password=(set){rest}")
+        }
+        None => shown,
+    };
+    format!("{scheme}://{shown}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_read_and_shown() {
+        for text in ["10.0.0.0/8", "192.168.1.7/32", "0.0.0.0/0", "fd00::/8", "::/0", "::1/128"] {
+            assert_eq!(network(text).map(|network| network.to_string()), Ok(text.to_owned()));
+        }
+        assert_eq!(network("127.0.0.1").map(|network| network.to_string()), Ok("127.0.0.1/32".to_owned()));
+    }
+
+    #[test]
+    fn networks_that_are_none_are_refused() {
+        for text in ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "::/129", "localhost", "10.1.2.3/8", "fd00::1/8"] {
+            assert!(network(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_left_out_of_addresses() {
+        let cases = [
+            ("sqlite:daybook.db", "sqlite:daybook.db"),
+            ("postgres://host/name", "postgres://host/name"),
+            ("postgres://user@host/name", "postgres://user@host/name"),
+            ("postgres://user:pw@host:5432/name", "postgres://user:(set)@host:5432/name"),
+            ("postgres://user:p@w@host/name", "postgres://user:(set)@host/name"),
+            ("postgres://user:p/w@host/name", "postgres://user:(set)@host/name"),
+            ("postgres:/user:pw@host/name", "(set)"),
+            ("postgres://host/name?user=u&password=pw&a=b", "postgres://host/name?user=u&password=(set)&a=b"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(without_password(text), shown);
+        }
+    }
+
+    #[test]
+    fn rates_and_levels() {
+        assert_eq!(rate("off"), Ok(None));
+        assert_eq!(rate("250"), Ok(Some(250)));
+        assert!(rate("0").is_err() && rate("fast").is_err() && rate("-1").is_err());
+        assert!(log_level("info,daybook_store=debug").is_ok());
+        assert!(log_level("loud").is_err() && log_level("=info").is_err() && log_level("").is_err());
+    }
+
+    #[test]
+    fn a_secret_does_not_tell() {
+        assert_eq!(format!("{:?}", Secret::new("swordfish")), "(set)");
+    }
+}

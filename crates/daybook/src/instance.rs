@@ -1,0 +1,242 @@
+//! Who is using a SQLite database: one server, or one command that writes.
+//!
+//! Beside the database `daybook.db` lies `daybook.db.lock`. Whoever writes holds an exclusive `flock` on it, which the
+//! system takes back when the process ends, however it ends; so a file that nobody locks is harmless and is left lying.
+//! A server that is ready writes into it where it listens and a token ([`Held::announce`]). A command that finds the
+//! lock taken reads that ([`RunningServer`]) and goes through the server; one that does not, does the work itself.
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// More than any announcement takes.
+const FILE_BYTES_MAX: u64 = 64 * 1_024;
+
+/// The lock of a database. Dropping it lets go.
+#[derive(Debug)]
+pub struct Held {
+    file: File,
+}
+
+/// The process that holds a database's lock.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningServer {
+    /// Its process id.
+    pub pid: u32,
+    /// Where it listens, once it does. A command that does not serve never says.
+    pub url: Option<String>,
+    /// What it asks of commands that go through it.
+    pub control_token: Option<String>,
+}
+
+impl fmt::Debug for RunningServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningServer").field("pid", &self.pid).field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// Why a lock was not taken.
+#[derive(Debug)]
+pub enum NotTaken {
+    /// Somebody else has it; `None` for a moment, when it has just been taken.
+    Running(PathBuf, Option<RunningServer>),
+    /// The file cannot be used.
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotTaken::Running(path, Some(RunningServer { pid, url: Some(url), .. })) => {
+                write!(f, "the database is in use by the server on {url} (process {pid}, lock {})", path.display())
+            }
+            NotTaken::Running(path, Some(RunningServer { pid, url: None, .. })) => {
+                write!(f, "the database is in use by process {pid} (lock {})", path.display())
+            }
+            NotTaken::Running(path, None) => {
+                write!(f, "the database is in use by another process (lock {})", path.display())
+            }
+            NotTaken::Io(path, error) => write!(f, "the lock file {}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for NotTaken {}
+
+/// Takes the lock of a SQLite database, at once or not at all.
+pub fn take(database: &Path) -> Result<Held, NotTaken> {
+    let path = lock_path(database);
+    let failed = |error| NotTaken::Io(path.clone(), error);
+    let mut file = open(&path).map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Err(NotTaken::Running(path.clone(), announced(&mut file))),
+        Err(error) => return Err(failed(error.into())),
+    }
+    let mut held = Held { file };
+    // What an earlier holder wrote is over; and the file may be older than the rule that it is for its owner alone.
+    held.file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
+    let holder = RunningServer { pid: std::process::id(), url: None, control_token: None };
+    held.write(&holder).map_err(failed)?;
+    Ok(held)
+}
+
+/// Who seems to hold the lock of a SQLite database, found out without touching it: for telling, not for deciding.
+pub fn glimpse(database: &Path) -> Option<RunningServer> {
+    let holder = announced(&mut File::open(lock_path(database)).ok()?)?;
+    let pid = Pid::from_raw(holder.pid.try_into().ok()?)?;
+    // A process of somebody else is there all the same.
+    matches!(test_kill_process(pid), Ok(()) | Err(Errno::PERM)).then_some(holder)
+}
+
+impl Held {
+    /// Tells commands where the server listens, and the token it asks for.
+    pub fn announce(&mut self, url: &str, control_token: &str) -> io::Result<()> {
+        self.write(&RunningServer {
+            pid: std::process::id(),
+            url: Some(url.to_owned()),
+            control_token: Some(control_token.to_owned()),
+        })
+    }
+
+    fn write(&mut self, holder: &RunningServer) -> io::Result<()> {
+        let text = serde_json::to_vec(holder)?;
+        // Emptied first: whoever reads in between finds nothing, never half of two things.
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.file.write_all(&text)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // The token is of no use any more. If this fails the file is stale, which is harmless.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// `daybook.db.lock` beside the real file: two names for one database must not mean two locks.
+fn lock_path(database: &Path) -> PathBuf {
+    let real = fs::canonicalize(database).unwrap_or_else(|_| database.to_owned());
+    let mut name = real.into_os_string();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn announced(file: &mut File) -> Option<RunningServer> {
+    let mut text = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("book.db");
+        (folder, database)
+    }
+
+    fn holder(database: &Path) -> Option<RunningServer> {
+        match take(database) {
+            Err(NotTaken::Running(_, holder)) => holder,
+            other => panic!("the lock is taken, but: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_at_a_time_and_the_other_learns_where() {
+        let (_folder, database) = database();
+        let mut held = take(&database).expect("a free lock");
+        let from_thread = std::thread::scope(|scope| scope.spawn(|| holder(&database)).join());
+        let starting = from_thread.expect("the thread ran").expect("a holder");
+        assert_eq!((starting.pid, starting.url), (std::process::id(), None));
+
+        held.announce("http://127.0.0.1:8080", "t0ken").expect("it can be written");
+        held.announce("http://[::1]:1", "t").expect("a shorter text replaces a longer one");
+        let serving = holder(&database).expect("a holder");
+        assert_eq!(serving.url.as_deref(), Some("http://[::1]:1"));
+        assert_eq!(serving.control_token.as_deref(), Some("t"));
+        assert!(!format!("{serving:?}").contains("token: "));
+
+        assert_eq!(glimpse(&database), Some(serving));
+
+        drop(held);
+        assert_eq!(glimpse(&database), None);
+        take(&database).expect("the lock is free again");
+    }
+
+    #[test]
+    fn a_holder_that_is_gone_is_nobody() {
+        let (_folder, database) = database();
+        assert_eq!(glimpse(&database), None);
+        let mut gone = std::process::Command::new("true").spawn().expect("true(1) is there");
+        gone.wait().expect("it ends");
+        let left = RunningServer { pid: gone.id(), url: None, control_token: None };
+        fs::write(lock_path(&database), serde_json::to_vec(&left).expect("JSON")).expect("the file can be written");
+        assert_eq!(glimpse(&database), None);
+    }
+
+    #[test]
+    fn the_file_is_for_its_owner_alone() {
+        let (_folder, database) = database();
+        let lock = lock_path(&database);
+        fs::write(&lock, "left by an older version").expect("the file can be written");
+        fs::set_permissions(&lock, Permissions::from_mode(0o644)).expect("the mode can be set");
+        let _held = take(&database).expect("a stale file is harmless");
+        assert_eq!(fs::metadata(&lock).expect("it is there").permissions().mode() & 0o7777, 0o600);
+        let content: serde_json::Value =
+            serde_json::from_slice(&fs::read(&lock).expect("it is readable")).expect("JSON");
+        assert_eq!(content["pid"], std::process::id());
+    }
+
+    #[test]
+    fn two_names_are_one_database() {
+        let (folder, database) = database();
+        fs::write(&database, "").expect("the database is there");
+        let alias = folder.path().join("alias.db");
+        std::os::unix::fs::symlink(&database, &alias).expect("a link");
+        let _held = take(&alias).expect("a free lock");
+        assert!(holder(&database).is_some());
+    }
+
+    #[test]
+    fn a_lock_of_another_process_counts() {
+        let (_folder, database) = database();
+        fs::write(lock_path(&database), r#"{"pid": 7, "url": "http://127.0.0.1:9", "control_token": "x"}"#)
+            .expect("the file can be written");
+        let mut other = std::process::Command::new("flock")
+            .arg("--exclusive")
+            .arg(lock_path(&database))
+            .args(["sh", "-c", "echo locked; read line"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("flock(1) is there");
+        let mut ready = [0; 6];
+        other.stdout.as_mut().expect("a pipe").read_exact(&mut ready).expect("it says that it is ready");
+        let found = holder(&database).expect("a holder");
+        assert_eq!((found.pid, found.url.as_deref()), (7, Some("http://127.0.0.1:9")));
+        drop(other.stdin.take());
+        other.wait().expect("it ends");
+        take(&database).expect("the lock is free again");
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_an_error_with_the_path() {
+        let error = take(Path::new("/nowhere/at/all/book.db")).expect_err("no folder");
+        assert!(error.to_string().contains("/nowhere/at/all/book.db.lock"), "{error}");
+    }
+}

@@ -1,0 +1,117 @@
+//! Log lines, on stderr: stdout belongs to data.
+//!
+//! Text for people, or a JSON object a line for machines. A `--dev` start leaves out what only an operator wants: date
+//! and module. Colours only on a terminal, and never with `NO_COLOR`.
+
+use crate::config::Settings;
+use crate::config::values::LogFormat;
+use std::io::{self, IsTerminal};
+use tracing::Subscriber;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// How to log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Text or JSON.
+    pub format: LogFormat,
+    /// `info`, or levels by module.
+    pub level: String,
+    /// Whether text lines are short.
+    pub friendly: bool,
+    /// Whether text lines are coloured.
+    pub colour: bool,
+}
+
+impl Style {
+    /// The style that the settings ask for, on this process's stderr.
+    pub fn of(settings: &Settings) -> Style {
+        // no-color.org: set and not empty, whatever the value.
+        let wants_none = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Style {
+            format: settings.log_format,
+            level: settings.log_level.clone(),
+            friendly: settings.dev,
+            colour: !wants_none && io::stderr().is_terminal(),
+        }
+    }
+}
+
+/// Starts logging to stderr, for the whole process.
+pub fn start(style: &Style) -> Result<(), String> {
+    let subscriber = subscriber(style, io::stderr)?;
+    tracing::subscriber::set_global_default(subscriber).map_err(|error| format!("logging cannot start: {error}"))
+}
+
+type AnySubscriber = Box<dyn Subscriber + Send + Sync>;
+
+fn subscriber<W>(style: &Style, writer: W) -> Result<AnySubscriber, String>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let filter = EnvFilter::try_new(&style.level).map_err(|error| format!("log-level = {:?}: {error}", style.level))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(style.colour);
+    Ok(match (style.format, style.friendly) {
+        (LogFormat::Json, _) => Box::new(builder.json().flatten_event(true).finish()),
+        (LogFormat::Text, true) => Box::new(builder.without_time().with_target(false).compact().finish()),
+        (LogFormat::Text, false) => Box::new(builder.finish()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no writer panicked").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(format: LogFormat, level: &str, friendly: bool) -> String {
+        let page = Page::default();
+        let writer = page.clone();
+        let style = Style { format, level: level.to_owned(), friendly, colour: false };
+        let subscriber = subscriber(&style, move || writer.clone()).expect("a good level");
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!(accounts = 3, "released");
+            tracing::debug!("a detail");
+        });
+        let bytes = page.0.lock().expect("no writer panicked").clone();
+        String::from_utf8(bytes).expect("log lines are text")
+    }
+
+    #[test]
+    fn json_lines_are_json() {
+        let lines = logged(LogFormat::Json, "info", false);
+        assert_eq!(lines.lines().count(), 1, "{lines}");
+        let line: serde_json::Value = serde_json::from_str(&lines).expect("a JSON object");
+        assert_eq!(
+            (&line["message"], &line["accounts"], &line["level"]),
+            (&"released".into(), &3.into(), &"INFO".into())
+        );
+        assert!(line["timestamp"].is_string());
+    }
+
+    #[test]
+    fn friendly_lines_are_short() {
+        assert_eq!(logged(LogFormat::Text, "info", true).trim(), "INFO released accounts=3");
+        assert!(logged(LogFormat::Text, "info", false).contains("daybook::logging::tests: released accounts=3"));
+    }
+
+    #[test]
+    fn the_level_decides() {
+        assert_eq!(logged(LogFormat::Text, "debug", true).lines().count(), 2);
+        assert_eq!(logged(LogFormat::Text, "warn", true), "");
+    }
+}

@@ -1,0 +1,159 @@
+//! What happens: the events of a case.
+
+use super::Moment;
+use super::table::{Place, Read, Table};
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// Something that happens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The line it begins at.
+    pub line: usize,
+    /// When it counts from.
+    pub effective_at: Moment,
+    /// When it is recorded, if later than that; only in live cases, where it makes an event backdated.
+    pub recorded_at: Option<Moment>,
+    /// What it is.
+    pub input: Input,
+}
+
+impl Event {
+    /// When it comes in.
+    pub fn comes_in_at(&self) -> &Moment {
+        self.recorded_at.as_ref().unwrap_or(&self.effective_at)
+    }
+}
+
+/// What an event is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// Its kind.
+    pub kind: Kind,
+    /// The payment or fee it is about, for kinds that are about one.
+    pub target: Option<String>,
+    /// The body of the call, without `effective_at` and the target. Empty for a roll.
+    pub body: Map<String, Value>,
+}
+
+/// The kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A payment is recorded.
+    Payment,
+    /// A payment bounces.
+    PaymentReversal,
+    /// A pending payment becomes final.
+    PaymentStatus,
+    /// A fee is charged by hand.
+    ManualFee,
+    /// A fee is let off.
+    FeeWaiver,
+    /// The balance is raised.
+    CreditOffset,
+    /// The balance is lowered.
+    DebitOffset,
+    /// Something is bought.
+    Charge,
+    /// The status is set by hand.
+    Status,
+    /// A notice is asked for.
+    NotificationConfig,
+    /// The account's clock is rolled to here, webhooks included.
+    Roll,
+}
+
+impl Kind {
+    const ALL: [Kind; 11] = [
+        Kind::Payment,
+        Kind::PaymentReversal,
+        Kind::PaymentStatus,
+        Kind::ManualFee,
+        Kind::FeeWaiver,
+        Kind::CreditOffset,
+        Kind::DebitOffset,
+        Kind::Charge,
+        Kind::Status,
+        Kind::NotificationConfig,
+        Kind::Roll,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Payment => "payment",
+            Kind::PaymentReversal => "payment_reversal",
+            Kind::PaymentStatus => "payment_status",
+            Kind::ManualFee => "manual_fee",
+            Kind::FeeWaiver => "fee_waiver",
+            Kind::CreditOffset => "credit_offset",
+            Kind::DebitOffset => "debit_offset",
+            Kind::Charge => "charge",
+            Kind::Status => "status",
+            Kind::NotificationConfig => "notification_config",
+            Kind::Roll => "roll",
+        }
+    }
+
+    /// The key that names what the event is about.
+    fn target_key(self) -> Option<&'static str> {
+        match self {
+            Kind::PaymentReversal | Kind::PaymentStatus => Some("payment"),
+            Kind::FeeWaiver => Some("fee"),
+            _ => None,
+        }
+    }
+}
+
+/// Reads one `[[event]]`.
+pub fn event(mut table: Table<'_, '_, '_>) -> Read<Event> {
+    let place = table.place;
+    let effective_at = table.need("effective_at")?;
+    let effective_at = place.moment("effective_at", effective_at)?;
+    let recorded_at = table.take("recorded_at").map(|value| recorded_at(place, value, &effective_at)).transpose()?;
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let rest = table.rest();
+    let (key, value) = match rest.as_slice() {
+        [] => return Err(table.error(format!("event must say what happens, by one of: {}", names.join(", ")))),
+        [one] => *one,
+        [(first, _), (second, _), ..] => {
+            let message = format!("event must be one thing, not {} and {}", first.get_ref(), second.get_ref());
+            return Err(place.error(second.span(), message));
+        }
+    };
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == key.get_ref());
+    let kind = kind.ok_or_else(|| table.unknown(key, &names))?;
+    Ok(Event { line: table.line(), effective_at, recorded_at, input: input(place, kind, value)? })
+}
+
+fn recorded_at(place: Place<'_>, value: &Spanned<DeValue<'_>>, effective_at: &Moment) -> Read<Moment> {
+    let recorded_at = place.moment("recorded_at", value)?;
+    if recorded_at.time < effective_at.time {
+        return Err(place.error(value.span(), "recorded_at must not be before effective_at"));
+    }
+    Ok(recorded_at)
+}
+
+fn input(place: Place<'_>, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Input> {
+    if kind == Kind::Roll {
+        return match value.get_ref().as_bool() {
+            Some(true) => Ok(Input { kind, target: None, body: Map::new() }),
+            _ => Err(place.error(value.span(), "roll must be true; where it rolls to is the event's effective_at")),
+        };
+    }
+    let mut table = place.table(kind.name(), value)?;
+    if let Some(inner) = table.take("effective_at") {
+        let message = format!("effective_at belongs beside {}, not into it", kind.name());
+        return Err(place.error(inner.span(), message));
+    }
+    let target = match kind.target_key() {
+        Some(key) => Some(place.text(key, table.need(key)?)?),
+        None => None,
+    };
+    let mut body = Map::new();
+    for (key, value) in table.rest() {
+        body.insert(key.get_ref().to_string(), place.json(key.get_ref(), value)?);
+    }
+    Ok(Input { kind, target, body })
+}

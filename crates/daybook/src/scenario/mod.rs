@@ -1,0 +1,107 @@
+//! Test cases as files: what happened to one loan, and what must come of it.
+//!
+//! A file has a product, a customer if it likes, an account, events in any order, and expectations. `read` turns TOML
+//! into a [`Scenario`]; every part remembers its line, so that whoever runs it can point at the line that is wrong.
+//! Bodies (`[product]`, `[customer]`, `[account]`, an event's table) are the bodies of the calls of the API, as JSON,
+//! and are judged there; everything else is judged here, and a key that is not known is refused. Nothing is run here.
+//!
+//! `table` reads tables with their positions, `events` and `expect` are the two halves of a file.
+
+mod events;
+mod expect;
+mod read;
+mod table;
+
+pub use events::{Event, Input, Kind};
+pub use expect::{AccountAt, Expect, Field, LineItem, LineItemCount, ScheduleRow, Webhook};
+pub use read::{parse, read_file, read_folder};
+
+use daybook_engine::time::Time;
+use serde_json::Value;
+use std::fmt;
+use std::path::PathBuf;
+
+/// A test case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The file it was read from.
+    pub file: PathBuf,
+    /// What it is about.
+    pub title: String,
+    /// How its events come in.
+    pub mode: Mode,
+    /// The body of `POST /products`.
+    pub product: Value,
+    /// The body of `POST /customers`, if the case has one.
+    pub customer: Option<Value>,
+    /// The body of `POST /accounts`, without the product's id.
+    pub account: Value,
+    /// When the account begins.
+    pub account_effective_at: Moment,
+    /// What happens, in the order in which it comes in.
+    pub events: Vec<Event>,
+    /// What must come of it.
+    pub expect: Expect,
+}
+
+impl Scenario {
+    /// The id of a product that is there already, if the case uses one instead of describing it.
+    pub fn existing_product(&self) -> Option<&str> {
+        let fields = self.product.as_object()?;
+        if fields.len() == 1 { fields.get("product_id")?.as_str() } else { None }
+    }
+
+    /// The moment at which the case ends: its last event or roll.
+    pub fn ends_at(&self) -> &Moment {
+        let last = self.events.iter().flat_map(|event| [Some(&event.effective_at), event.recorded_at.as_ref()]);
+        last.flatten()
+            .chain([&self.account_effective_at])
+            .max_by_key(|at| at.time)
+            .unwrap_or(&self.account_effective_at)
+    }
+}
+
+/// How a case's events come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All are loaded while the product is in migration mode, and then released.
+    Migration,
+    /// Each is processed when it happens.
+    Live,
+}
+
+/// A moment, as it was written and as it is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// As it was written: `2025-01-15T00:00:00-05:00`.
+    pub text: String,
+    /// As it is counted.
+    pub time: Time,
+}
+
+/// Why a file is no test case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, counted from 1; 0 if the file could not be read at all.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// What is wrong, and what was expected.
+    pub message: String,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file.display(), self.message),
+            line => write!(f, "{}:{line}:{}: {}", self.file.display(), self.column, self.message),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Whole files, and folders of them.
+
+use super::events::event;
+use super::expect::expect;
+use super::table::{Place, Read, Table};
+use super::{Mode, Scenario, ScenarioError};
+use serde_json::Value;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use toml::de::DeTable;
+
+/// Reads every `.toml` file of a folder, in the order of their names.
+pub fn read_folder(folder: &Path) -> Result<Vec<Scenario>, ScenarioError> {
+    let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+    let entries = entries.map_err(|error| unreadable(folder, &error))?;
+    let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files.iter().map(|file| read_file(file)).collect()
+}
+
+/// Reads a file.
+pub fn read_file(file: &Path) -> Result<Scenario, ScenarioError> {
+    let text = fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
+    parse(file, &text)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> ScenarioError {
+    ScenarioError { file: path.to_owned(), line: 0, column: 0, message: format!("cannot be read: {error}") }
+}
+
+/// Reads a file's text.
+pub fn parse(file: &Path, text: &str) -> Result<Scenario, ScenarioError> {
+    let place = Place { file, text };
+    let fields = DeTable::parse(text).map_err(|error| {
+        place.error(error.span().unwrap_or_default(), format!("is no TOML: {}", error.message().trim()))
+    })?;
+    scenario(place, Table::root(place, fields.get_ref()))
+}
+
+fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
+    let title = place.text("title", root.need("title")?)?;
+    let mode = mode(place, &mut root)?;
+    let product = body(place, "product", &mut root)?;
+    let customer = match root.take("customer") {
+        Some(value) => Some(place.table("customer", value).and_then(|_| place.json("customer", value))?),
+        None => None,
+    };
+    let account = body(place, "account", &mut root)?;
+    let opening = place.table("account", root.need("account")?)?.need("effective_at")?;
+    let account_effective_at = place.moment("account.effective_at", opening)?;
+    let tables = place.tables("event", root.take("event"))?;
+    let mut events = tables.into_iter().map(event).collect::<Read<Vec<_>>>()?;
+    for event in &events {
+        let problem = if event.effective_at.time < account_effective_at.time {
+            "an event must not be effective before its account"
+        } else if mode == Mode::Migration && event.recorded_at.is_some() {
+            "recorded_at is for live cases: what is loaded in migration mode takes its place at effective_at"
+        } else {
+            continue;
+        };
+        let (file, line) = (place.file.to_owned(), event.line);
+        return Err(ScenarioError { file, line, column: 1, message: problem.to_owned() });
+    }
+    if mode == Mode::Live {
+        // Stable: what comes in at one moment keeps the order of the file.
+        events.sort_by_key(|event| event.comes_in_at().time);
+    }
+    let expect = root.take("expect").map(|value| expect(place, value)).transpose()?.unwrap_or_default();
+    root.done()?;
+    let file = place.file.to_owned();
+    Ok(Scenario { file, title, mode, product, customer, account, account_effective_at, events, expect })
+}
+
+fn mode(place: Place<'_>, root: &mut Table<'_, '_, '_>) -> Read<Mode> {
+    let value = root.need("mode")?;
+    match place.text("mode", value)?.as_str() {
+        "migration" => Ok(Mode::Migration),
+        "live" => Ok(Mode::Live),
+        other => Err(place.error(value.span(), format!("mode must be \"migration\" or \"live\", not {other:?}"))),
+    }
+}
+
+/// The body of a call, which the API judges.
+fn body(place: Place<'_>, name: &'static str, root: &mut Table<'_, '_, '_>) -> Read<Value> {
+    let value = root.need(name)?;
+    place.table(name, value)?;
+    place.json(name, value)
+}

@@ -1,0 +1,187 @@
+//! Tables of a file, read strictly and with positions.
+
+use super::{Moment, ScenarioError};
+use daybook_engine::time::Time;
+use serde_json::{Map, Number, Value};
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
+
+/// A double holds this many decimal digits exactly.
+const EXACT_DIGITS: usize = 15;
+
+/// A file's name and text, to say where something is.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub file: &'a Path,
+    pub text: &'a str,
+}
+
+pub type Read<T> = Result<T, ScenarioError>;
+
+impl<'a> Place<'a> {
+    pub fn error(&self, span: Range<usize>, message: impl Into<String>) -> ScenarioError {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        ScenarioError {
+            file: self.file.to_owned(),
+            line: self.line(&span),
+            column: before[line_start..].chars().count() + 1,
+            message: message.into(),
+        }
+    }
+
+    pub fn line(&self, span: &Range<usize>) -> usize {
+        self.text.get(..span.start).unwrap_or(self.text).matches('\n').count() + 1
+    }
+
+    fn wrong(&self, name: &str, expected: &str, value: &Spanned<DeValue<'_>>) -> ScenarioError {
+        self.error(value.span(), format!("{name} must be {expected}, not {}", described(value.get_ref())))
+    }
+
+    pub fn table<'t, 'i>(&self, name: &str, value: &'t Spanned<DeValue<'i>>) -> Read<Table<'t, 'i, 'a>> {
+        let fields = value.get_ref().as_table().ok_or_else(|| self.wrong(name, "a table", value))?;
+        Ok(Table { place: *self, name: name.to_owned(), fields, span: value.span(), known: Vec::new() })
+    }
+
+    /// Each table of a list, `[[name]]` in the file.
+    pub fn tables<'t, 'i>(&self, name: &str, value: Option<&'t Spanned<DeValue<'i>>>) -> Read<Vec<Table<'t, 'i, 'a>>> {
+        let Some(value) = value else { return Ok(Vec::new()) };
+        let list = value.get_ref().as_array();
+        let list = list.ok_or_else(|| self.wrong(name, &format!("a list of tables, each headed [[{name}]]"), value))?;
+        list.iter().map(|value| self.table(name, value)).collect()
+    }
+
+    pub fn text(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<String> {
+        value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(name, "a text", value))
+    }
+
+    pub fn count(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<u64> {
+        let number = value.get_ref().as_integer().and_then(whole).and_then(|number| u64::try_from(number).ok());
+        number.ok_or_else(|| self.wrong(name, "a whole number from 0", value))
+    }
+
+    pub fn moment(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Moment> {
+        let text = match value.get_ref() {
+            DeValue::Datetime(datetime) => datetime.to_string(),
+            DeValue::String(text) => text.to_string(),
+            _ => String::new(),
+        };
+        let expected = "a moment with an offset, such as \"2025-01-15T00:00:00-05:00\"";
+        let time = Time::parse(&text).ok_or_else(|| self.wrong(name, expected, value))?;
+        Ok(Moment { text, time })
+    }
+
+    /// A value as the API takes it.
+    pub fn json(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Value> {
+        Ok(match value.get_ref() {
+            DeValue::String(text) => Value::from(text.as_ref()),
+            DeValue::Boolean(value) => Value::from(*value),
+            DeValue::Datetime(datetime) => Value::from(datetime.to_string()),
+            DeValue::Integer(number) => {
+                Value::from(whole(number).ok_or_else(|| self.wrong(name, "a smaller number", value))?)
+            }
+            DeValue::Float(number) => {
+                let expected = "a number of at most 15 digits, so that it is kept exactly";
+                Value::Number(decimal(number).ok_or_else(|| self.wrong(name, expected, value))?)
+            }
+            DeValue::Array(values) => {
+                Value::Array(values.iter().map(|value| self.json(name, value)).collect::<Read<_>>()?)
+            }
+            DeValue::Table(fields) => self.json_fields(name, fields)?,
+        })
+    }
+
+    fn json_fields(&self, name: &str, fields: &DeTable<'_>) -> Read<Value> {
+        let field = |(key, value): (&Spanned<_>, &Spanned<_>)| {
+            let key: &std::borrow::Cow<'_, str> = key.get_ref();
+            Ok((key.to_string(), self.json(&format!("{name}.{key}"), value)?))
+        };
+        Ok(Value::Object(fields.iter().map(field).collect::<Read<Map<_, _>>>()?))
+    }
+}
+
+fn described(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("{text:?}"),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(datetime) => datetime.to_string(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+fn whole(number: &DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+/// `12.0` stays `12.0`: a number of few enough digits comes out of a double as it went in.
+fn decimal(number: &DeFloat<'_>) -> Option<Number> {
+    let mantissa = number.as_str().split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.chars().filter(char::is_ascii_digit).count();
+    if digits > EXACT_DIGITS {
+        return None;
+    }
+    Number::from_f64(number.as_str().parse().ok()?)
+}
+
+/// A table whose keys are asked for by name; those that nobody asked for are an error.
+pub struct Table<'t, 'i, 'a> {
+    pub place: Place<'a>,
+    pub name: String,
+    pub fields: &'t DeTable<'i>,
+    span: Range<usize>,
+    known: Vec<&'static str>,
+}
+
+impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
+    /// A whole file.
+    pub fn root(place: Place<'a>, fields: &'t DeTable<'i>) -> Table<'t, 'i, 'a> {
+        Table { place, name: "the file".to_owned(), fields, span: 0..0, known: Vec::new() }
+    }
+
+    /// The line it begins at.
+    pub fn line(&self) -> usize {
+        self.place.line(&self.span)
+    }
+
+    /// Asks for a key.
+    pub fn take(&mut self, key: &'static str) -> Option<&'t Spanned<DeValue<'i>>> {
+        self.known.push(key);
+        self.fields.get(key)
+    }
+
+    /// Asks for a key that must be there.
+    pub fn need(&mut self, key: &'static str) -> Read<&'t Spanned<DeValue<'i>>> {
+        self.take(key).ok_or_else(|| self.error(format!("{} must have {key}", self.name)))
+    }
+
+    /// The keys that nobody has asked for, with their values, in the order of the file.
+    pub fn rest(&self) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
+        let unknown = |key: &str| !self.known.contains(&key);
+        let mut rest: Vec<_> = self.fields.iter().filter(|(key, _)| unknown(key.get_ref())).collect();
+        rest.sort_by_key(|(key, _)| key.span().start);
+        rest
+    }
+
+    /// Refuses keys that nobody has asked for.
+    pub fn done(&self) -> Read<()> {
+        match self.rest().first() {
+            None => Ok(()),
+            Some((key, _)) => Err(self.unknown(key, &self.known)),
+        }
+    }
+
+    /// A key that is not known.
+    pub fn unknown(&self, key: &Spanned<std::borrow::Cow<'_, str>>, known: &[&str]) -> ScenarioError {
+        let message = format!("{} has no {}; it may have: {}", self.name, key.get_ref(), known.join(", "));
+        self.place.error(key.span(), message)
+    }
+
+    pub fn error(&self, message: String) -> ScenarioError {
+        self.place.error(self.span.clone(), message)
+    }
+}

@@ -1,0 +1,68 @@
+//! Where servers run: a folder, the command in it, and an SQLite file or a PostgreSQL database.
+
+use super::door::Door;
+use daybook_testkit::postgres;
+use daybook_testkit::server::{Daybook, Server};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The secret of the first key of every place.
+pub const SECRET: &str = "a-secret-for-tests-of-32-characters-or-more";
+
+/// A folder and a database.
+#[derive(Debug)]
+pub struct Place {
+    daybook: Daybook,
+    database: String,
+    /// Removed last.
+    _folder: TempDir,
+}
+
+impl Place {
+    /// With an SQLite file in its folder.
+    pub fn sqlite() -> Place {
+        Place::with("sqlite:daybook.db".to_owned())
+    }
+
+    /// With a database on the PostgreSQL server that tests share.
+    pub fn postgres() -> Place {
+        Place::with(postgres::Server::shared().database())
+    }
+
+    /// With a database at an address.
+    pub fn with(database: String) -> Place {
+        let folder = tempfile::tempdir().expect("a folder");
+        let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
+            .with("DAYBOOK_LOG_LEVEL", "warn");
+        Place { daybook, database, _folder: folder }
+    }
+
+    /// Starts a server; several run on PostgreSQL only.
+    pub fn serve(&self) -> Server {
+        self.daybook.serve(&["--database", &self.database])
+    }
+
+    /// Starts a server on loaded demo data.
+    pub fn serve_demo(&self) -> Server {
+        self.daybook.serve(&["--database", &self.database, "--demo"])
+    }
+
+    /// Starts a server, and opens a door to it.
+    pub fn open(&self) -> (Server, Door) {
+        let server = self.serve();
+        let door = Door::to(server.url());
+        (server, door)
+    }
+
+    /// Has every account folded again and compared with what is stored; gives how many accounts that were.
+    pub fn verify(&self) -> u64 {
+        let output = self.daybook.run(&["verify", "--json", "--database", &self.database]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let found: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+        assert_eq!(found["differences"], serde_json::json!([]), "{said}");
+        found["accounts"].as_u64().expect("a number of accounts")
+    }
+}

@@ -1,0 +1,117 @@
+//! The built command, asked about its settings.
+#![cfg(test)]
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The command in an empty environment and a folder of its own.
+fn daybook(folder: &Path, variables: &[(&str, &str)], args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_daybook"));
+    command.env_clear().envs(variables.iter().copied()).current_dir(folder).args(args);
+    command.output().expect("the command starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("stdout is text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("stderr is text")
+}
+
+/// A setting's value and source, as `config show --json` tells them.
+fn shown(output: &Output, setting: &str) -> (Value, String) {
+    assert!(output.status.success(), "{}", stderr(output));
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+    let row = rows.iter().find(|row| row["setting"] == setting).expect("the setting is listed");
+    (row["value"].clone(), row["source"].as_str().expect("a source is text").to_owned())
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+#[test]
+fn a_table_of_settings_is_printed() {
+    let folder = folder();
+    let output = daybook(folder.path(), &[], &["config", "show", "--listen", "127.0.0.1:0"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
+    let text = stdout(&output);
+    let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[0], ["setting", "value", "source"]);
+    assert!(words.contains(&vec!["listen", "127.0.0.1:0", "flag"]), "{text}");
+    assert!(words.contains(&vec!["database", "sqlite:daybook.db", "default"]), "{text}");
+    assert!(words.contains(&vec!["bootstrap-email", "-", "default"]), "{text}");
+}
+
+#[test]
+fn flags_beat_environment_beats_file_beats_default() {
+    let folder = folder();
+    fs::write(folder.path().join("daybook.toml"), "webhook-timeout = \"4s\"\n").expect("a file");
+    let show = ["config", "show", "--json"];
+    let with_file = ["config", "show", "--json", "--config", "daybook.toml"];
+    let with_flag = ["config", "show", "--json", "--config", "daybook.toml", "--webhook-timeout", "2s"];
+    let variables = [("DAYBOOK_WEBHOOK_TIMEOUT", "3s")];
+    let timeout = |variables: &[(&str, &str)], args: &[&str]| {
+        let (value, source) = shown(&daybook(folder.path(), variables, args), "webhook-timeout");
+        (value.as_str().expect("a value").to_owned(), source)
+    };
+    let expected = |value: &str, source: &str| (value.to_owned(), source.to_owned());
+    assert_eq!(timeout(&[], &show), expected("15s", "default"));
+    assert_eq!(timeout(&[], &with_file), expected("4s", "file daybook.toml:1"));
+    assert_eq!(timeout(&[("DAYBOOK_CONFIG", "daybook.toml")], &show), expected("4s", "file daybook.toml:1"));
+    assert_eq!(timeout(&variables, &with_file), expected("3s", "environment DAYBOOK_WEBHOOK_TIMEOUT"));
+    assert_eq!(timeout(&variables, &with_flag), expected("2s", "flag"));
+}
+
+#[test]
+fn secrets_stay_secret() {
+    let folder = folder();
+    let variables = [
+        ("DAYBOOK_DATABASE", "postgres://daybook:hush@db/daybook"),
+        ("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", "hush-hush-hush-hush-hush-hush-hush"),
+    ];
+    for args in [&["config", "show"][..], &["config", "show", "--json"]] {
+        let output = daybook(folder.path(), &variables, args);
+        assert!(output.status.success() && !stdout(&output).contains("hush"), "{}", stdout(&output));
+    }
+    let output = daybook(folder.path(), &variables, &["config", "show", "--json"]);
+    assert_eq!(shown(&output, "database").0, "postgres://daybook:(set)@db/daybook");
+    assert_eq!(shown(&output, "bootstrap-client-secret").0, "(set)");
+    assert_eq!(shown(&output, "secrets-key").0, Value::Null);
+}
+
+#[test]
+fn bad_values_are_errors_on_stderr() {
+    let folder = folder();
+    fs::write(folder.path().join("bad.toml"), "# settings\nlisten-on = \"x\"\n").expect("a file");
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
+    let cases: &[Case<'_>] = &[
+        (&[], &["--rate-limit", "fast"], "rate-limit = \"fast\" (flag --rate-limit): must be off, or "),
+        (&[("DAYBOOK_DEV", "1")], &[], "dev = \"1\" (environment DAYBOOK_DEV): must be true or false"),
+        (&[], &["--config", "bad.toml"], "file bad.toml:2: no setting is called listen-on"),
+        (&[], &["--config", "none.toml"], "the configuration file none.toml cannot be read"),
+        (&[], &["--allow-network", "10.0.0.0/8", "--allow-network", "home"], "allow-network = \"home\" (flag"),
+    ];
+    for (variables, args, message) in cases {
+        let args: Vec<&str> = ["config", "show"].iter().chain(args.iter()).copied().collect();
+        let output = daybook(folder.path(), variables, &args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stdout.is_empty());
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn help_has_examples_and_no_colour() {
+    let folder = folder();
+    for args in [&["--help"][..], &["serve", "--help"], &["keys", "create", "--help"], &["bench", "release", "--help"]]
+    {
+        let output = daybook(folder.path(), &[("NO_COLOR", "1")], args);
+        let text = stdout(&output);
+        assert!(output.status.success() && text.contains("Examples:"), "{args:?}: {text}");
+        assert!(!text.contains('\u{1b}'), "{args:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Load: callers that record payments without a pause and remember what was acknowledged.
+//!
+//! A payment is sent under its id until it is acknowledged: no answer, or 503, means that nobody knows whether it was
+//! recorded, and sending it again is safe. At the end every payment that was sent must be there once, and no other.
+
+use crate::common::chance::Chance;
+use crate::common::door::{Door, Reply};
+use crate::common::loans::{line, loan, make_product, payments_of};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+pub const ACCOUNTS: u64 = 50;
+const CALLERS: u64 = 4;
+const BEFORE_SENDING_AGAIN: Duration = Duration::from_millis(20);
+
+/// What was acknowledged: by account and id, the cents.
+pub type Acknowledged = BTreeMap<(String, String), i64>;
+
+/// What callers meet, counted while they work.
+#[derive(Debug, Default)]
+pub struct Figures {
+    pub acknowledged: AtomicU64,
+    pub unavailable: AtomicU64,
+    pub unanswered: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Figures {
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::SeqCst)
+    }
+
+    pub fn unavailable(&self) -> u64 {
+        self.unavailable.load(Ordering::SeqCst)
+    }
+
+    pub fn unanswered(&self) -> u64 {
+        self.unanswered.load(Ordering::SeqCst)
+    }
+}
+
+/// Callers at work.
+#[derive(Debug)]
+pub struct Load {
+    pub figures: Arc<Figures>,
+    callers: Vec<JoinHandle<Acknowledged>>,
+}
+
+fn account(number: u64) -> String {
+    format!("loan-{number}")
+}
+
+/// Makes the accounts that are paid to: opened today, so that nothing falls due meanwhile.
+pub fn make_accounts(door: &Door) {
+    make_product(door, "auto", json!({}), json!({}));
+    let accounts = (0..ACCOUNTS).map(|number| {
+        let mut account = loan("auto", &account(number), "");
+        account.as_object_mut().expect("an object").remove("effective_at");
+        account["summary"]["initial_principal_cents"] = json!(1_000_000_000_000_i64);
+        line("/accounts", &account)
+    });
+    door.bulk(&accounts.collect::<Vec<_>>());
+}
+
+impl Load {
+    /// Sets callers to work, each by its own door.
+    pub fn start(chance: &Chance, door_of: impl Fn(u64) -> Door) -> Load {
+        let figures = Arc::new(Figures::default());
+        let callers = (0..CALLERS).map(|caller| {
+            let (figures, chance, door) = (figures.clone(), chance.for_one(caller), door_of(caller));
+            thread::spawn(move || work(caller, chance, &door, &figures))
+        });
+        Load { callers: callers.collect(), figures }
+    }
+
+    /// Lets the callers end, each when its payment is acknowledged; gives all that was acknowledged.
+    pub fn end(self) -> Acknowledged {
+        self.figures.is_over.store(true, Ordering::SeqCst);
+        self.callers.into_iter().flat_map(|caller| caller.join().expect("a caller met nothing unforeseen")).collect()
+    }
+}
+
+fn work(caller: u64, mut chance: Chance, door: &Door, figures: &Figures) -> Acknowledged {
+    let mut acknowledged = Acknowledged::new();
+    let mut number = 0;
+    while !figures.is_over.load(Ordering::SeqCst) {
+        number += 1;
+        let (account, id) = (account(chance.below(ACCOUNTS)), format!("caller-{caller}-{number}"));
+        let cents = 1 + chance.below(1_000) as i64;
+        send_until_acknowledged(door, &account, &id, cents, figures);
+        figures.acknowledged.fetch_add(1, Ordering::SeqCst);
+        acknowledged.insert((account, id), cents);
+    }
+    acknowledged
+}
+
+fn send_until_acknowledged(door: &Door, account: &str, id: &str, cents: i64, figures: &Figures) {
+    let body = json!({ "line_item_id": id, "original_amount_cents": cents });
+    // Ten minutes at least.
+    for _ in 0..30_000 {
+        match door.try_post(&payments_of(account), &body) {
+            Ok(Reply { status: 200, text, .. }) => {
+                assert!(text.contains(&format!("\"{id}\"")), "{text}");
+                return;
+            }
+            Ok(reply) => {
+                assert_eq!(reply.status, 503, "{}", reply.text);
+                let seconds = reply.retry_after.as_ref().and_then(|text| text.parse::<u32>().ok());
+                assert!(seconds.is_some(), "503 says when to come again: {reply:?}");
+                figures.unavailable.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(_) => {
+                figures.unanswered.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        thread::sleep(BEFORE_SENDING_AGAIN);
+    }
+    panic!("{id} was never acknowledged")
+}
+
+/// Every acknowledged payment is there once with its amount, no other is, and the accounts count just these.
+pub fn assert_all_there_once(door: &Door, acknowledged: &Acknowledged) {
+    let mut there = Acknowledged::new();
+    for number in 0..ACCOUNTS {
+        let account = account(number);
+        let mut sum = 0;
+        for item in door.all(&format!("/accounts/{account}/line_items?line_item_type=PAYMENT")) {
+            let id = item["line_item_id"].as_str().expect("an id").to_owned();
+            let cents = -item["line_item_summary"]["original_amount_cents"].as_i64().expect("an amount");
+            assert_eq!(item["line_item_overview"]["line_item_status"], "VALID", "{item}");
+            sum += cents;
+            let before = there.insert((account.clone(), id), cents);
+            assert_eq!(before, None, "{account} has it twice: {item}");
+        }
+        let summary = door.get(&format!("/accounts/{account}")).good()["summary"].take();
+        assert_eq!(summary["total_paid_to_date_cents"], sum, "{account}");
+    }
+    let lost: Vec<_> = acknowledged.iter().filter(|(key, cents)| there.get(*key) != Some(*cents)).collect();
+    let strange: Vec<_> = there.iter().filter(|(key, _)| !acknowledged.contains_key(*key)).collect();
+    assert!(lost.is_empty() && strange.is_empty(), "lost: {lost:?}; nobody sent: {strange:?}");
+}

@@ -1,0 +1,21 @@
+//! What must hold when things go wrong: processes killed, the database gone, a stop in the middle of the work.
+//!
+//! | module | fault |
+//! |---|---|
+//! | [`kills`] | `kill -9` under load, and in the middle of a release |
+//! | [`nodes`] | four nodes on one PostgreSQL race for due work while they are killed in turn |
+//! | [`outages`] | PostgreSQL stops and starts under load |
+//! | [`stop`] | SIGTERM under load |
+//!
+//! Each test prints its figures and its seed; `DAYBOOK_SEED` gives another one. Counts are small enough for every run;
+//! the top of each module says how to run a long campaign.
+#![cfg(test)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod kills;
+mod load;
+mod nodes;
+mod outages;
+mod stop;

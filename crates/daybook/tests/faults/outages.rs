@@ -1,0 +1,51 @@
+//! PostgreSQL stops as in a crash, and starts again, under load: callers see 503 that says when to come again, never
+//! another error; the server goes on by itself; nothing acknowledged is lost, nothing counts twice.
+//!
+//! `DAYBOOK_OUTAGES` says how many times; unset, 3. A campaign:
+//! `DAYBOOK_OUTAGES=200 cargo test -p daybook --test faults outages -- --nocapture`.
+
+use crate::common::chance::{Chance, seed, setting};
+use crate::common::door::until;
+use crate::common::place::Place;
+use crate::load::{Load, assert_all_there_once, make_accounts};
+use daybook_testkit::postgres;
+
+#[test]
+fn payments_survive_outages_of_the_database() {
+    let outages = setting("DAYBOOK_OUTAGES", 3);
+    let database = postgres::Server::start_durable();
+    let place = Place::with(database.database());
+    let (server, door) = place.open();
+    make_accounts(&door);
+    let load = Load::start(&Chance::of_seed(seed()), |_| door.another());
+    let more = |what: &str, count: &dyn Fn() -> u64, by: u64| {
+        let before = count();
+        until(what, || if count() >= before + by { Ok(()) } else { Err(format!("{} of them", count() - before)) });
+    };
+    for _ in 0..outages {
+        more("payments before an outage", &|| load.figures.acknowledged(), 20);
+        database.stop_immediate();
+        more("answers of 503", &|| load.figures.unavailable(), 10);
+        assert_eq!(door.get("/healthz").status, 200, "the server itself is well");
+        assert_eq!(door.get("/readyz").status, 503);
+        database.start_again();
+        more("payments after an outage", &|| load.figures.acknowledged(), 20);
+    }
+    let (unavailable, unanswered) = (load.figures.unavailable(), load.figures.unanswered());
+    let acknowledged = load.end();
+    assert_eq!(unanswered, 0, "every call has an answer");
+    until("readiness", || match door.get("/readyz").status {
+        200 => Ok(()),
+        other => Err(other.to_string()),
+    });
+    assert_all_there_once(&door, &acknowledged);
+    place.verify();
+    let said = server.stop();
+    assert!(!said.contains("panicked"), "{said}");
+    println!(
+        "outages: {outages} outages, {} payments acknowledged, {unavailable} answers of 503, 0 of 500, 0 lost, 0 twice, \
+         0 differences, seed {}",
+        acknowledged.len(),
+        seed()
+    );
+}

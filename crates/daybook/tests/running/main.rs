@@ -1,0 +1,8 @@
+//! The built command as a server, and the commands beside it.
+#![cfg(test)]
+
+mod administration;
+mod care;
+mod life;
+mod postgres;
+mod support;

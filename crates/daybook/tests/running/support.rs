@@ -1,0 +1,31 @@
+//! A folder, the command in it, and a little traffic.
+
+use daybook_testkit::server::{Daybook, Server};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// An empty folder, and the command in it.
+pub fn fresh() -> (TempDir, Daybook) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path());
+    (folder, daybook)
+}
+
+/// Makes a product and a loan of 1,200.00 over 12 months that was paid once.
+pub fn lend(server: &Server, secret: &str, account: &str) {
+    let product = json!({
+        "product_id": "auto-12",
+        "product_overview": { "product_name": "Auto 12", "product_type": "INSTALLMENT" },
+        "post_promotional_policies": { "post_promo_len": 12, "post_promo_default_interest_rate_percent": 12.0 },
+    });
+    server.post("/products", secret, &product).good();
+    let loan = json!({
+        "account_id": account,
+        "product_id": "auto-12",
+        "effective_at": "2025-01-15T09:00:00-05:00",
+        "summary": { "initial_principal_cents": 120_000 },
+    });
+    server.post("/accounts", secret, &loan).good();
+    let payment = json!({ "line_item_id": "p1", "original_amount_cents": 10_662 });
+    server.post(&format!("/accounts/{account}/line_items/payments/payment_record"), secret, &payment).good();
+}

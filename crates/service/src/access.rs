@@ -1,0 +1,206 @@
+//! Who is calling, and what they may do.
+
+use crate::catalog::Catalog;
+use crate::form;
+use crate::ids::{mint_id, mint_secret};
+use crate::problem::Problem;
+use crate::secrets::{Secrets, TOKEN_SECONDS, Token, hash};
+use crate::view;
+use daybook_clock::Clock;
+use daybook_engine::time::Time;
+use daybook_store::Store;
+use daybook_store::records::{KeyRow, OrgId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How long a caller is remembered. A key revoked on another node works there for no longer.
+const REMEMBERED_MICROS: i64 = 1_000_000;
+/// The most callers remembered; beyond that all are forgotten.
+const MOST_REMEMBERED: usize = 10_000;
+
+/// What a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Everything.
+    Admin,
+    /// Everything but keys and administration.
+    Servicing,
+    /// Looking.
+    ReadOnly,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Role; 3] = [Role::Admin, Role::Servicing, Role::ReadOnly];
+
+    /// The name in the interface.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Admin => "ADMIN",
+            Role::Servicing => "SERVICING",
+            Role::ReadOnly => "READ_ONLY",
+        }
+    }
+
+    /// Reads a name of the interface.
+    pub fn parse(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+/// What a call needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// To look.
+    Read,
+    /// To change something.
+    Write,
+    /// To administer.
+    Administer,
+}
+
+/// Somebody known who is calling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// For which organization.
+    pub org: OrgId,
+    /// Whether the organization is for testing; `TEST` or `LIVE`.
+    pub environment: String,
+    /// What they may do.
+    pub role: Role,
+    /// By which key.
+    pub client_id: String,
+}
+
+impl Caller {
+    /// Whether the caller may do something.
+    pub fn may(&self, right: Right) -> Result<(), Problem> {
+        let may = match (right, self.role) {
+            (_, Role::Admin) | (Right::Read, _) | (Right::Write, Role::Servicing) => true,
+            (Right::Write | Right::Administer, _) => false,
+        };
+        if may {
+            return Ok(());
+        }
+        let needed = if right == Right::Write { "SERVICING or ADMIN" } else { "ADMIN" };
+        let message = format!("this call needs the role {needed}; the key has {}", self.role.name());
+        Err(Problem::new("not_authorized", message))
+    }
+}
+
+/// Finds out who is calling.
+#[derive(Debug)]
+pub struct Access {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    catalog: Arc<Catalog>,
+    secrets: Secrets,
+    remembered: Mutex<HashMap<Vec<u8>, (Caller, Time)>>,
+    used: Mutex<HashMap<String, Time>>,
+}
+
+impl Access {
+    /// Access to what is in a store.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, catalog: Arc<Catalog>, secrets: Secrets) -> Access {
+        Access { store, clock, catalog, secrets, remembered: Mutex::default(), used: Mutex::default() }
+    }
+
+    /// Who a bearer speaks for: an access token, or a client secret itself.
+    pub async fn authenticate(&self, bearer: &str) -> Result<Caller, Problem> {
+        let now = self.clock.now();
+        let token = Secrets::is_token(bearer).then(|| self.secrets.read_token(bearer, now));
+        if token == Some(Token::Expired) {
+            return Err(Problem::new("not_authorized", "the access token has expired: ask for another at /auth/token"));
+        }
+        let fingerprint = hash(bearer.as_bytes());
+        if let Some((caller, until)) = lock(&self.remembered).get(&fingerprint)
+            && now < *until
+        {
+            lock(&self.used).insert(caller.client_id.clone(), now);
+            return Ok(caller.clone());
+        }
+        let key = match token {
+            Some(Token::Client(client_id)) => self.store.key(&client_id).await?,
+            Some(_) => None,
+            None => self.store.key_by_secret(&fingerprint).await?,
+        };
+        let caller = self.caller(key).await?;
+        let mut remembered = lock(&self.remembered);
+        if remembered.len() >= MOST_REMEMBERED {
+            remembered.clear();
+        }
+        remembered.insert(fingerprint, (caller.clone(), now.plus_micros(REMEMBERED_MICROS)));
+        lock(&self.used).insert(caller.client_id.clone(), now);
+        Ok(caller)
+    }
+
+    async fn caller(&self, key: Option<KeyRow>) -> Result<Caller, Problem> {
+        let unknown = || Problem::new("unauthenticated", "the credentials are unknown or revoked");
+        let key = key.filter(|key| key.revoked_at.is_none()).ok_or_else(unknown)?;
+        let role = Role::parse(&key.role).ok_or_else(unknown)?;
+        let organization = self.catalog.organization(key.org).await?;
+        Ok(Caller { org: key.org, environment: organization.row.environment.clone(), role, client_id: key.client_id })
+    }
+
+    /// Gives a token for a client's id and secret.
+    pub async fn issue_token(&self, form: &form::TokenRequest) -> Result<view::Token, Problem> {
+        let key = self.store.key_by_secret(&hash(form.client_secret.as_str().as_bytes())).await?;
+        let key = key.filter(|key| key.client_id == form.client_id.as_str());
+        let caller = self.caller(key).await?;
+        let access_token = self.secrets.issue_token(&caller.client_id, self.clock.now());
+        Ok(view::Token::new(access_token, TOKEN_SECONDS as u64))
+    }
+
+    /// Makes a key. The secret is given once, here.
+    pub async fn create_key(&self, org: OrgId, name: &str, role: Role) -> Result<(KeyRow, String), Problem> {
+        let secret = mint_secret();
+        let key = self.keep_key(org, mint_id("client"), &secret, name, role).await?;
+        Ok((key, secret))
+    }
+
+    /// Makes a key with a client id and a secret that were chosen.
+    pub async fn keep_key(
+        &self,
+        org: OrgId,
+        client_id: String,
+        secret: &str,
+        name: &str,
+        role: Role,
+    ) -> Result<KeyRow, Problem> {
+        let key = KeyRow {
+            org,
+            client_id,
+            secret_hash: hash(secret.as_bytes()),
+            name: name.to_owned(),
+            role: role.name().to_owned(),
+            created_at: self.clock.now(),
+            last_used_at: None,
+            revoked_at: None,
+        };
+        if !self.store.create_key(&key).await? {
+            return Err(Problem::id_taken("client_id", "key", &key.client_id));
+        }
+        Ok(key)
+    }
+
+    /// Revokes a key.
+    pub async fn revoke_key(&self, org: OrgId, client_id: &str) -> Result<(), Problem> {
+        let found = self.store.revoke_key(org, client_id, self.clock.now()).await?;
+        lock(&self.remembered).clear();
+        if found { Ok(()) } else { Err(Problem::not_found("key", client_id)) }
+    }
+
+    /// Writes down when keys were used.
+    pub async fn flush(&self) -> Result<(), Problem> {
+        let used: Vec<(String, Time)> = lock(&self.used).drain().collect();
+        if !used.is_empty() {
+            self.store.touch_keys(&used).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A lock whose holder panicked holds nothing half done here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

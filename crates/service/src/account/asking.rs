@@ -1,0 +1,224 @@
+//! What is asked of an account: an input, taking one back, other customers, another time on its clock.
+
+use super::book::{Applied, Asked, Book, Halt, Rolled};
+use super::herald::Timing;
+use super::journal::{Journal, OPEN, Record};
+use super::profile::Profile;
+use crate::problem::Problem;
+use daybook_engine::item::{ItemStatus, Name};
+use daybook_engine::time::Time;
+use daybook_engine::timeline::{Input, Place, Placement, Rank, Situation, place};
+
+impl Book {
+    /// Puts an input in its place and, unless it waits or is held, folds it.
+    pub fn submit(&mut self, asked: Asked, now: Time) -> Result<Applied, Halt> {
+        if let Some(before) = self.named(&asked.name) {
+            return if before.content_hash == asked.content_hash {
+                Ok(Applied::Already)
+            } else {
+                Err(Problem::id_taken("line_item_id", "line item", &asked.name).into())
+            };
+        }
+        self.settle(now)?;
+        let before = self.clone();
+        self.try_submit(asked, now).map(|()| Applied::Now).inspect_err(|_| *self = before)
+    }
+
+    fn try_submit(&mut self, asked: Asked, now: Time) -> Result<(), Halt> {
+        let clock = self.clock(now);
+        let held = self.product.mode.holding;
+        let effective_at = asked.effective_at.unwrap_or(clock);
+        if effective_at < self.terms.opening.effective_at {
+            return Err(Problem::invalid("effective_at", "must not lie before the account's own").into());
+        }
+        self.check_reference(&asked.input)?;
+        if held {
+            self.check_undecided(&asked.input)?;
+        }
+        let seq = self.now.next_seq as u64;
+        let situation =
+            Situation { held, clock, last_folded: self.state.last_folded, backdating: self.terms.backdating };
+        let placement = place(&situation, self.placed_from(&asked.input, effective_at, held), seq);
+        let record = Journal {
+            place: placement.place(),
+            name: asked.name,
+            effective_at,
+            scheduled: !held && matches!(placement, Placement::Scheduled(_)),
+            recorded_at: now,
+            clock,
+            record: Record::Input(asked.input),
+            held: held.then(|| self.now.processed_through.unwrap_or(Time::BEGINNING)),
+            extra: asked.extra,
+            content_hash: asked.content_hash,
+        };
+        let entry = record.entry();
+        self.writes.inputs.push(record.write()?);
+        self.journal.push(record);
+        self.now.next_seq += 1;
+        self.now.updated_at = now;
+        if held {
+            self.now.held_events += 1;
+            let due = effective_at.min(now);
+            self.now.next_moment = Some(self.now.next_moment.map_or(due, |next| next.min(due)));
+            return Ok(());
+        }
+        self.now.settled_seq = seq as i64;
+        let timing = Timing { now, suppress_before: None, at_once: false };
+        let new = entry.into_iter().collect::<Vec<_>>();
+        match placement {
+            Placement::Scheduled(_) => {
+                self.announce_waiting(&[seq as i64], clock, timing);
+                self.recount();
+            }
+            Placement::Next(_) => {
+                self.fold_on(self.state.clone(), &new, clock, timing, false)?;
+                let refused = self.writes.refused.iter().find(|(refused, _)| *refused == seq).copied();
+                if let Some((_, refusal)) = refused {
+                    return Err(self.refused(seq, refusal).into());
+                }
+            }
+            Placement::Replay(_) => {
+                self.recalculate_with(&new, clock, clock, timing)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An authorized payment that becomes valid is placed as a payment recorded then.
+    fn placed_from(&self, input: &Input, effective_at: Time, held: bool) -> Time {
+        let Input::PaymentStatus { payment, valid: true } = input else { return effective_at };
+        let authorized = self.named(payment).filter(|record| {
+            matches!(record.record, Record::Input(Input::Payment { status: ItemStatus::Authorized, .. }))
+        });
+        match authorized {
+            Some(record) if !held => record.effective_at,
+            _ => effective_at,
+        }
+    }
+
+    /// What an input refers to must be there.
+    fn check_reference(&self, input: &Input) -> Result<(), Problem> {
+        let (Input::PaymentStatus { payment, .. } | Input::Reversal { payment }) = input else { return Ok(()) };
+        match self.named(payment).map(|record| &record.record) {
+            Some(Record::Input(Input::Payment { .. })) => Ok(()),
+            Some(_) => Err(Problem::new("not_reversible", format!("line item \"{payment}\" is no payment"))),
+            None => Err(Problem::not_found("line item", payment)),
+        }
+    }
+
+    /// Takes back an input that is still held.
+    pub fn withdraw(&mut self, name: &str, now: Time) -> Result<(), Halt> {
+        let Some(index) = self.journal.iter().position(|record| &*record.name == name) else {
+            return Err(Problem::not_found("line item", name).into());
+        };
+        let record = &self.journal[index];
+        let may = self.product.mode.holding || self.now.failure.is_some();
+        if !self.is_held(record) || !may || *record.name == *OPEN {
+            let message = format!("line item \"{name}\" is not held: only what migration mode holds can be withdrawn");
+            return Err(Problem::new("not_held", message).into());
+        }
+        // What decides about a payment has no line item of its own: it goes with the payment.
+        let goes_along = |record: &&Journal| match &record.record {
+            Record::Input(Input::PaymentStatus { payment, .. }) => self.is_held(record) && **payment == *name,
+            _ => false,
+        };
+        let mut taken: Vec<i64> = self.journal.iter().filter(goes_along).map(Journal::seq).collect();
+        taken.push(record.seq());
+        self.journal.retain(|record| !taken.contains(&record.seq()));
+        self.writes.inputs.retain(|row| !taken.contains(&row.seq));
+        self.now.held_events -= taken.len() as i64;
+        self.writes.removed_inputs.extend(taken);
+        self.now.updated_at = now;
+        Ok(())
+    }
+
+    /// Changes customers or external fields.
+    pub fn change_profile(&mut self, profile: Profile, now: Time) -> Result<Applied, Halt> {
+        if profile == self.profile {
+            return Ok(Applied::Already);
+        }
+        self.settle(now)?;
+        self.writes.customers_changed |= profile.customers != self.profile.customers;
+        self.now.profile = profile.write();
+        self.profile = profile;
+        self.note_profile(now)?;
+        Ok(Applied::Now)
+    }
+
+    /// Notes and announces that the profile changed.
+    pub fn note_profile(&mut self, now: Time) -> Result<(), Halt> {
+        self.settle(now)?;
+        let clock = self.clock(now);
+        let seq = self.now.next_seq;
+        self.append(Record::Profile, "profile", clock, now)?;
+        if self.product.mode.holding {
+            self.now.held_events += 1;
+            self.now.next_moment = Some(self.now.next_moment.map_or(now, |next| next.min(now)));
+        } else {
+            self.now.settled_seq = seq;
+            self.announce_waiting(&[seq], clock, Timing { now, suppress_before: None, at_once: false });
+        }
+        Ok(())
+    }
+
+    /// Moves the clock ahead and works through everything up to and including that moment.
+    pub fn roll(&mut self, to: Time, webhooks: bool, now: Time) -> Result<Rolled, Halt> {
+        self.settle(now)?;
+        if webhooks {
+            self.writes.publish_until = self.writes.publish_until.max(Some(to));
+        }
+        if to <= self.clock(now) {
+            return Ok(Rolled::default());
+        }
+        let before = self.clone();
+        let timing = Timing { now, suppress_before: None, at_once: webhooks };
+        let rolled = self.advance(to, timing).inspect_err(|_| *self = before)?;
+        self.now.rolled_to = Some(to);
+        let seq = self.now.next_seq;
+        self.append(Record::Roll { to }, "roll", to, now)?;
+        self.now.settled_seq = seq;
+        Ok(rolled)
+    }
+
+    /// Writes down a record of the service's own.
+    pub(super) fn append(&mut self, record: Record, what: &str, at: Time, now: Time) -> Result<(), Problem> {
+        let seq = self.now.next_seq;
+        let record = Journal {
+            place: Place { at, rank: Rank::Late, seq: seq as u64 },
+            name: Name::from(format!("dbk_{what}_{seq}")),
+            effective_at: at,
+            scheduled: false,
+            recorded_at: now,
+            clock: at,
+            record,
+            held: self.product.mode.holding.then(|| self.now.processed_through.unwrap_or(Time::BEGINNING)),
+            extra: None,
+            content_hash: Vec::new(),
+        };
+        self.writes.inputs.push(record.write()?);
+        self.journal.push(record);
+        self.now.next_seq += 1;
+        self.now.updated_at = now;
+        Ok(())
+    }
+
+    /// A payment is decided about once. The fold would find a second time only at the release, and nobody could take it
+    /// back then: it has no line item.
+    fn check_undecided(&self, input: &Input) -> Result<(), Problem> {
+        let Input::PaymentStatus { payment, .. } = input else { return Ok(()) };
+        let decides = |record: &Journal| match &record.record {
+            Record::Input(Input::PaymentStatus { payment: other, .. }) => other == payment,
+            Record::Input(Input::Payment { status, .. }) => {
+                record.name == *payment && matches!(status, ItemStatus::Valid | ItemStatus::Invalid)
+            }
+            _ => false,
+        };
+        if self.journal.iter().any(decides) {
+            return Err(Problem::new(
+                "status_is_final",
+                format!("payment \"{payment}\": the payment's status is final"),
+            ));
+        }
+        Ok(())
+    }
+}

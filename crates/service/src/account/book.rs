@@ -1,0 +1,369 @@
+//! The book of one account: its journal, its state, and what is to be written about it.
+//!
+//! A [`Book`] is an account in memory. What is asked of the account is done to the book, purely: no clock, no database.
+//! [`Book::settle`] brings it up to its clock, [`Book::submit`] puts an input in its place and folds it,
+//! [`Book::release`] lets go of held inputs, [`Book::roll`] moves the clock. Each either succeeds and leaves its traces in
+//! [`Writes`], or fails and leaves the book as it was. The processor loads books, works on them and writes what they
+//! gathered; `verify` works through the same journal on the same book, and compares.
+//!
+//! Forward work needs only the snapshot of the state and the inputs that are not processed yet. What reaches into the
+//! past needs the whole journal: then [`Halt::NeedsAll`] says so, and the caller loads the account again.
+
+use super::herald::{About, Timing};
+use super::journal::{Journal, OPEN, Record};
+use super::profile::Profile;
+use super::writes::Writes;
+use crate::catalog::ProductInfo;
+use crate::problem::Problem;
+use daybook_engine::fold::{Stop, next_moment_at};
+use daybook_engine::item::{ItemId, Name};
+use daybook_engine::outcome::Refusal;
+use daybook_engine::replay::Ledger;
+use daybook_engine::snapshot;
+use daybook_engine::state::State;
+use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::{Input, Place, Rank};
+use daybook_store::Loaded;
+use daybook_store::records::{AccountKey, AccountNow, AccountRow};
+use std::sync::Arc;
+
+/// Why a book could not do what was asked. It is as it was.
+#[derive(Debug)]
+pub enum Halt {
+    /// The whole journal is needed, and only a part is loaded.
+    NeedsAll,
+    /// It cannot be done.
+    Problem(Problem),
+}
+
+impl From<Problem> for Halt {
+    fn from(problem: Problem) -> Halt {
+        Halt::Problem(problem)
+    }
+}
+
+/// Whether something was done, or had been done before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It was done now.
+    Now,
+    /// It had been done before: nothing changed.
+    Already,
+}
+
+/// Something asked of an account.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its name: the id of the line item it makes, or one made up for it.
+    pub name: Name,
+    /// When it counts; the account clock if not said.
+    pub effective_at: Option<Time>,
+    /// What is asked.
+    pub input: Input,
+    /// External fields, as JSON.
+    pub extra: Option<Arc<str>>,
+    /// A hash of what was asked.
+    pub content_hash: Vec<u8>,
+}
+
+impl Asked {
+    /// The name of the input it refers to, if it does.
+    pub fn refers_to(&self) -> Option<Name> {
+        match &self.input {
+            Input::PaymentStatus { payment, .. } | Input::Reversal { payment } => Some(payment.clone()),
+            Input::Waiver { fee: ItemId::Input(name) } => Some(name.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// What a roll did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rolled {
+    /// Steps taken.
+    pub steps: u64,
+    /// Inputs that could not be applied.
+    pub refused: u64,
+    /// Messages handed to sending by this roll itself.
+    pub messages: u64,
+}
+
+impl Rolled {
+    pub(super) fn add(&mut self, more: Rolled) {
+        self.steps += more.steps;
+        self.refused += more.refused;
+        self.messages += more.messages;
+    }
+}
+
+/// One account in memory.
+#[derive(Clone, Debug)]
+pub struct Book {
+    /// Which.
+    pub key: AccountKey,
+    /// Its product, as it was when the account was loaded.
+    pub product: Arc<ProductInfo>,
+    /// Its terms.
+    pub terms: Arc<Terms>,
+    /// Its state.
+    pub state: State,
+    /// Customers and external fields.
+    pub profile: Profile,
+    /// The version that was loaded; nothing for an account that is new.
+    pub loaded_version: Option<i64>,
+    /// When it was made.
+    pub created_at: Time,
+    /// A hash of what was asked for when it was made.
+    pub content_hash: Vec<u8>,
+    /// What changes about it.
+    pub now: AccountNow,
+    /// The journal, or the part of it that is loaded, by number.
+    pub journal: Vec<Journal>,
+    /// Whether the journal is loaded whole.
+    pub complete: bool,
+    /// The line items, once they were needed.
+    pub ledger: Option<Ledger>,
+    /// Messages of earlier rolls that a roll with webhooks would send.
+    pub waiting_messages: u64,
+    /// What is to be written.
+    pub writes: Writes,
+}
+
+impl Book {
+    /// A new account. Nothing is processed yet.
+    pub fn open(
+        key: AccountKey,
+        product: Arc<ProductInfo>,
+        terms: Terms,
+        profile: Profile,
+        content_hash: Vec<u8>,
+        time: Time,
+    ) -> Result<Book, Problem> {
+        let at = terms.opening.effective_at;
+        let opening = Journal {
+            place: Place { at, rank: Rank::Input, seq: 1 },
+            name: Name::from(OPEN),
+            effective_at: at,
+            scheduled: false,
+            recorded_at: time,
+            clock: time,
+            record: Record::Input(Input::Open),
+            held: Some(Time::BEGINNING),
+            extra: None,
+            content_hash: Vec::new(),
+        };
+        let mut writes = Writes::default();
+        writes.inputs.push(opening.write()?);
+        writes.customers_changed = !profile.customers.is_empty();
+        let now = AccountNow {
+            updated_at: time,
+            state: Vec::new(),
+            profile: profile.write(),
+            processed_through: None,
+            rolled_to: None,
+            next_moment: Some(at.min(time)),
+            oldest_unpaid_due: None,
+            status: "ACTIVE".to_owned(),
+            substatus: None,
+            next_seq: 2,
+            // Everything is held until it is let go, be it at once.
+            settled_seq: 0,
+            held_events: 1,
+            scheduled_events: 0,
+            message_seq: 0,
+            failure: None,
+        };
+        Ok(Book {
+            key,
+            product,
+            terms: Arc::new(terms),
+            state: State::new(),
+            profile,
+            loaded_version: None,
+            created_at: time,
+            content_hash,
+            now,
+            journal: vec![opening],
+            complete: true,
+            ledger: None,
+            waiting_messages: 0,
+            writes,
+        })
+    }
+
+    /// An account as it was loaded.
+    pub fn read(loaded: Loaded, product: Arc<ProductInfo>, complete: bool) -> Result<Book, Problem> {
+        let AccountRow { key, version, terms, content_hash, created_at, now, .. } = loaded.row;
+        let terms = postcard::from_bytes(&terms)
+            .map_err(|error| Problem::internal(format!("the terms of {} cannot be read: {error}", key.account)))?;
+        let state = match now.state.as_slice() {
+            [] => State::new(),
+            bytes => snapshot::read(bytes)
+                .map_err(|error| Problem::internal(format!("the state of {} cannot be read: {error}", key.account)))?,
+        };
+        let mut journal = loaded.inputs.into_iter().map(Journal::read).collect::<Result<Vec<_>, _>>()?;
+        for record in &mut journal {
+            // What was held and still lies ahead after its release waits as scheduled; its row is older than that.
+            let is_released = record.held.is_some() && record.seq() <= now.settled_seq;
+            record.scheduled |= is_released && now.processed_through.is_some_and(|through| record.place.at > through);
+        }
+        Ok(Book {
+            key,
+            product,
+            terms: Arc::new(terms),
+            state,
+            profile: Profile::read(&now.profile)?,
+            loaded_version: Some(version),
+            created_at,
+            content_hash,
+            now,
+            journal,
+            complete,
+            ledger: None,
+            waiting_messages: 0,
+            writes: Writes::default(),
+        })
+    }
+
+    /// The terms as the store keeps them.
+    pub fn terms_bytes(&self) -> Result<Vec<u8>, Problem> {
+        postcard::to_allocvec(&*self.terms)
+            .map_err(|error| Problem::internal(format!("terms cannot be written: {error}")))
+    }
+
+    /// The account clock: now, or what it was rolled to if that is later.
+    pub fn clock(&self, now: Time) -> Time {
+        self.now.rolled_to.map_or(now, |rolled| rolled.max(now))
+    }
+
+    /// A record by its name, if it is loaded.
+    pub fn named(&self, name: &str) -> Option<&Journal> {
+        self.journal.iter().find(|record| &*record.name == name)
+    }
+
+    /// Whether a record is held.
+    pub fn is_held(&self, record: &Journal) -> bool {
+        record.seq() > self.now.settled_seq
+    }
+
+    /// Brings the account up to its clock, unless its product holds: lets go of what is held, works through what is
+    /// due.
+    pub fn settle(&mut self, now: Time) -> Result<Rolled, Halt> {
+        if self.product.mode.holding {
+            return Ok(Rolled::default());
+        }
+        if self.now.held_events > 0 {
+            return self.release(now);
+        }
+        self.advance(self.clock(now), Timing { now, suppress_before: None, at_once: false })
+    }
+
+    /// Works through what is due up to a moment.
+    pub(super) fn advance(&mut self, until: Time, timing: Timing) -> Result<Rolled, Halt> {
+        if self.now.processed_through.is_some_and(|through| until <= through) {
+            return Ok(Rolled::default());
+        }
+        let quiet = self.now.scheduled_events == 0 && next_moment_at(&self.state).is_none_or(|at| at > until);
+        if quiet {
+            self.state.processed_through = Some(until);
+            self.now.processed_through = Some(until);
+            return Ok(Rolled::default());
+        }
+        let ahead = self.ahead();
+        self.fold_on(self.state.clone(), &ahead, until, timing, self.now.scheduled_events > 0)
+    }
+
+    /// Notes that the account could not be processed, and why. It is left alone until it is tried again.
+    pub fn fail(&mut self, reason: String, now: Time) {
+        self.now.failure = Some(reason);
+        self.now.next_moment = None;
+        self.now.updated_at = now;
+        self.writes.failed = true;
+    }
+
+    /// Counts what waits for its time.
+    pub(super) fn recount(&mut self) {
+        let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
+        let ahead = |record: &&Journal| {
+            !self.is_held(record) && record.place.at > through && matches!(record.record, Record::Input(_))
+        };
+        self.now.scheduled_events = self.journal.iter().filter(ahead).count() as i64;
+    }
+
+    /// Brings everything that is written with the account up to date.
+    pub fn close(&mut self, now: Time) -> Result<(), Problem> {
+        if self.writes.failed {
+            return Ok(());
+        }
+        if self.now.processed_through.is_some() {
+            self.now.state = snapshot::write(&self.state).map_err(|error| Problem::internal(error.to_string()))?;
+        }
+        self.now.updated_at = self.now.updated_at.max(if self.writes.is_empty() { Time::BEGINNING } else { now });
+        self.now.status = self.state.status.standing().name().to_owned();
+        self.now.substatus = self.state.status.reason().map(|reason| reason.name().to_owned());
+        let oldest = self.state.loan().oldest_past_due();
+        self.now.oldest_unpaid_due =
+            oldest.map(|instalment| self.terms.close_of(self.terms.installment().dates.due_day(instalment)));
+        if self.now.failure.is_none() {
+            self.now.next_moment = self.next_moment(now);
+        }
+        Ok(())
+    }
+
+    /// When something is to be done next.
+    fn next_moment(&self, now: Time) -> Option<Time> {
+        if self.now.held_events > 0 {
+            let first = self.journal.iter().filter(|record| self.is_held(record)).map(|record| record.place.at).min();
+            let due = first.map_or(now, |first| first.min(now));
+            return Some(self.now.next_moment.map_or(due, |next| next.min(due)));
+        }
+        let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
+        let is_ahead = |record: &&Journal| {
+            !self.is_held(record) && record.place.at > through && matches!(record.record, Record::Input(_))
+        };
+        let scheduled = self.journal.iter().filter(is_ahead).map(|record| record.place.at).min();
+        [next_moment_at(&self.state), scheduled].into_iter().flatten().min()
+    }
+
+    /// The facts that the account's messages and views are made of.
+    pub fn about(&self) -> About<'_> {
+        About {
+            account_id: &self.key.account,
+            created_at: self.created_at,
+            product: &self.product,
+            terms: &self.terms,
+            profile: &self.profile,
+            known: self.ledger.as_ref(),
+            journal: &self.journal,
+        }
+    }
+
+    pub(super) fn refused(&self, seq: u64, refusal: Refusal) -> Problem {
+        let rule = refusal.rule();
+        let named = self.journal.iter().find(|record| record.place.seq == seq);
+        let what = named.map_or(String::new(), |record| format!("{} \"{}\": ", record.record.kind(), record.name));
+        match refusal {
+            Refusal::BeforeAccount => {
+                Problem::invalid("effective_at", format!("{what}must not lie before the account's own"))
+            }
+            Refusal::AmountOutOfRange => Problem::invalid("original_amount_cents", format!("{what}{rule}")),
+            Refusal::NothingToWaive => Problem::new("nothing_to_waive", format!("{what}{rule}")),
+            Refusal::AlreadyReversed => Problem::new("already_reversed", format!("{what}{rule}")),
+            Refusal::NotReversible => Problem::new("not_reversible", format!("{what}{rule}")),
+            Refusal::StatusIsFinal => Problem::new("status_is_final", format!("{what}{rule}")),
+            Refusal::AlreadyOpen => Problem::new("conflict", format!("{what}{rule}")),
+        }
+    }
+}
+
+pub(super) fn overflow() -> Problem {
+    Problem::invalid("original_amount_cents", "would let the account grow beyond what can be counted")
+}
+
+pub(super) fn stopped(stop: Stop) -> Halt {
+    match stop {
+        Stop::Overflow => overflow().into(),
+        Stop::NeedsPast | Stop::Undo(_) => Problem::internal("a fold from the beginning asked for its past").into(),
+    }
+}

@@ -1,0 +1,193 @@
+//! Folding: forward from where the account stands, or from the beginning where the past is needed or changed.
+
+use super::book::{Book, Halt, Rolled, overflow, stopped};
+use super::herald::{About, Herald, Timing};
+use super::journal::entries;
+use crate::problem::Problem;
+use daybook_engine::fold::{Stop, fold_watched};
+use daybook_engine::item::{ItemId, ItemStatus};
+use daybook_engine::outcome::{Outcome, What};
+use daybook_engine::replay::{Ledger, recalculate, replay};
+use daybook_engine::state::State;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::{Entry, Input};
+use std::sync::Arc;
+
+impl Book {
+    /// Folds entries onto a state and gathers what that makes.
+    pub(super) fn fold_on(
+        &mut self,
+        state: State,
+        ahead: &[Entry],
+        until: Time,
+        timing: Timing,
+        recount: bool,
+    ) -> Result<Rolled, Halt> {
+        let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
+        let folded = fold_watched(&self.terms, state, ahead, until, &mut herald);
+        let (state, out) = match folded {
+            Ok(folded) => folded,
+            Err(Stop::NeedsPast) => return self.fold_with_past(ahead, until, timing, recount),
+            Err(Stop::Undo(_)) => return self.fold_around_undoing(ahead, until, timing),
+            Err(Stop::Overflow) => return Err(overflow().into()),
+        };
+        if herald.missing {
+            return self.fold_with_past(ahead, until, timing, recount);
+        }
+        let (steps, sequence, messages) = herald.finish();
+        let rolled = Rolled {
+            steps,
+            refused: out.refused.len() as u64,
+            messages: messages.iter().filter(|message| message.due_at.is_none()).count() as u64,
+        };
+        self.writes.absorb(&out, timing.now, &self.journal);
+        self.note_cancelled(&out, until, timing.now);
+        self.writes.refused.extend(out.refused.iter().copied());
+        self.writes.messages.extend(messages);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.absorb(&out);
+        }
+        self.now.message_seq = sequence;
+        self.state = state;
+        self.now.processed_through = self.now.processed_through.max(Some(until));
+        if recount {
+            self.recount();
+        }
+        Ok(rolled)
+    }
+
+    /// The same fold, on a state that remembers its past and with line items that are known.
+    fn fold_with_past(&mut self, ahead: &[Entry], until: Time, timing: Timing, recount: bool) -> Result<Rolled, Halt> {
+        if self.ledger.is_some() {
+            return Err(Problem::internal("a fold asked for its past twice").into());
+        }
+        self.remember(ahead)?;
+        self.fold_on(self.state.clone(), ahead, until, timing, recount)
+    }
+
+    /// Works out the state from the beginning, so that it remembers its past, and the line items with it. What is about to
+    /// be folded is in the journal already, and is no past.
+    pub(super) fn remember(&mut self, ahead: &[Entry]) -> Result<(), Halt> {
+        if self.ledger.is_some() {
+            return Ok(());
+        }
+        if !self.complete {
+            return Err(Halt::NeedsAll);
+        }
+        let Some(through) = self.now.processed_through else { return Ok(()) };
+        let mut past = self.settled_entries(through);
+        past.retain(|entry| ahead.iter().all(|ahead| ahead.place != entry.place));
+        let (state, out) = replay(&self.terms, &past, through).map_err(stopped)?;
+        self.state = state;
+        self.ledger = Some(Ledger::of(&out));
+        Ok(())
+    }
+
+    /// What is processed, up to a moment.
+    pub fn settled_entries(&self, through: Time) -> Vec<Entry> {
+        entries(self.journal.iter().filter(|record| !self.is_held(record) && record.place.at <= through))
+    }
+
+    /// Folds the account again with entries that change its past, up to where it is processed, and on from there.
+    /// That is announced as of a moment.
+    pub(super) fn recalculate_with(
+        &mut self,
+        new: &[Entry],
+        until: Time,
+        at: Time,
+        timing: Timing,
+    ) -> Result<Rolled, Halt> {
+        if !self.complete {
+            return Err(Halt::NeedsAll);
+        }
+        let before = self.settled_entries(until);
+        let before: Vec<Entry> =
+            before.into_iter().filter(|entry| new.iter().all(|new| new.place != entry.place)).collect();
+        let mut after = before.clone();
+        after.extend(new.iter().filter(|entry| entry.place.at <= until).cloned());
+        after.sort_by_key(|entry| entry.place);
+        let mut recalculation = recalculate(&self.terms, &before, &after, until).map_err(stopped)?;
+        for item in recalculation.differences.iter_mut().map(|difference| &mut difference.after) {
+            if item.status == ItemStatus::Invalid {
+                // What no longer holds is worth nothing, as where a payment is made invalid.
+                (item.balance, item.principal, item.interest, item.fees) = Default::default();
+                item.splits.clear();
+            }
+        }
+        if let Some((seq, refusal)) =
+            recalculation.outcome.refused.iter().find(|(seq, _)| new.iter().any(|entry| entry.place.seq == *seq))
+        {
+            return Err(self.refused(*seq, *refusal).into());
+        }
+        let ledger = Ledger::of(&recalculation.outcome);
+        let about = About { known: Some(&ledger), ..self.about() };
+        let mut herald = Herald::new(about, timing, self.now.message_seq);
+        let why = match new {
+            [one] if self.now.held_events == 0 => format!("input:{}", one.place.seq),
+            _ => "release".to_owned(),
+        };
+        herald.recalculated(&recalculation, at, &why);
+        let (_, sequence, messages) = herald.finish();
+        let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
+        for difference in &recalculation.differences {
+            let extra = self.extra_of(&difference.after.id);
+            self.writes.put_item(&difference.after, extra, timing.now);
+        }
+        self.writes.messages.extend(messages);
+        self.now.message_seq = sequence;
+        self.state = recalculation.state;
+        self.ledger = Some(ledger);
+        self.now.processed_through = self.now.processed_through.max(Some(until));
+        self.recount();
+        Ok(Rolled { steps: new.len() as u64, refused: 0, messages: sent })
+    }
+
+    /// Folds up to an entry that undoes a payment as if it had never been made, folds the account again with that entry,
+    /// and goes on.
+    fn fold_around_undoing(&mut self, ahead: &[Entry], until: Time, timing: Timing) -> Result<Rolled, Halt> {
+        let undoes =
+            |entry: &&Entry| matches!(entry.input, Input::Reversal { .. } | Input::PaymentStatus { valid: false, .. });
+        let Some(at) = ahead.iter().find(undoes).map(|entry| entry.place.at) else {
+            return Err(Problem::internal("a fold undoes a payment that nothing undoes").into());
+        };
+        let mut rolled = Rolled::default();
+        // Moments of that instant come first: what they make would be on both sides of the comparison, and be lost.
+        if self.now.processed_through.is_some_and(|through| through < at) {
+            let is_first = |entry: &&Entry| entry.place.at <= at && !undoes(entry);
+            let first: Vec<Entry> = ahead.iter().filter(is_first).cloned().collect();
+            rolled.add(self.fold_on(self.state.clone(), &first, at, timing, false)?);
+        }
+        let undoing: Vec<Entry> = ahead.iter().filter(|entry| entry.place.at == at && undoes(entry)).cloned().collect();
+        let until_then = self.now.processed_through.map_or(at, |through| through.max(at));
+        rolled.add(self.recalculate_with(&undoing, until_then, until_then, timing)?);
+        if self.now.processed_through.is_some_and(|through| through < until) {
+            let rest: Vec<Entry> = ahead.iter().filter(|entry| entry.place.at > at).cloned().collect();
+            rolled.add(self.fold_on(self.state.clone(), &rest, until, timing, true)?);
+        }
+        Ok(rolled)
+    }
+
+    fn extra_of(&self, id: &ItemId) -> Option<Arc<str>> {
+        let ItemId::Input(name) = id else { return None };
+        self.named(name).and_then(|record| record.extra.clone())
+    }
+
+    /// Processed inputs stay behind; those ahead of what is folded come in their order.
+    pub(super) fn ahead(&self) -> Vec<Entry> {
+        let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
+        entries(self.journal.iter().filter(|record| !self.is_held(record) && record.place.at > through))
+    }
+
+    /// A payment that is taken back before its time comes is invalid at once, and shows so.
+    pub(super) fn note_cancelled(&mut self, out: &Outcome, through: Time, now: Time) {
+        for event in &out.events {
+            let What::ItemUpdated(id @ ItemId::Input(name)) = &event.what else { continue };
+            let is_ahead = self.named(name).is_some_and(|record| record.place.at > through);
+            let item = self.about().decided_early(id).filter(|item| is_ahead && item.status == ItemStatus::Invalid);
+            if let Some(item) = item {
+                let extra = self.extra_of(id);
+                self.writes.put_item(&item, extra, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! The herald writes down what is to be announced, as it stands when it happens.
+//!
+//! It watches a fold. After each step it writes one message for each event of that step: the line item or the account
+//! right after the step, rendered to the exact bytes that every receiver will get, and signed. Nothing is sent here.
+
+use super::journal::{Journal, Record};
+use super::profile::Profile;
+use crate::catalog::ProductInfo;
+use crate::form::fields::ExternalField;
+use crate::view;
+use bytes::Bytes;
+use daybook_engine::fold::{Seen, Watch};
+use daybook_engine::installment::reading::{Reading, read};
+use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
+use daybook_engine::outcome::{Cause, Outcome, What};
+use daybook_engine::replay::{Ledger, Recalculation};
+use daybook_engine::state::State;
+use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
+use daybook_store::records::MessageRow;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What the herald has to know about an account.
+#[derive(Clone, Copy)]
+pub struct About<'a> {
+    /// The account.
+    pub account_id: &'a str,
+    /// When it was made.
+    pub created_at: Time,
+    /// Its product.
+    pub product: &'a ProductInfo,
+    /// Its terms.
+    pub terms: &'a Terms,
+    /// Its customers and external fields.
+    pub profile: &'a Profile,
+    /// Its line items before the fold, where they are known.
+    pub known: Option<&'a Ledger>,
+    /// Its journal, as far as it is loaded.
+    pub journal: &'a [Journal],
+}
+
+/// When messages are sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// The real time.
+    pub now: Time,
+    /// Events before this are not announced.
+    pub suppress_before: Option<Time>,
+    /// Whether messages about moments still to come are sent at once.
+    pub at_once: bool,
+}
+
+/// Writes messages.
+pub struct Herald<'a> {
+    about: About<'a>,
+    timing: Timing,
+    first_sequence: i64,
+    /// What was written, in order.
+    pub messages: Vec<MessageRow>,
+    /// Steps seen.
+    pub steps: u64,
+    /// Whether an event was about a line item that is not known: the account has to be loaded whole.
+    pub missing: bool,
+}
+
+/// `data` of a message about a line item.
+#[derive(Serialize)]
+struct Data<'a, O> {
+    event_id: &'a str,
+    changed_at: view::time::Local<'a>,
+    effective_at: view::time::Local<'a>,
+    account_id: &'a str,
+    account_sequence: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instalment: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paid: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_status: Option<view::AccountOverview>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recalculation: Option<Recalculated<'a>>,
+    object: O,
+}
+
+/// What a replay changed.
+#[derive(Serialize)]
+struct Recalculated<'a> {
+    before: view::Amounts,
+    after: view::Amounts,
+    line_items: Vec<ItemDifference<'a>>,
+}
+
+#[derive(Serialize)]
+struct ItemDifference<'a> {
+    line_item_id: String,
+    line_item_type: &'a str,
+    before: Option<ItemAmounts<'a>>,
+    after: ItemAmounts<'a>,
+}
+
+#[derive(Serialize)]
+struct ItemAmounts<'a> {
+    line_item_status: &'a str,
+    original_amount_cents: i64,
+    balance_cents: i64,
+    principal_cents: i64,
+    interest_cents: i64,
+    fees_cents: i64,
+}
+
+impl<'a> ItemAmounts<'a> {
+    fn of(item: &LineItem) -> ItemAmounts<'a> {
+        ItemAmounts {
+            line_item_status: item.status.name(),
+            original_amount_cents: item.amount.0,
+            balance_cents: item.balance.0,
+            principal_cents: item.principal.0,
+            interest_cents: item.interest.0,
+            fees_cents: item.fees.0,
+        }
+    }
+}
+
+/// Further fields of `data`, by event.
+#[derive(Default)]
+struct Further<'a> {
+    instalment: Option<u32>,
+    paid: Option<bool>,
+    previous_status: Option<view::AccountOverview>,
+    recalculation: Option<Recalculated<'a>>,
+}
+
+impl<'a> Herald<'a> {
+    /// A herald for one account, whose last message had this sequence.
+    pub fn new(about: About<'a>, timing: Timing, last_sequence: i64) -> Herald<'a> {
+        Herald { about, timing, first_sequence: last_sequence, messages: Vec::new(), steps: 0, missing: false }
+    }
+
+    /// The sequence of the last message written.
+    pub fn last_sequence(&self) -> i64 {
+        self.first_sequence + self.messages.len() as i64
+    }
+
+    /// The steps seen, the sequence of the last message, and all messages.
+    pub fn finish(self) -> (u64, i64, Vec<MessageRow>) {
+        (self.steps, self.last_sequence(), self.messages)
+    }
+
+    /// Announces what a replay changed, all at one moment.
+    pub fn recalculated(&mut self, recalculation: &Recalculation, at: Time, why: &str) {
+        let (state, out) = (&recalculation.state, &recalculation.outcome);
+        for event in &recalculation.events {
+            let cause = event.input.map_or_else(|| why.to_owned(), |seq| format!("input:{seq}"));
+            match &event.what {
+                What::ItemCreated(id) | What::ItemUpdated(id) => {
+                    let changed = recalculation.differences.iter().find(|difference| difference.after.id == *id);
+                    let item = changed.map(|difference| difference.after.clone()).or_else(|| self.find(id, out));
+                    if item.as_ref().is_some_and(|item| self.is_suppressed(item.effective_at)) {
+                        continue;
+                    }
+                    self.item(event.what.name(), at, cause, id, item);
+                }
+                What::Recalculated => {
+                    let line_items = recalculation.differences.iter().map(|difference| ItemDifference {
+                        line_item_id: difference.after.id.to_string(),
+                        line_item_type: difference.after.kind.name(),
+                        before: difference.before.as_ref().map(ItemAmounts::of),
+                        after: ItemAmounts::of(&difference.after),
+                    });
+                    let recalculation = Recalculated {
+                        before: view::Amounts::from(recalculation.balances.0),
+                        after: view::Amounts::from(recalculation.balances.1),
+                        line_items: line_items.collect(),
+                    };
+                    let further = Further { recalculation: Some(recalculation), ..Further::default() };
+                    self.account("account_recalculated", at, cause, state, further);
+                }
+                what => self.event(what, at, cause, state, out),
+            }
+        }
+    }
+
+    /// Announces something about the account that no fold made.
+    pub fn account_updated(&mut self, at: Time, cause: String, state: &State) {
+        self.account("account_update", at, cause, state, Further::default());
+    }
+
+    /// Announces a line item that waits for its time.
+    pub fn scheduled(&mut self, item: &LineItem, at: Time, cause: String) {
+        let about = self.about;
+        let extra = about.extra(&item.id);
+        let object = about.item(item, self.timing.now, view::ProcessingState::Scheduled, &extra);
+        self.write("line_item_create", at, cause, item.id.to_string(), Further::default(), &object);
+    }
+
+    fn event(&mut self, what: &What, at: Time, cause: String, state: &State, out: &Outcome) {
+        let name = what.name();
+        match what {
+            What::ItemCreated(id) | What::ItemUpdated(id) => {
+                let item = self.find(id, out);
+                self.item(name, at, cause, id, item);
+            }
+            What::PaymentReversed { payment } => {
+                let id = ItemId::Input(payment.clone());
+                let item = self.find(&id, out);
+                self.item(name, at, cause, &id, item);
+            }
+            What::DueDatePassed { instalment, paid } => {
+                let further = Further { instalment: Some(*instalment), paid: Some(*paid), ..Further::default() };
+                self.account(name, at, cause, state, further);
+            }
+            What::PaymentMissed { instalment } => {
+                self.account(name, at, cause, state, Further { instalment: Some(*instalment), ..Further::default() });
+            }
+            What::StatusChanged { from, .. } => {
+                let previous_status = Some(view::AccountOverview::from(*from));
+                self.account(name, at, cause, state, Further { previous_status, ..Further::default() });
+            }
+            What::Notice { instalment, .. } => {
+                self.account(name, at, cause, state, Further { instalment: *instalment, ..Further::default() });
+            }
+            What::AccountCreated | What::AccountUpdated | What::Closed | What::Recalculated => {
+                self.account(name, at, cause, state, Further::default());
+            }
+        }
+    }
+
+    /// A line item as it stands: made by this fold, or known from before and perhaps changed by it.
+    fn find(&self, id: &ItemId, out: &Outcome) -> Option<LineItem> {
+        if let Some(item) = out.items.iter().rev().find(|item| item.id == *id) {
+            return Some(item.clone());
+        }
+        let known = self.about.known?;
+        let Some(item) = known.get(id) else { return self.about.decided_early(id) };
+        let mut item = item.clone();
+        for change in out.changes.iter().filter(|change| change.id == *id) {
+            match change.change {
+                Change::Balance(balance) => item.balance = balance,
+                Change::Status(status) => item.status = status,
+            }
+        }
+        if item.status == ItemStatus::Invalid {
+            (item.balance, item.principal, item.interest, item.fees) = Default::default();
+            item.splits.clear();
+        }
+        Some(item)
+    }
+
+    fn item(&mut self, event: &'static str, at: Time, cause: String, id: &ItemId, item: Option<LineItem>) {
+        let Some(item) = item else {
+            self.missing = true;
+            return;
+        };
+        let about = self.about;
+        let extra = about.extra(id);
+        let object = about.item(&item, self.timing.now, view::ProcessingState::Processed, &extra);
+        self.write(event, at, cause, id.to_string(), Further::default(), &object);
+    }
+
+    fn account(&mut self, event: &'static str, at: Time, cause: String, state: &State, further: Further<'_>) {
+        if self.is_suppressed(at) {
+            return;
+        }
+        let about = self.about;
+        let Ok(reading) = read(about.terms, state, at) else {
+            // Beyond what can be counted: the fold itself stops at the next step.
+            self.missing = true;
+            return;
+        };
+        let object = about.account(state, &reading, at, self.timing.now);
+        let subject = further.instalment.map_or_else(String::new, |instalment| format!("instalment:{instalment}"));
+        self.write(event, at, cause, subject, further, &object);
+    }
+
+    fn is_suppressed(&self, at: Time) -> bool {
+        self.timing.suppress_before.is_some_and(|before| at < before)
+    }
+
+    fn write<O: Serialize>(
+        &mut self,
+        event: &'static str,
+        at: Time,
+        cause: String,
+        subject: String,
+        further: Further<'_>,
+        object: &O,
+    ) {
+        if self.is_suppressed(at) {
+            return;
+        }
+        let sequence = self.last_sequence() + 1;
+        let event_id = format!("dbk_evt_{}.{sequence}", self.about.account_id);
+        let zone = &self.about.terms.zone;
+        let data = Data {
+            event_id: &event_id,
+            changed_at: view::time::Local { time: self.timing.now, zone },
+            effective_at: view::time::Local { time: at, zone },
+            account_id: self.about.account_id,
+            account_sequence: sequence,
+            instalment: further.instalment,
+            paid: further.paid,
+            previous_status: further.previous_status,
+            recalculation: further.recalculation,
+            object,
+        };
+        let data = render(&data);
+        let signature = self.about.product.signing.sign(&data);
+        let waits = at > self.timing.now && !self.timing.at_once;
+        self.messages.push(MessageRow {
+            position: None,
+            due_at: waits.then_some(at),
+            account: Some(Arc::from(self.about.account_id)),
+            sequence,
+            event: event.to_owned(),
+            event_id,
+            cause,
+            subject,
+            effective_at: at,
+            recorded_at: self.timing.now,
+            data,
+            signature,
+        });
+    }
+}
+
+/// Writes JSON. Views are made of strings, integers and lists: nothing in them can fail to be written.
+pub fn render<T: Serialize>(value: &T) -> Bytes {
+    let mut bytes = Vec::with_capacity(2048);
+    match serde_json::to_writer(&mut bytes, value) {
+        Ok(()) => Bytes::from(bytes),
+        Err(error) => {
+            debug_assert!(false, "a view cannot be written: {error}");
+            Bytes::from_static(b"null")
+        }
+    }
+}
+
+impl Watch for Herald<'_> {
+    fn step(&mut self, seen: &Seen<'_>) {
+        self.steps += 1;
+        for event in &seen.out.events[seen.events_before..] {
+            self.event(&event.what, event.at, cause_text(seen.cause), seen.state, seen.out);
+        }
+    }
+
+    fn restart(&mut self) {
+        self.messages.clear();
+        self.steps = 0;
+    }
+}
+
+/// Reads external fields that the store keeps as JSON.
+pub fn external_fields(extra: Option<&str>) -> Vec<ExternalField> {
+    extra.and_then(|extra| serde_json::from_str(extra).ok()).unwrap_or_default()
+}
+
+/// What made a message, as the store keeps it.
+pub fn cause_text(cause: Cause) -> String {
+    match cause {
+        Cause::Input(seq) => format!("input:{seq}"),
+        Cause::PeriodEnd { period } => format!("period:{period}"),
+        Cause::GraceEnd { instalment } => format!("grace:{instalment}"),
+        Cause::Notice(kind) => format!("notice:{}", kind.name()),
+    }
+}
+
+impl<'a> About<'a> {
+    /// What the caller put on an input.
+    pub fn extra(&self, id: &ItemId) -> Vec<ExternalField> {
+        let ItemId::Input(name) = id else { return Vec::new() };
+        let named = self.journal.iter().find(|record| record.extra.is_some() && record.name == *name);
+        external_fields(named.and_then(|record| record.extra.as_deref()))
+    }
+
+    /// A payment that was decided about before its own time came.
+    pub fn decided_early(&self, id: &ItemId) -> Option<LineItem> {
+        let ItemId::Input(name) = id else { return None };
+        let mut item = self.journal.iter().find(|record| record.name == *name)?.waiting_item()?;
+        let is_valid = self.journal.iter().rev().find_map(|record| match &record.record {
+            Record::Input(Input::Reversal { payment }) if payment == name => Some(false),
+            Record::Input(Input::PaymentStatus { payment, valid }) if payment == name => Some(*valid),
+            _ => None,
+        });
+        item.status = if is_valid? { ItemStatus::Valid } else { ItemStatus::Invalid };
+        Some(item)
+    }
+
+    /// The account as others see it.
+    pub fn account(&self, state: &'a State, reading: &'a Reading, at: Time, updated_at: Time) -> view::Account<'a> {
+        view::Account::new(&view::AccountFacts {
+            account_id: self.account_id,
+            created_at: self.created_at,
+            updated_at,
+            effective_at: self.terms.opening.effective_at,
+            processed_through: Some(at),
+            held_events: 0,
+            product: &self.product.facts,
+            terms: self.terms,
+            state,
+            reading,
+            customers: &self.profile.customers,
+            external_fields: &self.profile.external_fields,
+            credit_limit_cents: self.profile.credit_limit_cents,
+        })
+    }
+
+    /// A line item as others see it.
+    pub fn item<'b>(
+        &self,
+        item: &'b LineItem,
+        at: Time,
+        processing_state: view::ProcessingState,
+        external_fields: &'b [ExternalField],
+    ) -> view::LineItem<'b>
+    where
+        'a: 'b,
+    {
+        view::LineItem::new(
+            item,
+            &view::ItemFacts {
+                account_id: self.account_id,
+                product: &self.product.facts,
+                created_at: at,
+                updated_at: at,
+                processing_state,
+                external_fields,
+            },
+        )
+    }
+}

@@ -1,0 +1,25 @@
+//! An account in memory, and what can be done with it. Pure: time comes in as an argument, rows go out as data.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `journal` | everything that was asked of an account, in order of arrival |
+//! | `book` | the account itself |
+//! | `asking` | what is asked of it: an input, taking one back, a roll |
+//! | `folding` | folding forward, or from the beginning |
+//! | `release` | letting go of what is held |
+//! | `herald` | messages, written as things stand when they happen |
+//! | `writes` | what is gathered to be written |
+//! | `profile` | customers and external fields |
+//! | `preview` | the account as of any moment, past or to come |
+//! | `timeline` | why the balance is this |
+
+mod asking;
+pub mod book;
+mod folding;
+pub mod herald;
+pub mod journal;
+pub mod preview;
+pub mod profile;
+mod release;
+pub mod timeline;
+pub mod writes;

@@ -1,0 +1,107 @@
+//! The account as of any moment: as it stood then, or as it will stand if nothing else happens.
+//!
+//! A preview folds today's journal up to that moment and stores nothing. What is held counts, so that while a product
+//! holds its events a preview shows what their release would give.
+
+use super::book::{Book, Halt};
+use super::journal::{Journal, entries};
+use crate::problem::Problem;
+use daybook_engine::fold::Stop;
+use daybook_engine::installment::reading::{Reading, read};
+use daybook_engine::installment::schedule::{ScheduleRow, schedule};
+use daybook_engine::outcome::Refusal;
+use daybook_engine::replay::{Ledger, replay};
+use daybook_engine::state::State;
+use daybook_engine::time::Time;
+
+/// How far ahead of the account clock a preview or a roll may go: 60 years of 365.25 days.
+pub const FURTHEST_AHEAD_MICROS: i64 = 60 * 31_557_600 * 1_000_000;
+
+/// An account as of a moment.
+#[derive(Clone, Debug)]
+pub struct AsOf {
+    /// The moment.
+    pub at: Time,
+    /// The state then.
+    pub state: State,
+    /// Its line items then.
+    pub ledger: Ledger,
+    /// What could not be applied.
+    pub refused: Vec<(u64, Refusal)>,
+}
+
+impl Book {
+    /// The account as of a moment. Needs the whole journal.
+    pub fn as_of(&self, at: Time, now: Time) -> Result<AsOf, Halt> {
+        if !self.complete {
+            return Err(Halt::NeedsAll);
+        }
+        self.check_horizon("effective_as_of", at, now)?;
+        if at < self.terms.opening.effective_at {
+            return Err(
+                Problem::invalid("effective_as_of", "must not lie before the account's own effective_at").into()
+            );
+        }
+        let entries = entries(&self.journal);
+        let (state, out) = replay(&self.terms, &entries, at).map_err(stopped)?;
+        Ok(AsOf { at, state, ledger: Ledger::of(&out), refused: out.refused })
+    }
+
+    /// A moment must lie within sight.
+    pub fn check_horizon(&self, field: &str, at: Time, now: Time) -> Result<(), Problem> {
+        if at > self.clock(now).plus_micros(FURTHEST_AHEAD_MICROS) {
+            return Err(Problem::invalid(field, "must not lie more than 60 years ahead of the account's clock"));
+        }
+        Ok(())
+    }
+
+    /// The account as it stands: brought up to its clock in memory if it is processed, as it was left if it is held.
+    pub fn as_it_stands(&mut self, now: Time) -> Result<(), Halt> {
+        if self.now.held_events > 0 || self.now.failure.is_some() || self.product.mode.holding {
+            return Ok(());
+        }
+        match self.settle(now) {
+            // What cannot be folded shows as it was left.
+            Err(Halt::Problem(_)) | Ok(_) => Ok(()),
+            Err(Halt::NeedsAll) => Err(Halt::NeedsAll),
+        }
+    }
+
+    /// The moment that a plain read is about.
+    pub fn reading_at(&self, now: Time) -> Time {
+        self.now.processed_through.unwrap_or_else(|| self.clock(now).max(self.terms.opening.effective_at))
+    }
+
+    /// Balances, payoff, days past due.
+    pub fn reading(&self, state: &State, at: Time) -> Result<Reading, Problem> {
+        read(&self.terms, state, at).map_err(|_| Problem::internal("the account is beyond what can be counted"))
+    }
+
+    /// The schedule as of a moment. Needs the whole journal.
+    pub fn schedule(&self, at: Time, now: Time) -> Result<Vec<ScheduleRow>, Halt> {
+        let opening = self.terms.opening.effective_at;
+        let as_of = self.as_of(at.max(opening), now)?;
+        schedule(&self.terms, &as_of.state, as_of.at).map_err(stopped)
+    }
+
+    /// The schedule as of where the account is processed, without what is held. Needs the whole journal.
+    pub fn settled_schedule(&self, through: Time) -> Result<Vec<ScheduleRow>, Halt> {
+        let (state, _) = replay(&self.terms, &self.settled_entries(through), through).map_err(stopped)?;
+        schedule(&self.terms, &state, through).map_err(stopped)
+    }
+
+    /// Records that are not processed: held, or ahead of what is folded.
+    pub fn waiting(&self) -> impl Iterator<Item = &Journal> {
+        let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
+        self.journal.iter().filter(move |record| self.is_held(record) || record.place.at > through)
+    }
+}
+
+fn stopped(stop: Stop) -> Halt {
+    match stop {
+        Stop::Overflow => {
+            Problem::invalid("effective_as_of", "the account would grow beyond what can be counted").into()
+        }
+        Stop::NeedsPast | Stop::Undo(_) => Problem::internal("a fold from the beginning asked for its past").into(),
+    }
+}

@@ -1,0 +1,115 @@
+//! Letting go of what is held: the first fold of an account, or its history folded again with more in it.
+
+use super::book::{Book, Halt, Rolled, stopped};
+use super::herald::{Herald, Timing};
+use super::journal::{Journal, Record, entries};
+use crate::problem::Problem;
+use daybook_engine::replay::replay_watched;
+use daybook_engine::time::Time;
+
+impl Book {
+    /// Lets go of what is held.
+    pub fn release(&mut self, now: Time) -> Result<Rolled, Halt> {
+        if !self.complete {
+            return Err(Halt::NeedsAll);
+        }
+        let before = self.clone();
+        self.try_release(now).inspect_err(|_| *self = before)
+    }
+
+    fn try_release(&mut self, now: Time) -> Result<Rolled, Halt> {
+        let clock = self.clock(now);
+        // An account made just now is no history, whatever else is being released.
+        let suppress_before = self.loaded_version.and(self.product.mode.suppress_before);
+        let timing = Timing { now, suppress_before, at_once: false };
+        let settled_seq = self.now.settled_seq;
+        let held: Vec<i64> = self.journal.iter().map(Journal::seq).filter(|seq| *seq > settled_seq).collect();
+        let last = held.last().copied().unwrap_or(settled_seq);
+        for record in self.journal.iter_mut().filter(|record| record.seq() > settled_seq) {
+            record.scheduled = record.place.at > clock;
+        }
+        let rolled = match self.now.processed_through {
+            None => {
+                self.now.settled_seq = last;
+                self.first_fold(clock, timing)?
+            }
+            Some(through) => self.release_onto(through, clock, timing, &held, last)?,
+        };
+        if let Some((seq, refusal)) = self.writes.refused.iter().find(|(seq, _)| held.contains(&(*seq as i64))) {
+            return Err(self.refused(*seq, *refusal).into());
+        }
+        self.announce_waiting(&held, clock, timing);
+        self.now.held_events = 0;
+        self.now.failure = None;
+        self.append(Record::Release { suppress_before }, "release", clock, now)?;
+        self.now.settled_seq = self.now.next_seq - 1;
+        self.recount();
+        Ok(rolled)
+    }
+
+    /// The first fold of an account: everything, from the beginning.
+    fn first_fold(&mut self, clock: Time, timing: Timing) -> Result<Rolled, Halt> {
+        if self.terms.opening.effective_at > clock {
+            // It opens in the future: there is nothing to process yet.
+            self.now.processed_through = Some(clock);
+            return Ok(Rolled::default());
+        }
+        let all = entries(&self.journal);
+        let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
+        let (state, out) = replay_watched(&self.terms, &all, clock, &mut herald).map_err(stopped)?;
+        if herald.missing {
+            return Err(Problem::internal("an event names a line item that does not exist").into());
+        }
+        let (steps, sequence, messages) = herald.finish();
+        let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
+        self.writes.absorb(&out, timing.now, &self.journal);
+        self.note_cancelled(&out, clock, timing.now);
+        self.writes.refused.extend(out.refused.iter().copied());
+        self.writes.messages.extend(messages);
+        self.now.message_seq = sequence;
+        self.state = state;
+        self.now.processed_through = Some(clock);
+        Ok(Rolled { steps, refused: out.refused.len() as u64, messages: sent })
+    }
+
+    /// Held inputs onto an account with history: folded again from the earliest of them as under replay, then on.
+    fn release_onto(
+        &mut self,
+        through: Time,
+        clock: Time,
+        timing: Timing,
+        held: &[i64],
+        last: i64,
+    ) -> Result<Rolled, Halt> {
+        let is_held = |record: &&Journal| held.contains(&record.seq());
+        let past = entries(self.journal.iter().filter(is_held).filter(|record| record.place.at <= through));
+        let mut rolled = Rolled::default();
+        if !past.is_empty() {
+            rolled = self.recalculate_with(&past, through, clock, timing)?;
+        }
+        self.now.settled_seq = last;
+        let ahead = self.ahead();
+        rolled.add(self.fold_on(self.state.clone(), &ahead, clock, timing, false)?);
+        Ok(rolled)
+    }
+
+    /// Announces what was held and now waits for its time, and changes of the profile.
+    pub(super) fn announce_waiting(&mut self, held: &[i64], clock: Time, timing: Timing) {
+        let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
+        for record in self.journal.iter().filter(|record| held.contains(&record.seq())) {
+            let cause = format!("input:{}", record.place.seq);
+            match &record.record {
+                Record::Profile => herald.account_updated(clock, cause, &self.state),
+                _ if record.scheduled => {
+                    if let Some(item) = record.waiting_item() {
+                        herald.scheduled(&item, clock, cause);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let (_, sequence, messages) = herald.finish();
+        self.writes.messages.extend(messages);
+        self.now.message_seq = sequence;
+    }
+}

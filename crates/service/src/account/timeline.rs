@@ -1,0 +1,196 @@
+//! Why the balance is this: everything that happened to an account, with what it did in cents.
+
+use super::book::{Book, Halt};
+use super::herald::cause_text;
+use super::journal::{Journal, Record, entries};
+use crate::view::{Amounts, Told};
+use daybook_engine::fold::{Seen, Watch};
+use daybook_engine::outcome::{Balances, Cause, What};
+use daybook_engine::replay::replay_watched;
+use daybook_engine::time::Time;
+use std::collections::HashMap;
+
+/// Whether something has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Its product holds its events.
+    Held,
+    /// Its time has not come.
+    Scheduled,
+    /// It has happened.
+    Processed,
+    /// It could not be applied.
+    Failed,
+}
+
+/// Something that happened, or is to happen.
+#[derive(Clone, Debug)]
+pub struct Happening {
+    /// What kind: `payment`, `period_end`.
+    pub kind: &'static str,
+    /// The record's number; nothing for what came by itself.
+    pub seq: Option<i64>,
+    /// The name of the record.
+    pub name: Option<String>,
+    /// When the caller says it happened, or when its moment came.
+    pub effective_at: Time,
+    /// Its place in the timeline.
+    pub applies_at: Time,
+    /// When it was accepted.
+    pub recorded_at: Option<Time>,
+    /// Whether it has happened.
+    pub progress: Progress,
+    /// Why it could not be applied.
+    pub reason: Option<String>,
+    /// What was owed before.
+    pub before: Balances,
+    /// What was owed after.
+    pub after: Balances,
+    /// Line items that it made.
+    pub items: Vec<String>,
+    /// How messages name it as their cause.
+    pub cause: String,
+    /// A sentence.
+    pub description: String,
+}
+
+/// Notes each step of a fold.
+#[derive(Default)]
+struct Notes {
+    steps: Vec<(Time, Cause, Balances, Vec<String>)>,
+}
+
+impl Watch for Notes {
+    fn step(&mut self, seen: &Seen<'_>) {
+        let items = seen.out.events[seen.events_before..].iter().filter_map(|event| match &event.what {
+            What::ItemCreated(id) | What::ItemUpdated(id) => Some(id.to_string()),
+            _ => None,
+        });
+        self.steps.push((seen.at, seen.cause, seen.state.balances(), items.collect()));
+    }
+
+    fn restart(&mut self) {
+        self.steps.clear();
+    }
+}
+
+impl Book {
+    /// Everything that happened, in order, and what is to come. Needs the whole journal.
+    pub fn happenings(&self) -> Result<Vec<Happening>, Halt> {
+        if !self.complete {
+            return Err(Halt::NeedsAll);
+        }
+        let mut notes = Notes::default();
+        let mut reasons = HashMap::new();
+        if let Some(through) = self.now.processed_through {
+            let settled = entries(self.journal.iter().filter(|record| !self.is_held(record)));
+            if let Ok((_, out)) = replay_watched(&self.terms, &settled, through, &mut notes) {
+                reasons.extend(out.refused.iter().map(|(seq, refusal)| (*seq, refusal.rule())));
+            }
+        }
+        let mut happenings = Vec::with_capacity(notes.steps.len() + 4);
+        let mut before = Balances::default();
+        for (at, cause, after, items) in notes.steps {
+            let record = match cause {
+                Cause::Input(seq) => self.journal.iter().find(|record| record.place.seq == seq),
+                _ => None,
+            };
+            let mut happening = match record {
+                Some(record) => of_record(record, Progress::Processed),
+                None => of_moment(at, cause, self.terms.installment().count(), &Amounts::change(&before, &after)),
+            };
+            (happening.before, happening.after, happening.items) = (before, after, items);
+            if let Some(rule) = record.and_then(|record| reasons.get(&record.place.seq)) {
+                (happening.progress, happening.reason) = (Progress::Failed, Some((*rule).to_owned()));
+            }
+            before = after;
+            happenings.push(happening);
+        }
+        let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
+        let steps = happenings.len();
+        for record in &self.journal {
+            let is_input = matches!(record.record, Record::Input(_));
+            let progress = if self.is_held(record) {
+                if self.now.failure.is_some() { Progress::Failed } else { Progress::Held }
+            } else if is_input && record.place.at > through {
+                Progress::Scheduled
+            } else if !is_input && !is_first_release(record) {
+                Progress::Processed
+            } else {
+                continue;
+            };
+            let mut happening = of_record(record, progress);
+            if progress == Progress::Failed {
+                happening.reason.clone_from(&self.now.failure);
+            }
+            let balances =
+                if is_input { Balances::default() } else { balances_at(&happenings[..steps], record.place.at) };
+            (happening.before, happening.after) = (balances, balances);
+            happenings.push(happening);
+        }
+        happenings.sort_by_key(|happening| happening.applies_at);
+        Ok(happenings)
+    }
+}
+
+/// Every account begins with its release, be it at once: that is no news.
+fn is_first_release(record: &Journal) -> bool {
+    matches!(record.record, Record::Release { .. }) && record.seq() == 2
+}
+
+/// What was owed at a moment, by what happened before it.
+fn balances_at(happenings: &[Happening], at: Time) -> Balances {
+    happenings.iter().rev().find(|happening| happening.applies_at <= at).map_or(Balances::default(), |last| last.after)
+}
+
+fn of_record(record: &Journal, progress: Progress) -> Happening {
+    let kind = record.record.kind();
+    let cause = match &record.record {
+        Record::Release { .. } => "release".to_owned(),
+        _ => format!("input:{}", record.place.seq),
+    };
+    Happening {
+        kind,
+        seq: Some(record.seq()),
+        name: Some(record.name.to_string()),
+        effective_at: record.effective_at,
+        applies_at: record.place.at,
+        recorded_at: Some(record.recorded_at),
+        progress,
+        reason: None,
+        before: Balances::default(),
+        after: Balances::default(),
+        items: Vec::new(),
+        cause,
+        description: describe(record),
+    }
+}
+
+fn describe(record: &Journal) -> String {
+    match &record.record {
+        Record::Input(input) => Told::input(input).description,
+        Record::Release { .. } => "Held events were released.".to_owned(),
+        Record::Roll { .. } => "The account's clock was rolled to here.".to_owned(),
+        Record::Profile => "Customers or external fields changed.".to_owned(),
+    }
+}
+
+fn of_moment(at: Time, cause: Cause, instalments: u32, change: &Amounts) -> Happening {
+    let told = Told::moment(&cause, instalments, change);
+    let (kind, description) = told.map_or(("input", String::new()), |told| (told.event, told.description));
+    Happening {
+        kind,
+        seq: None,
+        name: None,
+        effective_at: at,
+        applies_at: at,
+        recorded_at: None,
+        progress: Progress::Processed,
+        reason: None,
+        before: Balances::default(),
+        after: Balances::default(),
+        items: Vec::new(),
+        cause: cause_text(cause),
+        description,
+    }
+}

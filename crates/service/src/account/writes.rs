@@ -1,0 +1,126 @@
+//! What a book gathers to be written.
+
+use super::journal::Journal;
+use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
+use daybook_engine::outcome::{Outcome, Refusal};
+use daybook_engine::time::Time;
+use daybook_store::batch::ItemChange;
+use daybook_store::records::{InputRow, ItemRow, MessageRow};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What is to be written about an account.
+#[derive(Clone, Debug, Default)]
+pub struct Writes {
+    /// New records of the journal.
+    pub inputs: Vec<InputRow>,
+    /// Records that are taken back.
+    pub removed_inputs: Vec<i64>,
+    /// Line items that came to be or were made anew.
+    pub items: BTreeMap<Arc<str>, ItemRow>,
+    /// Changes to line items that are there.
+    pub changes: BTreeMap<Arc<str>, ItemChange>,
+    /// What is announced, in order.
+    pub messages: Vec<MessageRow>,
+    /// Inputs that could not be applied.
+    pub refused: Vec<(u64, Refusal)>,
+    /// Whether the account's customers changed.
+    pub customers_changed: bool,
+    /// Waiting messages up to here are sent now.
+    pub publish_until: Option<Time>,
+    /// Whether the account failed.
+    pub failed: bool,
+}
+
+impl Writes {
+    /// Whether nothing but the state is to be written.
+    pub fn is_empty(&self) -> bool {
+        self.inputs.is_empty()
+            && self.removed_inputs.is_empty()
+            && self.items.is_empty()
+            && self.changes.is_empty()
+            && self.messages.is_empty()
+    }
+
+    /// Takes up what a fold made and changed.
+    pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[Journal]) {
+        let any_extra = journal.iter().any(|record| record.extra.is_some());
+        for item in &out.items {
+            let extra = match &item.id {
+                ItemId::Input(name) if any_extra => {
+                    journal.iter().find(|record| record.name == *name).and_then(|record| record.extra.clone())
+                }
+                _ => None,
+            };
+            self.put_item(item, extra, now);
+        }
+        for change in &out.changes {
+            self.change_item(&change.id, change.change, now);
+        }
+    }
+
+    /// A line item came to be, or was made anew.
+    pub fn put_item(&mut self, item: &LineItem, extra: Option<Arc<str>>, now: Time) {
+        let row = item_row(item, extra, now);
+        self.changes.remove(&row.item_id);
+        match self.items.get_mut(&row.item_id) {
+            Some(before) => *before = ItemRow { created_at: before.created_at, ..row },
+            None => {
+                self.items.insert(row.item_id.clone(), row);
+            }
+        }
+    }
+
+    fn change_item(&mut self, id: &ItemId, change: Change, now: Time) {
+        let item_id: Arc<str> = Arc::from(id.to_string());
+        if let Some(row) = self.items.get_mut(&item_id) {
+            match change {
+                Change::Balance(balance) => row.balance = balance.0,
+                Change::Status(status) => row.status = status.name().to_owned(),
+            }
+            if change == Change::Status(ItemStatus::Invalid) {
+                (row.balance, row.principal, row.interest, row.fees) = (0, 0, 0, 0);
+                row.splits.clear();
+            }
+            return;
+        }
+        let entry = self.changes.entry(item_id.clone()).or_insert(ItemChange {
+            item_id,
+            balance: None,
+            status: None,
+            void: false,
+            updated_at: now,
+        });
+        match change {
+            Change::Balance(balance) => entry.balance = Some(balance.0),
+            Change::Status(status) => {
+                entry.status = Some(status.name());
+                entry.void |= status == ItemStatus::Invalid;
+            }
+        }
+    }
+}
+
+/// A line item as the store keeps it.
+pub fn item_row(item: &LineItem, extra: Option<Arc<str>>, now: Time) -> ItemRow {
+    ItemRow {
+        item_id: Arc::from(item.id.to_string()),
+        kind: item.kind.name().to_owned(),
+        status: item.status.name().to_owned(),
+        effective_at: item.effective_at,
+        applied_at: item.applied_at,
+        created_at: now,
+        updated_at: now,
+        amount: item.amount.0,
+        balance: item.balance.0,
+        principal: item.principal.0,
+        interest: item.interest.0,
+        fees: item.fees.0,
+        splits: if item.splits.is_empty() {
+            Vec::new()
+        } else {
+            postcard::to_allocvec(&item.splits).unwrap_or_default()
+        },
+        extra,
+    }
+}

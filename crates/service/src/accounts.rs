@@ -1,0 +1,341 @@
+//! Accounts: opening them, looking at them, setting their status.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::book::{Asked, Book, Halt};
+use crate::account::herald::render;
+use crate::account::profile::Profile;
+use crate::account::timeline::{Happening, Progress};
+use crate::form;
+use crate::form::fields::CustomerRole;
+use crate::ids::mint_id;
+use crate::paging::Paging;
+use crate::policy;
+use crate::problem::Problem;
+use crate::processor::job::{Opening, Repeat, Show, Work};
+use crate::secrets::hash;
+use crate::view;
+use bytes::Bytes;
+use daybook_engine::outcome::What;
+use daybook_engine::replay::replay;
+use daybook_engine::status::{Standing, Status};
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
+use daybook_store::records::{AccountFilter, AccountKey, ProductKey};
+use daybook_store::{Inputs, Loaded, Want};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The most messages of an account that its timeline looks at.
+const MOST_MESSAGES: usize = 100_000;
+
+/// Which accounts to list, and as of when.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountQuery {
+    /// Of this product.
+    pub product_id: Option<String>,
+    /// With this status.
+    pub account_status: Option<String>,
+    /// As of this moment.
+    pub as_of: Option<Time>,
+}
+
+impl Service {
+    /// Opens an account.
+    pub async fn create_account(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        form: form::NewAccount,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        let product = ProductKey { org: who.org, product: Arc::from(form.product_id.as_str()) };
+        let info = self.catalog.product(&product).await?;
+        let info = info.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        let effective_at = form.effective_at.as_ref().map_or_else(|| self.clock.now(), |moment| *moment.get());
+        let terms = policy::terms(&info.form, &form, effective_at)?;
+        let profile = self.new_profile(who, &info.form, &form).await?;
+        let account = match &form.account_id {
+            Some(id) => Arc::from(id.as_str()),
+            None => Arc::from(mint_id("acc")),
+        };
+        let opening =
+            Opening { product, terms, profile, content_hash: content_hash(&form)?, warnings: form.warnings() };
+        let key = AccountKey { org: who.org, account };
+        let answer = self.processor.ask(key, Work::Open(Box::new(opening)), repeat).await?;
+        Ok(answer)
+    }
+
+    async fn new_profile(
+        &self,
+        who: &Caller,
+        product: &form::NewProduct,
+        form: &form::NewAccount,
+    ) -> Result<Profile, Problem> {
+        let mut customers: Vec<view::AccountCustomer> = Vec::new();
+        for (index, assigned) in form.assign_customers.iter().flatten().enumerate() {
+            let customer_id = assigned.customer_id.as_str().to_owned();
+            if customers.iter().any(|known| known.customer_id == customer_id) {
+                return Err(Problem::invalid(format!("assign_customers[{index}].customer_id"), "is given twice"));
+            }
+            let customer_account_role = assigned.customer_account_role.unwrap_or(CustomerRole::Primary);
+            customers.push(view::AccountCustomer { customer_id, customer_account_role });
+        }
+        let ids: Vec<Arc<str>> = customers.iter().map(|customer| Arc::from(customer.customer_id.as_str())).collect();
+        let exist = if ids.is_empty() { Vec::new() } else { self.store.customers_exist(who.org, &ids).await? };
+        if let Some(index) = exist.iter().position(|exists| !exists) {
+            let field = format!("assign_customers[{index}].customer_id");
+            return Err(Problem::invalid(field, "names a customer that does not exist"));
+        }
+        Ok(Profile {
+            customers,
+            external_fields: form.external_fields.clone().unwrap_or_default(),
+            credit_limit_cents: policy::credit_limit(product, form).map(|limit| limit.0),
+        })
+    }
+
+    /// An account, as it stands or as of a moment.
+    pub async fn get_account(&self, who: &Caller, account: &str, as_of: Option<Time>) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
+        let book = match as_of {
+            Some(_) => self.whole_book(who, account).await?,
+            None => self.book_as_it_stands(who, account, now).await?,
+        };
+        show_account(&book, as_of, now)
+    }
+
+    /// Accounts, a page of them.
+    pub async fn list_accounts(&self, who: &Caller, paging: Paging, query: AccountQuery) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let standings = [Standing::Active, Standing::Suspended, Standing::Closed];
+        if query.account_status.as_ref().is_some_and(|status| standings.iter().all(|known| known.name() != status)) {
+            return Err(Problem::invalid("account_status", "must be one of ACTIVE, SUSPENDED, CLOSED"));
+        }
+        let filter = AccountFilter { product: query.product_id.map(Arc::from), status: query.account_status };
+        let mut rows = self.store.accounts(who.org, &filter, &paging.of_store()).await?;
+        let mark = paging.cut(&mut rows, |row| row.key.account.to_string());
+        let now = self.clock.now();
+        let inputs = if query.as_of.is_some() { Inputs::All } else { Inputs::Pending };
+        let wanted: Vec<Want> =
+            rows.iter().map(|row| Want { key: row.key.clone(), inputs, names: Vec::new() }).collect();
+        let mut shown = Vec::with_capacity(rows.len());
+        for loaded in self.store.load(&wanted).await?.into_iter().flatten() {
+            let id = loaded.row.key.account.clone();
+            if query.as_of.is_some_and(|at| at < loaded.row.effective_at) {
+                // It did not exist then.
+                continue;
+            }
+            let mut book = self.book(loaded, query.as_of.is_some()).await?;
+            if query.as_of.is_none() && matches!(book.as_it_stands(now), Err(Halt::NeedsAll)) {
+                book = self.book_as_it_stands(who, &id, now).await?;
+            }
+            shown.push(show_account(&book, query.as_of, now)?);
+        }
+        page_of(&shown, &mark)
+    }
+
+    /// Sets the status of an account.
+    pub async fn set_account_status(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        form: form::SetStatus,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        let asked = Asked {
+            name: Arc::from(mint_id("status")),
+            effective_at: form.effective_at.as_ref().map(|moment| *moment.get()),
+            input: Input::Status(form.status()?),
+            extra: None,
+            content_hash: content_hash(&form)?,
+        };
+        let key = account_key(who, account);
+        self.processor.ask(key, Work::Submit(Box::new(asked), Show::Account), repeat).await
+    }
+
+    /// The amortization schedule of an account.
+    pub async fn get_amortization_schedule(
+        &self,
+        who: &Caller,
+        account: &str,
+        as_of: Option<Time>,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
+        let book = self.whole_book(who, account).await?;
+        let waits = book.now.held_events > 0 || book.product.mode.holding;
+        let processed = book.now.processed_through.filter(|through| *through >= book.terms.opening.effective_at);
+        let rows = match (as_of, processed) {
+            // What is held is not part of how it stands.
+            (None, Some(through)) if waits => book.settled_schedule(through),
+            _ => book.schedule(as_of.unwrap_or_else(|| book.clock(now)), now),
+        };
+        let rows = rows.map_err(problem)?;
+        Ok(render(&view::Schedule::new(&book.terms, &rows)))
+    }
+
+    /// Why the balance is this: everything that happened to an account.
+    pub async fn list_account_events(&self, who: &Caller, account: &str, paging: Paging) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
+        let mut book = self.whole_book(who, account).await?;
+        let _ = book.as_it_stands(now);
+        let happenings = book.happenings().map_err(problem)?;
+        let mark_of = |happening: &Happening| {
+            let seq = happening.seq.map_or_else(|| happening.cause.clone(), |seq| seq.to_string());
+            format!("{}/{seq}", happening.applies_at.micros())
+        };
+        let (page, mark) = paging.of_list(happenings, mark_of)?;
+        let messages = self.store.messages_of(&book.key, 0, MOST_MESSAGES).await?;
+        let mut webhooks: HashMap<String, Vec<view::EventWebhook>> = HashMap::new();
+        for message in messages {
+            let webhook = view::EventWebhook { event: message.event, event_id: message.event_id };
+            webhooks.entry(message.cause).or_default().push(webhook);
+        }
+        let results = page.iter().map(|happening| show_happening(&book, happening, &webhooks)).collect();
+        Ok(render(&view::Page { results, paging: mark }))
+    }
+
+    /// The trail of an account's status.
+    pub async fn list_account_status_changes(
+        &self,
+        who: &Caller,
+        account: &str,
+        paging: Paging,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
+        let mut book = self.whole_book(who, account).await?;
+        let _ = book.as_it_stands(now);
+        let Some(through) = book.now.processed_through else {
+            return Ok(render(&view::Page::<view::StatusChange<'_>> {
+                results: Vec::new(),
+                paging: view::Paging::default(),
+            }));
+        };
+        let entries = book.settled_entries(through);
+        let (_, out) =
+            replay(&book.terms, &entries, through).map_err(|_| Problem::internal("the account cannot be folded"))?;
+        let changes = out.events.iter().filter_map(|event| match event.what {
+            What::AccountCreated => Some((event.at, Status::ACTIVE)),
+            What::StatusChanged { to, .. } => Some((event.at, to)),
+            _ => None,
+        });
+        let changes: Vec<(usize, (Time, Status))> = changes.enumerate().collect();
+        let (page, mark) = paging.of_list(changes, |(index, _)| index.to_string())?;
+        let results = page.into_iter().map(|(_, (at, status))| view::StatusChange {
+            changed_at: view::time::Local::new(at, &book.terms.zone),
+            account_overview: status.into(),
+        });
+        Ok(render(&view::Page { results: results.collect(), paging: mark }))
+    }
+
+    /// An account with its whole journal.
+    pub(crate) async fn whole_book(&self, who: &Caller, account: &str) -> Result<Book, Problem> {
+        self.load_book(&account_key(who, account), Inputs::All).await
+    }
+
+    /// An account brought up to its clock in memory.
+    pub(crate) async fn book_as_it_stands(&self, who: &Caller, account: &str, now: Time) -> Result<Book, Problem> {
+        let key = account_key(who, account);
+        let mut book = self.load_book(&key, Inputs::Pending).await?;
+        if matches!(book.as_it_stands(now), Err(Halt::NeedsAll)) {
+            book = self.load_book(&key, Inputs::All).await?;
+            book.as_it_stands(now).map_err(problem)?;
+        }
+        Ok(book)
+    }
+
+    pub(crate) async fn load_book(&self, key: &AccountKey, inputs: Inputs) -> Result<Book, Problem> {
+        let want = Want { key: key.clone(), inputs, names: Vec::new() };
+        let loaded = self.store.load(&[want]).await?.into_iter().next().flatten();
+        let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
+        self.book(loaded, inputs == Inputs::All).await
+    }
+
+    pub(crate) async fn book(&self, loaded: Loaded, complete: bool) -> Result<Book, Problem> {
+        let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
+        // A read shows the mode as it is, not as it was remembered.
+        let product = self.catalog.fresh_product(&key).await?;
+        let product = product.ok_or_else(|| Problem::internal("an account has no product"))?;
+        Book::read(loaded, product, complete)
+    }
+}
+
+/// An account of the caller's organization.
+pub(crate) fn account_key(who: &Caller, account: &str) -> AccountKey {
+    AccountKey { org: who.org, account: Arc::from(account) }
+}
+
+/// A hash of what was asked for.
+pub(crate) fn content_hash<T: serde::Serialize>(form: &T) -> Result<Vec<u8>, Problem> {
+    let bytes =
+        serde_json::to_vec(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))?;
+    Ok(hash(&bytes))
+}
+
+/// A page of things that are rendered already.
+pub(crate) fn page_of(results: &[Bytes], paging: &view::Paging) -> Result<Bytes, Problem> {
+    let mut page = Vec::with_capacity(results.iter().map(|result| result.len() + 1).sum::<usize>() + 200);
+    page.extend_from_slice(b"{\"results\":[");
+    for (index, result) in results.iter().enumerate() {
+        if index > 0 {
+            page.push(b',');
+        }
+        page.extend_from_slice(result);
+    }
+    page.extend_from_slice(b"],\"paging\":");
+    page.extend_from_slice(&render(paging));
+    page.push(b'}');
+    Ok(Bytes::from(page))
+}
+
+/// What a book could not do, for a reader that has loaded everything.
+pub(crate) fn problem(halt: Halt) -> Problem {
+    match halt {
+        Halt::Problem(problem) => problem,
+        Halt::NeedsAll => Problem::internal("the whole journal was loaded and asked for again"),
+    }
+}
+
+/// An account as it stands, or as of a moment.
+fn show_account(book: &Book, as_of: Option<Time>, now: Time) -> Result<Bytes, Problem> {
+    let Some(at) = as_of else {
+        return crate::processor::work::account(book, now, &[]).map_err(problem);
+    };
+    let then = book.as_of(at, now).map_err(problem)?;
+    let reading = book.reading(&then.state, at)?;
+    let mut shown = book.about().account(&then.state, &reading, at, book.now.updated_at);
+    shown.held_events = book.now.held_events as u64;
+    Ok(render(&shown))
+}
+
+fn show_happening<'a>(
+    book: &'a Book,
+    happening: &'a Happening,
+    webhooks: &HashMap<String, Vec<view::EventWebhook>>,
+) -> view::TimelineEvent<'a> {
+    let local = |time: Time| view::time::Local::new(time, &book.terms.zone);
+    let done = happening.progress == Progress::Processed;
+    view::TimelineEvent {
+        event: happening.kind,
+        seq: happening.seq.map(|seq| seq as u64),
+        effective_at: local(happening.effective_at),
+        applies_at: local(happening.applies_at),
+        recorded_at: happening.recorded_at.map(local),
+        state: match happening.progress {
+            Progress::Held => view::ProcessingState::Held,
+            Progress::Scheduled => view::ProcessingState::Scheduled,
+            Progress::Processed => view::ProcessingState::Processed,
+            Progress::Failed => view::ProcessingState::Failed,
+        },
+        reason: happening.reason.as_deref(),
+        effect: done.then(|| view::Amounts::change(&happening.before, &happening.after)),
+        balance_after: done.then(|| view::Amounts::from(happening.after)),
+        line_items: happening.items.clone(),
+        webhooks: webhooks.get(&happening.cause).cloned().unwrap_or_default(),
+        description: happening.description.clone(),
+    }
+}

@@ -1,0 +1,307 @@
+//! Customers: who borrows.
+//!
+//! A customer that is put on accounts and the accounts it is put on are written together or not at all. So this is one
+//! unit with several claims: it is tried again as a whole if one of the accounts has changed meanwhile.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::herald::render;
+use crate::accounts::{account_key, page_of};
+use crate::form::fields::{CustomerRole, Ssn};
+use crate::form::{AssignAccount, CustomerUpdate, NewCustomer};
+use crate::ids::mint_id;
+use crate::paging::Paging;
+use crate::problem::Problem;
+use crate::processor::job::Repeat;
+use crate::processor::work::{add_customers, unit};
+use crate::view;
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use daybook_store::Inputs;
+use daybook_store::batch::{CustomerWrite, Unit};
+use daybook_store::records::{CustomerRow, MessageRow};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// How often a change is tried again when somebody else changes the same things.
+const MOST_TRIES: usize = 50;
+/// The most accounts shown with a customer.
+const MOST_ACCOUNTS: usize = 1_000;
+
+/// `data` of a message about a customer.
+#[derive(Serialize)]
+struct Data<'a, O> {
+    event_id: &'a str,
+    changed_at: view::time::Utc,
+    effective_at: view::time::Utc,
+    account_sequence: i64,
+    object: &'a O,
+}
+
+impl Service {
+    /// Makes a customer.
+    pub async fn create_customer(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        mut form: NewCustomer,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        form.check()?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        let content_hash = self.customer_hash(&form)?;
+        let customer_id: Arc<str> = match &form.customer_id {
+            Some(id) => Arc::from(id.as_str()),
+            None => Arc::from(mint_id("cust")),
+        };
+        let assigned = form.assign_to_accounts.take().unwrap_or_default();
+        for _ in 0..MOST_TRIES {
+            let now = self.clock.now();
+            if let Some(before) = self.store.customer(who.org, &customer_id).await? {
+                if before.content_hash != content_hash {
+                    return Err(Problem::id_taken("customer_id", "customer", &customer_id));
+                }
+                let answer = self.show_customer(who, &before).await?;
+                return self.keep_answer(who, repeat, answer).await;
+            }
+            let row = CustomerRow {
+                org: who.org,
+                customer_id: customer_id.clone(),
+                version: 1,
+                body: body(&form)?,
+                sealed: self.seal_ssn(form.ssn.as_ref())?,
+                content_hash: content_hash.clone(),
+                created_at: now,
+                updated_at: now,
+            };
+            let write = CustomerWrite::Insert(Box::new(row.clone()));
+            if let Some(answer) =
+                self.write_customer(who, repeat.clone(), &row, write, &assigned, "customer_create").await?
+            {
+                return Ok(answer);
+            }
+            if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+                return Ok(answer);
+            }
+        }
+        Err(too_busy())
+    }
+
+    /// Changes a customer.
+    pub async fn update_customer(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        customer: &str,
+        update: CustomerUpdate,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        for _ in 0..MOST_TRIES {
+            let now = self.clock.now();
+            let before = self.customer_row(who, customer).await?;
+            let mut form: NewCustomer = read_body(&before)?;
+            form.ssn = self.open_ssn(&before)?;
+            update.clone().apply(&mut form)?;
+            let assigned = form.assign_to_accounts.take().unwrap_or_default();
+            let row = CustomerRow {
+                version: before.version + 1,
+                body: body(&form)?,
+                sealed: self.seal_ssn(form.ssn.as_ref())?,
+                updated_at: now,
+                ..before
+            };
+            let write = CustomerWrite::Update(Box::new(row.clone()));
+            if let Some(answer) =
+                self.write_customer(who, repeat.clone(), &row, write, &assigned, "customer_update").await?
+            {
+                return Ok(answer);
+            }
+            if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+                return Ok(answer);
+            }
+        }
+        Err(too_busy())
+    }
+
+    /// Writes a customer and the accounts it is put on. Nothing: something was stale, try again.
+    async fn write_customer(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        row: &CustomerRow,
+        write: CustomerWrite,
+        assigned: &[AssignAccount],
+        event: &str,
+    ) -> Result<Option<Bytes>, Problem> {
+        let now = row.updated_at;
+        let mut accounts = self.accounts_of(who, &row.customer_id).await?;
+        let mut writing = Unit { customers: vec![write], ..Unit::default() };
+        for (index, assigned) in assigned.iter().enumerate() {
+            let role = assigned.customer_account_role.unwrap_or(CustomerRole::Primary);
+            let account_id = assigned.account_id.as_str();
+            let field = format!("assign_to_accounts[{index}].account_id");
+            let customer =
+                view::AccountCustomer { customer_id: row.customer_id.to_string(), customer_account_role: role };
+            let account = self.assign(who, account_id, customer, &field, now).await?;
+            if let Some(account) = account {
+                writing.modes.extend(account.modes);
+                writing.accounts.extend(account.accounts);
+                writing.messages.extend(account.messages);
+            }
+            accounts.retain(|known| known.account_id != account_id);
+            accounts.push(view::CustomerAccount { account_id: account_id.to_owned(), customer_account_role: role });
+        }
+        let (form, ssn): (NewCustomer, _) = (read_body(row)?, self.open_ssn(row)?);
+        let shown = show(&form, ssn.as_ref(), row, &accounts);
+        let signing = &self.catalog.organization(who.org).await?.signing;
+        let event_id = format!("dbk_evt_{}.c{}", row.customer_id, row.version);
+        let at = view::time::Utc(now);
+        let data = render(&Data {
+            event_id: &event_id,
+            changed_at: at,
+            effective_at: at,
+            account_sequence: 0,
+            object: &shown,
+        });
+        let message = MessageRow {
+            position: None,
+            due_at: None,
+            account: None,
+            sequence: 0,
+            event: event.to_owned(),
+            event_id,
+            cause: String::new(),
+            subject: row.customer_id.to_string(),
+            effective_at: now,
+            recorded_at: now,
+            signature: signing.sign(&data),
+            data,
+        };
+        writing.messages.insert(0, (who.org, message));
+        let answer = render(&shown);
+        Ok(self.write_alone(who, writing, repeat, &answer).await?.then_some(answer))
+    }
+
+    /// Puts a customer on an account, in memory.
+    async fn assign(
+        &self,
+        who: &Caller,
+        account: &str,
+        customer: view::AccountCustomer,
+        field: &str,
+        now: Time,
+    ) -> Result<Option<Unit>, Problem> {
+        let key = account_key(who, account);
+        let missing = |problem: Problem| match problem.code {
+            "not_found" => Problem::invalid(field, "names an account that does not exist"),
+            _ => problem,
+        };
+        for inputs in [Inputs::Pending, Inputs::All] {
+            let mut book = self.load_book(&key, inputs).await.map_err(missing)?;
+            match add_customers(&mut book, std::slice::from_ref(&customer), now) {
+                Ok(_) => return unit(&mut book, Vec::new(), now),
+                Err(crate::account::book::Halt::Problem(problem)) => return Err(problem),
+                Err(crate::account::book::Halt::NeedsAll) => {}
+            }
+        }
+        Err(Problem::internal("the whole journal was loaded and asked for again"))
+    }
+
+    /// A customer.
+    pub async fn get_customer(&self, who: &Caller, customer: &str) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let row = self.customer_row(who, customer).await?;
+        self.show_customer(who, &row).await
+    }
+
+    /// Customers, a page of them.
+    pub async fn list_customers(&self, who: &Caller, paging: Paging) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let mut rows = self.store.customers(who.org, &paging.of_store()).await?;
+        let mark = paging.cut(&mut rows, |row| row.customer_id.to_string());
+        let mut shown = Vec::with_capacity(rows.len());
+        for row in &rows {
+            shown.push(self.show_customer(who, row).await?);
+        }
+        page_of(&shown, &mark)
+    }
+
+    async fn customer_row(&self, who: &Caller, customer: &str) -> Result<CustomerRow, Problem> {
+        let row = self.store.customer(who.org, customer).await?;
+        row.ok_or_else(|| Problem::not_found("customer", customer))
+    }
+
+    async fn show_customer(&self, who: &Caller, row: &CustomerRow) -> Result<Bytes, Problem> {
+        let accounts = self.accounts_of(who, &row.customer_id).await?;
+        let form: NewCustomer = read_body(row)?;
+        let ssn = self.open_ssn(row)?;
+        Ok(render(&show(&form, ssn.as_ref(), row, &accounts)))
+    }
+
+    async fn accounts_of(&self, who: &Caller, customer: &str) -> Result<Vec<view::CustomerAccount>, Problem> {
+        let accounts = self.store.customer_accounts(who.org, customer, MOST_ACCOUNTS).await?;
+        let shown = accounts.into_iter().map(|(account_id, role)| view::CustomerAccount {
+            account_id: account_id.to_string(),
+            customer_account_role: CustomerRole::ALL
+                .iter()
+                .copied()
+                .find(|known| known.name() == role)
+                .unwrap_or(CustomerRole::Primary),
+        });
+        Ok(shown.collect())
+    }
+
+    fn seal_ssn(&self, ssn: Option<&Ssn>) -> Result<Option<Vec<u8>>, Problem> {
+        ssn.map(|ssn| self.secrets.seal(ssn.digits().as_bytes())).transpose()
+    }
+
+    fn open_ssn(&self, row: &CustomerRow) -> Result<Option<Ssn>, Problem> {
+        let Some(sealed) = &row.sealed else { return Ok(None) };
+        let digits = String::from_utf8(self.secrets.open(sealed)?).unwrap_or_default();
+        Ssn::read(&digits).map(Some).map_err(|_| Problem::internal("a sealed number is none"))
+    }
+
+    /// A hash of what was asked for. It covers a number that is easily guessed, so it takes the secrets key.
+    fn customer_hash(&self, form: &NewCustomer) -> Result<Vec<u8>, Problem> {
+        let mut bytes = body(form)?.into_bytes();
+        bytes.push(0);
+        bytes.extend(form.ssn.iter().flat_map(|ssn| ssn.digits().bytes()));
+        Ok(self.secrets.keyed_hash(&bytes))
+    }
+}
+
+fn body(form: &NewCustomer) -> Result<String, Problem> {
+    serde_json::to_string(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))
+}
+
+fn read_body(row: &CustomerRow) -> Result<NewCustomer, Problem> {
+    serde_json::from_str(&row.body)
+        .map_err(|error| Problem::internal(format!("customer {} cannot be read: {error}", row.customer_id)))
+}
+
+fn show<'a>(
+    form: &'a NewCustomer,
+    ssn: Option<&'a Ssn>,
+    row: &'a CustomerRow,
+    accounts: &'a [view::CustomerAccount],
+) -> view::Customer<'a> {
+    view::Customer::new(
+        form,
+        &view::CustomerFacts {
+            customer_id: &row.customer_id,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            ssn_last_four: ssn.map(Ssn::last_four),
+            accounts,
+        },
+    )
+}
+
+fn too_busy() -> Problem {
+    Problem::unavailable("the customer or its accounts are being changed too often: try again")
+}

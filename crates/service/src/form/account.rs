@@ -1,0 +1,148 @@
+//! Accounts: what is agreed for one beyond its product, and its status.
+
+use super::fields::*;
+use super::product::PromoFamily;
+use super::{Problem, form};
+use daybook_engine::status::{Standing, Status};
+
+form! {
+    /// An account under a product.
+    NewAccount {
+        /// The product.
+        product_id: Reference,
+        ;
+        /// The id; made by the service where none is given.
+        account_id: Id,
+        /// From when it counts; may lie in the past. Default: now.
+        effective_at: Moment,
+        /// Amounts.
+        summary: AccountSummary,
+        /// Cycles, where they differ from the product's.
+        cycle_type: CycleType,
+        /// The number of instalments and the rate, where they differ from the product's.
+        post_promo_overview: PostPromoOverview,
+        /// For revolving products.
+        promo_overview: PromoFamily,
+        /// Its customers.
+        #[serde(deserialize_with = "list::<_, _, MOST_ASSIGNED>")]
+        #[schema(max_items = 100)]
+        assign_customers: Vec<AssignCustomer>,
+        /// What the caller wants to remember with it.
+        #[serde(deserialize_with = "list::<_, _, MOST_EXTERNAL_FIELDS>")]
+        #[schema(max_items = 100)]
+        external_fields: Vec<ExternalField>,
+        /// Not supported.
+        payment_processor_config: Ignored,
+        /// Not supported.
+        plaid_config: Ignored,
+        /// Not supported.
+        disbursements_config: Ignored,
+        /// Not supported.
+        payouts_config: Ignored,
+        /// Not supported.
+        discounts: Ignored,
+        /// Not supported.
+        associated_entities: Ignored,
+        /// Not supported.
+        metro2_config: Ignored,
+        /// Not supported.
+        issuer_processor_details: Ignored,
+    }
+}
+
+form! {
+    /// The amounts of an account. Those that the product has too override the product's.
+    AccountSummary {
+        ;
+        /// The sum lent; required for an instalment loan.
+        initial_principal_cents: Amount,
+        /// A fee charged at opening.
+        origination_fee_cents: AmountOrZero,
+        /// The late fee.
+        late_fee_cents: AmountOrZero,
+        /// At most this part of what is unpaid of an instalment.
+        late_fee_cap_percent: PercentText,
+        /// The fee for a payment that bounces.
+        payment_reversal_fee_cents: AmountOrZero,
+        /// The credit limit.
+        credit_limit_cents: AmountOrZero,
+    }
+}
+
+form! {
+    /// The cycles of an account, where they differ from the product's.
+    CycleType {
+        ;
+        /// The length of the first cycle.
+        first_cycle_interval: IntervalText,
+        /// How long after the due date an unpaid instalment becomes late.
+        late_fee_grace: IntervalText,
+    }
+}
+
+form! {
+    /// The number of instalments and the rate, where they differ from the product's.
+    PostPromoOverview {
+        ;
+        /// The number of instalments.
+        post_promo_len: PositiveCount,
+        /// The yearly rate.
+        post_promo_impl_interest_rate_percent: PercentText,
+    }
+}
+
+form! {
+    /// A customer of an account.
+    AssignCustomer {
+        /// The customer.
+        customer_id: Reference,
+        ;
+        /// What the customer is to the account. Default: `PRIMARY`.
+        customer_account_role: CustomerRole,
+    }
+}
+
+form! {
+    /// Sets the status of an account.
+    SetStatus {
+        /// The status.
+        account_status: AccountStatus,
+        ;
+        /// Why; which go with which status is a fixed table.
+        #[serde(alias = "account_status_subtype")]
+        account_substatus: AccountSubstatus,
+        /// From when it counts. Default: the account clock.
+        effective_at: Moment,
+    }
+}
+
+impl NewAccount {
+    /// Names the fields that were given and have no effect.
+    pub fn warnings(&self) -> Vec<String> {
+        let promo = self.promo_overview.as_ref().map(|family| family.warnings("promo_overview"));
+        let others = warnings(&[
+            ("payment_processor_config", self.payment_processor_config.is_some()),
+            ("plaid_config", self.plaid_config.is_some()),
+            ("disbursements_config", self.disbursements_config.is_some()),
+            ("payouts_config", self.payouts_config.is_some()),
+            ("discounts", self.discounts.is_some()),
+            ("associated_entities", self.associated_entities.is_some()),
+            ("metro2_config", self.metro2_config.is_some()),
+            ("issuer_processor_details", self.issuer_processor_details.is_some()),
+        ]);
+        promo.into_iter().flatten().chain(others).collect()
+    }
+}
+
+impl SetStatus {
+    /// The status, if the pair exists.
+    pub fn status(&self) -> Result<Status, Problem> {
+        let standing = Standing::from(self.account_status);
+        Status::new(standing, self.account_substatus.map(Into::into)).ok_or_else(|| {
+            let names: Vec<&str> =
+                standing.reasons().iter().map(|reason| reason.map_or("none", |reason| reason.name())).collect();
+            let rule = format!("must, with {}, be one of {}", standing.name(), names.join(", "));
+            Problem::new("account_substatus", rule)
+        })
+    }
+}

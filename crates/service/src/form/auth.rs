@@ -1,0 +1,26 @@
+//! Asking for an access token.
+
+use super::fields::{Credential, RoleName, Title};
+use super::form;
+
+form! {
+    /// Credentials, to be exchanged for an access token.
+    TokenRequest {
+        /// The key's id.
+        client_id: Credential,
+        /// The key's secret.
+        client_secret: Credential,
+        ;
+    }
+}
+
+form! {
+    /// A key to be made.
+    NewKey {
+        /// What to call it.
+        name: Title,
+        /// What it may do.
+        role: RoleName,
+        ;
+    }
+}

@@ -1,0 +1,230 @@
+//! Customers: who borrows.
+
+use super::fields::*;
+use super::{Problem, form};
+use serde::de::{Deserialize, Deserializer};
+use serde::{Serialize, Serializer};
+
+/// Declares the two forms that have a customer's plain fields: the new customer and the update.
+macro_rules! customer_forms {
+    ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
+        form! {
+            /// A customer. Nothing but a name or a business name is required.
+            NewCustomer {
+                ;
+                /// The id; made by the service where none is given.
+                customer_id: Id,
+                $($(#[$doc])* $field: $type,)*
+                /// The social security number: stored encrypted, never shown but for its last four digits.
+                #[serde(skip_serializing)]
+                ssn: Ssn,
+                /// What the caller wants to remember with the customer.
+                #[serde(deserialize_with = "list::<_, _, MOST_EXTERNAL_FIELDS>")]
+                #[schema(max_items = 100)]
+                external_fields: Vec<ExternalField>,
+                /// The accounts the customer belongs to.
+                #[serde(deserialize_with = "list::<_, _, MOST_ASSIGNED>")]
+                #[schema(max_items = 100)]
+                assign_to_accounts: Vec<AssignAccount>,
+                /// Not supported.
+                payment_processor_config: Ignored,
+                /// Not supported.
+                plaid_config: Ignored,
+                /// Not supported.
+                associated_entities: Ignored,
+                /// Not supported.
+                metro2_config: Ignored,
+                /// Not supported.
+                issuer_processor_details: Ignored,
+            }
+        }
+
+        /// Changes of a customer: what is not given stays, what is `null` is removed.
+        #[derive(Debug, Clone, PartialEq, serde::Deserialize, serde::Serialize, utoipa::ToSchema)]
+        #[serde(deny_unknown_fields, expecting = "an object", remote = "Self")]
+        pub struct CustomerUpdate {
+            $(
+                $(#[$doc])*
+                #[serde(default, skip_serializing_if = "Change::is_keep")]
+                #[schema(value_type = Option<$type>)]
+                pub $field: Change<$type>,
+            )*
+            /// The social security number: stored encrypted, never shown but for its last four digits.
+            #[serde(default, skip_serializing)]
+            #[schema(value_type = Option<Ssn>)]
+            pub ssn: Change<Ssn>,
+            /// What the caller wants to remember with the customer; takes the place of all there were.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[serde(deserialize_with = "list::<_, _, MOST_EXTERNAL_FIELDS>")]
+            #[schema(max_items = 100)]
+            pub external_fields: Option<Vec<ExternalField>>,
+            /// More accounts the customer belongs to.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[serde(deserialize_with = "list::<_, _, MOST_ASSIGNED>")]
+            #[schema(max_items = 100)]
+            pub assign_to_accounts: Option<Vec<AssignAccount>>,
+        }
+
+        super::only_objects! { CustomerUpdate }
+
+        impl CustomerUpdate {
+            /// Puts the changes into a customer.
+            pub fn apply(self, customer: &mut NewCustomer) -> Result<(), Problem> {
+                $(self.$field.apply(&mut customer.$field);)*
+                self.ssn.apply(&mut customer.ssn);
+                if let Some(fields) = self.external_fields {
+                    customer.external_fields = Some(fields);
+                }
+                for assigned in self.assign_to_accounts.into_iter().flatten() {
+                    let accounts = customer.assign_to_accounts.get_or_insert_default();
+                    accounts.retain(|before| before.account_id != assigned.account_id);
+                    accounts.push(assigned);
+                }
+                customer.check()
+            }
+        }
+    };
+}
+
+customer_forms! {
+    /// First name.
+    name_first: ShortText,
+    /// Middle name.
+    name_middle: ShortText,
+    /// Last name.
+    name_last: ShortText,
+    /// What stands before the name.
+    name_prefix: ShortText,
+    /// What stands after the name.
+    name_suffix: ShortText,
+    /// Email address.
+    email: Email,
+    /// Phone number, in E.164 form.
+    phone_number: Phone,
+    /// Date of birth.
+    date_of_birth: BirthDate,
+    /// Street and number.
+    address_line_one: ShortText,
+    /// More of the address.
+    address_line_two: ShortText,
+    /// City.
+    address_city: ShortText,
+    /// State.
+    address_state: ShortText,
+    /// Postal code.
+    address_zip: ShortText,
+    /// Country.
+    address_country_code: CountryCode,
+    /// A person or a business. Default: `person`, or `business` where a business name is given.
+    customer_type: CustomerType,
+    /// What a business is called.
+    business_details: BusinessDetails,
+    /// Whether the customer's identity was checked, in the caller's own words.
+    verification_status: ShortText,
+}
+
+form! {
+    /// What a business is called.
+    BusinessDetails {
+        ;
+        /// Its name.
+        business_name: ShortText,
+        /// Its legal name.
+        business_legal_name: ShortText,
+        /// The name it trades under.
+        doing_business_as: ShortText,
+        /// Its tax number.
+        business_ein: ShortText,
+    }
+}
+
+form! {
+    /// An account that a customer belongs to.
+    AssignAccount {
+        /// The account.
+        account_id: Reference,
+        ;
+        /// What the customer is to the account. Default: `PRIMARY`.
+        customer_account_role: CustomerRole,
+    }
+}
+
+impl NewCustomer {
+    /// Says what its fields together break: there must be a name.
+    pub fn check(&self) -> Result<(), Problem> {
+        let given = |name: &Option<ShortText>| name.as_ref().is_some_and(|name| !name.as_str().trim().is_empty());
+        let business = self.business_details.as_ref();
+        let is_named = given(&self.name_first)
+            || given(&self.name_last)
+            || business.is_some_and(|business| given(&business.business_name) || given(&business.business_legal_name));
+        let rule = "or name_last or business_details.business_name is required";
+        if !is_named {
+            return Err(Problem::new("name_first", rule));
+        }
+        let accounts: Vec<&str> =
+            self.assign_to_accounts.iter().flatten().map(|assigned| assigned.account_id.as_str()).collect();
+        match (0..accounts.len()).find(|index| accounts[..*index].contains(&accounts[*index])) {
+            Some(index) => Err(Problem::new(format!("assign_to_accounts[{index}].account_id"), "is given twice")),
+            None => Ok(()),
+        }
+    }
+
+    /// What the customer is: as said, or else by whether a business is described.
+    pub fn kind(&self) -> CustomerType {
+        let described = if self.business_details.is_some() { CustomerType::Business } else { CustomerType::Person };
+        self.customer_type.unwrap_or(described)
+    }
+
+    /// Names the fields that were given and have no effect.
+    pub fn warnings(&self) -> Vec<String> {
+        warnings(&[
+            ("payment_processor_config", self.payment_processor_config.is_some()),
+            ("plaid_config", self.plaid_config.is_some()),
+            ("associated_entities", self.associated_entities.is_some()),
+            ("metro2_config", self.metro2_config.is_some()),
+            ("issuer_processor_details", self.issuer_processor_details.is_some()),
+        ])
+    }
+}
+
+/// What an update says of one field.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Change<T> {
+    /// Nothing: it stays.
+    #[default]
+    Keep,
+    /// `null`: it is removed.
+    Remove,
+    /// A value: it is set.
+    Set(T),
+}
+
+impl<T> Change<T> {
+    /// Whether the field stays as it is.
+    pub fn is_keep(&self) -> bool {
+        matches!(self, Change::Keep)
+    }
+
+    fn apply(self, field: &mut Option<T>) {
+        match self {
+            Change::Keep => {}
+            Change::Remove => *field = None,
+            Change::Set(value) => *field = Some(value),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Change<T>, D::Error> {
+        Option::<T>::deserialize(deserializer).map(|value| value.map_or(Change::Remove, Change::Set))
+    }
+}
+
+impl<T: Serialize> Serialize for Change<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Change::Keep | Change::Remove => serializer.serialize_none(),
+            Change::Set(value) => value.serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The rules of single values.
+//!
+//! Each type reads itself from JSON and refuses what breaks its rule with a sentence that begins with "must"; each
+//! describes the same rule in the API reference. Every string and every list has a limit.
+
+mod choice;
+mod number;
+mod text;
+mod time;
+
+pub use choice::*;
+pub use number::*;
+pub use text::*;
+pub use time::*;
+
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, schema::SchemaType};
+
+/// The most external fields of a customer or an account.
+pub const MOST_EXTERNAL_FIELDS: usize = 100;
+/// The most external fields of a line item.
+pub const MOST_ITEM_EXTERNAL_FIELDS: usize = 10;
+/// The most customers assigned in one call, and the most accounts.
+pub const MOST_ASSIGNED: usize = 100;
+/// The number of buckets there are to be ordered.
+pub const MOST_BUCKETS: usize = 12;
+
+/// Reads a list of at most so many entries.
+pub(crate) fn list<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let entries = Option::<Vec<T>>::deserialize(deserializer)?;
+    match entries {
+        Some(entries) if entries.len() > MOST => {
+            Err(D::Error::custom(format!("must have at most {MOST} entries, not {}", entries.len())))
+        }
+        entries => Ok(entries),
+    }
+}
+
+/// A value that is taken and changes nothing: the form's `warnings` name it.
+#[derive(Debug, Clone)]
+pub struct Ignored(Box<RawValue>);
+
+impl PartialEq for Ignored {
+    fn eq(&self, other: &Ignored) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Ignored {
+    /// Whether it is the number 0, `false` or an empty value: what asks for nothing.
+    pub fn asks_for_nothing(&self) -> bool {
+        matches!(self.0.get(), "0" | "false" | "null" | "{}" | "[]" | "\"\"")
+    }
+}
+
+impl<'de> Deserialize<'de> for Ignored {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ignored, D::Error> {
+        let value = Box::<RawValue>::deserialize(deserializer)?;
+        if value.get().contains("\\u0000") { Err(D::Error::custom(NO_NUL)) } else { Ok(Ignored(value)) }
+    }
+}
+
+impl Serialize for Ignored {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl utoipa::PartialSchema for Ignored {
+    fn schema() -> RefOr<Schema> {
+        let about = "Accepted for compatibility, without effect: it is listed in `warnings` of the answer.";
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(about)).into()
+    }
+}
+
+impl utoipa::ToSchema for Ignored {}
+
+/// The fields of a form that are taken and ignored, with whether each was given: their warnings.
+pub(crate) fn warnings(fields: &[(&str, bool)]) -> Vec<String> {
+    let given = fields.iter().filter(|(_, given)| *given);
+    given.map(|(field, _)| format!("{field} is accepted, but not supported: it has no effect")).collect()
+}
+
+super::form! {
+    /// Something the caller wants to remember.
+    ExternalField {
+        /// Its name.
+        key: FieldKey,
+        /// What to remember.
+        value: FieldValue,
+        ;
+    }
+}

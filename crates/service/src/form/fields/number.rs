@@ -1,0 +1,182 @@
+//! Numbers: amounts, counts, percentages.
+
+use daybook_engine::money::{Cents, Percent};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::fmt;
+use utoipa::openapi::schema::{SchemaFormat, Type};
+use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema};
+
+/// What a whole number has to be.
+struct NumberRule {
+    /// What it must be, after "must be".
+    sentence: &'static str,
+    least: i64,
+    most: i64,
+    format: KnownFormat,
+    example: i64,
+}
+
+impl NumberRule {
+    fn schema(&self) -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(self.format.clone())))
+            .minimum(Some(self.least))
+            .maximum(Some(self.most))
+            .examples([self.example])
+            .into()
+    }
+}
+
+fn read_number<'de, D: Deserializer<'de>>(deserializer: D, rule: &'static NumberRule) -> Result<i64, D::Error> {
+    struct Reader(&'static NumberRule);
+    impl Visitor<'_> for Reader {
+        type Value = i64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0.sentence)
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<i64, E> {
+            let rule = self.0;
+            if (rule.least..=rule.most).contains(&number) {
+                Ok(number)
+            } else {
+                Err(E::custom(format!("must be {}", rule.sentence)))
+            }
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
+            // What does not fit is larger than every limit.
+            self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+        }
+    }
+    deserializer.deserialize_i64(Reader(rule))
+}
+
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident($inner:ty) $rule:expr, $wrap:expr, $plain:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name($inner);
+
+        impl $name {
+            const RULE: NumberRule = $rule;
+
+            /// The number.
+            pub const fn get(self) -> $inner {
+                self.0
+            }
+
+            /// Holds a number that is known to obey the rule.
+            pub(crate) const fn known(number: $inner) -> $name {
+                $name(number)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                read_number(deserializer, &Self::RULE).map(|number| $name($wrap(number)))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_i64($plain(self.0))
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                Self::RULE.schema()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    )*};
+}
+
+const CENTS: NumberRule = NumberRule {
+    sentence: "a whole number of cents from 1 to 10000000000000",
+    least: 1,
+    most: Cents::LARGEST_INPUT.0,
+    format: KnownFormat::Int64,
+    example: 120_000,
+};
+const COUNT: NumberRule = NumberRule {
+    sentence: "a whole number from 0 to 99999",
+    least: 0,
+    most: 99_999,
+    format: KnownFormat::Int32,
+    example: 36,
+};
+
+numbers! {
+    /// An amount of money, in cents; at least one.
+    Amount(Cents) CENTS, Cents, |cents: Cents| cents.0;
+    /// An amount of money, in cents; may be nothing.
+    AmountOrZero(Cents) NumberRule { sentence: "a whole number of cents from 0 to 10000000000000", least: 0, ..CENTS },
+        Cents, |cents: Cents| cents.0;
+    /// How many; may be none.
+    Count(u32) COUNT, |number| number as u32, i64::from;
+    /// How many; at least one.
+    PositiveCount(u32) NumberRule { sentence: "a whole number from 1 to 99999", least: 1, ..COUNT },
+        |number| number as u32, i64::from;
+}
+
+/// A percentage: `6.2` is 6.2 %. Read from the number's own text, never through a float.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PercentText(Percent);
+
+impl PercentText {
+    /// The percentage.
+    pub const fn get(self) -> Percent {
+        self.0
+    }
+
+    /// Holds a percentage.
+    pub(crate) const fn known(percent: Percent) -> PercentText {
+        PercentText(percent)
+    }
+}
+
+const PERCENT_RULE: &str = "must be a number from 0 to 10000 with at most 6 decimal places and no exponent";
+
+impl<'de> Deserialize<'de> for PercentText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PercentText, D::Error> {
+        let number = Box::<RawValue>::deserialize(deserializer)?;
+        Percent::parse(number.get()).map(PercentText).ok_or_else(|| D::Error::custom(PERCENT_RULE))
+    }
+}
+
+impl Serialize for PercentText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let millionths = self.0.millionths();
+        if millionths % 1_000_000 == 0 {
+            return serializer.serialize_u64((millionths / 1_000_000) as u64);
+        }
+        let number = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        number.serialize(serializer)
+    }
+}
+
+impl utoipa::PartialSchema for PercentText {
+    fn schema() -> RefOr<Schema> {
+        let about = "A percentage, exact to 6 decimal places: 6.2 is 6.2 %.";
+        ObjectBuilder::new()
+            .schema_type(Type::Number)
+            .description(Some(about))
+            .minimum(Some(0))
+            .maximum(Some(10_000))
+            .examples([12])
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for PercentText {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Percent".into()
+    }
+}

@@ -1,0 +1,272 @@
+//! Points in time, lengths of time, times of day, zones.
+
+use super::text::{TextRule, read_text};
+use daybook_engine::calendar::{Day, Interval, TimeOfDay};
+use daybook_engine::notify::LARGEST_OFFSET;
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::{Serialize, Serializer};
+use std::fmt;
+use utoipa::openapi::{KnownFormat, RefOr, Schema};
+
+macro_rules! parsed_texts {
+    ($($(#[$doc:meta])* $name:ident($inner:ty) $rule:expr, $parse:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name($inner);
+
+        impl $name {
+            const RULE: TextRule = $rule;
+
+            /// What it stands for.
+            pub const fn get(&self) -> &$inner {
+                &self.0
+            }
+
+            /// Holds what is known to obey the rule.
+            pub const fn known(value: $inner) -> $name {
+                $name(value)
+            }
+
+            /// Reads it from text that is not JSON, such as a query; else the rule that the text breaks.
+            pub fn read(text: &str) -> Result<$name, String> {
+                let parse: fn(&str) -> Result<$inner, &'static str> = $parse;
+                parse(text).map($name).map_err(|rule| match rule {
+                    "" => format!("must be {}", Self::RULE.sentence),
+                    rule => rule.to_owned(),
+                })
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                $name::read(&read_text(deserializer, &Self::RULE)?).map_err(D::Error::custom)
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                Self::RULE.schema()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    )*};
+}
+
+/// The parsers below say "" where the rule's own sentence says it all.
+const BY_RULE: &str = "";
+
+const ANY: TextRule =
+    TextRule { sentence: "", least: 0, most: 64, check: |_| true, pattern: None, format: None, example: "" };
+
+parsed_texts! {
+    /// A point in time with its offset.
+    Moment(Time) TextRule {
+        sentence: "an RFC 3339 time with an offset, such as 2025-02-15T09:00:00-05:00",
+        format: Some(KnownFormat::DateTime),
+        example: "2025-02-15T09:00:00-05:00",
+        ..ANY
+    }, parse_moment;
+    /// A length of time.
+    IntervalText(Interval) TextRule {
+        sentence: "an interval, such as \"1 month\", \"7 days\", \"-5 days\" or \"1 month - 10 days\"",
+        pattern: Some("^-?[0-9]+ (months?|days?)( [+-] [0-9]+ (months?|days?))*$"),
+        example: "1 month",
+        ..ANY
+    }, parse_interval;
+    /// A number of days before or after a date.
+    DayOffset(i32) TextRule {
+        sentence: "a signed number of days within 366, such as \"-1 days\", \"0 days\" or \"3 days\"",
+        pattern: Some("^[+-]?[0-9]{1,3} days?$"),
+        example: "-1 days",
+        ..ANY
+    }, parse_day_offset;
+    /// A time of day.
+    TimeOfDayText(TimeOfDay) TextRule {
+        sentence: "a time of day written HH:MM:SS, such as 09:00:00",
+        pattern: Some("^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"),
+        example: "09:00:00",
+        ..ANY
+    }, |text| TimeOfDay::parse(text).ok_or(BY_RULE);
+    /// A time of day, in the product's zone or with an offset of its own.
+    CloseOfBusiness(DailyTime) TextRule {
+        sentence: "a time of day written HH:MM:SS, which an offset may follow, such as 17:00:00 or 17:00:00-05:00",
+        example: "17:00:00",
+        ..ANY
+    }, parse_daily_time;
+    /// The IANA name of a time zone.
+    ZoneName(Zone) TextRule {
+        sentence: "the IANA name of a time zone, such as America/New_York",
+        example: "America/New_York",
+        ..ANY
+    }, |text| Zone::named(text).ok_or(BY_RULE);
+}
+
+/// A time of day and, where one was given, the seconds by which its clock is ahead of UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DailyTime {
+    /// The time of day.
+    pub time: TimeOfDay,
+    /// The offset.
+    pub offset_seconds: Option<i64>,
+}
+
+impl DailyTime {
+    /// The time of day that the zone's clocks show when it is this time on a date.
+    pub fn in_zone(self, zone: &Zone, day: Day) -> TimeOfDay {
+        match self.offset_seconds {
+            None => self.time,
+            Some(offset) => {
+                let local = i64::from(day.number()) * 86_400 + i64::from(self.time.seconds());
+                zone.local(Time::from_seconds(local - offset)).1
+            }
+        }
+    }
+}
+
+impl fmt::Display for DailyTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.time)?;
+        let Some(offset) = self.offset_seconds else { return Ok(()) };
+        let sign = if offset < 0 { '-' } else { '+' };
+        write!(f, "{sign}{:02}:{:02}", offset.abs() / 3600, offset.abs() / 60 % 60)
+    }
+}
+
+macro_rules! written_by_display {
+    ($($name:ident),*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(&self.0)
+            }
+        }
+    )*};
+}
+
+written_by_display!(IntervalText, TimeOfDayText, CloseOfBusiness);
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        crate::view::time::Utc(self.0).serialize(serializer)
+    }
+}
+
+impl Serialize for DayOffset {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{} days", self.0))
+    }
+}
+
+impl Serialize for ZoneName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name())
+    }
+}
+
+/// Takes so many digits off the front of a text.
+fn digits(text: &mut &str, count: usize) -> Option<i64> {
+    let (front, rest) = text.split_at_checked(count)?;
+    if !front.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    *text = rest;
+    front.parse().ok()
+}
+
+fn mark(text: &mut &str, marks: &[char]) -> Option<()> {
+    *text = text.strip_prefix(marks)?;
+    Some(())
+}
+
+/// `2025-02-15T09:00:00-05:00`, with up to six decimal places of the second.
+fn parse_moment(text: &str) -> Result<Time, &'static str> {
+    let mut rest = text;
+    let (year, month, day) = date(&mut rest).ok_or(BY_RULE)?;
+    mark(&mut rest, &['T', 't', ' ']).ok_or(BY_RULE)?;
+    let (hour, minute, second) = clock(&mut rest).ok_or(BY_RULE)?;
+    let micros = fraction(&mut rest)?;
+    if rest.is_empty() {
+        return Err("must end with an offset, such as Z or -05:00");
+    }
+    let offset = offset(rest).ok_or(BY_RULE)?;
+    if !(1900..2300).contains(&year) {
+        return Err("must lie in the years 1900 to 2299");
+    }
+    let (year, month, day) = (year as i32, month as u32, day as u32);
+    let date = Day::from_ymd(year, month, day);
+    let time_of_day = TimeOfDay::new(hour as u32, minute as u32, second as u32);
+    let (true, Some(time_of_day)) = ((1..=12).contains(&month) && date.ymd() == (year, month, day), time_of_day) else {
+        return Err("must be a date and time that exist");
+    };
+    let local = i64::from(date.number()) * 86_400 + i64::from(time_of_day.seconds());
+    Ok(Time::from_seconds(local - offset).plus_micros(micros))
+}
+
+fn date(rest: &mut &str) -> Option<(i64, i64, i64)> {
+    let year = digits(rest, 4)?;
+    mark(rest, &['-'])?;
+    let month = digits(rest, 2)?;
+    mark(rest, &['-'])?;
+    Some((year, month, digits(rest, 2)?))
+}
+
+fn clock(rest: &mut &str) -> Option<(i64, i64, i64)> {
+    let hour = digits(rest, 2)?;
+    mark(rest, &[':'])?;
+    let minute = digits(rest, 2)?;
+    mark(rest, &[':'])?;
+    Some((hour, minute, digits(rest, 2)?))
+}
+
+/// The microseconds after a decimal point, if there is one.
+fn fraction(rest: &mut &str) -> Result<i64, &'static str> {
+    let Some(after) = rest.strip_prefix('.') else { return Ok(0) };
+    let length = after.bytes().take_while(u8::is_ascii_digit).count();
+    let (places, after) = after.split_at(length);
+    *rest = after;
+    if places.is_empty() {
+        return Err(BY_RULE);
+    }
+    let places = places.trim_end_matches('0');
+    if places.len() > 6 {
+        return Err("must be exact to the microsecond: at most 6 decimal places of the second");
+    }
+    let scale = 10_i64.pow(6 - places.len() as u32);
+    Ok(if places.is_empty() { 0 } else { places.parse::<i64>().map_err(|_| BY_RULE)? * scale })
+}
+
+/// `Z`, `+02:00`, `-05:00`, in seconds ahead of UTC.
+fn offset(text: &str) -> Option<i64> {
+    if matches!(text, "Z" | "z") {
+        return Some(0);
+    }
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let mut rest = text;
+    mark(&mut rest, &['+', '-'])?;
+    let hours = digits(&mut rest, 2)?;
+    mark(&mut rest, &[':'])?;
+    let minutes = digits(&mut rest, 2)?;
+    (rest.is_empty() && hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+fn parse_interval(text: &str) -> Result<Interval, &'static str> {
+    // Numbers of more digits are beyond every limit, and would be beyond what sums of them can hold.
+    let short = text.split_ascii_whitespace().all(|word| word.len() <= 6);
+    if short { Interval::parse(text).ok_or(BY_RULE) } else { Err(BY_RULE) }
+}
+
+fn parse_day_offset(text: &str) -> Result<i32, &'static str> {
+    let (number, word) = text.split_once(' ').ok_or(BY_RULE)?;
+    let days: i32 = number.parse().map_err(|_| BY_RULE)?;
+    let fits = matches!(word, "day" | "days") && (-LARGEST_OFFSET..=LARGEST_OFFSET).contains(&days);
+    if fits { Ok(days) } else { Err(BY_RULE) }
+}
+
+fn parse_daily_time(text: &str) -> Result<DailyTime, &'static str> {
+    let (time, rest) = text.split_at_checked(8).ok_or(BY_RULE)?;
+    let time = TimeOfDay::parse(time).ok_or(BY_RULE)?;
+    let offset_seconds = if rest.is_empty() { None } else { Some(offset(rest).ok_or(BY_RULE)?) };
+    Ok(DailyTime { time, offset_seconds })
+}

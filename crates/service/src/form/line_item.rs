@@ -1,0 +1,150 @@
+//! Line items: payments, reversals, fees, waivers, offsets.
+
+use super::fields::*;
+use super::form;
+use daybook_engine::item::{Component, ItemStatus};
+use daybook_engine::timeline::{FeeClass, Input};
+
+form! {
+    /// A payment that was received elsewhere; recording it moves no money.
+    PaymentRecord {
+        /// The id of the line item.
+        line_item_id: Id,
+        /// The amount, in cents; positive.
+        original_amount_cents: Amount,
+        ;
+        /// Default: `VALID`.
+        line_item_status: PaymentStatus,
+        /// When it occurred. Default: the account clock.
+        effective_at: Moment,
+        /// What it is to be used for first. Default: the product's order.
+        allocation: Allocation,
+        /// What the caller wants to remember with it.
+        #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
+        #[schema(max_items = 10)]
+        external_fields: Vec<ExternalField>,
+    }
+}
+
+form! {
+    /// Settles a payment that was pending or authorized.
+    ChangeLineItem {
+        /// The status from now on; it is final.
+        line_item_status: NewItemStatus,
+        ;
+        /// From when it counts. Default: the account clock.
+        effective_at: Moment,
+    }
+}
+
+form! {
+    /// A payment bounced.
+    PaymentReversal {
+        ;
+        /// The id of the reversal's own line item; made by the service where none is given.
+        line_item_id: Id,
+        /// When. Default: the account clock.
+        effective_at: Moment,
+        /// What the caller wants to remember with it.
+        #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
+        #[schema(max_items = 10)]
+        external_fields: Vec<ExternalField>,
+    }
+}
+
+form! {
+    /// A fee that a person charges.
+    ManualFee {
+        /// The amount, in cents; positive.
+        #[serde(alias = "amount_cents")]
+        original_amount_cents: Amount,
+        ;
+        /// The id of the line item; made by the service where none is given.
+        line_item_id: Id,
+        /// Its class. Default: `FEE`.
+        fee_class: FeeClassName,
+        /// When. Default: the account clock.
+        effective_at: Moment,
+        /// What the caller wants to remember with it.
+        #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
+        #[schema(max_items = 10)]
+        external_fields: Vec<ExternalField>,
+    }
+}
+
+form! {
+    /// What is unpaid of a fee is forgiven.
+    FeeWaiver {
+        ;
+        /// The id of the waiver's own line item; made by the service where none is given.
+        line_item_id: Id,
+        /// When. Default: the account clock.
+        effective_at: Moment,
+        /// What the caller wants to remember with it.
+        #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
+        #[schema(max_items = 10)]
+        external_fields: Vec<ExternalField>,
+    }
+}
+
+form! {
+    /// The balance is raised (credit offset) or lowered (debit offset) by a person.
+    Offset {
+        /// The amount, in cents; positive.
+        #[serde(alias = "amount_cents")]
+        original_amount_cents: Amount,
+        ;
+        /// The id of the line item; made by the service where none is given.
+        line_item_id: Id,
+        /// Which part of the balance. Default: `PRINCIPAL`.
+        allocation: Allocation,
+        /// When. Default: the account clock.
+        effective_at: Moment,
+        /// What the caller wants to remember with it.
+        #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
+        #[schema(max_items = 10)]
+        external_fields: Vec<ExternalField>,
+    }
+}
+
+impl PaymentRecord {
+    /// What it asks of the account.
+    pub fn input(&self) -> Input {
+        Input::Payment {
+            amount: self.original_amount_cents.get(),
+            status: self.line_item_status.map_or(ItemStatus::Valid, ItemStatus::from),
+            allocation: self.allocation.map(Component::from),
+        }
+    }
+}
+
+impl ChangeLineItem {
+    /// Whether the payment becomes valid; else it never was.
+    pub fn makes_valid(&self) -> bool {
+        self.line_item_status == NewItemStatus::Valid
+    }
+}
+
+impl ManualFee {
+    /// What it asks of the account.
+    pub fn input(&self) -> Input {
+        let class = self.fee_class.map_or(FeeClass::Fee, FeeClass::from);
+        Input::Fee { amount: self.original_amount_cents.get(), class }
+    }
+}
+
+impl Offset {
+    fn component(&self) -> Component {
+        self.allocation.map_or(Component::Principal, Component::from)
+    }
+
+    /// What it asks of the account as a credit offset.
+    pub fn credit(&self) -> Input {
+        Input::Credit { amount: self.original_amount_cents.get(), component: self.component() }
+    }
+
+    /// What it asks of the account as a debit offset.
+    pub fn debit(&self) -> Input {
+        Input::Debit { amount: self.original_amount_cents.get(), component: self.component() }
+    }
+}

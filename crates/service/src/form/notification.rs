@@ -1,0 +1,62 @@
+//! Configurable notices of an account.
+
+use super::fields::*;
+use super::{Problem, form};
+use daybook_engine::calendar::Interval;
+use daybook_engine::notify::{Setting, When};
+
+form! {
+    /// Configures a notice of an account.
+    NotificationConfig {
+        /// What to announce.
+        notification_type: NotificationType,
+        ;
+        /// So many days after the date it is about; negative: before. For all types but `account_summary`.
+        time_offset: DayOffset,
+        /// How often. For `account_summary`.
+        interval: IntervalText,
+        /// The time of day, in the product's zone. Default: that of the event it is about.
+        time: TimeOfDayText,
+        /// False switches it off. Default: true.
+        enabled: bool,
+        /// From when it counts. Default: the account clock.
+        effective_at: Moment,
+    }
+}
+
+impl NotificationConfig {
+    /// The setting, or what its fields together break.
+    pub fn setting(&self) -> Result<Setting, Problem> {
+        let setting = Setting {
+            kind: self.notification_type.into(),
+            when: self.when()?,
+            time: self.time.as_ref().map(|time| *time.get()),
+            enabled: self.enabled.unwrap_or(true),
+        };
+        let field = if self.is_summary() { "interval" } else { "time_offset" };
+        setting.check().map_err(|rule| Problem::new(field, rule.trim_start_matches(field).trim_start()))?;
+        Ok(setting)
+    }
+
+    fn is_summary(&self) -> bool {
+        self.notification_type == NotificationType::AccountSummary
+    }
+
+    fn when(&self) -> Result<When, Problem> {
+        let name = self.notification_type.name();
+        match (self.is_summary(), &self.interval, &self.time_offset) {
+            (true, _, Some(_)) => {
+                Err(Problem::new("time_offset", format!("does not go with {name}: give an interval")))
+            }
+            (false, Some(_), _) => {
+                Err(Problem::new("interval", format!("does not go with {name}: give a time_offset")))
+            }
+            (true, Some(interval), None) => Ok(When::Every(*interval.get())),
+            // There is one summary at most, whatever its interval: switching it off need not name it.
+            (true, None, None) if self.enabled == Some(false) => Ok(When::Every(Interval::months(1))),
+            (true, None, None) => Err(Problem::new("interval", format!("is required for {name}"))),
+            (false, None, Some(offset)) => Ok(When::Offset(*offset.get())),
+            (false, None, None) => Err(Problem::new("time_offset", format!("is required for {name}"))),
+        }
+    }
+}

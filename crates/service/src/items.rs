@@ -1,0 +1,125 @@
+//! Line items as the store keeps them, and as the engine has them.
+
+use crate::account::herald::external_fields;
+use crate::account::journal::Journal;
+use crate::account::writes::item_row;
+use crate::form::fields::ExternalField;
+use crate::problem::Problem;
+use crate::view::{ItemFacts, ProcessingState, ProductFacts};
+use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Split};
+use daybook_engine::money::Cents;
+use daybook_engine::time::Time;
+use daybook_store::records::{AccountKey, ItemRow};
+use daybook_store::{Inputs, Store, Want};
+use std::sync::Arc;
+
+const KINDS: [ItemKind; 15] = [
+    ItemKind::Loan,
+    ItemKind::Interest,
+    ItemKind::LateFee,
+    ItemKind::OriginationFee,
+    ItemKind::ManualFee,
+    ItemKind::ReturnCheckFee,
+    ItemKind::Payment,
+    ItemKind::PaymentReversal,
+    ItemKind::ReversalPart(Component::Principal),
+    ItemKind::ReversalPart(Component::Interest),
+    ItemKind::ReversalPart(Component::Fee),
+    ItemKind::CreditOffset,
+    ItemKind::DebitOffset,
+    ItemKind::FeeWaiver,
+    ItemKind::ChargeOff,
+];
+const STATUSES: [ItemStatus; 4] = [ItemStatus::Valid, ItemStatus::Pending, ItemStatus::Authorized, ItemStatus::Invalid];
+
+/// The names of all kinds of line items.
+pub fn kind_names() -> impl Iterator<Item = &'static str> {
+    KINDS.into_iter().map(ItemKind::name)
+}
+
+/// The names of all statuses of line items.
+pub fn status_names() -> impl Iterator<Item = &'static str> {
+    STATUSES.into_iter().map(ItemStatus::name)
+}
+
+/// A line item as the engine has it.
+pub fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
+    let damaged = |what: &str| Problem::internal(format!("line item {} cannot be read: {what}", row.item_id));
+    let splits: Vec<Split> = match row.splits.as_slice() {
+        [] => Vec::new(),
+        bytes => postcard::from_bytes(bytes).map_err(|error| damaged(&error.to_string()))?,
+    };
+    let kind = KINDS.into_iter().find(|kind| kind.name() == row.kind).ok_or_else(|| damaged("its kind"))?;
+    let status =
+        STATUSES.into_iter().find(|status| status.name() == row.status).ok_or_else(|| damaged("its status"))?;
+    Ok(LineItem {
+        id: ItemId::parse(&row.item_id),
+        kind,
+        status,
+        effective_at: row.effective_at,
+        applied_at: row.applied_at,
+        amount: Cents(row.amount),
+        balance: Cents(row.balance),
+        principal: Cents(row.principal),
+        interest: Cents(row.interest),
+        fees: Cents(row.fees),
+        splits,
+    })
+}
+
+/// A line item that was read: one that counts, or one that waits.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its row.
+    pub row: ItemRow,
+    /// Where it stands.
+    pub state: ProcessingState,
+    /// What the caller put on it.
+    pub external_fields: Vec<ExternalField>,
+}
+
+impl Stored {
+    /// One that counts.
+    pub fn processed(row: ItemRow) -> Stored {
+        Stored { external_fields: external_fields(row.extra.as_deref()), state: ProcessingState::Processed, row }
+    }
+
+    /// One that is held or waits for its time.
+    pub fn waiting(record: &Journal, held: bool) -> Option<Stored> {
+        let item = record.waiting_item()?;
+        let row = item_row(&item, record.extra.clone(), record.recorded_at);
+        let state = if held { ProcessingState::Held } else { ProcessingState::Scheduled };
+        Some(Stored { external_fields: external_fields(row.extra.as_deref()), state, row })
+    }
+
+    /// One as it stood at a moment.
+    pub fn as_of(item: &LineItem, extra: Option<Arc<str>>, recorded_at: Time) -> Stored {
+        Stored::processed(item_row(item, extra, recorded_at))
+    }
+
+    /// Reads one by its id.
+    pub async fn read(store: &dyn Store, key: &AccountKey, item_id: &str) -> Result<Option<Stored>, Problem> {
+        let item_id: Arc<str> = Arc::from(item_id);
+        if let Some(row) = store.items_by_id(key, std::slice::from_ref(&item_id)).await?.into_iter().next() {
+            return Ok(Some(Stored::processed(row)));
+        }
+        let want = Want { key: key.clone(), inputs: Inputs::None, names: vec![item_id.clone()] };
+        let Some(loaded) = store.load(&[want]).await?.into_iter().next().flatten() else { return Ok(None) };
+        let settled = loaded.row.now.settled_seq;
+        let input = loaded.inputs.into_iter().find(|input| input.name == item_id);
+        let Some(record) = input.map(Journal::read).transpose()? else { return Ok(None) };
+        Ok(Stored::waiting(&record, record.seq() > settled))
+    }
+
+    /// What a view needs to know of it.
+    pub fn facts<'a>(&'a self, key: &'a AccountKey, product: &'a ProductFacts) -> ItemFacts<'a> {
+        ItemFacts {
+            account_id: &key.account,
+            product,
+            created_at: self.row.created_at,
+            updated_at: self.row.updated_at,
+            processing_state: self.state,
+            external_fields: &self.external_fields,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The service: what can be done with organizations, products, customers and accounts, and the one door through which
+//! accounts change.
+//!
+//! A use case reads: may the caller do this; is the form right; ask the processor; show the result. [`form`]s are what
+//! callers send, [`view`]s what they get back and what webhooks carry. [`account`] is one account in memory and is pure;
+//! [`processor`] loads accounts, works on them and writes them; both API calls and timers go through it. The rest are
+//! use cases, a file for each thing they are about.
+//!
+//! ```text
+//! api, console ─► use case ─► processor ─► account (pure) ─► engine
+//!                    │            │
+//!                    └── reads ───┴────► store
+//! ```
+
+pub mod access;
+pub mod account;
+pub mod accounts;
+pub mod catalog;
+pub mod customers;
+pub mod form;
+pub mod ids;
+pub mod items;
+pub mod keys;
+pub mod line_items;
+pub mod metrics;
+pub mod migration;
+pub mod notifications;
+pub mod organizations;
+pub mod paging;
+pub mod policy;
+pub mod problem;
+pub mod processor;
+pub mod products;
+pub mod rolling;
+pub mod secrets;
+pub mod verify;
+pub mod view;
+
+pub use accounts::AccountQuery;
+pub use line_items::ItemQuery;
+
+use access::{Access, Caller};
+use bytes::Bytes;
+use catalog::Catalog;
+use daybook_clock::Clock;
+use daybook_store::Store;
+use metrics::Metrics;
+use problem::Problem;
+use processor::timekeeper::Timekeeper;
+use processor::{Processor, Shared};
+use secrets::Secrets;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// The setting that tells which secrets key a database was made with.
+const FINGERPRINT: &str = "secrets_key_fingerprint";
+
+/// The service. Cloning is cheap; all clones are one.
+#[derive(Clone, Debug)]
+pub struct Service {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) secrets: Secrets,
+    pub(crate) processor: Processor,
+    pub(crate) timekeeper: Timekeeper,
+    metrics: Arc<Metrics>,
+    stop: Arc<watch::Sender<bool>>,
+    timers: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl Service {
+    /// Opens the database at an address and starts the service over it.
+    pub async fn open(address: &str, clock: Arc<dyn Clock>, secrets_key: &[u8; 32]) -> Result<Service, Problem> {
+        Service::start(daybook_store::open(address).await?, clock, secrets_key).await
+    }
+
+    /// Starts the service over a store. Timers do not run yet: see [`Service::run_timers`] and [`Service::settle_due`].
+    pub async fn start(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        secrets_key: &[u8; 32],
+    ) -> Result<Service, Problem> {
+        let secrets = Secrets::new(secrets_key);
+        let kept = store.keep_setting(FINGERPRINT, &secrets.fingerprint()).await?;
+        if kept != secrets.fingerprint() {
+            return Err(Problem::internal(
+                "the secrets key is not the one this database was made with: its secrets could not be opened",
+            ));
+        }
+        let catalog = Arc::new(Catalog::new(store.clone(), secrets.clone()));
+        let access = Arc::new(Access::new(store.clone(), clock.clone(), catalog.clone(), secrets.clone()));
+        let metrics = Arc::new(Metrics::default());
+        let shared = Arc::new(Shared {
+            store: store.clone(),
+            clock: clock.clone(),
+            catalog: catalog.clone(),
+            access: access.clone(),
+            metrics: metrics.clone(),
+        });
+        let processor = Processor::start(shared.clone());
+        let timekeeper = Timekeeper::new(shared, processor.clone());
+        let stop = Arc::new(watch::Sender::new(false));
+        let timers = Arc::default();
+        Ok(Service { store, clock, catalog, access, secrets, processor, timekeeper, metrics, stop, timers })
+    }
+
+    /// Lets timers run by themselves from now on.
+    pub fn run_timers(&self) {
+        let mut timers = self.timers.lock().unwrap_or_else(PoisonError::into_inner);
+        if timers.is_none() {
+            *timers = Some(tokio::spawn(self.timekeeper.clone().run(self.stop.subscribe())));
+        }
+    }
+
+    /// Does everything that is due by the clock now, releases included. For manual clocks; timers do it by themselves.
+    pub async fn settle_due(&self) -> Result<(), Problem> {
+        while self.timekeeper.tick().await? > 0 {}
+        Ok(())
+    }
+
+    /// Stops the timers and waits until what they had begun is done.
+    pub async fn stop(&self) {
+        self.stop.send_replace(true);
+        let timers = self.timers.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(timers) = timers {
+            let _ = timers.await;
+        }
+        if let Err(problem) = self.access.flush().await {
+            tracing::warn!(%problem, "the last use of keys could not be written down");
+        }
+    }
+
+    /// Who a bearer speaks for.
+    pub async fn authenticate(&self, bearer: &str) -> Result<Caller, Problem> {
+        self.access.authenticate(bearer).await
+    }
+
+    /// Gives an access token for a client's id and secret.
+    pub async fn issue_token(&self, form: &form::TokenRequest) -> Result<Bytes, Problem> {
+        Ok(account::herald::render(&self.access.issue_token(form).await?))
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), Problem> {
+        Ok(self.store.ping().await?)
+    }
+
+    /// Which database it is, for people.
+    pub async fn describe_store(&self) -> Result<String, Problem> {
+        Ok(self.store.describe().await?)
+    }
+
+    /// Figures about the work, in the text format that Prometheus reads.
+    pub fn metrics_text(&self) -> String {
+        self.metrics.text()
+    }
+}

@@ -1,0 +1,298 @@
+//! Line items: payments, reversals, fees, waivers, offsets; and the list of all.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::book::{Asked, Book};
+use crate::account::herald::render;
+use crate::accounts::{account_key, content_hash, page_of, problem};
+use crate::form;
+use crate::form::fields::{ExternalField, Moment};
+use crate::ids::mint_id;
+use crate::items::{Stored, item_of_row, kind_names, status_names};
+use crate::paging::Paging;
+use crate::problem::Problem;
+use crate::processor::job::{Repeat, Show, Work};
+use crate::view;
+use bytes::Bytes;
+use daybook_engine::item::{ItemId, ItemStatus, Name};
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
+use std::sync::Arc;
+
+/// Which line items to list, and as of when.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ItemQuery {
+    /// Of this type.
+    pub line_item_type: Option<String>,
+    /// With this status.
+    pub line_item_status: Option<String>,
+    /// Effective after this moment.
+    pub effective_at_after: Option<Time>,
+    /// Effective before this moment.
+    pub effective_at_before: Option<Time>,
+    /// As of this moment.
+    pub as_of: Option<Time>,
+}
+
+impl ItemQuery {
+    fn check(&self) -> Result<(), Problem> {
+        let types = || kind_names().chain(["CHARGE"]);
+        if self.line_item_type.as_ref().is_some_and(|wanted| types().all(|name| name != wanted)) {
+            let names: Vec<&str> = types().collect();
+            return Err(Problem::invalid("line_item_type", format!("must be one of {}", names.join(", "))));
+        }
+        if self.line_item_status.as_ref().is_some_and(|wanted| status_names().all(|name| name != wanted)) {
+            let names: Vec<&str> = status_names().collect();
+            return Err(Problem::invalid("line_item_status", format!("must be one of {}", names.join(", "))));
+        }
+        Ok(())
+    }
+
+    fn takes(&self, item: &Stored) -> bool {
+        let row = &item.row;
+        self.line_item_type.as_ref().is_none_or(|wanted| *wanted == row.kind)
+            && self.line_item_status.as_ref().is_none_or(|wanted| *wanted == row.status)
+            && self.effective_at_after.is_none_or(|after| row.effective_at > after)
+            && self.effective_at_before.is_none_or(|before| row.effective_at < before)
+    }
+}
+
+impl Service {
+    /// Records a payment.
+    pub async fn record_payment(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        form: form::PaymentRecord,
+    ) -> Result<Bytes, Problem> {
+        let name = Name::from(form.line_item_id.as_str());
+        let asked = asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), &form)?;
+        self.submit_item(who, repeat, account, asked).await
+    }
+
+    /// Settles a payment that was pending or authorized.
+    pub async fn change_line_item(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        item: &str,
+        form: form::ChangeLineItem,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        let (payment, valid) = (Name::from(item), form.makes_valid());
+        let input = Input::PaymentStatus { payment: payment.clone(), valid };
+        let asked = asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, &form)?;
+        let work = Work::PaymentStatus { payment, valid, asked: Box::new(asked) };
+        self.processor.ask(account_key(who, account), work, repeat).await
+    }
+
+    /// A payment bounced.
+    pub async fn reverse_payment(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        item: &str,
+        form: form::PaymentReversal,
+    ) -> Result<Bytes, Problem> {
+        let name = chosen(form.line_item_id.as_ref(), || format!("dbk_reversal:{item}"));
+        let input = Input::Reversal { payment: Name::from(item) };
+        let asked = asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &(item, &form))?;
+        self.submit_item(who, repeat, account, asked).await
+    }
+
+    /// Charges a fee.
+    pub async fn charge_manual_fee(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        form: form::ManualFee,
+    ) -> Result<Bytes, Problem> {
+        let name = chosen(form.line_item_id.as_ref(), || mint_id("fee"));
+        let asked = asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), &form)?;
+        self.submit_item(who, repeat, account, asked).await
+    }
+
+    /// Forgives what is unpaid of a fee.
+    pub async fn waive_fee(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        item: &str,
+        form: form::FeeWaiver,
+    ) -> Result<Bytes, Problem> {
+        let name = chosen(form.line_item_id.as_ref(), || format!("dbk_waiver:{item}"));
+        let input = Input::Waiver { fee: ItemId::parse(item) };
+        let asked = asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &(item, &form))?;
+        self.submit_item(who, repeat, account, asked).await
+    }
+
+    /// Raises the balance.
+    pub async fn credit_offset(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        form: form::Offset,
+    ) -> Result<Bytes, Problem> {
+        let name = chosen(form.line_item_id.as_ref(), || mint_id("credit"));
+        let hashed = ("credit", &form);
+        let asked = asked(name, form.effective_at.as_ref(), form.credit(), form.external_fields.as_deref(), &hashed)?;
+        self.submit_item(who, repeat, account, asked).await
+    }
+
+    /// Lowers the balance.
+    pub async fn debit_offset(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        form: form::Offset,
+    ) -> Result<Bytes, Problem> {
+        let name = chosen(form.line_item_id.as_ref(), || mint_id("debit"));
+        let hashed = ("debit", &form);
+        let asked = asked(name, form.effective_at.as_ref(), form.debit(), form.external_fields.as_deref(), &hashed)?;
+        self.submit_item(who, repeat, account, asked).await
+    }
+
+    /// Takes back an input that is still held.
+    pub async fn withdraw_line_item(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        item: &str,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        let key = account_key(who, account);
+        match self.processor.ask(key.clone(), Work::Withdraw(Name::from(item)), repeat).await {
+            Err(missing) if missing.code == "not_found" => {
+                // What the engine made has no input of its own, and is never held.
+                let found = self.store.items_by_id(&key, &[Arc::from(item)]).await?;
+                if found.is_empty() {
+                    return Err(missing);
+                }
+                let message =
+                    format!("line item \"{item}\" is not held: only what migration mode holds can be withdrawn");
+                Err(Problem::new("not_held", message))
+            }
+            answer => answer,
+        }
+    }
+
+    async fn submit_item(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        asked: Asked,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        self.processor.ask(account_key(who, account), Work::Submit(Box::new(asked), Show::Item), repeat).await
+    }
+
+    /// Line items of an account, a page of them.
+    pub async fn list_line_items(
+        &self,
+        who: &Caller,
+        account: &str,
+        paging: Paging,
+        query: ItemQuery,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        query.check()?;
+        let (book, mut items) = self.stored_items(who, account, query.as_of).await?;
+        items.retain(|item| query.takes(item));
+        items.sort_by(|a, b| {
+            let key = |item: &Stored| (item.row.effective_at, item.row.applied_at, item.row.item_id.clone());
+            key(a).cmp(&key(b))
+        });
+        let (page, mark) = paging.of_list(items, |item| item.row.item_id.to_string())?;
+        let shown = page.iter().map(|item| show_item(&book, item)).collect::<Result<Vec<_>, _>>()?;
+        page_of(&shown, &mark)
+    }
+
+    /// A line item.
+    pub async fn get_line_item(
+        &self,
+        who: &Caller,
+        account: &str,
+        item: &str,
+        as_of: Option<Time>,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let (book, items) = self.stored_items(who, account, as_of).await?;
+        let found = items.iter().find(|stored| &*stored.row.item_id == item);
+        show_item(&book, found.ok_or_else(|| Problem::not_found("line item", item))?)
+    }
+
+    /// All line items of an account: those that count, and those that wait.
+    async fn stored_items(
+        &self,
+        who: &Caller,
+        account: &str,
+        as_of: Option<Time>,
+    ) -> Result<(Book, Vec<Stored>), Problem> {
+        let now = self.clock.now();
+        let Some(at) = as_of else {
+            let book = self.load_book(&account_key(who, account), daybook_store::Inputs::Pending).await?;
+            let rows = self.store.items(&book.key).await?;
+            let mut items: Vec<Stored> = rows.into_iter().map(Stored::processed).collect();
+            for record in book.waiting() {
+                let waiting = Stored::waiting(record, book.is_held(record));
+                // An input that was folded between the two reads is there already.
+                items
+                    .extend(waiting.filter(|waiting| items.iter().all(|item| item.row.item_id != waiting.row.item_id)));
+            }
+            return Ok((book, items));
+        };
+        let book = self.whole_book(who, account).await?;
+        let then = book.as_of(at, now).map_err(problem)?;
+        let recorded = |id: &ItemId| match id {
+            ItemId::Input(name) => book.named(name).map(|record| (record.extra.clone(), record.recorded_at)),
+            _ => None,
+        };
+        let mut items = Vec::new();
+        for item in
+            then.ledger.items().filter(|item| item.status != ItemStatus::Invalid || recorded(&item.id).is_some())
+        {
+            let (extra, recorded_at) = recorded(&item.id).unwrap_or((None, item.applied_at));
+            items.push(Stored::as_of(item, extra, recorded_at));
+        }
+        Ok((book, items))
+    }
+}
+
+fn show_item(book: &Book, stored: &Stored) -> Result<Bytes, Problem> {
+    let item = item_of_row(&stored.row)?;
+    Ok(render(&view::LineItem::new(&item, &stored.facts(&book.key, &book.product.facts))))
+}
+
+fn chosen(id: Option<&form::fields::Id>, made: impl FnOnce() -> String) -> Name {
+    match id {
+        Some(id) => Name::from(id.as_str()),
+        None => Name::from(made()),
+    }
+}
+
+fn asked<T: serde::Serialize>(
+    name: Name,
+    effective_at: Option<&Moment>,
+    input: Input,
+    fields: Option<&[ExternalField]>,
+    form: &T,
+) -> Result<Asked, Problem> {
+    let extra = match fields {
+        Some(fields) if !fields.is_empty() => Some(Arc::from(
+            serde_json::to_string(fields)
+                .map_err(|error| Problem::internal(format!("fields cannot be written: {error}")))?,
+        )),
+        _ => None,
+    };
+    let effective_at = effective_at.map(|moment| *moment.get());
+    Ok(Asked { name, effective_at, input, extra, content_hash: content_hash(form)? })
+}

@@ -1,0 +1,134 @@
+//! Migration mode: a product holds its events while history is loaded, and then lets them go in order.
+//!
+//! Turning it on or off changes one row. Off means: the product's accounts with held events are due now, and the
+//! timekeeper has them released in batches like everything else that is due. The figures of a release are counted, not
+//! kept: what is left is what the accounts still hold.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::herald::render;
+use crate::form::SetMigrationMode;
+use crate::problem::Problem;
+use crate::processor::job::Repeat;
+use crate::products::migration_state;
+use crate::view::{self, MigrationState};
+use bytes::Bytes;
+use daybook_store::batch::{ProductWrite, Unit};
+use daybook_store::records::Mode;
+
+/// The most failed accounts shown.
+const MOST_FAILED: usize = 1_000;
+/// How often a change is tried again when somebody else changes the mode too.
+const MOST_TRIES: usize = 20;
+
+impl Service {
+    /// Turns migration mode on or off.
+    pub async fn set_migration_mode(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        product: &str,
+        form: SetMigrationMode,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        form.check()?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        for _ in 0..MOST_TRIES {
+            let row = self.product_row(who, product).await?;
+            let counts = self.store.held_counts(&row.key).await?;
+            let (events, accounts) = (counts.events + counts.failed_events, counts.accounts + counts.failed_accounts);
+            let answer = render(&view::MigrationMode::new(form.migration_mode, events as u64, accounts as u64));
+            let Some(mode) = self.next_mode(&row.mode, &form, events, accounts) else {
+                return self.keep_answer(who, repeat, answer).await;
+            };
+            if !form.migration_mode && counts.failed_accounts > 0 {
+                self.store.retry_failed(&row.key, self.clock.now()).await?;
+            }
+            let unit = Unit { products: vec![ProductWrite::Mode(row.key.clone(), mode)], ..Unit::default() };
+            let written = self.write_alone(who, unit, repeat.clone(), &answer).await;
+            self.catalog.forget(&row.key);
+            if written? {
+                self.timekeeper.wake();
+                return Ok(answer);
+            }
+            if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Problem::unavailable("the product's mode is being changed too often: try again"))
+    }
+
+    /// The mode to change to; nothing if it is as it should be.
+    fn next_mode(&self, mode: &Mode, form: &SetMigrationMode, events: i64, accounts: i64) -> Option<Mode> {
+        let now = self.clock.now();
+        if form.migration_mode {
+            let on = Mode {
+                version: mode.version + 1,
+                holding: true,
+                releasing: false,
+                suppress_before: None,
+                ..mode.clone()
+            };
+            return (!mode.holding).then_some(on);
+        }
+        if !mode.holding && (mode.releasing || accounts == 0) {
+            return None;
+        }
+        Some(Mode {
+            version: mode.version + 1,
+            holding: false,
+            releasing: true,
+            suppress_before: form.suppresses_history().then_some(now),
+            started_at: Some(now),
+            finished_at: None,
+            accounts_total: accounts,
+            events_total: events,
+        })
+    }
+
+    /// How far a release is.
+    pub async fn get_migration_mode(&self, who: &Caller, product: &str) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let row = self.product_row(who, product).await?;
+        let counts = self.store.held_counts(&row.key).await?;
+        let info = self.catalog.keep(row.clone()).await?;
+        let failed = self.store.failed_accounts(&row.key, MOST_FAILED).await?;
+        let mode = &row.mode;
+        let state = migration_state(mode);
+        let held_events = (counts.events + counts.failed_events) as u64;
+        let holding = state == MigrationState::Holding;
+        let total = if holding { counts.accounts + counts.failed_accounts } else { mode.accounts_total };
+        let left = counts.accounts + counts.failed_accounts;
+        let done = if holding { 0 } else { (total - left).max(0) };
+        let events_done = if holding { 0 } else { (mode.events_total - held_events as i64).max(0) };
+        let local = |time| view::time::Local::new(time, &info.facts.zone);
+        Ok(render(&view::MigrationProgress {
+            migration_mode: mode.holding,
+            state,
+            held_events,
+            accounts_total: total as u64,
+            accounts_done: done as u64,
+            events_done: events_done as u64,
+            failed_accounts: failed
+                .into_iter()
+                .map(|(account_id, reason)| view::FailedAccount { account_id: account_id.to_string(), reason })
+                .collect(),
+            started_at: mode.started_at.filter(|_| !holding).map(local),
+            finished_at: mode.finished_at.filter(|_| !holding).map(local),
+            eta_seconds: self.eta(state, mode, events_done),
+        }))
+    }
+
+    /// How long a release will take, by its pace so far.
+    fn eta(&self, state: MigrationState, mode: &Mode, events_done: i64) -> Option<u64> {
+        let (MigrationState::Releasing, Some(started)) = (state, mode.started_at) else { return None };
+        let passed = self.clock.now().micros() - started.micros();
+        if events_done <= 0 || passed <= 0 {
+            return None;
+        }
+        let left = i128::from(mode.events_total - events_done) * i128::from(passed) / i128::from(events_done);
+        u64::try_from(left / 1_000_000 + 1).ok()
+    }
+}

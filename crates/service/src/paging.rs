@@ -1,0 +1,136 @@
+//! Pages of lists: where one begins, how long it is, and the opaque marks that lead to the next.
+
+use crate::problem::Problem;
+use crate::view;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::sync::Arc;
+
+/// The length of a page if nothing is said.
+pub const USUAL_LIMIT: usize = 50;
+/// The longest page.
+pub const LONGEST_PAGE: usize = 200;
+
+/// Which part of a list is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paging {
+    /// At most so many.
+    pub limit: usize,
+    /// Begin after this one.
+    pub after: Option<Arc<str>>,
+    /// End before this one.
+    pub before: Option<Arc<str>>,
+}
+
+impl Default for Paging {
+    fn default() -> Paging {
+        Paging { limit: USUAL_LIMIT, after: None, before: None }
+    }
+}
+
+impl Paging {
+    /// Reads the parameters of a call.
+    pub fn read(limit: Option<&str>, after: Option<&str>, before: Option<&str>) -> Result<Paging, Problem> {
+        let limit = match limit {
+            None => USUAL_LIMIT,
+            Some(text) => {
+                text.parse().ok().filter(|limit| (1..=LONGEST_PAGE).contains(limit)).ok_or_else(|| {
+                    Problem::invalid("limit", format!("must be a whole number from 1 to {LONGEST_PAGE}"))
+                })?
+            }
+        };
+        if after.is_some() && before.is_some() {
+            return Err(Problem::invalid("ending_before", "does not go with starting_after: give one"));
+        }
+        let after = after.map(|mark| read_mark("starting_after", mark)).transpose()?;
+        let before = before.map(|mark| read_mark("ending_before", mark)).transpose()?;
+        Ok(Paging { limit, after, before })
+    }
+
+    /// The page of the store to ask for: one more than wanted tells whether there are more.
+    pub fn of_store(&self) -> daybook_store::records::Page {
+        daybook_store::records::Page { after: self.after.clone(), before: self.before.clone(), limit: self.limit + 1 }
+    }
+
+    /// Cuts the one more that was asked for, and says where the page lies.
+    pub fn cut<T>(&self, rows: &mut Vec<T>, id: impl Fn(&T) -> String) -> view::Paging {
+        let has_more = rows.len() > self.limit;
+        if has_more && self.before.is_some() {
+            rows.drain(..rows.len() - self.limit);
+        } else {
+            rows.truncate(self.limit);
+        }
+        view::Paging {
+            starting_after: rows.last().map(|last| write_mark(&id(last))),
+            ending_before: rows.first().map(|first| write_mark(&id(first))),
+            has_more,
+        }
+    }
+
+    /// A page of a list that is in memory, in its order. `id` tells the entries apart.
+    pub fn of_list<T>(&self, mut list: Vec<T>, id: impl Fn(&T) -> String) -> Result<(Vec<T>, view::Paging), Problem> {
+        let place = |field: &str, mark: &str| {
+            list.iter()
+                .position(|entry| id(entry) == mark)
+                .ok_or_else(|| Problem::invalid(field, "leads nowhere in this list"))
+        };
+        if let Some(mark) = &self.after {
+            let at = place("starting_after", mark)?;
+            list.drain(..=at);
+        } else if let Some(mark) = &self.before {
+            let at = place("ending_before", mark)?;
+            list.truncate(at);
+        }
+        let paging = self.cut(&mut list, id);
+        Ok((list, paging))
+    }
+}
+
+fn write_mark(id: &str) -> String {
+    URL_SAFE_NO_PAD.encode(id)
+}
+
+fn read_mark(field: &str, mark: &str) -> Result<Arc<str>, Problem> {
+    let id = URL_SAFE_NO_PAD.decode(mark).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let id = id.filter(|id| !id.contains('\0') && id.len() <= 600);
+    id.map(Arc::from).ok_or_else(|| Problem::invalid(field, "must be a mark that an earlier page gave"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(after: Option<&str>, before: Option<&str>) -> (Vec<u32>, view::Paging) {
+        let paging = Paging::read(Some("2"), after, before).expect("the parameters are right");
+        paging.of_list(vec![1, 2, 3, 4, 5], u32::to_string).expect("the marks lead somewhere")
+    }
+
+    #[test]
+    fn pages_lead_through_a_list_both_ways() {
+        let (first, paging) = page(None, None);
+        assert_eq!((first, paging.has_more), (vec![1, 2], true));
+        let (second, paging) = page(paging.starting_after.as_deref(), None);
+        assert_eq!((second, paging.has_more), (vec![3, 4], true));
+        let (last, end) = page(paging.starting_after.as_deref(), None);
+        assert_eq!((last, end.has_more), (vec![5], false));
+        let (back, paging) = page(None, end.ending_before.as_deref());
+        assert_eq!((back, paging.has_more), (vec![3, 4], true));
+        let (start, paging) = page(None, paging.ending_before.as_deref());
+        assert_eq!((start, paging.has_more), (vec![1, 2], false));
+    }
+
+    #[test]
+    fn bad_parameters_are_named() {
+        for (limit, after, before, field) in [
+            (Some("0"), None, None, "limit"),
+            (Some("201"), None, None, "limit"),
+            (Some("ten"), None, None, "limit"),
+            (None, Some("!"), None, "starting_after"),
+            (None, None, Some("!"), "ending_before"),
+            (None, Some("YQ"), Some("YQ"), "ending_before"),
+        ] {
+            let problem = Paging::read(limit, after, before).expect_err(field);
+            assert_eq!(problem.details[0].field, field);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Why a call could not be answered: for somebody, with a code that has a page.
+
+use crate::form;
+use daybook_store::error::StoreError;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The family of a problem; each has its place in the protocols that carry it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The call cannot be read at all.
+    Malformed,
+    /// Nobody known is calling.
+    Unauthenticated,
+    /// The caller may not do this.
+    Forbidden,
+    /// There is no such thing.
+    NotFound,
+    /// It contradicts what is there.
+    Conflict,
+    /// It breaks a rule.
+    Invalid,
+    /// The caller calls too often.
+    TooMany,
+    /// It is too large.
+    TooLarge,
+    /// It is not in a form that is understood.
+    Unsupported,
+    /// The database is away.
+    Unavailable,
+    /// A bug.
+    Internal,
+}
+
+/// What is wrong with one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// The field, by its path.
+    pub field: String,
+    /// The rule it breaks, as a sentence.
+    pub message: String,
+}
+
+/// Why a call could not be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The family.
+    pub kind: Kind,
+    /// The code; `docs/errors/<code>.md` explains it.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub message: String,
+    /// Which fields, and why.
+    pub details: Vec<Detail>,
+}
+
+/// Every code a problem can have, with its family. A page in `docs/errors` explains each.
+pub const CODES: &[(&str, Kind)] = &[
+    ("malformed_request", Kind::Malformed),
+    ("unauthenticated", Kind::Unauthenticated),
+    ("not_authorized", Kind::Forbidden),
+    ("live_environment", Kind::Forbidden),
+    ("not_found", Kind::NotFound),
+    ("conflict", Kind::Conflict),
+    ("id_taken", Kind::Conflict),
+    ("idempotency_key_reused", Kind::Conflict),
+    ("status_is_final", Kind::Conflict),
+    ("already_reversed", Kind::Conflict),
+    ("not_reversible", Kind::Conflict),
+    ("nothing_to_waive", Kind::Conflict),
+    ("not_held", Kind::Conflict),
+    ("migration_mode", Kind::Conflict),
+    ("account_failed", Kind::Conflict),
+    ("invalid_request", Kind::Invalid),
+    ("rate_limited", Kind::TooMany),
+    ("too_large", Kind::TooLarge),
+    ("unsupported_media_type", Kind::Unsupported),
+    ("method_not_allowed", Kind::Unsupported),
+    ("unavailable", Kind::Unavailable),
+    ("internal_error", Kind::Internal),
+];
+
+impl Problem {
+    /// A problem with a code of [`CODES`].
+    pub fn new(code: &'static str, message: impl Into<String>) -> Problem {
+        let kind = CODES.iter().find(|(known, _)| *known == code).map_or(Kind::Internal, |(_, kind)| *kind);
+        Problem { kind, code, message: message.into(), details: Vec::new() }
+    }
+
+    /// A field breaks a rule.
+    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem::invalid_fields(vec![Detail { field: field.into(), message: message.into() }])
+    }
+
+    /// Fields break rules.
+    pub fn invalid_fields(details: Vec<Detail>) -> Problem {
+        let message = match details.as_slice() {
+            [one] if one.field.is_empty() => one.message.clone(),
+            [one] => format!("{}: {}", one.field, one.message),
+            many => format!("{} fields break a rule", many.len()),
+        };
+        Problem { details, ..Problem::new("invalid_request", message) }
+    }
+
+    /// There is no such thing, or it is somebody else's.
+    pub fn not_found(what: &str, id: &str) -> Problem {
+        let shown: Cow<'_, str> = if id.chars().count() > 140 { "…".into() } else { id.into() };
+        Problem::new("not_found", format!("there is no {what} \"{shown}\""))
+    }
+
+    /// The id belongs to something else.
+    pub fn id_taken(field: &str, what: &str, id: &str) -> Problem {
+        let message = format!("{what} \"{id}\" exists with other content");
+        Problem {
+            details: vec![Detail { field: field.to_owned(), message: "is taken, with other content".to_owned() }],
+            ..Problem::new("id_taken", message)
+        }
+    }
+
+    /// A bug. The message goes to the log, not to the caller.
+    pub fn internal(message: impl Into<String>) -> Problem {
+        Problem::new("internal_error", message)
+    }
+
+    /// The database is away.
+    pub fn unavailable(message: impl Into<String>) -> Problem {
+        Problem::new("unavailable", message)
+    }
+}
+
+impl From<form::BadForm> for Problem {
+    fn from(bad: form::BadForm) -> Problem {
+        match bad {
+            form::BadForm::Malformed { message } => Problem::new("malformed_request", message),
+            form::BadForm::Invalid { field, message } => Problem::invalid(field, message),
+        }
+    }
+}
+
+impl From<form::Problem> for Problem {
+    fn from(form::Problem { field, message }: form::Problem) -> Problem {
+        Problem::invalid(field, message)
+    }
+}
+
+impl From<Vec<form::Problem>> for Problem {
+    fn from(problems: Vec<form::Problem>) -> Problem {
+        let detail = |form::Problem { field, message }| Detail { field, message };
+        Problem::invalid_fields(problems.into_iter().map(detail).collect())
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        match error {
+            StoreError::Unavailable(_) => Problem::unavailable(error.to_string()),
+            _ => Problem::internal(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_used_once() {
+        for (index, (code, _)) in CODES.iter().enumerate() {
+            assert!(CODES[..index].iter().all(|(before, _)| before != code), "{code} is listed twice");
+        }
+    }
+
+    #[test]
+    fn a_problem_takes_its_family_from_its_code() {
+        assert_eq!(Problem::new("id_taken", "").kind, Kind::Conflict);
+        assert_eq!(Problem::invalid("a.b", "must be so").message, "a.b: must be so");
+    }
+}

@@ -1,0 +1,205 @@
+//! The timekeeper: finds accounts that are due and has them brought up to their clocks; ends releases; sends on messages
+//! whose time has come; lets go of what is no longer kept.
+//!
+//! It asks the store for accounts whose next moment has come, in products that do not hold their events. A release needs
+//! nothing more: once a product no longer holds, its accounts with held events are simply due.
+
+use super::{Processor, Shared};
+use crate::account::herald::render;
+use crate::problem::Problem;
+use crate::view;
+use daybook_engine::time::Time;
+use daybook_store::batch::{Batch, Claimed, ProductWrite, Unit};
+use daybook_store::records::{AccountKey, MessageRow, Mode, ProductKey};
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// The most accounts asked for at once.
+const MOST_DUE: usize = 4_000;
+/// For how long an account is this node's to work on.
+const LEASE_MICROS: i64 = 30_000_000;
+/// The longest sleep between two looks.
+const LONGEST_SLEEP: Duration = Duration::from_millis(1_000);
+/// The shortest sleep, after trouble.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
+/// The most rows moved or removed in one step.
+const STEP_ROWS: usize = 1_000;
+
+/// Looks after what is due.
+#[derive(Clone, Debug)]
+pub struct Timekeeper {
+    shared: Arc<Shared>,
+    processor: Processor,
+    wake: Arc<Notify>,
+}
+
+impl Timekeeper {
+    /// A timekeeper that works through a processor.
+    pub fn new(shared: Arc<Shared>, processor: Processor) -> Timekeeper {
+        Timekeeper { shared, processor, wake: Arc::default() }
+    }
+
+    /// Has it look at once: something became due.
+    pub fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Looks again and again, until told to stop.
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+        while !*stop.borrow() {
+            let sleep = match self.tick().await {
+                Ok(0) => self.until_next().await,
+                Ok(_) => continue,
+                Err(problem) => {
+                    tracing::warn!(%problem, "due work could not be done; it is tried again");
+                    LONGEST_SLEEP
+                }
+            };
+            tokio::select! {
+                () = tokio::time::sleep(sleep) => {}
+                () = self.wake.notified() => {}
+                _ = stop.changed() => {}
+            }
+        }
+    }
+
+    async fn until_next(&self) -> Duration {
+        let now = self.shared.clock.now();
+        match self.shared.store.next_due(now).await {
+            Ok(Some(next)) => {
+                let micros = u64::try_from(next.micros().saturating_sub(now.micros())).unwrap_or(0);
+                Duration::from_micros(micros).clamp(SHORTEST_SLEEP, LONGEST_SLEEP)
+            }
+            _ => LONGEST_SLEEP,
+        }
+    }
+
+    /// Does everything that is due now, once; gives how many accounts that was. At nothing, tidies up.
+    pub async fn tick(&self) -> Result<usize, Problem> {
+        let now = self.shared.clock.now();
+        let due = self.shared.store.take_due(now, MOST_DUE, now.plus_micros(LEASE_MICROS)).await?;
+        let count = due.len();
+        let mut settled = Ok(());
+        if count > 0 {
+            let whole = self.is_releasing(due.iter().map(|due| (due.key.org, &due.product))).await?;
+            let keys: Vec<AccountKey> = due.into_iter().map(|due| due.key).collect();
+            self.shared.metrics.due.add(count as u64);
+            // An account that cannot even be read must not hold up the rest.
+            settled = self.processor.settle(keys, whole).await;
+        }
+        for product in self.shared.store.releasing_products().await? {
+            self.end_release(&product).await?;
+        }
+        let published = self.shared.store.publish_due(now, STEP_ROWS).await?;
+        if count == 0 && published == 0 {
+            self.shared.store.expire_answers(now, STEP_ROWS).await?;
+            self.shared.access.flush().await?;
+        }
+        settled.map(|()| count + published as usize)
+    }
+
+    /// Whether any of these products is being released: then whole journals are needed.
+    async fn is_releasing<'a>(&self, products: impl Iterator<Item = (i64, &'a Arc<str>)>) -> Result<bool, Problem> {
+        let mut last: Option<(i64, &Arc<str>)> = None;
+        for product in products {
+            if last == Some(product) {
+                continue;
+            }
+            last = Some(product);
+            let key = ProductKey { org: product.0, product: product.1.clone() };
+            let info = self.shared.catalog.product(&key).await?;
+            if info.is_some_and(|info| info.mode.releasing || info.mode.holding) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends a release when nothing is left to let go.
+    async fn end_release(&self, key: &ProductKey) -> Result<(), Problem> {
+        let counts = self.shared.store.held_counts(key).await?;
+        if counts.accounts > 0 {
+            return Ok(());
+        }
+        let Some(product) = self.shared.catalog.fresh_product(key).await? else { return Ok(()) };
+        if !product.mode.releasing {
+            return Ok(());
+        }
+        let now = self.shared.clock.now();
+        let mode = Mode {
+            version: product.mode.version + 1,
+            releasing: false,
+            suppress_before: None,
+            finished_at: Some(now),
+            ..product.mode.clone()
+        };
+        let released = Released {
+            product_id: &key.product,
+            accounts_total: mode.accounts_total,
+            events_total: mode.events_total,
+            failed_accounts: counts.failed_accounts,
+            started_at: mode.started_at.map(|time| view::time::Local { time, zone: &product.facts.zone }),
+            finished_at: view::time::Local { time: now, zone: &product.facts.zone },
+        };
+        let message = released_message(&released, &mode, now, &product.signing);
+        let unit = Unit {
+            products: vec![ProductWrite::Mode(key.clone(), mode)],
+            messages: vec![(key.org, message)],
+            ..Unit::default()
+        };
+        let claimed = self.shared.store.commit(Batch { units: vec![unit] }).await?;
+        self.shared.catalog.forget(key);
+        if claimed == [Claimed::Written] {
+            tracing::info!(product = %key.product, "a release is done");
+        }
+        Ok(())
+    }
+}
+
+/// What `migration_released` says.
+#[derive(Serialize)]
+struct Released<'a> {
+    product_id: &'a str,
+    accounts_total: i64,
+    events_total: i64,
+    failed_accounts: i64,
+    started_at: Option<view::time::Local<'a>>,
+    finished_at: view::time::Local<'a>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    event_id: &'a str,
+    changed_at: &'a view::time::Local<'a>,
+    effective_at: &'a view::time::Local<'a>,
+    account_sequence: i64,
+    object: &'a Released<'a>,
+}
+
+fn released_message(
+    released: &Released<'_>,
+    mode: &Mode,
+    now: Time,
+    signing: &daybook_webhooks::signature::Key,
+) -> MessageRow {
+    let event_id = format!("dbk_evt_{}.m{}", released.product_id, mode.version);
+    let at = &released.finished_at;
+    let data =
+        render(&Data { event_id: &event_id, changed_at: at, effective_at: at, account_sequence: 0, object: released });
+    MessageRow {
+        position: None,
+        due_at: None,
+        account: None,
+        sequence: 0,
+        event: "migration_released".to_owned(),
+        event_id,
+        cause: String::new(),
+        subject: released.product_id.to_owned(),
+        effective_at: now,
+        recorded_at: now,
+        signature: signing.sign(&data),
+        data,
+    }
+}

@@ -1,0 +1,269 @@
+//! Doing jobs to a book: pure, one account after the other.
+
+use super::job::{Job, Show, Work};
+use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
+use crate::account::herald::{external_fields, render};
+use crate::items::item_of_row;
+use crate::problem::Problem;
+use crate::view;
+use bytes::Bytes;
+use daybook_engine::item::Name;
+use daybook_engine::time::Time;
+use daybook_store::batch::{AccountClaim, AccountWrite, NewAnswer, Unit};
+use daybook_store::records::{AccountRow, Answer};
+use std::sync::Arc;
+
+/// How long the answer to a call with an idempotency key is kept: 24 hours.
+const ANSWER_KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
+
+/// What a job came to, before anything is written.
+#[derive(Clone, Debug)]
+pub enum Came {
+    /// This is the answer, once everything is written.
+    To(Bytes),
+    /// The answer is a line item that is in the store.
+    ToItem(Name),
+    /// The answer is a line item that is in the store, if it has that status; else a problem.
+    ToItemIf(Name, &'static str, Problem),
+    /// It cannot be done.
+    ToProblem(Problem),
+}
+
+/// Does a job. `NeedsAll` leaves the book in any state: it has to be loaded again.
+pub fn work(book: &mut Book, job: &Job, now: Time) -> Result<Came, NeedsAll> {
+    let came = match &job.work {
+        Work::Open(opening) => open(book, opening, now),
+        Work::Submit(asked, show) => submit(book, asked, *show, now),
+        Work::PaymentStatus { payment, valid, asked } => payment_status(book, payment, *valid, asked, now),
+        Work::Withdraw(name) => withdraw(book, name, now),
+        Work::AddCustomers(customers) => add_customers(book, customers, now),
+        Work::Roll { to, webhooks } => roll(book, *to, *webhooks, now),
+        Work::Settle { .. } => return settle(book, now),
+    };
+    match came {
+        Ok(came) => Ok(came),
+        Err(Halt::NeedsAll) => Err(NeedsAll),
+        Err(Halt::Problem(problem)) => Ok(Came::ToProblem(problem)),
+    }
+}
+
+/// The whole journal has to be loaded.
+#[derive(Debug)]
+pub struct NeedsAll;
+
+fn open(book: &mut Book, opening: &super::job::Opening, now: Time) -> Result<Came, Halt> {
+    if book.content_hash != opening.content_hash {
+        return Err(Problem::id_taken("account_id", "account", &book.key.account).into());
+    }
+    settled(book, now)?;
+    Ok(Came::To(account(book, now, &opening.warnings)?))
+}
+
+fn submit(book: &mut Book, asked: &Asked, show: Show, now: Time) -> Result<Came, Halt> {
+    settled(book, now)?;
+    let applied = book.submit(asked.clone(), now)?;
+    match show {
+        Show::Item if applied == Applied::Already => Ok(Came::ToItem(asked.name.clone())),
+        Show::Item => Ok(Came::To(item(book, &asked.name)?)),
+        Show::Account => Ok(Came::To(account(book, now, &[])?)),
+        Show::Notices => Ok(Came::To(notices(book))),
+    }
+}
+
+fn payment_status(book: &mut Book, payment: &Name, valid: bool, asked: &Asked, now: Time) -> Result<Came, Halt> {
+    settled(book, now)?;
+    match book.submit(asked.clone(), now) {
+        Ok(_) if book.writes.items.contains_key(payment) => Ok(Came::To(item(book, payment)?)),
+        Ok(_) => Ok(Came::ToItem(payment.clone())),
+        Err(Halt::Problem(problem)) if problem.code == "status_is_final" => {
+            Ok(Came::ToItemIf(payment.clone(), if valid { "VALID" } else { "INVALID" }, problem))
+        }
+        Err(halt) => Err(halt),
+    }
+}
+
+fn withdraw(book: &mut Book, name: &str, now: Time) -> Result<Came, Halt> {
+    if book.now.failure.is_none() {
+        settled(book, now)?;
+    }
+    if book.named(name).is_some_and(|record| record.waiting_item().is_none()) {
+        return Err(Problem::not_found("line item", name).into());
+    }
+    let shown = match book.named(name) {
+        Some(_) => item(book, name)?,
+        None => return Err(Problem::not_found("line item", name).into()),
+    };
+    book.withdraw(name, now)?;
+    Ok(Came::To(shown))
+}
+
+/// Puts customers on an account, or changes their roles.
+pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: Time) -> Result<Came, Halt> {
+    settled(book, now)?;
+    let mut profile = book.profile.clone();
+    for customer in customers {
+        match profile.customers.iter_mut().find(|known| known.customer_id == customer.customer_id) {
+            Some(known) => *known = customer.clone(),
+            None => profile.customers.push(customer.clone()),
+        }
+    }
+    book.change_profile(profile, now)?;
+    Ok(Came::To(account(book, now, &[])?))
+}
+
+fn roll(book: &mut Book, to: Time, webhooks: bool, now: Time) -> Result<Came, Halt> {
+    let mode = &book.product.mode;
+    if mode.holding || mode.releasing {
+        let what = if mode.holding { "holds its events" } else { "is releasing its events" };
+        let message = format!("product \"{}\" {what}: an account cannot be rolled now", book.product.key.product);
+        return Err(Problem::new("migration_mode", message).into());
+    }
+    book.check_horizon("effective_at", to, now)?;
+    settled(book, now)?;
+    let waiting = if webhooks { book.waiting_messages } else { 0 };
+    let Rolled { steps, refused, messages } = book.roll(to, webhooks, now)?;
+    let answer = view::Rolled {
+        account_id: &book.key.account,
+        rolled_to: view::time::Local { time: book.clock(now).min(to.max(now)), zone: &book.terms.zone },
+        successful_events: steps - refused.min(steps),
+        failed_events: refused,
+        total_attempted: steps,
+        webhooks_sent: messages + waiting,
+    };
+    Ok(Came::To(render(&answer)))
+}
+
+/// Brings an account up to its clock for a timer or a release. One that cannot be is noted as failed.
+fn settle(book: &mut Book, now: Time) -> Result<Came, NeedsAll> {
+    let done = Ok(Came::To(Bytes::new()));
+    if book.now.failure.is_some() {
+        return done;
+    }
+    match book.settle(now) {
+        Ok(_) => done,
+        Err(Halt::NeedsAll) => Err(NeedsAll),
+        Err(Halt::Problem(problem)) => {
+            book.fail(problem.message, now);
+            done
+        }
+    }
+}
+
+/// Before a caller's own job, the account is brought up to its clock. If that fails, the caller hears why.
+fn settled(book: &mut Book, now: Time) -> Result<(), Halt> {
+    match book.settle(now) {
+        Ok(_) => Ok(()),
+        Err(Halt::Problem(problem)) => {
+            let message =
+                format!("account \"{}\" has events that cannot be processed: {}", book.key.account, problem.message);
+            Err(Problem::new("account_failed", message).into())
+        }
+        Err(halt) => Err(halt),
+    }
+}
+
+/// The account as the caller sees it.
+pub fn account(book: &Book, now: Time, warnings: &[String]) -> Result<Bytes, Halt> {
+    let at = book.reading_at(now);
+    let reading = book.reading(&book.state, at)?;
+    let mut shown = book.about().account(&book.state, &reading, at, book.now.updated_at);
+    shown.processed_through = book.now.processed_through.map(|time| view::time::Local::new(time, &book.terms.zone));
+    shown.held_events = book.now.held_events as u64;
+    shown.warnings = warnings.to_vec();
+    Ok(render(&shown))
+}
+
+/// A line item as the caller sees it.
+fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
+    let about = book.about();
+    let record = book.named(name);
+    if let Some(row) = book.writes.items.get(name) {
+        let item = item_of_row(row)?;
+        let state = view::ProcessingState::Processed;
+        let extra = external_fields(row.extra.as_deref());
+        return Ok(render(&about.item(&item, row.created_at, state, &extra)));
+    }
+    let Some(record) = record else { return Err(Problem::not_found("line item", name).into()) };
+    let state = if book.is_held(record) {
+        view::ProcessingState::Held
+    } else if book.now.processed_through.is_none_or(|through| record.place.at > through) {
+        view::ProcessingState::Scheduled
+    } else {
+        // It changed another item and made none of its own: a reversal of a payment that had not come yet.
+        view::ProcessingState::Processed
+    };
+    match record.waiting_item() {
+        Some(item) => {
+            let extra = external_fields(record.extra.as_deref());
+            Ok(render(&about.item(&item, record.recorded_at, state, &extra)))
+        }
+        None => Err(Problem::internal("an input that makes no line item was asked for one").into()),
+    }
+}
+
+/// The notices that are configured.
+fn notices(book: &Book) -> Bytes {
+    render(&crate::notifications::notices(book))
+}
+
+/// What is written for a book and the jobs done to it; nothing if nothing changed.
+pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Option<Unit>, Problem> {
+    let processed_before = book.now.next_moment.is_some_and(|next| next <= now);
+    let untouched = book.writes.is_empty()
+        && !book.writes.failed
+        && book.writes.publish_until.is_none()
+        && book.loaded_version.is_some();
+    if untouched && answers.is_empty() && !processed_before {
+        return Ok(None);
+    }
+    book.close(now)?;
+    let writes = std::mem::take(&mut book.writes);
+    let customers = writes.customers_changed.then(|| {
+        let of = |customer: &view::AccountCustomer| {
+            (Arc::from(customer.customer_id.as_str()), customer.customer_account_role.name().to_owned())
+        };
+        book.profile.customers.iter().map(of).collect()
+    });
+    let claim = match book.loaded_version {
+        Some(version) => AccountClaim::Update { key: book.key.clone(), version, now: Box::new(book.now.clone()) },
+        None => AccountClaim::Insert(Box::new(AccountRow {
+            key: book.key.clone(),
+            product: book.product.key.product.clone(),
+            version: 1,
+            terms: book.terms_bytes()?,
+            content_hash: book.content_hash.clone(),
+            effective_at: book.terms.opening.effective_at,
+            created_at: book.created_at,
+            now: book.now.clone(),
+        })),
+    };
+    let org = book.key.org;
+    Ok(Some(Unit {
+        modes: vec![(book.product.key.clone(), book.product.mode.version)],
+        answers,
+        accounts: vec![AccountWrite {
+            claim,
+            inputs: writes.inputs,
+            removed_inputs: writes.removed_inputs,
+            items: writes.items.into_values().collect(),
+            item_changes: writes.changes.into_values().collect(),
+            customers,
+            publish_until: writes.publish_until,
+        }],
+        customers: Vec::new(),
+        products: Vec::new(),
+        messages: writes.messages.into_iter().map(|message| (org, message)).collect(),
+    }))
+}
+
+/// The answer to keep for a caller who may repeat the call.
+pub fn answer_to_keep(job: &Job, body: &Bytes, now: Time) -> Option<NewAnswer> {
+    let repeat = job.repeat.as_ref()?;
+    Some(NewAnswer {
+        org: job.key.org,
+        key: repeat.key.clone(),
+        answer: Answer { content_hash: repeat.content_hash.clone(), body: body.clone() },
+        recorded_at: now,
+        expires_at: now.plus_micros(ANSWER_KEPT_MICROS),
+    })
+}

@@ -1,0 +1,115 @@
+//! Products: making them, looking at them.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::herald::render;
+use crate::accounts::{content_hash, page_of};
+use crate::catalog::ProductInfo;
+use crate::form::NewProduct;
+use crate::ids::mint_id;
+use crate::paging::Paging;
+use crate::policy;
+use crate::problem::Problem;
+use crate::processor::job::Repeat;
+use crate::view::{self, MigrationState};
+use bytes::Bytes;
+use daybook_store::batch::{ProductWrite, Unit};
+use daybook_store::records::{Mode, ProductKey, ProductRow};
+use std::sync::Arc;
+
+impl Service {
+    /// Makes a product.
+    pub async fn create_product(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        form: NewProduct,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        let now = self.clock.now();
+        let content_hash = content_hash(&form)?;
+        let holding = form.starts_in_migration_mode();
+        let product: Arc<str> = match &form.product_id {
+            Some(id) => Arc::from(id.as_str()),
+            None => Arc::from(mint_id("prod")),
+        };
+        let key = ProductKey { org: who.org, product };
+        let form = policy::settle_product(form, now)?;
+        let body = serde_json::to_string(&form)
+            .map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))?;
+        let row = ProductRow {
+            key: key.clone(),
+            body,
+            content_hash: content_hash.clone(),
+            created_at: now,
+            mode: Mode { version: 1, holding, ..Mode::default() },
+        };
+        if let Some(before) = self.store.product(&key).await? {
+            let answer = self.product_again(before, &content_hash).await?;
+            return self.keep_answer(who, repeat, answer).await;
+        }
+        let answer = show(&*self.catalog.ready(row.clone()).await?, &row);
+        let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], ..Unit::default() };
+        if self.write_alone(who, unit, repeat.clone(), &answer).await? {
+            return Ok(answer);
+        }
+        // Somebody else was faster: with the same key, or with the same id.
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        match self.store.product(&key).await? {
+            Some(before) => self.product_again(before, &content_hash).await,
+            None => Err(Problem::unavailable("the product is being made by somebody else: try again")),
+        }
+    }
+
+    async fn product_again(&self, before: ProductRow, content_hash: &[u8]) -> Result<Bytes, Problem> {
+        if before.content_hash != content_hash {
+            return Err(Problem::id_taken("product_id", "product", &before.key.product));
+        }
+        let info = self.catalog.keep(before.clone()).await?;
+        Ok(show(&info, &before))
+    }
+
+    /// A product.
+    pub async fn get_product(&self, who: &Caller, product: &str) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let row = self.product_row(who, product).await?;
+        let info = self.catalog.keep(row.clone()).await?;
+        Ok(show(&info, &row))
+    }
+
+    /// Products, a page of them.
+    pub async fn list_products(&self, who: &Caller, paging: Paging) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let mut rows = self.store.products(who.org, &paging.of_store()).await?;
+        let mark = paging.cut(&mut rows, |row| row.key.product.to_string());
+        let mut shown = Vec::with_capacity(rows.len());
+        for row in rows {
+            let info = self.catalog.keep(row.clone()).await?;
+            shown.push(show(&info, &row));
+        }
+        page_of(&shown, &mark)
+    }
+
+    pub(crate) async fn product_row(&self, who: &Caller, product: &str) -> Result<ProductRow, Problem> {
+        let key = ProductKey { org: who.org, product: Arc::from(product) };
+        self.store.product(&key).await?.ok_or_else(|| Problem::not_found("product", product))
+    }
+}
+
+/// Where a product stands between holding and processing.
+pub(crate) fn migration_state(mode: &Mode) -> MigrationState {
+    match (mode.holding, mode.releasing) {
+        (true, _) => MigrationState::Holding,
+        (false, true) => MigrationState::Releasing,
+        (false, false) => MigrationState::Normal,
+    }
+}
+
+fn show(info: &ProductInfo, row: &ProductRow) -> Bytes {
+    render(&view::Product::new(&info.facts, &info.form, row.created_at, migration_state(&row.mode)))
+}

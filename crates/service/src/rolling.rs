@@ -1,0 +1,22 @@
+//! Rolling an account's clock, for testing with time.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::accounts::account_key;
+use crate::form::Roll;
+use crate::problem::Problem;
+use crate::processor::job::{Repeat, Work};
+use bytes::Bytes;
+
+impl Service {
+    /// Rolls an account's clock to a moment.
+    pub async fn roll_account(&self, who: &Caller, repeat: Option<Repeat>, form: Roll) -> Result<Bytes, Problem> {
+        who.may(Right::Administer)?;
+        if who.environment == "LIVE" {
+            return Err(Problem::new("live_environment", "accounts of a LIVE organization cannot be rolled"));
+        }
+        let order = form.order()?;
+        let work = Work::Roll { to: order.until, webhooks: order.roll_webhooks };
+        self.processor.ask(account_key(who, order.account_id.as_str()), work, repeat).await
+    }
+}

@@ -1,0 +1,283 @@
+//! Verifying: every account is worked through again from its journal, in order of arrival, and compared.
+//!
+//! The journal is the truth. A fresh [`Book`] is given record after record, each at the time it was accepted, through the
+//! same code that accepted it; then state, line items and the event, time and subject of the messages must be what is
+//! stored, and every stored message must carry the signature of its bytes. What is found is a sentence for each account
+//! and thing; nothing is changed.
+
+use crate::Service;
+use crate::account::book::{Asked, Book, Halt};
+use crate::account::journal::{Journal, Record};
+use crate::catalog::ProductInfo;
+use crate::problem::Problem;
+use daybook_engine::installment::audit::audit;
+use daybook_engine::snapshot;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
+use daybook_store::records::{AccountFilter, AccountKey, ItemRow, MessageRow, OrgId, Page, ProductKey};
+use daybook_store::{Inputs, Loaded, Want};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Accounts read at once.
+const STEP: usize = 200;
+/// Messages read at once.
+const MESSAGES: usize = 1_000;
+
+/// What was verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Accounts worked through.
+    pub accounts: u64,
+    /// Line items compared.
+    pub items: u64,
+    /// Messages compared, and their signatures checked.
+    pub messages: u64,
+    /// What differs, as sentences.
+    pub differences: Vec<String>,
+}
+
+impl Service {
+    /// Verifies every account of every organization. `progress` hears how many accounts are done.
+    pub async fn verify(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Verified, Problem> {
+        let mut verified = Verified::default();
+        for sentence in self.store.check().await? {
+            verified.differences.push(format!("database: {sentence}"));
+        }
+        for organization in self.store.organizations().await? {
+            self.verify_organization(organization.org, &mut verified, progress).await?;
+            self.verify_signatures(organization.org, &mut verified).await?;
+        }
+        Ok(verified)
+    }
+
+    async fn verify_organization(
+        &self,
+        org: OrgId,
+        verified: &mut Verified,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<(), Problem> {
+        let mut page = Page { limit: STEP, ..Page::default() };
+        loop {
+            let rows = self.store.accounts(org, &AccountFilter::default(), &page).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            page.after = Some(last.key.account.clone());
+            let want = |row: &daybook_store::records::AccountRow| Want {
+                key: row.key.clone(),
+                inputs: Inputs::All,
+                names: Vec::new(),
+            };
+            let wanted: Vec<Want> = rows.iter().map(want).collect();
+            for loaded in self.store.load(&wanted).await?.into_iter().flatten() {
+                self.verify_account(loaded, verified).await?;
+            }
+            progress(verified.accounts);
+        }
+    }
+
+    async fn verify_account(&self, loaded: Loaded, verified: &mut Verified) -> Result<(), Problem> {
+        let key = loaded.row.key.clone();
+        let product = ProductKey { org: key.org, product: loaded.row.product.clone() };
+        let product = self.catalog.product(&product).await?;
+        let product = product.ok_or_else(|| Problem::internal("an account has no product"))?;
+        let stored = Book::read(loaded, product.clone(), true)?;
+        let items = self.store.items(&key).await?;
+        let messages = self.all_messages(&key).await?;
+        verified.accounts += 1;
+        verified.items += items.len() as u64;
+        verified.messages += messages.len() as u64;
+        let mut differ = |what: String| verified.differences.push(format!("account {}: {what}", key.account));
+        match again(&stored, &product) {
+            Ok(worked) => {
+                compare_state(&stored, &worked, &mut differ);
+                compare_items(&items, &worked, &mut differ);
+                compare_messages(&messages, &worked, &mut differ);
+            }
+            Err(problem) => differ(format!("cannot be worked through again: {}", problem.message)),
+        }
+        for message in messages.iter().filter(|message| message.due_at.is_some()) {
+            // Those in the log are checked there.
+            if !product.signing.verify(&message.data, &message.signature) {
+                differ(format!("message {}: its signature is not that of its bytes", message.event_id));
+            }
+        }
+        Ok(())
+    }
+
+    async fn all_messages(&self, key: &AccountKey) -> Result<Vec<MessageRow>, Problem> {
+        let mut all: Vec<MessageRow> = Vec::new();
+        loop {
+            let after = all.last().map_or(0, |last| last.sequence);
+            let some = self.store.messages_of(key, after, MESSAGES).await?;
+            let is_last = some.len() < MESSAGES;
+            all.extend(some);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn verify_signatures(&self, org: OrgId, verified: &mut Verified) -> Result<(), Problem> {
+        let signing = self.catalog.organization(org).await?.signing.clone();
+        let mut after = 0;
+        loop {
+            let messages = self.store.messages(org, after, MESSAGES).await?;
+            let Some(last) = messages.last() else { return Ok(()) };
+            after = last.position.unwrap_or(after + 1);
+            for message in &messages {
+                if !signing.verify(&message.data, &message.signature) {
+                    verified
+                        .differences
+                        .push(format!("message {}: its signature is not that of its bytes", message.event_id));
+                }
+            }
+        }
+    }
+}
+
+/// Works through an account's journal again, in order of arrival.
+fn again(stored: &Book, product: &Arc<ProductInfo>) -> Result<Book, Problem> {
+    let opening = stored.journal.first().ok_or_else(|| Problem::internal("its journal is empty"))?;
+    let mut book = Book::open(
+        stored.key.clone(),
+        with_mode(product, true, None),
+        (*stored.terms).clone(),
+        stored.profile.clone(),
+        stored.content_hash.clone(),
+        opening.recorded_at,
+    )?;
+    // Messages of the release of an account that is loaded may be suppressed; a new one's never are.
+    book.loaded_version = Some(0);
+    for record in &stored.journal[1..] {
+        work_through(&mut book, record, product).map_err(|halt| match halt {
+            Halt::Problem(problem) => Problem::internal(format!("record {}: {}", record.seq(), problem.message)),
+            Halt::NeedsAll => Problem::internal("the whole journal was asked for again"),
+        })?;
+    }
+    if let Some(through) = stored.now.processed_through.filter(|_| stored.now.held_events == 0) {
+        book.product = with_mode(product, false, None);
+        book.settle(through).map_err(crate::accounts::problem)?;
+    }
+    Ok(book)
+}
+
+fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -> Result<(), Halt> {
+    let at = record.recorded_at;
+    if let Some(through) = record.held.filter(|through| book.now.processed_through.is_some_and(|done| done < *through))
+    {
+        // What was due before its product began to hold was done before.
+        book.product = with_mode(product, false, None);
+        book.settle(through)?;
+    }
+    // The journal has gaps where held inputs were withdrawn.
+    book.now.next_seq = record.seq();
+    match &record.record {
+        Record::Release { suppress_before } => {
+            book.product = with_mode(product, false, *suppress_before);
+            book.release(at).map(drop)
+        }
+        Record::Roll { to } => {
+            book.product = with_mode(product, false, None);
+            book.roll(*to, false, at).map(drop)
+        }
+        Record::Profile => {
+            book.product = with_mode(product, record.held.is_some(), None);
+            book.note_profile(at)
+        }
+        Record::Input(input) => {
+            book.product = with_mode(product, record.held.is_some(), None);
+            let asked = Asked {
+                name: record.name.clone(),
+                effective_at: Some(record.effective_at),
+                input: input.clone(),
+                extra: record.extra.clone(),
+                content_hash: record.content_hash.clone(),
+            };
+            book.submit(asked, at)?;
+            let placed = book.journal.last().map(|placed| placed.place);
+            if placed != Some(record.place) && !matches!(input, Input::Open) {
+                let message =
+                    format!("is placed at {:?}, and was placed at {:?}", placed.map(|place| place.at), record.place.at);
+                return Err(Problem::internal(message).into());
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A product in a certain mode.
+fn with_mode(product: &Arc<ProductInfo>, holding: bool, suppress_before: Option<Time>) -> Arc<ProductInfo> {
+    let mode = daybook_store::records::Mode { holding, suppress_before, ..product.mode.clone() };
+    Arc::new(ProductInfo {
+        key: product.key.clone(),
+        form: product.form.clone(),
+        facts: product.facts.clone(),
+        mode,
+        signing: product.signing.clone(),
+    })
+}
+
+fn compare_state(stored: &Book, worked: &Book, differ: &mut dyn FnMut(String)) {
+    if let Err(sentence) = audit(&stored.state) {
+        differ(format!("its ledgers disagree: {sentence}"));
+    }
+    let bytes = |book: &Book| snapshot::write(&book.state).unwrap_or_default();
+    if stored.now.processed_through.is_some() && bytes(stored) != bytes(worked) {
+        let (kept, now) = (stored.state.balances(), worked.state.balances());
+        differ(format!(
+            "its state is not what its journal gives: stored {} and {}, worked out {} and {}",
+            kept.owed(),
+            stored.state.status,
+            now.owed(),
+            worked.state.status
+        ));
+    }
+}
+
+fn compare_items(stored: &[ItemRow], worked: &Book, differ: &mut dyn FnMut(String)) {
+    let stored: BTreeMap<&str, &ItemRow> = stored.iter().map(|row| (&*row.item_id, row)).collect();
+    let worked: BTreeMap<&str, &ItemRow> = worked.writes.items.iter().map(|(id, row)| (&**id, row)).collect();
+    for (id, row) in &worked {
+        match stored.get(id) {
+            None => differ(format!("line item {id} is missing")),
+            Some(kept) if !is_same(kept, row) => differ(format!(
+                "line item {id} is not what the journal gives: stored {} with balance {}, worked out {} with balance {}",
+                kept.status, kept.balance, row.status, row.balance
+            )),
+            Some(_) => {}
+        }
+    }
+    for id in stored.keys().filter(|id| !worked.contains_key(*id)) {
+        differ(format!("line item {id} is not in what the journal gives"));
+    }
+}
+
+fn is_same(stored: &ItemRow, worked: &ItemRow) -> bool {
+    // When it was written is not part of what it is.
+    *stored == ItemRow { created_at: stored.created_at, updated_at: stored.updated_at, ..worked.clone() }
+}
+
+/// Old messages may have been let go; those that are kept must be the last ones, in order.
+fn compare_messages(stored: &[MessageRow], worked: &Book, differ: &mut dyn FnMut(String)) {
+    let worked = &worked.writes.messages;
+    if stored.len() > worked.len() {
+        differ(format!("{} messages are kept, and its journal gives {}", stored.len(), worked.len()));
+        return;
+    }
+    let first = stored.first().map_or(worked.len() as i64 + 1, |first| first.sequence);
+    let expected = worked.iter().filter(|message| message.sequence >= first);
+    for (kept, expected) in stored.iter().zip(expected) {
+        let of = |message: &MessageRow| {
+            (message.sequence, message.event.clone(), message.effective_at, message.subject.clone())
+        };
+        if of(kept) != of(expected) {
+            differ(format!(
+                "message {} is {} of {}, and its journal gives {} of {}",
+                kept.sequence, kept.event, kept.effective_at, expected.event, expected.effective_at
+            ));
+        }
+    }
+    if stored.last().map(|last| last.sequence) != worked.last().map(|last| last.sequence) && !stored.is_empty() {
+        differ("its last messages are missing".to_owned());
+    }
+}

@@ -1,0 +1,323 @@
+//! Accounts.
+
+use super::min_pay::MinPay;
+use super::product::percent;
+use super::time::Local;
+use super::{ProductFacts, ProductOverview};
+use crate::form::fields::{CustomerRole, ExternalField, IntervalText, PercentText, TimeOfDayText};
+use crate::policy::first_cycle;
+use daybook_engine::installment::InstallmentPolicy;
+use daybook_engine::installment::reading::Reading;
+use daybook_engine::money::Cents;
+use daybook_engine::state::State;
+use daybook_engine::status::Status;
+use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What is known of an account, to be shown.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountFacts<'a> {
+    /// Its id.
+    pub account_id: &'a str,
+    /// When it was recorded.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+    /// From when it counts.
+    pub effective_at: Time,
+    /// Up to which moment it is processed; nothing while its creation is held.
+    pub processed_through: Option<Time>,
+    /// Events that are held.
+    pub held_events: u64,
+    /// Its product.
+    pub product: &'a ProductFacts,
+    /// What was agreed.
+    pub terms: &'a Terms,
+    /// How it stands.
+    pub state: &'a State,
+    /// What it comes to at the moment of reading.
+    pub reading: &'a Reading,
+    /// Its customers.
+    pub customers: &'a [AccountCustomer],
+    /// What the caller wants to remember with it.
+    pub external_fields: &'a [ExternalField],
+    /// The credit limit, where it has one.
+    pub credit_limit_cents: Option<i64>,
+}
+
+/// An account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Account<'a> {
+    /// Its id.
+    pub account_id: &'a str,
+    /// When it was recorded.
+    pub created_at: Local<'a>,
+    /// When it last changed.
+    pub updated_at: Local<'a>,
+    /// From when it counts.
+    pub effective_at: Local<'a>,
+    /// Up to which moment it is processed; null while its creation is held.
+    pub processed_through: Option<Local<'a>>,
+    /// Events that are held.
+    pub held_events: u64,
+    /// Its status.
+    pub account_overview: AccountOverview,
+    /// Its product, with what this account overrides put in.
+    pub account_product: AccountProduct<'a>,
+    /// Its cycles.
+    pub cycle_type: AccountCycle,
+    /// What has to be paid by when.
+    pub min_pay_due_cents: MinPayDue<'a>,
+    /// What that consists of.
+    pub additional_min_pay_details: MinPayDetails,
+    /// How late it is.
+    pub delinquency: Delinquency,
+    /// What is owed and what was paid.
+    pub summary: Summary,
+    /// Its customers.
+    pub customers: &'a [AccountCustomer],
+    /// What the caller wants to remember with it.
+    pub external_fields: &'a [ExternalField],
+    /// Fields that were given and have no effect; left out when there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// A status and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct AccountOverview {
+    /// `ACTIVE`, `SUSPENDED` or `CLOSED`.
+    pub account_status: &'static str,
+    /// Why; null for an account in normal service.
+    pub account_status_subtype: Option<&'static str>,
+}
+
+impl From<Status> for AccountOverview {
+    fn from(status: Status) -> AccountOverview {
+        AccountOverview {
+            account_status: status.standing().name(),
+            account_status_subtype: status.reason().map(|reason| reason.name()),
+        }
+    }
+}
+
+/// The product of an account, with what the account overrides put in.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AccountProduct<'a> {
+    /// Its id.
+    pub product_id: &'a str,
+    /// What it is called and what it is.
+    pub product_overview: &'a ProductOverview,
+    /// How this account is serviced.
+    pub product_lifecycle: ProductLifecycle<'a>,
+    /// The number of instalments and the rate.
+    pub post_promo_overview: AccountPostPromo,
+}
+
+/// How an account is serviced.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProductLifecycle<'a> {
+    /// The late fee, for the type `FLAT`.
+    pub late_fee_impl_cents: i64,
+    /// At most this part of what is unpaid of an instalment.
+    pub late_fee_cap_percent: Option<PercentText>,
+    /// How long after the due date an unpaid instalment becomes late.
+    pub late_fee_grace: IntervalText,
+    /// The fee for a payment that bounces.
+    pub payment_reversal_fee_impl_cents: i64,
+    /// When the last instalment falls due.
+    pub loan_end_date: Local<'a>,
+    /// The zone whose calendar and clocks count.
+    pub product_time_zone: &'a str,
+}
+
+/// The number of instalments and the rate.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AccountPostPromo {
+    /// The number of instalments.
+    pub post_promo_len: u32,
+    /// The yearly rate.
+    pub post_promo_impl_interest_rate_percent: PercentText,
+}
+
+/// The cycles of an account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AccountCycle {
+    /// The length of a cycle.
+    pub cycle_interval: IntervalText,
+    /// From a cycle's end to the due date; negative: before it.
+    pub cycle_due_interval: IntervalText,
+    /// The length of the first cycle.
+    pub first_cycle_interval: IntervalText,
+    /// How long after the due date an unpaid instalment becomes late.
+    pub late_fee_grace: IntervalText,
+    /// When a business day ends, in the product's zone.
+    pub close_of_business_time: TimeOfDayText,
+}
+
+/// What has to be paid by when. A closed account asks for nothing.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MinPayDue<'a> {
+    /// All that the open instalment asks for, what is paid of it included.
+    pub statement_min_pay_cents: i64,
+    /// What has to be paid now to be current by the next due date.
+    pub min_pay_cents: i64,
+    /// When the open instalment falls due; null when there is none.
+    pub min_pay_due_at: Option<Local<'a>>,
+}
+
+/// What `min_pay_cents` consists of: its three parts.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MinPayDetails {
+    /// Unpaid fees.
+    pub min_pay_fees_cents: i64,
+    /// What is unpaid of the open instalment.
+    pub current_min_pay_cents: i64,
+    /// What is unpaid of the instalments past due, without fees.
+    pub unpaid_min_pay_cents: i64,
+}
+
+/// How late an account is.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Delinquency {
+    /// Local days since the oldest unpaid due date.
+    pub days_past_due: i32,
+    /// Unpaid principal, posted interest and fees of the instalments past due.
+    pub past_due_cents: i64,
+    /// Late instalments in a row.
+    pub consecutive_late_fees: u32,
+}
+
+/// What is owed and what was paid.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Summary {
+    /// All that is owed: principal, posted interest and fees.
+    pub total_balance_cents: i64,
+    /// Unpaid principal.
+    pub principal_cents: i64,
+    /// Posted unpaid interest.
+    pub interest_balance_cents: i64,
+    /// Unpaid fees.
+    pub fees_balance_cents: i64,
+    /// Money that no debt took.
+    pub surplus_cents: i64,
+    /// Payments, less what was reversed.
+    pub total_paid_to_date_cents: i64,
+    /// What of them went to interest.
+    pub total_interest_paid_to_date_cents: i64,
+    /// The yearly rate.
+    pub interest_rate_percent: PercentText,
+    /// What pays everything off now: all balances and the interest accrued.
+    pub total_payoff_cents: i64,
+    /// What the payoff grows by from today to tomorrow.
+    pub per_diem_interest_cents: i64,
+    /// The credit limit, where it has one.
+    pub credit_limit_cents: Option<i64>,
+    /// What may still be drawn; null for instalment loans.
+    pub available_credit_cents: Option<i64>,
+}
+
+/// A customer of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+pub struct AccountCustomer {
+    /// The customer.
+    pub customer_id: String,
+    /// What the customer is to the account.
+    pub customer_account_role: CustomerRole,
+}
+
+impl<'a> Account<'a> {
+    /// Shows an account.
+    pub fn new(facts: &AccountFacts<'a>) -> Account<'a> {
+        let AccountFacts { product, terms, state, reading, .. } = *facts;
+        let local = |time: Time| Local::new(time, &product.zone);
+        let asked = MinPay::of(terms, state, reading);
+        let loan = terms.installment();
+        Account {
+            account_id: facts.account_id,
+            created_at: local(facts.created_at),
+            updated_at: local(facts.updated_at),
+            effective_at: local(facts.effective_at),
+            processed_through: facts.processed_through.map(local),
+            held_events: facts.held_events,
+            account_overview: reading.status.into(),
+            account_product: AccountProduct {
+                product_id: &product.product_id,
+                product_overview: &product.overview,
+                product_lifecycle: ProductLifecycle {
+                    late_fee_impl_cents: loan.policy.late_fee.flat.0,
+                    late_fee_cap_percent: loan.policy.late_fee.cap.map(percent),
+                    late_fee_grace: IntervalText::known(loan.policy.late_fee.grace),
+                    payment_reversal_fee_impl_cents: terms.reversal_fee.0,
+                    loan_end_date: local(terms.close_of(loan.dates.due_day(loan.count()))),
+                    product_time_zone: product.zone.name(),
+                },
+                post_promo_overview: AccountPostPromo {
+                    post_promo_len: loan.count(),
+                    post_promo_impl_interest_rate_percent: percent(loan.policy.rate),
+                },
+            },
+            cycle_type: AccountCycle::new(terms, &loan.policy),
+            min_pay_due_cents: MinPayDue {
+                statement_min_pay_cents: asked.statement.0,
+                min_pay_cents: asked.total().0,
+                min_pay_due_at: asked.due_at.map(local),
+            },
+            additional_min_pay_details: MinPayDetails {
+                min_pay_fees_cents: asked.fees.0,
+                current_min_pay_cents: asked.current.0,
+                unpaid_min_pay_cents: asked.unpaid.0,
+            },
+            delinquency: Delinquency {
+                days_past_due: reading.days_past_due,
+                past_due_cents: reading.past_due.0,
+                consecutive_late_fees: reading.late_count,
+            },
+            summary: Summary::new(facts),
+            customers: facts.customers,
+            external_fields: facts.external_fields,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The same, with fields named that were given and have no effect: for the answer to its creation.
+    pub fn with_warnings(self, warnings: Vec<String>) -> Account<'a> {
+        Account { warnings, ..self }
+    }
+}
+
+impl AccountCycle {
+    fn new(terms: &Terms, policy: &InstallmentPolicy) -> AccountCycle {
+        AccountCycle {
+            cycle_interval: IntervalText::known(policy.cycle),
+            cycle_due_interval: IntervalText::known(policy.due_after_cycle),
+            first_cycle_interval: IntervalText::known(first_cycle(policy)),
+            late_fee_grace: IntervalText::known(policy.late_fee.grace),
+            close_of_business_time: TimeOfDayText::known(terms.close_of_business),
+        }
+    }
+}
+
+impl Summary {
+    fn new(facts: &AccountFacts<'_>) -> Summary {
+        let (state, reading) = (facts.state, facts.reading);
+        let balances = reading.balances;
+        let Cents(total) = balances.owed();
+        Summary {
+            total_balance_cents: total,
+            principal_cents: balances.principal.0,
+            interest_balance_cents: balances.interest.0,
+            fees_balance_cents: balances.fees.0,
+            surplus_cents: balances.surplus.0,
+            total_paid_to_date_cents: state.paid_total.0,
+            total_interest_paid_to_date_cents: state.interest_paid_total.0,
+            interest_rate_percent: percent(facts.terms.installment().policy.rate),
+            total_payoff_cents: reading.payoff.0,
+            per_diem_interest_cents: reading.per_diem.0,
+            credit_limit_cents: facts.credit_limit_cents,
+            available_credit_cents: None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a borrower has to pay to be current by the next due date.
+
+use daybook_engine::installment::Method;
+use daybook_engine::installment::loan::Loan;
+use daybook_engine::installment::reading::Reading;
+use daybook_engine::money::{Cents, Overflow};
+use daybook_engine::state::State;
+use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
+
+/// What has to be paid, and by when. A closed account asks for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MinPay {
+    /// All that the open instalment asks for, what is paid of it included.
+    pub statement: Cents,
+    /// What is unpaid of the open instalment.
+    pub current: Cents,
+    /// What is unpaid of the instalments past due, without fees.
+    pub unpaid: Cents,
+    /// Unpaid fees.
+    pub fees: Cents,
+    /// When the open instalment falls due.
+    pub due_at: Option<Time>,
+}
+
+impl MinPay {
+    /// What has to be paid now to be current by the next due date.
+    pub fn total(&self) -> Cents {
+        self.current + self.unpaid + self.fees
+    }
+
+    /// Reads it off an account.
+    pub fn of(terms: &Terms, state: &State, reading: &Reading) -> MinPay {
+        if state.status.is_closed() || !state.is_open() {
+            return MinPay::default();
+        }
+        let loan = state.loan();
+        let posted = loan.numbered_rows().filter(|(_, row)| row.posted);
+        let mut asked = MinPay {
+            unpaid: posted.map(|(_, row)| row.unpaid()).sum(),
+            fees: reading.balances.fees,
+            ..MinPay::default()
+        };
+        if let Some((instalment, due_at)) = reading.next_due {
+            let row = loan.row(instalment).copied().unwrap_or_default();
+            // Where the interest cannot be counted the fold stops before anybody reads the account.
+            asked.current = open_instalment(terms, loan).unwrap_or(Cents::ZERO);
+            asked.statement = asked.current + row.interest_paid + row.principal_paid;
+            asked.due_at = Some(due_at);
+        }
+        asked
+    }
+}
+
+/// What will be unpaid of the open instalment at its due moment if nothing else is paid.
+fn open_instalment(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
+    let plan = terms.installment();
+    let row = loan.row(loan.current()).copied().unwrap_or_default();
+    let accruing = (interest_at_end(terms, loan)? - loan.period.recognised).or_zero();
+    let left = loan.principal - loan.posted_unpaid;
+    let level = loan.period.level;
+    let (interest, principal) = if loan.current() >= plan.count() {
+        (accruing, left)
+    } else if loan.current() <= plan.policy.interest_only {
+        (accruing, Cents::ZERO)
+    } else if plan.policy.method == Method::Level {
+        // The total is fixed: interest takes no more than the principal already paid leaves of it.
+        let room = (level - row.principal_paid - row.interest).or_zero();
+        let interest = accruing.min(room);
+        (interest, room - interest)
+    } else {
+        (accruing, (level - row.principal_paid).or_zero())
+    };
+    Ok(row.unpaid_interest() + interest + principal.min(left))
+}
+
+/// The interest of the open period if the principal stays as it is.
+fn interest_at_end(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
+    let period = &loan.period;
+    if let Some(fixed) = period.fixed {
+        return Ok(fixed);
+    }
+    let more = i128::from(loan.principal.0) * period.earning.weight(period.through, period.end);
+    period.earning.cents(period.accrued + more, terms.installment().policy.rounding)
+}

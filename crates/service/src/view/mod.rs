@@ -1,0 +1,75 @@
+//! Views: what callers get back, and what webhooks carry as their `object`.
+//!
+//! A view borrows what it shows and writes itself straight into bytes: there is no JSON tree in between, for an account
+//! or a line item is rendered for every event that is announced. Facts about a product are made once per product
+//! ([`ProductFacts`]). A field that has no value is `null`, never left out, unless its view says otherwise.
+//!
+//! ```text
+//! engine terms, state, reading ─┐
+//! ProductFacts ─────────────────┼─► view ──► render ──► an answer's body, a webhook's object
+//! what the store knows ─────────┘
+//! ```
+//!
+//! Times are in the product's zone ([`time::Local`]), or in UTC for things without a product ([`time::Utc`]).
+
+mod account;
+mod customer;
+mod event;
+mod key;
+mod line_item;
+mod min_pay;
+mod notification;
+mod product;
+mod schedule;
+pub mod time;
+
+pub use account::*;
+pub use customer::*;
+pub use event::*;
+pub use key::*;
+pub use line_item::*;
+pub use min_pay::MinPay;
+pub use notification::*;
+pub use product::*;
+pub use schedule::*;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Writes a view as JSON.
+pub fn render<T: Serialize + ?Sized>(view: &T) -> Result<Vec<u8>, serde_json::Error> {
+    // An account is about 2,000 bytes.
+    let mut bytes = Vec::with_capacity(2_048);
+    serde_json::to_writer(&mut bytes, view)?;
+    Ok(bytes)
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Page<T> {
+    /// The entries.
+    pub results: Vec<T>,
+    /// Where it lies in the whole.
+    pub paging: Paging,
+}
+
+/// Where a page lies in the whole list. The two cursors are opaque.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Paging {
+    /// Give this as `starting_after` to get the page after this one.
+    pub starting_after: Option<String>,
+    /// Give this as `ending_before` to get the page before this one.
+    pub ending_before: Option<String>,
+    /// Whether there are more in the direction of this page.
+    pub has_more: bool,
+}
+
+/// A whole list.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Results<T> {
+    /// The entries.
+    pub results: Vec<T>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! Configurable notices of an account.
+
+use super::time::Local;
+use crate::form::fields::{DayOffset, IntervalText, NotificationType, TimeOfDayText};
+use daybook_engine::notify::{Pending, When};
+use daybook_engine::zone::Zone;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A notice that is configured for an account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NotificationSetting<'a> {
+    /// What it announces.
+    pub notification_type: NotificationType,
+    /// So many days after the date it is about; null where it has an interval.
+    pub time_offset: Option<DayOffset>,
+    /// How often; null where it has an offset.
+    pub interval: Option<IntervalText>,
+    /// The time of day, in the product's zone; null: that of the event it is about.
+    pub time: Option<TimeOfDayText>,
+    /// Whether it is on.
+    pub enabled: bool,
+    /// When it fires next; null when it does not.
+    pub next_at: Option<Local<'a>>,
+}
+
+impl<'a> NotificationSetting<'a> {
+    /// Shows a notice in force.
+    pub fn new(pending: &Pending, zone: &'a Zone) -> NotificationSetting<'a> {
+        let setting = &pending.setting;
+        let (time_offset, interval) = match setting.when {
+            When::Offset(days) => (Some(DayOffset::known(days)), None),
+            When::Every(interval) => (None, Some(IntervalText::known(interval))),
+        };
+        NotificationSetting {
+            notification_type: setting.kind.into(),
+            time_offset,
+            interval,
+            time: setting.time.map(TimeOfDayText::known),
+            enabled: setting.enabled,
+            next_at: pending.next_at().map(|at| Local::new(at, zone)),
+        }
+    }
+}

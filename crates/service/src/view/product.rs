@@ -1,0 +1,185 @@
+//! Products, and their migration mode.
+
+use super::time::Local;
+use crate::form::fields::{PercentText, ProductType};
+use crate::form::{LifecyclePolicies, NewProduct, PostPromotionalPolicies, Problem};
+use crate::policy;
+use daybook_engine::terms::Policy;
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What views need to know of a product; made once for each.
+#[derive(Clone, Debug)]
+pub struct ProductFacts {
+    /// Its id.
+    pub product_id: String,
+    /// What it is called and what it is.
+    pub overview: ProductOverview,
+    /// The zone whose calendar and clocks count.
+    pub zone: Zone,
+    /// What it says about its accounts.
+    pub policy: Policy,
+    /// The fields that were given and have no effect.
+    pub warnings: Vec<String>,
+}
+
+impl ProductFacts {
+    /// The facts of a product as it is stored.
+    pub fn new(product_id: impl Into<String>, product: &NewProduct) -> Result<ProductFacts, Vec<Problem>> {
+        let policy = policy::product_policy(product, None)?;
+        let given = &product.product_overview;
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        Ok(ProductFacts {
+            product_id: product_id.into(),
+            overview: ProductOverview {
+                product_name: given.product_name.as_str().to_owned(),
+                product_type: given.product_type,
+                product_short_description: text(given.product_short_description.as_ref().map(|text| text.as_str())),
+                product_long_description: text(given.product_long_description.as_ref().map(|text| text.as_str())),
+                product_color: text(given.product_color.as_ref().map(|text| text.as_str())),
+            },
+            zone: policy.zone.clone(),
+            policy,
+            warnings: product.warnings(),
+        })
+    }
+}
+
+/// What a product is called and what it is.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ProductOverviewView)]
+pub struct ProductOverview {
+    /// Its name.
+    pub product_name: String,
+    /// Its type.
+    pub product_type: ProductType,
+    /// A few words about it.
+    pub product_short_description: Option<String>,
+    /// More words about it.
+    pub product_long_description: Option<String>,
+    /// A colour to show it in.
+    pub product_color: Option<String>,
+}
+
+/// A product as it is stored, with every default filled in.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Product<'a> {
+    /// Its id.
+    pub product_id: &'a str,
+    /// When it was created.
+    pub created_at: Local<'a>,
+    /// From when it may be used.
+    pub effective_at: Local<'a>,
+    /// What it is called and what it is.
+    pub product_overview: &'a ProductOverview,
+    /// How its accounts are serviced.
+    pub product_lifecycle_policies: LifecyclePolicies,
+    /// The number of instalments and the rate.
+    pub post_promotional_policies: PostPromotionalPolicies,
+    /// Whether its events are held.
+    pub migration_mode: bool,
+    /// Where it stands between holding and processing.
+    pub migration_state: MigrationState,
+    /// Fields that were given and have no effect; left out when there are none.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub warnings: &'a [String],
+}
+
+impl<'a> Product<'a> {
+    /// Shows a product.
+    pub fn new(facts: &'a ProductFacts, product: &NewProduct, created_at: Time, state: MigrationState) -> Product<'a> {
+        let attributes = product.product_lifecycle_policies.as_ref().and_then(|life| life.default_attributes.as_ref());
+        let credit_limit = attributes.and_then(|attributes| attributes.default_credit_limit_cents);
+        let (life, post) = policy::describe(&facts.policy, credit_limit.map(|limit| limit.get()));
+        let effective_at = product.effective_at.as_ref().map_or(created_at, |moment| *moment.get());
+        Product {
+            product_id: &facts.product_id,
+            created_at: Local::new(created_at, &facts.zone),
+            effective_at: Local::new(effective_at, &facts.zone),
+            product_overview: &facts.overview,
+            product_lifecycle_policies: life,
+            post_promotional_policies: post,
+            migration_mode: state == MigrationState::Holding,
+            migration_state: state,
+            warnings: &facts.warnings,
+        }
+    }
+}
+
+/// Where a product stands between holding and processing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum MigrationState {
+    /// Each event is processed as it comes.
+    Normal,
+    /// Events are held.
+    Holding,
+    /// Held events are being processed.
+    Releasing,
+}
+
+/// The answer to turning migration mode on or off.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MigrationMode {
+    /// What happens now, in a sentence.
+    pub description: String,
+    /// Whether events are held.
+    pub migration_mode: bool,
+    /// Events that are held.
+    pub held_events: u64,
+    /// Accounts that have held events.
+    pub held_accounts: u64,
+}
+
+impl MigrationMode {
+    /// The answer.
+    pub fn new(migration_mode: bool, held_events: u64, held_accounts: u64) -> MigrationMode {
+        let description = match (migration_mode, held_events) {
+            (true, _) => "Migration mode is on: events are held until it is turned off.".to_owned(),
+            (false, 0) => "Migration mode is off: events are processed as they come.".to_owned(),
+            (false, _) => format!("Migration mode is off: {held_events} held events are being processed."),
+        };
+        MigrationMode { description, migration_mode, held_events, held_accounts }
+    }
+}
+
+/// How far a release is.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MigrationProgress<'a> {
+    /// Whether events are held.
+    pub migration_mode: bool,
+    /// Where the product stands between holding and processing.
+    pub state: MigrationState,
+    /// Events that are still held.
+    pub held_events: u64,
+    /// Accounts to be released.
+    pub accounts_total: u64,
+    /// Accounts that are released.
+    pub accounts_done: u64,
+    /// Held events that are processed.
+    pub events_done: u64,
+    /// Accounts that could not be processed; they keep their former state and their held events.
+    pub failed_accounts: Vec<FailedAccount>,
+    /// When the release began.
+    pub started_at: Option<Local<'a>>,
+    /// When the release was done.
+    pub finished_at: Option<Local<'a>>,
+    /// How long it will take, by its pace so far.
+    pub eta_seconds: Option<u64>,
+}
+
+/// An account that could not be processed.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FailedAccount {
+    /// The account.
+    pub account_id: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A percentage as the engine has it, as a number in its shortest form.
+pub(super) fn percent(percent: daybook_engine::money::Percent) -> PercentText {
+    PercentText::known(percent)
+}

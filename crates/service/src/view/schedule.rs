@@ -1,0 +1,68 @@
+//! The amortization schedule.
+
+use super::time::Local;
+use daybook_engine::installment::schedule;
+use daybook_engine::terms::Terms;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The amortization schedule: rows that have passed as they were, rows to come as they will be if all goes well.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Schedule<'a> {
+    /// A row for each instalment.
+    pub results: Vec<ScheduleRow<'a>>,
+}
+
+/// A row of the schedule.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduleRow<'a> {
+    /// The close of business of the cycle's end date.
+    pub cycle_exclusive_end: Local<'a>,
+    /// When the instalment falls due.
+    pub min_pay_due_at: Local<'a>,
+    /// The instalment: interest and principal.
+    pub am_min_pay_cents: i64,
+    /// The interest in it.
+    pub am_interest_cents: i64,
+    /// The principal in it.
+    pub am_principal_cents: i64,
+    /// The loan's principal less the principal of the rows before.
+    pub am_start_principal_balance_cents: i64,
+    /// The loan's principal less the principal of the rows up to this.
+    pub am_end_principal_balance_cents: i64,
+    /// Fees that fell into its period.
+    pub am_fees_cents: i64,
+    /// What has been paid into it, without fees.
+    pub paid_cents: i64,
+    /// What is still to be paid of it, without fees.
+    pub outstanding_cents: i64,
+    /// Whether it was paid by its due moment; left out while that lies ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paid_on_time: Option<bool>,
+}
+
+impl<'a> Schedule<'a> {
+    /// Shows a schedule.
+    pub fn new(terms: &'a Terms, rows: &[schedule::ScheduleRow]) -> Schedule<'a> {
+        Schedule { results: rows.iter().map(|row| ScheduleRow::new(terms, row)).collect() }
+    }
+}
+
+impl<'a> ScheduleRow<'a> {
+    /// Shows a row.
+    pub fn new(terms: &'a Terms, row: &schedule::ScheduleRow) -> ScheduleRow<'a> {
+        ScheduleRow {
+            cycle_exclusive_end: Local::new(terms.close_of(row.cycle_end), &terms.zone),
+            min_pay_due_at: Local::new(row.due_at, &terms.zone),
+            am_min_pay_cents: row.total().0,
+            am_interest_cents: row.interest.0,
+            am_principal_cents: row.principal.0,
+            am_start_principal_balance_cents: row.start.0,
+            am_end_principal_balance_cents: row.end.0,
+            am_fees_cents: row.fees.0,
+            paid_cents: row.paid.0,
+            outstanding_cents: row.outstanding.0,
+            paid_on_time: row.paid_on_time,
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The service, from the outside of its crate, on both databases and a clock that is moved by hand.
+//!
+//! Every test is a function of where it runs, and `support::on_both` makes two tests of it. Expected amounts are worked
+//! out by hand from `docs/concepts`, never taken from the code.
+#![cfg(test)]
+
+mod customers;
+mod histories;
+mod messages;
+mod migration;
+mod migration_failures;
+mod nodes;
+mod notices;
+mod organizations;
+mod payments;
+mod reading;
+mod repeats;
+mod replays;
+mod rolling;
+mod support;
+mod tampering;

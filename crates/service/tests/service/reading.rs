@@ -1,0 +1,216 @@
+//! Reading: as of any moment, and why the balance is this.
+
+use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, json_of, list, on_both, standing, whole};
+use daybook_service::accounts::AccountQuery;
+use daybook_service::paging::Paging;
+use serde_json::{Value, json};
+
+on_both!(
+    an_account_can_be_read_as_of_any_moment,
+    a_schedule_can_be_read_as_of_any_moment,
+    line_items_can_be_read_as_of_any_moment,
+    the_timeline_explains_every_cent,
+    the_status_trail_tells_when,
+    a_read_brings_the_account_up_to_its_clock,
+    lists_are_paged_in_a_stable_order,
+    line_items_are_filtered,
+);
+
+const OPENING: &str = "2026-03-15T00:00:00-04:00";
+
+/// April paid on time, May missed, June paid late on the 20th with both.
+async fn lived(home: Home) -> Trial {
+    let trial = Trial::at(home, "2026-04-15T09:00:00-04:00").await;
+    trial.product("auto-12", json!({})).await;
+    trial.account("auto-12", "a1", OPENING).await;
+    json_of(trial.pay("a1", "p1", LEVEL, "2026-04-15T09:00:00-04:00").await);
+    trial.go_to("2026-06-20T12:00:00-04:00").await;
+    // Two late fees of 15.00; interest of May and June, 11.05 each on 1,105.38, and of July's period, 11.05 too.
+    json_of(trial.pay("a1", "p2", 2 * LEVEL + 3_000, "2026-06-20T12:00:00-04:00").await);
+    trial
+}
+
+async fn an_account_can_be_read_as_of_any_moment(home: Home) {
+    let trial = lived(home).await;
+    let expected = [
+        ("2026-03-15T00:00:00-04:00", [120_000, 0, 0, 0], "ACTIVE"),
+        ("2026-04-15T08:59:59-04:00", [120_000, 0, 0, 0], "ACTIVE"),
+        ("2026-04-15T09:00:00-04:00", [PLAN[1], 0, 0, 0], "ACTIVE"),
+        ("2026-05-15T23:59:58-04:00", [PLAN[1], 0, 0, 0], "ACTIVE"),
+        ("2026-05-15T23:59:59-04:00", [PLAN[1], 1_105, 1_500, 0], "SUSPENDED/DELINQUENT"),
+        ("2026-06-16T00:00:00-04:00", [PLAN[1], 2_210, 3_000, 0], "SUSPENDED/DELINQUENT"),
+    ];
+    for (at, cents, status) in expected {
+        let account = trial.read_at("a1", at).await;
+        assert_eq!((balances(&account), standing(&account).as_str()), (cents, status), "{at}");
+    }
+    // 243.24 paid: 30.00 of fees, 33.15 of interest, 191.09 of principal less what July's interest took.
+    let now = trial.read("a1").await;
+    assert_eq!(balances(&now), [PLAN[1] - (2 * LEVEL - 3 * 1_105), 0, 0, 0]);
+    assert_eq!(trial.read_at("a1", "2026-06-20T12:00:00-04:00").await["summary"], now["summary"]);
+    // As it will stand if nothing else happens, and nothing is stored.
+    let later = trial.read_at("a1", "2026-08-16T00:00:00-04:00").await;
+    // July is spared: what was paid in its period reaches it. August is missed.
+    assert_eq!(later["summary"]["fees_balance_cents"], 1_500);
+    assert_eq!(trial.read("a1").await, now);
+    trial.verify().await;
+}
+
+async fn a_schedule_can_be_read_as_of_any_moment(home: Home) {
+    let trial = lived(home).await;
+    let first = trial.schedule("a1", Some(OPENING)).await;
+    assert_eq!(first.len(), 12);
+    let column = |rows: &[Value], name: &str| -> Vec<i64> {
+        rows.iter().map(|row| row[name].as_i64().expect("cents")).collect()
+    };
+    assert_eq!(column(&first, "am_interest_cents")[..4], [1_200, 1_105, 1_010, 913]);
+    assert_eq!(column(&first, "am_end_principal_balance_cents")[..8], PLAN[1..]);
+    assert_eq!(column(&first, "am_min_pay_cents")[..11], [LEVEL; 11]);
+    assert_eq!(first[11]["am_end_principal_balance_cents"], 0);
+    assert_eq!(first[0]["min_pay_due_at"], "2026-04-15T23:59:59-04:00");
+    let june = trial.schedule("a1", Some("2026-06-16T00:00:00-04:00")).await;
+    let on_time: Vec<&Value> = june.iter().map(|row| &row["paid_on_time"]).collect();
+    assert_eq!(on_time[..3], [&json!(true), &json!(false), &json!(false)]);
+    assert_eq!(column(&june, "paid_cents")[..3], [LEVEL, 0, 0]);
+    assert_eq!(column(&june, "am_fees_cents")[..3], [0, 1_500, 1_500]);
+    trial.verify().await;
+}
+
+async fn line_items_can_be_read_as_of_any_moment(home: Home) {
+    let trial = lived(home).await;
+    let ids = |items: Vec<Value>| -> Vec<String> {
+        items.iter().map(|item| item["line_item_id"].as_str().expect("an id").to_owned()).collect()
+    };
+    assert_eq!(ids(trial.all_items("a1", Some("2026-04-15T08:00:00-04:00")).await), ["dbk_loan"]);
+    let may = trial.all_items("a1", Some("2026-05-16T00:00:00-04:00")).await;
+    let fee = may.iter().find(|item| item["line_item_id"] == "dbk_late_fee_2").expect("it is there");
+    assert_eq!(fee["line_item_summary"]["balance_cents"], 1_500);
+    assert_eq!(trial.item("a1", "dbk_late_fee_2").await["line_item_summary"]["balance_cents"], 0);
+    let now = trial.all_items("a1", None).await;
+    let mut then = trial.all_items("a1", Some("2026-06-20T12:00:00-04:00")).await;
+    for (then, now) in then.iter_mut().zip(&now) {
+        (then["created_at"], then["updated_at"]) = (now["created_at"].clone(), now["updated_at"].clone());
+    }
+    assert_eq!(then, now);
+    let at = Some(crate::support::time("2026-05-16T00:00:00-04:00"));
+    assert_eq!(code_of(trial.service.get_line_item(&trial.who, "a1", "p2", at).await), "not_found");
+    trial.verify().await;
+}
+
+/// The effects of all that was processed add up to the balances, each event continues where the last ended, and moments and
+/// inputs come in order.
+pub fn adds_up(events: &[Value], account: &Value) {
+    let names = ["principal_cents", "interest_cents", "fees_cents", "surplus_cents"];
+    let mut sum = [0_i64; 4];
+    for event in events.iter().filter(|event| event["state"] == "PROCESSED") {
+        for (sum, name) in sum.iter_mut().zip(names) {
+            *sum += event["effect"][name].as_i64().expect("cents");
+        }
+        for (sum, name) in sum.iter().zip(names) {
+            assert_eq!(event["balance_after"][name].as_i64(), Some(*sum), "{name} after {event}");
+        }
+    }
+    assert_eq!(sum, balances(account));
+}
+
+async fn the_timeline_explains_every_cent(home: Home) {
+    let trial = lived(home).await;
+    json_of(trial.reverse("a1", "p1", &json!({})).await);
+    json_of(trial.pay("a1", "later", 500, "2026-07-01T00:00:00-04:00").await);
+    json_of(trial.roll("a1", "2026-06-25T00:00:00-04:00", false).await);
+    let events = trial.events("a1").await;
+    adds_up(&events, &trial.read("a1").await);
+    let scheduled: Vec<&Value> = events.iter().filter(|event| event["state"] == "SCHEDULED").collect();
+    assert_eq!((scheduled.len(), &scheduled[0]["effect"]), (1, &Value::Null));
+    let payment =
+        events.iter().find(|event| event["event"] == "payment" && event["state"] == "PROCESSED").expect("one");
+    assert_eq!(payment["effect"]["principal_cents"], PLAN[1] - PLAN[0]);
+    assert_eq!(payment["line_items"][0], "p1");
+    assert_eq!(payment["webhooks"][0]["event"], "line_item_create");
+    // Every message is explained by an event, once.
+    let mut explained: Vec<&Value> = events
+        .iter()
+        .flat_map(|event| event["webhooks"].as_array().expect("a list"))
+        .map(|webhook| &webhook["event_id"])
+        .collect();
+    explained.sort_by_key(|id| id.to_string());
+    let mut sent: Vec<Value> = trial.messages("a1").await.iter().map(|message| json!(message.event_id)).collect();
+    sent.sort_by_key(Value::to_string);
+    assert_eq!(explained, sent.iter().collect::<Vec<_>>());
+    trial.verify().await;
+}
+
+async fn the_status_trail_tells_when(home: Home) {
+    let trial = lived(home).await;
+    let expected = [("2026-03-15T00:00:00-04:00", "ACTIVE"), ("2026-05-15T23:59:59-04:00", "SUSPENDED/DELINQUENT")];
+    let trail = trial.trail("a1").await;
+    assert_eq!(trail[..2], expected.map(|(at, status)| (at.to_owned(), status.to_owned())));
+    trial.verify().await;
+}
+
+async fn a_read_brings_the_account_up_to_its_clock(home: Home) {
+    let trial = Trial::at(home, "2026-04-10T12:00:00-04:00").await;
+    trial.product("auto-12", json!({})).await;
+    trial.account("auto-12", "a1", OPENING).await;
+    let told = trial.announced("a1").await.len();
+    // No timer has run yet.
+    trial.clock.set(crate::support::time("2026-04-20T12:00:00-04:00"));
+    assert_eq!(balances(&trial.read("a1").await), [120_000, 1_200, 1_500, 0]);
+    let listed = list(json_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await));
+    assert_eq!(balances(&listed[0]), [120_000, 1_200, 1_500, 0]);
+    adds_up(&trial.events("a1").await, &listed[0]);
+    assert_eq!(trial.announced("a1").await.len(), told, "a read writes nothing");
+    // A call before the timer: first what was due, then the call.
+    json_of(trial.pay("a1", "p", 1_500, "2026-04-20T12:00:00-04:00").await);
+    assert_eq!(balances(&trial.read("a1").await), [120_000, 1_200, 0, 0]);
+    trial.verify().await;
+}
+
+async fn lists_are_paged_in_a_stable_order(home: Home) {
+    let trial = Trial::at(home, "2026-04-10T12:00:00-04:00").await;
+    trial.product("auto-12", json!({})).await;
+    for number in 0..7 {
+        trial.account("auto-12", &format!("a{number}"), OPENING).await;
+    }
+    json_of(trial.status("a3", &json!({ "account_status": "SUSPENDED", "account_substatus": "FRAUD" })).await);
+    let mut seen = Vec::new();
+    let mut paging = Paging { limit: 3, ..Paging::default() };
+    let mut pages = 0;
+    loop {
+        let page = json_of(trial.service.list_accounts(&trial.who, paging, AccountQuery::default()).await);
+        pages += 1;
+        seen.extend(list(page.clone()).iter().map(|account| account["account_id"].as_str().expect("an id").to_owned()));
+        if page["paging"]["has_more"] == false {
+            break;
+        }
+        paging = Paging::read(Some("3"), page["paging"]["starting_after"].as_str(), None).expect("the mark leads on");
+    }
+    assert_eq!((pages, seen), (3, (0..7).map(|number| format!("a{number}")).collect()));
+    let query = AccountQuery { account_status: Some("SUSPENDED".to_owned()), ..AccountQuery::default() };
+    assert_eq!(list(json_of(trial.service.list_accounts(&trial.who, whole(), query).await)).len(), 1);
+    let query = AccountQuery { product_id: Some("other".to_owned()), ..AccountQuery::default() };
+    assert_eq!(list(json_of(trial.service.list_accounts(&trial.who, whole(), query).await)).len(), 0);
+    let query = AccountQuery { account_status: Some("LATE".to_owned()), ..AccountQuery::default() };
+    assert_eq!(code_of(trial.service.list_accounts(&trial.who, whole(), query).await), "invalid_request");
+}
+
+async fn line_items_are_filtered(home: Home) {
+    use daybook_service::line_items::ItemQuery;
+    let trial = lived(home).await;
+    let time = |text: &str| Some(crate::support::time(text));
+    let count = async |query: ItemQuery| {
+        list(json_of(trial.service.list_line_items(&trial.who, "a1", whole(), query).await)).len()
+    };
+    let of = |kind: &str| ItemQuery { line_item_type: Some(kind.to_owned()), ..ItemQuery::default() };
+    assert_eq!((count(of("PAYMENT")).await, count(of("LATE_FEE")).await, count(of("LOAN")).await), (2, 2, 1));
+    // After and before leave out the moment itself.
+    let at = "2026-06-20T12:00:00-04:00";
+    assert_eq!(count(ItemQuery { effective_at_after: time(at), ..of("PAYMENT") }).await, 0);
+    assert_eq!(count(ItemQuery { effective_at_before: time(at), ..of("PAYMENT") }).await, 1);
+    let wrong = trial.service.list_line_items(&trial.who, "a1", whole(), of("PAYMENTS")).await;
+    assert_eq!(code_of(wrong), "invalid_request");
+    assert_eq!(
+        code_of(trial.service.list_line_items(&trial.who, "nobody", whole(), ItemQuery::default()).await),
+        "not_found"
+    );
+}

@@ -1,0 +1,166 @@
+//! `verify` finds what was changed behind the service's back.
+
+use crate::support::{Home, LEVEL, Trial, json_of, on_both};
+use serde_json::json;
+
+on_both!(
+    nothing_is_found_where_nothing_was_changed,
+    a_changed_balance_is_found,
+    a_changed_account_is_found,
+    a_missing_line_item_is_found,
+    a_missing_message_is_found,
+    a_flipped_byte_is_found,
+    a_flipped_byte_of_a_message_that_waits_is_found,
+    a_changed_input_is_found,
+    an_account_that_cannot_be_read_holds_nobody_up,
+);
+
+/// A database with a life in it, and a way to change it by SQL.
+struct Tampered {
+    trial: Trial,
+    home: Home,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Tampered {
+    async fn lived(home: Home) -> Tampered {
+        let (folder, address) = match home {
+            Home::Sqlite => {
+                let folder = tempfile::tempdir().expect("a folder");
+                let address = format!("sqlite:{}", folder.path().join("daybook.db").display());
+                (Some(folder), address)
+            }
+            Home::Postgres => (None, home.address()),
+        };
+        let trial = Trial::over(&address, "2026-04-01T12:00:00-04:00").await;
+        trial.product("auto-12", json!({})).await;
+        trial.account("auto-12", "a1", "2026-03-15T00:00:00-04:00").await;
+        trial.account("auto-12", "a2", "2026-03-15T00:00:00-04:00").await;
+        json_of(trial.pay("a1", "p", LEVEL, "2026-04-01T12:00:00-04:00").await);
+        trial.go_to("2026-05-20T12:00:00-04:00").await;
+        json_of(trial.roll("a2", "2026-08-20T12:00:00-04:00", false).await);
+        Tampered { trial, home, _folder: folder }
+    }
+
+    /// Changes one row.
+    async fn change(&self, sql: &str) {
+        let changed = match self.home {
+            Home::Sqlite => {
+                let path = self.trial.address.strip_prefix("sqlite:").expect("a file");
+                let connection = rusqlite::Connection::open(path).expect("the file opens");
+                connection.execute(sql, []).expect("the statement runs") as u64
+            }
+            Home::Postgres => {
+                let (client, connection) =
+                    tokio_postgres::connect(&self.trial.address, tokio_postgres::NoTls).await.expect("it connects");
+                let connection = tokio::spawn(connection);
+                let changed = client.execute(sql, &[]).await.expect("the statement runs");
+                drop(client);
+                connection.await.expect("it ends").expect("it ends well");
+                changed
+            }
+        };
+        assert_eq!(changed, 1, "{sql}");
+    }
+
+    /// A line item of the first account.
+    fn item(&self, id: &str) -> String {
+        let column = if self.home == Home::Sqlite { "item" } else { "item_id" };
+        format!("account = 'a1' AND {column} = '{id}'")
+    }
+
+    /// What is found names the account or message, and nothing else is found.
+    async fn finds(&self, what: &str) {
+        let found = self.trial.differences().await;
+        assert!(!found.is_empty(), "nothing is found");
+        let about = |sentence: &String| sentence.contains(what) || sentence.starts_with("database:");
+        assert!(found.iter().all(about), "{found:?}");
+        assert!(found.iter().any(|sentence| sentence.contains(what)), "{found:?}");
+    }
+}
+
+async fn nothing_is_found_where_nothing_was_changed(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    tampered.trial.verify().await;
+    let verified = tampered.trial.service.verify(&mut |_| {}).await.expect("it can be verified");
+    assert_eq!(verified.accounts, 2);
+    let messages = tampered.trial.announced("a1").await.len() + tampered.trial.announced("a2").await.len();
+    assert_eq!(verified.messages, messages as u64);
+}
+
+async fn a_changed_balance_is_found(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    let which = tampered.item("dbk_late_fee_2");
+    tampered.change(&format!("UPDATE line_items SET balance = balance + 1 WHERE {which}")).await;
+    tampered.finds("account a1: line item dbk_late_fee_2").await;
+}
+
+async fn a_changed_account_is_found(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    // One account's state in the other's row.
+    let state = "(SELECT other.state FROM accounts AS other WHERE other.account = 'a2')";
+    tampered.change(&format!("UPDATE accounts SET state = {state} WHERE account = 'a1'")).await;
+    tampered.finds("account a1").await;
+}
+
+async fn a_missing_line_item_is_found(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    tampered.change(&format!("DELETE FROM line_items WHERE {}", tampered.item("p"))).await;
+    tampered.finds("account a1: line item p is missing").await;
+}
+
+async fn a_missing_message_is_found(home: Home) {
+    for sequence in [3, 9] {
+        let tampered = Tampered::lived(home).await;
+        assert_eq!(tampered.trial.announced("a1").await.len(), 10);
+        tampered.change(&format!("DELETE FROM messages WHERE account = 'a1' AND sequence = {sequence}")).await;
+        tampered.finds("account a1").await;
+    }
+    let tampered = Tampered::lived(home).await;
+    tampered.change("DELETE FROM messages WHERE account = 'a1' AND sequence = 10").await;
+    tampered.finds("account a1: its last messages are missing").await;
+}
+
+/// A statement that changes one byte of a message's data.
+fn flip(home: Home, table: &str, which: &str) -> String {
+    let data = match home {
+        Home::Sqlite => "CAST(replace(CAST(data AS TEXT), 'a2', 'b2') AS BLOB)",
+        Home::Postgres => "set_byte(data, 5, 120)",
+    };
+    format!("UPDATE {table} SET data = {data} WHERE account = 'a2' AND {which}")
+}
+
+async fn a_flipped_byte_is_found(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    tampered.change(&flip(home, "messages", "sequence = 2")).await;
+    tampered.finds("a2").await;
+}
+
+async fn a_flipped_byte_of_a_message_that_waits_is_found(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    let last = tampered.trial.messages("a2").await.last().expect("there is one").sequence;
+    tampered.change(&flip(home, "waiting_messages", &format!("sequence = {last}"))).await;
+    tampered.finds("a2").await;
+}
+
+async fn a_changed_input_is_found(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    tampered.change("UPDATE inputs SET effective_at = effective_at - 1, applies_at = applies_at - 1 WHERE account = 'a1' AND name = 'p'").await;
+    tampered.finds("account a1").await;
+}
+
+/// One account is damaged; what waits of the other is still sent when its time comes, and a release still ends.
+async fn an_account_that_cannot_be_read_holds_nobody_up(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    let trial = &tampered.trial;
+    let nothing = if home == Home::Sqlite { "x'ff'" } else { "'\\xff'" };
+    tampered.change(&format!("UPDATE accounts SET state = {nothing} WHERE account = 'a1'")).await;
+    let sent = trial.log().await.len();
+    trial.migration_mode("auto-12", true).await;
+    trial.clock.set(crate::support::time("2026-06-20T12:00:00-04:00"));
+    trial.migration_mode("auto-12", false).await;
+    assert!(trial.service.settle_due().await.is_err(), "it is told");
+    // June of the account that was rolled ahead: interest, due date, missed, late fee; and the release.
+    assert_eq!(trial.log().await.len(), sent + 5);
+    assert_eq!(trial.progress("auto-12").await["state"], "NORMAL");
+}

@@ -1,0 +1,107 @@
+//! Settings, organizations, keys and kept answers: one row at a time.
+
+use super::cells::{self, each, maybe};
+use super::server::Server;
+use crate::Result;
+use crate::error::StoreError;
+use crate::records::{Answer, KeyRow, OrgId, Organization};
+use daybook_engine::time::Time;
+use std::collections::BTreeMap;
+use tokio_postgres::Row;
+
+pub(super) async fn setting(server: &Server, name: &str) -> Result<Option<Vec<u8>>> {
+    maybe(server.query_opt("SELECT value FROM settings WHERE name = $1", &[&name]).await?, |cells| cells.next())
+}
+
+pub(super) async fn keep_setting(server: &Server, name: &str, value: &[u8]) -> Result<Vec<u8>> {
+    let sql = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    server.execute(sql, &[&name, &value]).await?;
+    setting(server, name).await?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not kept")))
+}
+
+pub(super) async fn create_organization(server: &Server, organization: &Organization) -> Result<OrgId> {
+    let sql =
+        "INSERT INTO organizations (name, environment, created_at, signing_key) VALUES ($1, $2, $3, $4) RETURNING org";
+    let Organization { name, environment, created_at, signing_key, .. } = organization;
+    let row = server.query_opt(sql, &[name, environment, &created_at.micros(), signing_key]).await?;
+    maybe(row, |cells| cells.next())?.ok_or_else(|| StoreError::Broken("an organization got no number".to_owned()))
+}
+
+pub(super) async fn organizations(server: &Server) -> Result<Vec<Organization>> {
+    let sql = "SELECT org, name, environment, created_at, signing_key FROM organizations ORDER BY org";
+    each(&server.query(sql, &[]).await?, cells::organization)
+}
+
+pub(super) async fn create_key(server: &Server, key: &KeyRow) -> Result<bool> {
+    let sql = "INSERT INTO keys (org, client_id, secret_hash, name, role, created_at, last_used_at, revoked_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (client_id) DO NOTHING";
+    let used = key.last_used_at.map(Time::micros);
+    let revoked = key.revoked_at.map(Time::micros);
+    let made = server
+        .execute(
+            sql,
+            &[
+                &key.org,
+                &key.client_id,
+                &key.secret_hash,
+                &key.name,
+                &key.role,
+                &key.created_at.micros(),
+                &used,
+                &revoked,
+            ],
+        )
+        .await?;
+    Ok(made == 1)
+}
+
+pub(super) async fn key(server: &Server, client_id: &str) -> Result<Option<KeyRow>> {
+    let sql = "SELECT org, client_id, secret_hash, name, role, created_at, last_used_at, revoked_at
+               FROM keys WHERE client_id = $1";
+    maybe(server.query_opt(sql, &[&client_id]).await?, cells::key)
+}
+
+pub(super) async fn key_by_secret(server: &Server, secret_hash: &[u8]) -> Result<Option<KeyRow>> {
+    let sql = "SELECT org, client_id, secret_hash, name, role, created_at, last_used_at, revoked_at
+               FROM keys WHERE secret_hash = $1";
+    maybe(server.query_opt(sql, &[&secret_hash]).await?, cells::key)
+}
+
+pub(super) async fn keys(server: &Server, org: OrgId) -> Result<Vec<KeyRow>> {
+    let sql = "SELECT org, client_id, secret_hash, name, role, created_at, last_used_at, revoked_at
+               FROM keys WHERE org = $1 ORDER BY created_at, client_id";
+    each(&server.query(sql, &[&org]).await?, cells::key)
+}
+
+pub(super) async fn revoke_key(server: &Server, org: OrgId, client_id: &str, at: Time) -> Result<bool> {
+    let sql = "UPDATE keys SET revoked_at = COALESCE(revoked_at, $3) WHERE org = $1 AND client_id = $2";
+    Ok(server.execute(sql, &[&org, &client_id, &at.micros()]).await? == 1)
+}
+
+/// Nodes note the same keys at the same time: rows are locked in order, so that none waits for another in a circle.
+pub(super) async fn touch_keys(server: &Server, used: &[(String, Time)]) -> Result<()> {
+    let mut latest: BTreeMap<&str, i64> = BTreeMap::new();
+    for (client_id, at) in used {
+        let noted = latest.entry(client_id).or_insert(i64::MIN);
+        *noted = at.micros().max(*noted);
+    }
+    if latest.is_empty() {
+        return Ok(());
+    }
+    let client_ids: Vec<&str> = latest.keys().copied().collect();
+    let times: Vec<i64> = latest.values().copied().collect();
+    let sql = "WITH used AS (
+                   SELECT k.client_id, u.at
+                   FROM (SELECT unnest($1::text[]) AS client_id, unnest($2::bigint[]) AS at) u
+                   JOIN keys k ON k.client_id = u.client_id
+                   ORDER BY k.client_id FOR UPDATE OF k)
+               UPDATE keys k SET last_used_at = u.at FROM used u
+               WHERE k.client_id = u.client_id AND (k.last_used_at IS NULL OR k.last_used_at < u.at)";
+    server.execute(sql, &[&client_ids, &times]).await.map(drop)
+}
+
+pub(super) async fn answer(server: &Server, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+    let sql = "SELECT content_hash, body FROM answers WHERE org = $1 AND key = $2 AND expires_at > $3";
+    let row: Option<Row> = server.query_opt(sql, &[&org, &key, &now.micros()]).await?;
+    maybe(row, |cells| Ok(Answer { content_hash: cells.next()?, body: cells.bytes()? }))
+}

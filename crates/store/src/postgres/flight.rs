@@ -1,0 +1,179 @@
+//! Saying several things at once.
+//!
+//! The server answers in the order it was asked, so a connection need not wait for one answer before the next
+//! question. A [`Flight`] is a list of steps that are sent together; a transaction is a few flights, the last of which
+//! ends with COMMIT. If a step fails, the server refuses those after it and turns the COMMIT into a ROLLBACK: what was
+//! sent together with its COMMIT is written whole or not at all.
+
+use super::server::refused;
+use crate::Result;
+use deadpool_postgres::{Client, Object};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row, Statement};
+
+/// One value for a statement; mostly a whole column.
+pub(super) type Param<'a> = Box<dyn ToSql + Sync + Send + 'a>;
+
+/// One statement with what it is given.
+pub(super) struct Step<'a> {
+    sql: &'static str,
+    params: Vec<Param<'a>>,
+}
+
+impl<'a> Step<'a> {
+    pub fn new(sql: &'static str, params: Vec<Param<'a>>) -> Step<'a> {
+        Step { sql, params }
+    }
+}
+
+/// How a flight begins and ends a transaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Frame {
+    /// Said before the steps.
+    pub begin: Option<&'static str>,
+    /// Whether COMMIT is said after them.
+    pub commit: bool,
+}
+
+/// Something asked, and what comes of it.
+type Asked<'a, T, E> = Pin<Box<dyn Future<Output = std::result::Result<T, E>> + Send + 'a>>;
+
+type Answer<'a> = Asked<'a, Vec<Row>, Error>;
+
+/// A connection with a transaction of its own, from its first flight to its last.
+pub(super) struct Transaction {
+    client: Option<Client>,
+    open: bool,
+}
+
+impl Transaction {
+    pub fn on(client: Client) -> Transaction {
+        Transaction { client: Some(client), open: false }
+    }
+
+    /// Sends the steps and gives their rows, step by step. With a `commit` frame: what was sent is durable if this
+    /// gives rows, and undone if the server gave an error.
+    pub async fn fly(&mut self, frame: Frame, steps: &[Step<'_>]) -> std::result::Result<Vec<Vec<Row>>, Error> {
+        let Some(client) = &self.client else { return Ok(Vec::new()) };
+        // Prepared beforehand, so that sending a step never waits and the order stays the order given.
+        let mut statements: Vec<Statement> = Vec::with_capacity(steps.len());
+        for step in steps {
+            statements.push(client.prepare_cached(step.sql).await?);
+        }
+        let mut answers: Vec<Answer<'_>> = Vec::with_capacity(steps.len() + 2);
+        if let Some(begin) = frame.begin {
+            answers.push(plain(client, begin));
+        }
+        for (statement, step) in statements.iter().zip(steps) {
+            answers.push(Box::pin(async move {
+                let params: Vec<&(dyn ToSql + Sync)> = step.params.iter().map(|param| param.as_ref() as _).collect();
+                client.query(statement, &params).await
+            }));
+        }
+        if frame.commit {
+            answers.push(plain(client, "COMMIT"));
+        }
+        self.open = true;
+        let mut rows = in_order(answers).await?;
+        self.open = !frame.commit;
+        if frame.commit {
+            rows.pop();
+        }
+        if frame.begin.is_some() {
+            rows.remove(0);
+        }
+        Ok(rows)
+    }
+
+    /// Undoes everything. After a COMMIT that the server turned down this finds nothing to undo, which is as well.
+    pub async fn roll_back(mut self) -> Result<()> {
+        if let (Some(client), true) = (&self.client, self.open) {
+            client.batch_execute("ROLLBACK").await.map_err(refused)?;
+        }
+        self.open = false;
+        Ok(())
+    }
+}
+
+/// A transaction that nobody waits for any more must not go back into the pool: the connection is closed, and the
+/// server undoes what was not committed.
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if let (Some(client), true) = (self.client.take(), self.open) {
+            drop(Object::take(client));
+        }
+    }
+}
+
+fn plain<'a>(client: &'a Client, sql: &'static str) -> Answer<'a> {
+    Box::pin(async move { client.batch_execute(sql).await.map(|()| Vec::new()) })
+}
+
+/// Waits for all, asking each in order; an error before all were asked keeps the rest from being asked.
+async fn in_order<T, E>(mut futures: Vec<Asked<'_, T, E>>) -> std::result::Result<Vec<T>, E> {
+    let mut results: Vec<Option<std::result::Result<T, E>>> = futures.iter().map(|_| None).collect();
+    let mut all_asked = false;
+    poll_fn(move |context| {
+        for (future, result) in futures.iter_mut().zip(&mut results) {
+            if result.is_some() {
+                continue;
+            }
+            if let Poll::Ready(done) = future.as_mut().poll(context) {
+                let failed = done.is_err();
+                *result = Some(done);
+                // A step that could not even be sent: nothing after it may be.
+                if failed && !all_asked {
+                    return Poll::Ready(results.iter_mut().filter_map(Option::take).collect());
+                }
+            }
+        }
+        all_asked = true;
+        match results.iter().all(Option::is_some) {
+            true => Poll::Ready(results.iter_mut().filter_map(Option::take).collect()),
+            false => Poll::Pending,
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    type Boxed<'a> = Asked<'a, u8, &'static str>;
+
+    #[tokio::test]
+    async fn what_cannot_be_sent_keeps_the_rest_from_being_sent() {
+        let asked = AtomicUsize::new(0);
+        let steps: Vec<Boxed<'_>> = vec![
+            Box::pin(async { Ok(1) }),
+            Box::pin(async { Err("too long") }),
+            Box::pin(async {
+                asked.fetch_add(1, Ordering::SeqCst);
+                Ok(3)
+            }),
+        ];
+        assert_eq!(in_order(steps).await, Err("too long"));
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn the_first_error_is_the_one_that_is_told() {
+        let steps: Vec<Boxed<'_>> = vec![
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                Err("first")
+            }),
+            Box::pin(async { Ok(2) }),
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                Err("second")
+            }),
+        ];
+        assert_eq!(in_order(steps).await, Err("first"));
+    }
+}

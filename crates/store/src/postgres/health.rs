@@ -1,0 +1,50 @@
+//! Whether the server is there, and whether the tables say what they should.
+
+use super::server::{Server, refused};
+use crate::Result;
+use tokio_postgres::Row;
+
+pub(super) async fn describe(server: &Server) -> Result<String> {
+    let row = server.query_opt("SHOW server_version", &[]).await?;
+    let version: String = row.map(|row| row.try_get(0)).transpose().map_err(refused)?.unwrap_or_default();
+    // "15.18 (Debian 15.18-0+deb12u1)": who packed it is nobody's business here.
+    Ok(format!("PostgreSQL {}", version.split_whitespace().next().unwrap_or_default()))
+}
+
+pub(super) async fn ping(server: &Server) -> Result<()> {
+    server.query("SELECT 1", &[]).await.map(drop)
+}
+
+/// Each asks for what should not be: one sentence for each row.
+const SANITY: &[&str] = &[
+    "SELECT format('the log of organization %s ends at position %s, but its head says %s', org, last, head)
+     FROM (SELECT h.org, h.head, COALESCE((SELECT max(m.position) FROM messages m WHERE m.org = h.org), 0) AS last
+           FROM log_heads h) heads
+     WHERE last <> head ORDER BY org LIMIT 100",
+    "SELECT format('the log of organization %s has %s messages up to position %s', org, count(*), max(position))
+     FROM messages GROUP BY org HAVING count(*) <> max(position) OR min(position) <> 1 ORDER BY org LIMIT 100",
+    "SELECT format('organization %s has messages but no head of its log', m.org)
+     FROM (SELECT DISTINCT org FROM messages) m
+     WHERE NOT EXISTS (SELECT FROM log_heads h WHERE h.org = m.org) ORDER BY m.org LIMIT 100",
+    "SELECT format('account %s of organization %s has an input numbered %s, but the next is to be %s',
+                   a.account, a.org, i.seq, a.next_seq)
+     FROM accounts a
+     CROSS JOIN LATERAL (SELECT max(seq) AS seq FROM inputs i WHERE i.org = a.org AND i.account = a.account) i
+     WHERE i.seq >= a.next_seq ORDER BY a.org, a.account LIMIT 100",
+    "SELECT DISTINCT format('there are inputs of account %s of organization %s, which is not there', i.account, i.org)
+     FROM inputs i WHERE NOT EXISTS (SELECT FROM accounts a WHERE a.org = i.org AND a.account = i.account) LIMIT 100",
+    "SELECT DISTINCT format('there are line items of account %s of organization %s, which is not there', l.account, l.org)
+     FROM line_items l WHERE NOT EXISTS (SELECT FROM accounts a WHERE a.org = l.org AND a.account = l.account) LIMIT 100",
+    "SELECT format('the index %s is not valid', indexrelid::regclass) FROM pg_index WHERE NOT indisvalid",
+];
+
+pub(super) async fn check(server: &Server) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for sql in SANITY {
+        let rows: Vec<Row> = server.query(sql, &[]).await?;
+        for row in rows {
+            wrong.push(row.try_get(0).map_err(refused)?);
+        }
+    }
+    Ok(wrong)
+}

@@ -1,0 +1,133 @@
+//! Loading accounts with their inputs: all of a batch in one flight, all as of one moment.
+
+use super::arrays::column;
+use super::cells::{self, Cells};
+use super::flight::{Frame, Step, Transaction};
+use super::server::{Server, refused};
+use crate::records::InputRow;
+use crate::{Inputs, Loaded, Result, Want};
+use std::collections::BTreeMap;
+use tokio_postgres::Row;
+
+/// The account and its inputs must be of the same moment, or a reader would see one without the other.
+const ONE_MOMENT: Frame = Frame { begin: Some("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), commit: true };
+
+/// The wanted accounts are walked in order and looked up one by one: `OFFSET 0` keeps the planner from turning the walk
+/// round.
+const ACCOUNTS: &str = "
+    SELECT w.place, a.*
+    FROM (SELECT unnest($1::bigint[]) AS place, unnest($2::bigint[]) AS org, unnest($3::text[]) AS account) w
+    CROSS JOIN LATERAL (
+        SELECT a.org, a.account, a.product, a.version, a.terms, a.content_hash, a.effective_at, a.created_at,
+               a.updated_at, a.state, a.profile, a.processed_through, a.rolled_to, a.next_moment, a.oldest_unpaid_due,
+               a.status, a.substatus, a.next_seq, a.settled_seq, a.held_events, a.scheduled_events, a.message_seq,
+               a.failure
+        FROM accounts a WHERE a.org = w.org AND a.account = w.account OFFSET 0) a";
+
+/// Held inputs are at the end of the account's, by number; scheduled ones are at the end of its timeline. Two indexes find
+/// them without looking at what is processed; `+ 0` keeps the planner from taking the one for the other.
+const INPUTS: &str = "
+    SELECT w.place, i.*
+    FROM (SELECT unnest($1::bigint[]) AS place, unnest($2::bigint[]) AS org, unnest($3::text[]) AS account,
+                 unnest($4::boolean[]) AS everything) w
+    CROSS JOIN LATERAL (
+        SELECT a.processed_through,
+               CASE WHEN w.everything OR a.processed_through IS NULL
+                    THEN -9223372036854775808 ELSE a.settled_seq END AS from_seq
+        FROM accounts a WHERE a.org = w.org AND a.account = w.account OFFSET 0) a
+    CROSS JOIN LATERAL (
+        SELECT i.seq, i.name, i.effective_at, i.applies_at, i.rank, i.scheduled, i.recorded_at, i.clock, i.payload,
+               i.extra, i.content_hash
+        FROM inputs i WHERE i.org = w.org AND i.account = w.account AND i.seq > a.from_seq
+        UNION ALL
+        SELECT i.seq, i.name, i.effective_at, i.applies_at, i.rank, i.scheduled, i.recorded_at, i.clock, i.payload,
+               i.extra, i.content_hash
+        FROM inputs i
+        WHERE i.org = w.org AND i.account = w.account AND i.applies_at > a.processed_through
+          AND i.seq + 0 <= a.from_seq) i";
+
+const NAMED: &str = "
+    SELECT w.place, i.*
+    FROM (SELECT unnest($1::bigint[]) AS place, unnest($2::bigint[]) AS org, unnest($3::text[]) AS account,
+                 unnest($4::text[]) AS name) w
+    CROSS JOIN LATERAL (
+        SELECT i.seq, i.name, i.effective_at, i.applies_at, i.rank, i.scheduled, i.recorded_at, i.clock, i.payload,
+               i.extra, i.content_hash
+        FROM inputs i WHERE i.org = w.org AND i.account = w.account AND i.name = w.name OFFSET 0) i";
+
+pub(super) async fn load(server: &Server, wanted: &[Want]) -> Result<Vec<Option<Loaded>>> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut transaction = Transaction::on(server.client().await?);
+    match transaction.fly(ONE_MOMENT, &questions(wanted)).await {
+        Ok(answers) => gather(wanted.len(), &answers),
+        Err(error) => {
+            let error = refused(error);
+            transaction.roll_back().await?;
+            Err(error)
+        }
+    }
+}
+
+/// The accounts first; then inputs, if any are wanted.
+fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
+    let all: Vec<(i64, &Want)> = (0..).zip(wanted).collect();
+    let with_inputs: Vec<(i64, &Want)> = all.iter().filter(|(_, want)| want.inputs != Inputs::None).copied().collect();
+    let named: Vec<(i64, &Want, &str)> =
+        all.iter().flat_map(|&(place, want)| want.names.iter().map(move |name| (place, want, &**name))).collect();
+    let mut steps = vec![Step::new(
+        ACCOUNTS,
+        vec![
+            column(&all, |&(place, _)| place),
+            column(&all, |&(_, want)| want.key.org),
+            column(&all, |&(_, want)| &*want.key.account),
+        ],
+    )];
+    if !with_inputs.is_empty() {
+        steps.push(Step::new(
+            INPUTS,
+            vec![
+                column(&with_inputs, |&(place, _)| place),
+                column(&with_inputs, |&(_, want)| want.key.org),
+                column(&with_inputs, |&(_, want)| &*want.key.account),
+                column(&with_inputs, |&(_, want)| want.inputs == Inputs::All),
+            ],
+        ));
+    }
+    if !named.is_empty() {
+        steps.push(Step::new(
+            NAMED,
+            vec![
+                column(&named, |&(place, _, _)| place),
+                column(&named, |&(_, want, _)| want.key.org),
+                column(&named, |&(_, want, _)| &*want.key.account),
+                column(&named, |&(_, _, name)| name),
+            ],
+        ));
+    }
+    steps
+}
+
+/// Puts rows where they were asked for; an input that was found in two ways is given once.
+fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<Loaded>>> {
+    let mut inputs: Vec<BTreeMap<i64, InputRow>> = vec![BTreeMap::new(); count];
+    for row in answers.iter().skip(1).flatten() {
+        let mut cells = Cells::of(row);
+        let place = cells.next::<i64>()?;
+        let input = cells::input(&mut cells)?;
+        if let Some(found) = inputs.get_mut(place as usize) {
+            found.insert(input.seq, input);
+        }
+    }
+    let mut loaded: Vec<Option<Loaded>> = (0..count).map(|_| None).collect();
+    for row in answers.first().into_iter().flatten() {
+        let mut cells = Cells::of(row);
+        let place = cells.next::<i64>()? as usize;
+        let row = cells::account(&mut cells)?;
+        if let (Some(slot), Some(found)) = (loaded.get_mut(place), inputs.get_mut(place)) {
+            *slot = Some(Loaded { row, inputs: std::mem::take(found).into_values().collect() });
+        }
+    }
+    Ok(loaded)
+}

@@ -1,0 +1,211 @@
+//! PostgreSQL: one server, many nodes.
+//!
+//! Nodes share nothing but the database and may die at any time. What keeps them out of each other's way:
+//!
+//! | part | who it keeps apart |
+//! |---|---|
+//! | [`migrate`] | nodes that start at once: one brings the tables up to date, the others wait for it |
+//! | [`claim`] | commits: an account, an idempotency key, a product's mode belongs to one transaction at a time |
+//! | [`commit`], [`write`] | writers of one organization's log: positions are given last, under the lock of the log's head |
+//! | [`due`] | workers: an account that one has taken is leased, and skipped by the others |
+//!
+//! A call takes a connection from the pool ([`server`]), says everything it can in one flight ([`flight`]), and gives
+//! the connection back. READ COMMITTED is enough: what must not change is locked, and unique keys stand behind that.
+//! Rows come and go as arrays ([`arrays`]), one statement for a table however many rows there are.
+
+mod access;
+mod arrays;
+mod cells;
+mod claim;
+mod commit;
+mod due;
+mod flight;
+mod health;
+mod load;
+mod migrate;
+mod publish;
+mod reading;
+mod server;
+mod write;
+
+use crate::batch::{Batch, Claimed};
+use crate::error::StoreError;
+use crate::records::{
+    AccountFilter, AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId,
+    Organization, Page, ProductKey, ProductRow,
+};
+use crate::{Due, Loaded, Result, Store, Want};
+use async_trait::async_trait;
+use daybook_engine::time::Time;
+use server::Server;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How many commits are worth having under way at once: enough to fold one while another waits for the disk.
+const WRITERS: usize = 4;
+
+/// A database on a PostgreSQL server.
+#[derive(Debug)]
+pub struct Postgres {
+    server: Server,
+}
+
+impl Postgres {
+    /// Connects to the server at a `postgres://` address and brings the tables up to date.
+    pub async fn open(address: &str) -> Result<Postgres> {
+        let server = Server::at(address)?;
+        migrate::bring_up_to_date(&server).await?;
+        Ok(Postgres { server })
+    }
+}
+
+#[async_trait]
+impl Store for Postgres {
+    async fn describe(&self) -> Result<String> {
+        health::describe(&self.server).await
+    }
+
+    async fn ping(&self) -> Result<()> {
+        health::ping(&self.server).await
+    }
+
+    fn writers(&self) -> usize {
+        WRITERS
+    }
+
+    async fn backup(&self, _to: &Path) -> Result<()> {
+        Err(StoreError::Unsupported("a PostgreSQL database is backed up with pg_dump or with the server's own tools"))
+    }
+
+    async fn check(&self) -> Result<Vec<String>> {
+        health::check(&self.server).await
+    }
+
+    async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        access::setting(&self.server, name).await
+    }
+
+    async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
+        access::keep_setting(&self.server, name, value).await
+    }
+
+    async fn create_organization(&self, organization: &Organization) -> Result<OrgId> {
+        access::create_organization(&self.server, organization).await
+    }
+
+    async fn organizations(&self) -> Result<Vec<Organization>> {
+        access::organizations(&self.server).await
+    }
+
+    async fn create_key(&self, key: &KeyRow) -> Result<bool> {
+        access::create_key(&self.server, key).await
+    }
+
+    async fn key(&self, client_id: &str) -> Result<Option<KeyRow>> {
+        access::key(&self.server, client_id).await
+    }
+
+    async fn key_by_secret(&self, secret_hash: &[u8]) -> Result<Option<KeyRow>> {
+        access::key_by_secret(&self.server, secret_hash).await
+    }
+
+    async fn keys(&self, org: OrgId) -> Result<Vec<KeyRow>> {
+        access::keys(&self.server, org).await
+    }
+
+    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time) -> Result<bool> {
+        access::revoke_key(&self.server, org, client_id, at).await
+    }
+
+    async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()> {
+        access::touch_keys(&self.server, used).await
+    }
+
+    async fn product(&self, key: &ProductKey) -> Result<Option<ProductRow>> {
+        reading::product(&self.server, key).await
+    }
+
+    async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
+        reading::products(&self.server, org, page).await
+    }
+
+    async fn releasing_products(&self) -> Result<Vec<ProductKey>> {
+        reading::releasing_products(&self.server).await
+    }
+
+    async fn held_counts(&self, key: &ProductKey) -> Result<HeldCounts> {
+        reading::held_counts(&self.server, key).await
+    }
+
+    async fn failed_accounts(&self, key: &ProductKey, limit: usize) -> Result<Vec<(Arc<str>, String)>> {
+        reading::failed_accounts(&self.server, key, limit).await
+    }
+
+    async fn customer(&self, org: OrgId, customer_id: &str) -> Result<Option<CustomerRow>> {
+        reading::customer(&self.server, org, customer_id).await
+    }
+
+    async fn customers(&self, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
+        reading::customers(&self.server, org, page).await
+    }
+
+    async fn customers_exist(&self, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>> {
+        reading::customers_exist(&self.server, org, customer_ids).await
+    }
+
+    async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>> {
+        reading::customer_accounts(&self.server, org, customer_id, limit).await
+    }
+
+    async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>> {
+        load::load(&self.server, wanted).await
+    }
+
+    async fn accounts(&self, org: OrgId, filter: &AccountFilter, page: &Page) -> Result<Vec<AccountRow>> {
+        reading::accounts(&self.server, org, filter, page).await
+    }
+
+    async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>> {
+        reading::items(&self.server, key).await
+    }
+
+    async fn items_by_id(&self, key: &AccountKey, item_ids: &[Arc<str>]) -> Result<Vec<ItemRow>> {
+        reading::items_by_id(&self.server, key, item_ids).await
+    }
+
+    async fn messages_of(&self, key: &AccountKey, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
+        reading::messages_of(&self.server, key, after, limit).await
+    }
+
+    async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
+        reading::messages(&self.server, org, after, limit).await
+    }
+
+    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+        access::answer(&self.server, org, key, now).await
+    }
+
+    async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>> {
+        due::take_due(&self.server, now, limit, lease_until).await
+    }
+
+    async fn next_due(&self, now: Time) -> Result<Option<Time>> {
+        due::next_due(&self.server, now).await
+    }
+
+    async fn retry_failed(&self, key: &ProductKey, now: Time) -> Result<u64> {
+        due::retry_failed(&self.server, key, now).await
+    }
+
+    async fn publish_due(&self, now: Time, limit: usize) -> Result<u64> {
+        publish::publish_due(&self.server, now, limit).await
+    }
+
+    async fn expire_answers(&self, now: Time, limit: usize) -> Result<u64> {
+        due::expire_answers(&self.server, now, limit).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>> {
+        commit::commit(&self.server, batch).await
+    }
+}

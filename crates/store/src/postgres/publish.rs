@@ -1,0 +1,286 @@
+//! The log of messages, and those that wait to get into it.
+//!
+//! A message gets its position last: the organization's head is moved on, and stays locked until the transaction is
+//! durable. So positions have no gaps, and who sees a position sees all before it.
+//!
+//! A waiting message belongs to its account: whoever moves it has the account locked, so the messages of an account
+//! come into the log in one order, whether a commit or [`publish_due`] moves them.
+
+use super::arrays::{column, limit as most};
+use super::cells::{Cells, message_of};
+use super::flight::{Frame, Param, Step, Transaction};
+use super::server::{Server, TRIES, lost_to_another, refused};
+use super::write::account_key;
+use crate::Result;
+use crate::batch::{AccountClaim, AccountWrite, Unit};
+use crate::records::{AccountKey, MessageRow, OrgId};
+use daybook_engine::time::Time;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use tokio_postgres::{Error, Row};
+
+/// The heads come back in the order of organizations, and each message says which is its own and how far before it its
+/// position is.
+const APPEND: &str = "
+    WITH heads AS (
+        INSERT INTO log_heads (org, head) SELECT unnest($1::bigint[]), unnest($2::bigint[])
+        ON CONFLICT (org) DO UPDATE SET head = log_heads.head + excluded.head
+        RETURNING org, head),
+    listed AS MATERIALIZED (SELECT array_agg(head ORDER BY org) AS heads FROM heads)
+    INSERT INTO messages (org, position, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
+        data, signature)
+    SELECT m.org, l.heads[m.place] - m.before, m.account, m.sequence, m.event, m.event_id, m.cause, m.subject,
+        m.effective_at, m.recorded_at, m.data, m.signature
+    FROM listed l
+    CROSS JOIN (
+        SELECT unnest($3::bigint[]) AS org, unnest($4::int[]) AS place, unnest($5::bigint[]) AS before,
+               unnest($6::text[]) AS account, unnest($7::bigint[]) AS sequence, unnest($8::text[]) AS event,
+               unnest($9::text[]) AS event_id, unnest($10::text[]) AS cause, unnest($11::text[]) AS subject,
+               unnest($12::bigint[]) AS effective_at, unnest($13::bigint[]) AS recorded_at,
+               unnest($14::bytea[]) AS data, unnest($15::text[]) AS signature) m";
+
+const WAIT: &str = "
+    INSERT INTO waiting_messages (org, due_at, account, sequence, event, event_id, cause, subject, effective_at,
+        recorded_at, data, signature)
+    SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::text[]), unnest($4::bigint[]), unnest($5::text[]),
+        unnest($6::text[]), unnest($7::text[]), unnest($8::text[]), unnest($9::bigint[]), unnest($10::bigint[]),
+        unnest($11::bytea[]), unnest($12::text[])";
+
+/// Waiting messages of accounts that are locked.
+const OF_ACCOUNTS: &str = "
+    SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.account, m.sequence, m.event, m.event_id, m.cause, m.subject,
+        m.effective_at, m.recorded_at, m.data, m.signature
+    FROM (SELECT unnest($1::bigint[]) AS org, unnest($2::text[]) AS account, unnest($3::bigint[]) AS until) w
+    CROSS JOIN LATERAL (
+        SELECT m.* FROM waiting_messages m WHERE m.org = w.org AND m.account = w.account AND m.due_at <= w.until
+        OFFSET 0) m
+    ORDER BY m.due_at, m.arrival";
+
+const REMOVE: &str = "
+    DELETE FROM waiting_messages m
+    USING (SELECT unnest($1::bigint[]) AS org, unnest($2::bigint[]) AS arrival) w
+    WHERE m.org = w.org AND m.arrival = w.arrival";
+
+/// One node publishes at a time: the letters "publish" as bytes.
+const LOCK_PUBLISHING: &str = "SELECT pg_advisory_xact_lock(31654262977688424)";
+
+const LOCK_ACCOUNTS: &str = "
+    SELECT w.org, w.account
+    FROM (SELECT DISTINCT m.org, m.account
+          FROM (SELECT org, account FROM waiting_messages WHERE due_at <= $1 ORDER BY due_at, arrival LIMIT $2) m
+          WHERE m.account IS NOT NULL ORDER BY m.org, m.account) w
+    LEFT JOIN LATERAL (
+        SELECT FROM accounts a WHERE a.org = w.org AND a.account = w.account
+        OFFSET 0 FOR NO KEY UPDATE) a ON true";
+
+const DUE: &str = "
+    SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.account, m.sequence, m.event, m.event_id, m.cause, m.subject,
+        m.effective_at, m.recorded_at, m.data, m.signature
+    FROM waiting_messages m WHERE m.due_at <= $1 ORDER BY m.due_at, m.arrival LIMIT $2";
+
+/// A message on its way from waiting into the log.
+pub(super) struct Waiting {
+    arrival: i64,
+    org: OrgId,
+    message: MessageRow,
+}
+
+impl Waiting {
+    fn read(rows: &[Row]) -> Result<Vec<Waiting>> {
+        let read = |row| {
+            let mut cells = Cells::of(row);
+            let arrival = cells.next()?;
+            let (org, message) = message_of(&mut cells)?;
+            Ok(Waiting { arrival, org, message })
+        };
+        rows.iter().map(read).collect()
+    }
+}
+
+/// Asks for the waiting messages that units want published, if there are such units.
+pub(super) fn ask_waiting<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
+    let wanted: Vec<(&AccountKey, Time)> =
+        units.iter().flat_map(|unit| &unit.accounts).filter_map(published_by).collect();
+    let step = Step::new(
+        OF_ACCOUNTS,
+        vec![
+            column(&wanted, |&(key, _)| key.org),
+            column(&wanted, |&(key, _)| &*key.account),
+            column(&wanted, |&(_, until)| until.micros()),
+        ],
+    );
+    (!wanted.is_empty()).then_some(step)
+}
+
+/// Whose waiting messages a write publishes, and until when. A new account has none.
+fn published_by(write: &AccountWrite) -> Option<(&AccountKey, Time)> {
+    match write.claim {
+        AccountClaim::Update { .. } => write.publish_until.map(|until| (account_key(write), until)),
+        AccountClaim::Insert(_) => None,
+    }
+}
+
+/// The waiting messages that were asked for, by account.
+pub(super) struct Published<'w> {
+    by_account: HashMap<AccountKey, Vec<&'w Waiting>>,
+}
+
+/// Reads the rows of [`ask_waiting`].
+pub(super) fn read_waiting(rows: &[Row]) -> Result<Vec<Waiting>> {
+    Waiting::read(rows)
+}
+
+impl<'w> Published<'w> {
+    pub fn of(waiting: &'w [Waiting]) -> Published<'w> {
+        let mut by_account: HashMap<AccountKey, Vec<&Waiting>> = HashMap::new();
+        for message in waiting {
+            if let Some(account) = &message.message.account {
+                let key = AccountKey { org: message.org, account: Arc::clone(account) };
+                by_account.entry(key).or_default().push(message);
+            }
+        }
+        Published { by_account }
+    }
+
+    /// Those that this write publishes.
+    fn by(&self, write: &AccountWrite) -> &[&'w Waiting] {
+        let found = published_by(write).and_then(|(key, _)| self.by_account.get(key));
+        found.map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Everything that units announce: what waited and is due, and what is new, in the order of the units. The log is last.
+pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -> Vec<Step<'a>> {
+    let mut log: Vec<(OrgId, &'a MessageRow)> = Vec::new();
+    let mut waiting: Vec<(OrgId, &'a MessageRow)> = Vec::new();
+    let mut moved: Vec<&'a Waiting> = Vec::new();
+    for unit in units {
+        for due in unit.accounts.iter().flat_map(|write| published.by(write)) {
+            moved.push(due);
+            log.push((due.org, &due.message));
+        }
+        for (org, message) in &unit.messages {
+            if message.due_at.is_some() { &mut waiting } else { &mut log }.push((*org, message));
+        }
+    }
+    let mut steps = Vec::new();
+    if !waiting.is_empty() {
+        steps.push(wait(&waiting));
+    }
+    steps.extend(remove(&moved));
+    steps.extend(append(&log));
+    steps
+}
+
+fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Step<'a> {
+    Step::new(
+        WAIT,
+        vec![
+            column(rows, |&(org, _)| org),
+            column(rows, |&(_, message)| message.due_at.map(Time::micros)),
+            column(rows, |&(_, message)| message.account.as_deref()),
+            column(rows, |&(_, message)| message.sequence),
+            column(rows, |&(_, message)| &*message.event),
+            column(rows, |&(_, message)| &*message.event_id),
+            column(rows, |&(_, message)| &*message.cause),
+            column(rows, |&(_, message)| &*message.subject),
+            column(rows, |&(_, message)| message.effective_at.micros()),
+            column(rows, |&(_, message)| message.recorded_at.micros()),
+            column(rows, |&(_, message)| &*message.data),
+            column(rows, |&(_, message)| &*message.signature),
+        ],
+    )
+}
+
+fn remove<'a>(rows: &[&Waiting]) -> Option<Step<'a>> {
+    let step = Step::new(REMOVE, vec![column(rows, |row| row.org), column(rows, |row| row.arrival)]);
+    (!rows.is_empty()).then_some(step)
+}
+
+fn append<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Option<Step<'a>> {
+    let mut counts: BTreeMap<OrgId, i64> = BTreeMap::new();
+    for (org, _) in rows {
+        *counts.entry(*org).or_default() += 1;
+    }
+    let heads: Vec<(OrgId, i64)> = counts.iter().map(|(org, count)| (*org, *count)).collect();
+    let places: BTreeMap<OrgId, i32> = counts.keys().copied().zip(1..).collect();
+    // How many of its organization's messages come after each.
+    let mut left = counts;
+    let mut before: Vec<i64> = Vec::with_capacity(rows.len());
+    for (org, _) in rows {
+        let left = left.entry(*org).or_default();
+        *left -= 1;
+        before.push(*left);
+    }
+    let step = Step::new(
+        APPEND,
+        vec![
+            column(&heads, |&(org, _)| org),
+            column(&heads, |&(_, count)| count),
+            column(rows, |&(org, _)| org),
+            column(rows, |(org, _)| places.get(org).copied()),
+            Box::new(before),
+            column(rows, |&(_, message)| message.account.as_deref()),
+            column(rows, |&(_, message)| message.sequence),
+            column(rows, |&(_, message)| &*message.event),
+            column(rows, |&(_, message)| &*message.event_id),
+            column(rows, |&(_, message)| &*message.cause),
+            column(rows, |&(_, message)| &*message.subject),
+            column(rows, |&(_, message)| message.effective_at.micros()),
+            column(rows, |&(_, message)| message.recorded_at.micros()),
+            column(rows, |&(_, message)| &*message.data),
+            column(rows, |&(_, message)| &*message.signature),
+        ],
+    );
+    (!rows.is_empty()).then_some(step)
+}
+
+/// Moves waiting messages that are due into the log.
+pub(super) async fn publish_due(server: &Server, now: Time, limit: usize) -> Result<u64> {
+    // Mostly there is nothing: found out without a lock.
+    let any = "SELECT FROM waiting_messages WHERE due_at <= $1 LIMIT 1";
+    if limit == 0 || server.query_opt(any, &[&now.micros()]).await?.is_none() {
+        return Ok(0);
+    }
+    for _ in 1..TRIES {
+        let mut transaction = Transaction::on(server.client().await?);
+        match publish(&mut transaction, now, limit).await {
+            Ok(Ok(count)) => return Ok(count),
+            Ok(Err(error)) => {
+                transaction.roll_back().await?;
+                return Err(error);
+            }
+            Err(error) if lost_to_another(&error) => transaction.roll_back().await?,
+            Err(error) => {
+                let error = refused(error);
+                transaction.roll_back().await?;
+                return Err(error);
+            }
+        }
+    }
+    // The others are publishing: what is left will be seen next time.
+    Ok(0)
+}
+
+async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std::result::Result<Result<u64>, Error> {
+    let range = || -> Vec<Param<'_>> { vec![Box::new(now.micros()), Box::new(most(limit))] };
+    let steps = [Step::new(LOCK_PUBLISHING, Vec::new()), Step::new(LOCK_ACCOUNTS, range()), Step::new(DUE, range())];
+    let answers = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &steps).await?;
+    let [_, locked, due] = &answers[..] else { return Ok(Ok(0)) };
+    let mut waiting = match Waiting::read(due) {
+        Ok(waiting) => waiting,
+        Err(error) => return Ok(Err(error)),
+    };
+    // A message that came after the accounts were locked is left for the next time, unless its account is locked.
+    let mut accounts: HashSet<(OrgId, &str)> = HashSet::new();
+    for row in locked {
+        accounts.insert((row.try_get(0)?, row.try_get(1)?));
+    }
+    waiting.retain(|waiting| {
+        waiting.message.account.as_deref().is_none_or(|account| accounts.contains(&(waiting.org, account)))
+    });
+    let log: Vec<(OrgId, &MessageRow)> = waiting.iter().map(|waiting| (waiting.org, &waiting.message)).collect();
+    let steps: Vec<Step<'_>> = remove(&waiting.iter().collect::<Vec<_>>()).into_iter().chain(append(&log)).collect();
+    transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
+    Ok(Ok(log.len() as u64))
+}

@@ -1,0 +1,100 @@
+//! Connections to the file, and what their errors mean.
+
+use crate::Result;
+use crate::error::StoreError;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a statement waits for a lock that another process holds, such as a shell that looks at the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// More than there are different statements, so that each is compiled once a connection.
+const STATEMENTS_CACHED: usize = 128;
+/// Enough for the pages of one batch of 500 accounts, which would otherwise be written before their time.
+const WRITER_CACHE_KIB: i64 = 48 * 1024;
+/// Readers find most pages in the operating system's cache.
+const READER_CACHE_KIB: i64 = 2 * 1024;
+/// The log is copied into the file when it has so many pages: seldom enough that a page which is written again and again
+/// is copied once, often enough that a start after a crash reads little.
+const PAGES_BETWEEN_CHECKPOINTS: i64 = 8_000;
+/// What is left of the log's file after it was copied.
+const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+
+/// The one connection that writes.
+pub(super) fn open_writer(path: &str) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(broken)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(broken)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
+    let journal: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(broken)?;
+    let expected = if path == super::MEMORY { "memory" } else { "wal" };
+    if journal != expected {
+        return Err(StoreError::Broken(format!("the file system of {path} cannot do WAL (journal mode is {journal})")));
+    }
+    for (name, value) in [
+        // A commit is on the disk when it is answered; `fullfsync` is what that takes on a Mac.
+        ("synchronous", "FULL"),
+        ("fullfsync", "ON"),
+        ("foreign_keys", "OFF"),
+        ("temp_store", "MEMORY"),
+    ] {
+        connection.pragma_update(None, name, value).map_err(broken)?;
+    }
+    for (name, value) in [
+        ("cache_size", -WRITER_CACHE_KIB),
+        ("wal_autocheckpoint", PAGES_BETWEEN_CHECKPOINTS),
+        ("journal_size_limit", LOG_BYTES_KEPT),
+    ] {
+        connection.pragma_update(None, name, value).map_err(broken)?;
+    }
+    Ok(connection)
+}
+
+/// A connection that only reads.
+pub(super) fn open_reader(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(broken)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(broken)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
+    connection.pragma_update(None, "temp_store", "MEMORY").map_err(broken)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB).map_err(broken)?;
+    Ok(connection)
+}
+
+/// What an error of SQLite means to a caller: what may pass by itself is told from what will not.
+pub(super) fn broken(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::DiskFull
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::CannotOpen
+            | ErrorCode::OutOfMemory,
+        ) => StoreError::Unavailable(error.to_string()),
+        _ => StoreError::Broken(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{open_reader, open_writer};
+
+    /// A commit that is answered survives a power failure only with these.
+    #[test]
+    fn the_writer_is_durable_and_readers_cannot_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("daybook.db");
+        let writer = open_writer(path.to_str().unwrap()).unwrap();
+        let pragma = |name| writer.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(pragma("synchronous"), 2, "FULL");
+        assert_eq!(pragma("foreign_keys"), 0);
+        assert_eq!(pragma("temp_store"), 2, "MEMORY");
+        assert_eq!(pragma("busy_timeout"), 5_000);
+        let journal: String = writer.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+        assert_eq!(journal, "wal");
+        writer.execute_batch("CREATE TABLE t (a)").unwrap();
+        let reader = open_reader(&path).unwrap();
+        assert!(reader.execute_batch("INSERT INTO t VALUES (1)").is_err());
+    }
+}

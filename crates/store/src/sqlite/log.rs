@@ -1,0 +1,155 @@
+//! The log of messages and those that wait to get into it.
+//!
+//! A transaction opens the log, adds to it and closes it: each organization's head is read when its first message
+//! comes, counted on in memory, and written back once. As there is one writer, positions have no gaps and their order
+//! is the order of commits.
+
+use super::connection::broken;
+use super::read::count;
+use super::rows::{LAST_ORG, LAST_POSITION, place};
+use crate::Result;
+use crate::error::StoreError;
+use crate::records::{AccountKey, MessageRow, OrgId};
+use daybook_engine::time::Time;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use std::collections::BTreeMap;
+
+const INSERT_MESSAGE: &str = "
+    INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
+        data, signature)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+
+const INSERT_WAITING: &str = "
+    INSERT INTO waiting_messages (due_at, org, account, sequence, event, event_id, cause, subject, effective_at,
+        recorded_at, data, signature)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+
+const DUE: &str = "
+    SELECT id, org FROM waiting_messages INDEXED BY waiting_messages_due
+    WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
+
+const DUE_OF_ACCOUNT: &str = "
+    SELECT id FROM waiting_messages INDEXED BY waiting_messages_by_account
+    WHERE org = ?1 AND account = ?2 AND due_at <= ?3 ORDER BY due_at, id";
+
+const MOVE: &str = "
+    INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
+        data, signature)
+    SELECT ?2, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature
+    FROM waiting_messages WHERE id = ?1";
+
+const REMOVE_WAITING: &str = "DELETE FROM waiting_messages WHERE id = ?1";
+
+const HEAD: &str = "SELECT head FROM log_heads WHERE org = ?1";
+
+const MOVE_HEAD: &str =
+    "INSERT INTO log_heads (org, head) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET head = excluded.head";
+
+/// The log, open within a transaction.
+pub(super) struct Log<'c> {
+    connection: &'c Connection,
+    heads: BTreeMap<OrgId, i64>,
+    insert: CachedStatement<'c>,
+}
+
+impl<'c> Log<'c> {
+    pub(super) fn open(connection: &'c Connection) -> Result<Log<'c>> {
+        let insert = connection.prepare_cached(INSERT_MESSAGE).map_err(broken)?;
+        Ok(Log { connection, heads: BTreeMap::new(), insert })
+    }
+
+    /// Announces a message: at the end of the log, or among those that wait.
+    pub(super) fn announce(&mut self, org: OrgId, message: &MessageRow) -> Result<()> {
+        let written = match message.due_at {
+            None => {
+                let place = self.next_place(org)?;
+                insert(&mut self.insert, place, org, message)
+            }
+            Some(due_at) => {
+                let mut waiting = self.connection.prepare_cached(INSERT_WAITING).map_err(broken)?;
+                insert(&mut waiting, due_at.micros(), org, message)
+            }
+        };
+        written.map(|_| ()).map_err(broken)
+    }
+
+    /// Moves the messages of an account that are due by a moment into the log.
+    pub(super) fn publish_account(&mut self, key: &AccountKey, until: Time) -> Result<()> {
+        let mut due = self.connection.prepare_cached(DUE_OF_ACCOUNT).map_err(broken)?;
+        let ids: Vec<i64> = due
+            .query_map(params![key.org, key.account, until.micros()], |row| row.get(0))
+            .and_then(Iterator::collect)
+            .map_err(broken)?;
+        ids.into_iter().try_for_each(|id| self.publish(id, key.org))
+    }
+
+    /// Moves messages that are due by now into the log, at most `limit`; gives how many.
+    pub(super) fn publish_due(&mut self, now: Time, limit: usize) -> Result<u64> {
+        let mut due = self.connection.prepare_cached(DUE).map_err(broken)?;
+        let ids: Vec<(i64, OrgId)> = due
+            .query_map(params![now.micros(), count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))
+            .and_then(Iterator::collect)
+            .map_err(broken)?;
+        let published = ids.len() as u64;
+        ids.into_iter().try_for_each(|(id, org)| self.publish(id, org))?;
+        Ok(published)
+    }
+
+    /// Writes the heads back.
+    pub(super) fn close(self) -> Result<()> {
+        let mut move_head = self.connection.prepare_cached(MOVE_HEAD).map_err(broken)?;
+        for (org, head) in &self.heads {
+            move_head.execute(params![org, head]).map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, id: i64, org: OrgId) -> Result<()> {
+        let place = self.next_place(org)?;
+        let mut copy = self.connection.prepare_cached(MOVE).map_err(broken)?;
+        copy.execute([id, place]).map_err(broken)?;
+        let mut remove = self.connection.prepare_cached(REMOVE_WAITING).map_err(broken)?;
+        remove.execute([id]).map_err(broken)?;
+        Ok(())
+    }
+
+    /// The place of the next message of an organization.
+    fn next_place(&mut self, org: OrgId) -> Result<i64> {
+        let head = match self.heads.get_mut(&org) {
+            Some(head) => head,
+            None => {
+                let mut read = self.connection.prepare_cached(HEAD).map_err(broken)?;
+                let head = read.query_row([org], |row| row.get(0)).optional().map_err(broken)?.unwrap_or(0);
+                self.heads.entry(org).or_insert(head)
+            }
+        };
+        *head += 1;
+        if !(0..=LAST_ORG).contains(&org) || *head > LAST_POSITION {
+            return Err(StoreError::Broken(format!("the log of organization {org} has no room at position {head}")));
+        }
+        Ok(place(org, *head))
+    }
+}
+
+/// Writes a message; `first` is its place, or the moment it waits for.
+fn insert(
+    statement: &mut CachedStatement<'_>,
+    first: i64,
+    org: OrgId,
+    message: &MessageRow,
+) -> rusqlite::Result<usize> {
+    statement.execute(params![
+        first,
+        org,
+        message.account,
+        message.sequence,
+        message.event,
+        message.event_id,
+        message.cause,
+        message.subject,
+        message.effective_at.micros(),
+        message.recorded_at.micros(),
+        &message.data[..],
+        message.signature,
+    ])
+}

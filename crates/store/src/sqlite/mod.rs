@@ -1,0 +1,279 @@
+//! SQLite: the whole database in one file, nothing to install.
+//!
+//! One thread writes, a few connections read ([`threads`]). A commit is durable when it is answered: WAL with
+//! `synchronous=FULL` ([`connection`]). One process uses the file, so accounts that are due are not leased: whoever asks
+//! twice without committing in between gets the same ones twice.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`connection`] | opens connections; what errors mean |
+//! | [`threads`] | who runs the SQL |
+//! | [`migrations`] | brings the tables up to date |
+//! | [`rows`] | rows as they come from SQLite |
+//! | [`registry`] | settings, organizations, keys |
+//! | [`read`] | products, customers, accounts, items, messages, answers |
+//! | [`due`] | what is due |
+//! | [`commit`], [`unit`], [`log`] | a batch, a unit of it, its messages |
+//! | [`copy`] | backup and check |
+
+mod commit;
+mod connection;
+mod copy;
+mod due;
+mod log;
+mod migrations;
+mod read;
+mod registry;
+mod rows;
+mod threads;
+mod unit;
+
+use crate::batch::{Batch, Claimed};
+use crate::error::StoreError;
+use crate::records::{
+    AccountFilter, AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId,
+    Organization, Page, ProductKey, ProductRow,
+};
+use crate::{Due, Loaded, Result, Store, Want};
+use async_trait::async_trait;
+use daybook_engine::time::Time;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use threads::{Readers, Writer};
+
+/// The path of a database that lives as long as its store.
+const MEMORY: &str = ":memory:";
+/// How many reads run at once. More would only wait for the processor.
+const READERS: usize = 4;
+
+/// A database in a file, or in memory.
+pub struct Sqlite {
+    path: String,
+    /// Nothing for a database in memory, where the writer reads. Dropped before the writer, which then closes the file
+    /// as the last one and leaves no log behind.
+    readers: Option<Arc<Readers>>,
+    writer: Writer,
+}
+
+impl std::fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Sqlite {
+    /// Opens a file, which is made if it is not there, or `:memory:`.
+    pub async fn open(path: &str) -> Result<Sqlite> {
+        let path = path.to_owned();
+        let opening = tokio::task::spawn_blocking(move || {
+            let mut connection = connection::open_writer(&path)?;
+            migrations::migrate(&mut connection)?;
+            let readers = (path != MEMORY).then(|| Arc::new(Readers::new(PathBuf::from(&path), READERS)));
+            Ok(Sqlite { path, readers, writer: Writer::start(connection)? })
+        });
+        opening.await.map_err(|error| StoreError::Unavailable(format!("opening was stopped: {error}")))?
+    }
+
+    async fn read<T, F>(&self, read: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        match &self.readers {
+            Some(readers) => readers.run(read).await,
+            None => self.writer.run(|connection| threads::at_one_moment(connection, read)).await,
+        }
+    }
+
+    async fn write<T, F>(&self, write: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    {
+        self.writer.run(write).await
+    }
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    async fn describe(&self) -> Result<String> {
+        Ok(format!("SQLite {}", rusqlite::version()))
+    }
+
+    async fn ping(&self) -> Result<()> {
+        self.read(|connection| read::one(connection, "SELECT 1 FROM migrations", [], |_| Ok(())).map(|_| ())).await
+    }
+
+    /// One thread writes; while it does, another batch can be folded.
+    fn writers(&self) -> usize {
+        2
+    }
+
+    async fn backup(&self, to: &Path) -> Result<()> {
+        let to = to.to_owned();
+        match &self.readers {
+            Some(readers) => readers.run_alone(move |connection| copy::backup(connection, &to)).await,
+            None => self.write(move |connection| copy::backup(connection, &to)).await,
+        }
+    }
+
+    async fn check(&self) -> Result<Vec<String>> {
+        match &self.readers {
+            // Not within a transaction, whose end would fail too where the file is damaged.
+            Some(readers) => readers.run_alone(copy::check).await,
+            None => self.write(|connection| copy::check(connection)).await,
+        }
+    }
+
+    async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let name = name.to_owned();
+        self.read(move |connection| registry::setting(connection, &name)).await
+    }
+
+    async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        self.write(move |connection| registry::keep_setting(connection, &name, &value)).await
+    }
+
+    async fn create_organization(&self, organization: &Organization) -> Result<OrgId> {
+        let organization = organization.clone();
+        self.write(move |connection| registry::create_organization(connection, &organization)).await
+    }
+
+    async fn organizations(&self) -> Result<Vec<Organization>> {
+        self.read(registry::organizations).await
+    }
+
+    async fn create_key(&self, key: &KeyRow) -> Result<bool> {
+        let key = key.clone();
+        self.write(move |connection| registry::create_key(connection, &key)).await
+    }
+
+    async fn key(&self, client_id: &str) -> Result<Option<KeyRow>> {
+        let client_id = client_id.to_owned();
+        self.read(move |connection| registry::key(connection, &client_id)).await
+    }
+
+    async fn key_by_secret(&self, secret_hash: &[u8]) -> Result<Option<KeyRow>> {
+        let secret_hash = secret_hash.to_owned();
+        self.read(move |connection| registry::key_by_secret(connection, &secret_hash)).await
+    }
+
+    async fn keys(&self, org: OrgId) -> Result<Vec<KeyRow>> {
+        self.read(move |connection| registry::keys(connection, org)).await
+    }
+
+    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time) -> Result<bool> {
+        let client_id = client_id.to_owned();
+        self.write(move |connection| registry::revoke_key(connection, org, &client_id, at)).await
+    }
+
+    async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()> {
+        let used = used.to_owned();
+        self.write(move |connection| registry::touch_keys(connection, &used)).await
+    }
+
+    async fn product(&self, key: &ProductKey) -> Result<Option<ProductRow>> {
+        let key = key.clone();
+        self.read(move |connection| read::product(connection, &key)).await
+    }
+
+    async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
+        let page = page.clone();
+        self.read(move |connection| read::products(connection, org, &page)).await
+    }
+
+    async fn releasing_products(&self) -> Result<Vec<ProductKey>> {
+        self.read(read::releasing_products).await
+    }
+
+    async fn held_counts(&self, key: &ProductKey) -> Result<HeldCounts> {
+        let key = key.clone();
+        self.read(move |connection| read::held_counts(connection, &key)).await
+    }
+
+    async fn failed_accounts(&self, key: &ProductKey, limit: usize) -> Result<Vec<(Arc<str>, String)>> {
+        let key = key.clone();
+        self.read(move |connection| read::failed_accounts(connection, &key, limit)).await
+    }
+
+    async fn customer(&self, org: OrgId, customer_id: &str) -> Result<Option<CustomerRow>> {
+        let customer_id = customer_id.to_owned();
+        self.read(move |connection| read::customer(connection, org, &customer_id)).await
+    }
+
+    async fn customers(&self, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
+        let page = page.clone();
+        self.read(move |connection| read::customers(connection, org, &page)).await
+    }
+
+    async fn customers_exist(&self, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>> {
+        let customer_ids = customer_ids.to_owned();
+        self.read(move |connection| read::customers_exist(connection, org, &customer_ids)).await
+    }
+
+    async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>> {
+        let customer_id = customer_id.to_owned();
+        self.read(move |connection| read::customer_accounts(connection, org, &customer_id, limit)).await
+    }
+
+    async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>> {
+        let wanted = wanted.to_owned();
+        self.read(move |connection| read::load(connection, &wanted)).await
+    }
+
+    async fn accounts(&self, org: OrgId, filter: &AccountFilter, page: &Page) -> Result<Vec<AccountRow>> {
+        let (filter, page) = (filter.clone(), page.clone());
+        self.read(move |connection| read::accounts(connection, org, &filter, &page)).await
+    }
+
+    async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>> {
+        let key = key.clone();
+        self.read(move |connection| read::items(connection, &key)).await
+    }
+
+    async fn items_by_id(&self, key: &AccountKey, item_ids: &[Arc<str>]) -> Result<Vec<ItemRow>> {
+        let (key, item_ids) = (key.clone(), item_ids.to_owned());
+        self.read(move |connection| read::items_by_id(connection, &key, &item_ids)).await
+    }
+
+    async fn messages_of(&self, key: &AccountKey, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
+        let key = key.clone();
+        self.read(move |connection| read::messages_of(connection, &key, after, limit)).await
+    }
+
+    async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
+        self.read(move |connection| read::messages(connection, org, after, limit)).await
+    }
+
+    async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>> {
+        let key = key.to_owned();
+        self.read(move |connection| read::answer(connection, org, &key, now)).await
+    }
+
+    async fn take_due(&self, now: Time, limit: usize, _lease_until: Time) -> Result<Vec<Due>> {
+        self.read(move |connection| due::take_due(connection, now, limit)).await
+    }
+
+    async fn next_due(&self, now: Time) -> Result<Option<Time>> {
+        self.read(move |connection| due::next_due(connection, now)).await
+    }
+
+    async fn retry_failed(&self, key: &ProductKey, now: Time) -> Result<u64> {
+        let key = key.clone();
+        self.write(move |connection| due::retry_failed(connection, &key, now)).await
+    }
+
+    async fn publish_due(&self, now: Time, limit: usize) -> Result<u64> {
+        self.write(move |connection| due::publish_due(connection, now, limit)).await
+    }
+
+    async fn expire_answers(&self, now: Time, limit: usize) -> Result<u64> {
+        self.write(move |connection| due::expire_answers(connection, now, limit)).await
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>> {
+        self.write(move |connection| commit::commit(connection, &batch)).await
+    }
+}

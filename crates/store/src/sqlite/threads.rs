@@ -1,0 +1,143 @@
+//! Who runs the SQL: one thread that writes, and a few connections that read.
+//!
+//! SQLite lets one connection write at a time, so there is one, on a thread of its own; work is sent to it and its
+//! result comes back. Readers do not wait for it (WAL): each takes a connection from a small pool and sees the database
+//! as it was when it began. A database in memory has one connection only, and reads run on the writer.
+
+use super::connection::{broken, open_reader};
+use crate::Result;
+use crate::error::StoreError;
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot};
+
+/// Something to do on the writer's connection.
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// After so long without work the writer gives back the memory of its page cache.
+const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(5);
+
+/// The thread that writes. Ends, with its work done and the file closed, when it is dropped.
+pub(super) struct Writer {
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection) -> Result<Writer> {
+        let (jobs, received) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("sqlite-writer".to_owned())
+            .spawn(move || work(connection, &received))
+            .map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
+        Ok(Writer { jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    /// Runs work on the writer's connection.
+    pub(super) async fn run<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    {
+        let stopped = || StoreError::Unavailable("the writer of the database has stopped".to_owned());
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            // Nobody waits any more: the caller gave up, the work is done all the same.
+            let _ = answer.send(work(connection));
+        });
+        self.jobs.as_ref().ok_or_else(stopped)?.send(job).map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has closed its connection too.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Does jobs until there is nobody left to send any.
+fn work(mut connection: Connection, jobs: &Receiver<Job>) {
+    let mut shrunk = true;
+    loop {
+        let job = if shrunk {
+            jobs.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            jobs.recv_timeout(IDLE_BEFORE_SHRINKING)
+        };
+        match job {
+            Ok(job) => {
+                job(&mut connection);
+                shrunk = false;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(error) = connection.execute_batch("PRAGMA shrink_memory") {
+                    tracing::debug!(%error, "the page cache was not given back");
+                }
+                shrunk = true;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// Connections that read, opened when they are first needed.
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+    turns: Arc<Semaphore>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf, most: usize) -> Readers {
+        Readers { path, idle: Mutex::new(Vec::new()), turns: Arc::new(Semaphore::new(most)) }
+    }
+
+    /// Runs a read on one of the connections, on the database as it is now.
+    pub(super) async fn run<T, F>(self: &Arc<Self>, read: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.run_alone(|connection| at_one_moment(connection, read)).await
+    }
+
+    /// Runs something on one of the connections that sees to its own transaction.
+    pub(super) async fn run_alone<T, F>(self: &Arc<Self>, read: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let gone = || StoreError::Unavailable("a reader of the database has stopped".to_owned());
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| gone())?;
+        let readers = Arc::clone(self);
+        let reading = tokio::task::spawn_blocking(move || {
+            let idle = readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = match idle {
+                Some(connection) => connection,
+                None => open_reader(&readers.path)?,
+            };
+            let answer = read(&connection);
+            readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            drop(turn);
+            answer
+        });
+        reading.await.map_err(|_| gone())?
+    }
+}
+
+/// Runs a read so that all its statements see the same database.
+pub(super) fn at_one_moment<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let transaction = connection.unchecked_transaction().map_err(broken)?;
+    let answer = read(&transaction)?;
+    transaction.commit().map_err(broken)?;
+    Ok(answer)
+}

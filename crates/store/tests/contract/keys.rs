@@ -1,0 +1,88 @@
+//! Settings, organizations and keys.
+
+use super::fixtures::{at, key_row, organization};
+use daybook_store::Store;
+use daybook_store::records::Organization;
+use std::sync::Arc;
+
+pub async fn settings_are_kept_once(store: Arc<dyn Store>) {
+    assert_eq!(store.setting("sealing").await.unwrap(), None);
+    assert_eq!(store.keep_setting("sealing", &[0, 1]).await.unwrap(), [0, 1]);
+    assert_eq!(store.keep_setting("sealing", &[9]).await.unwrap(), [0, 1]);
+    assert_eq!(store.setting("sealing").await.unwrap(), Some(vec![0, 1]));
+    assert_eq!(store.setting("other").await.unwrap(), None);
+}
+
+pub async fn organizations_are_numbered(store: Arc<dyn Store>) {
+    assert_eq!(store.organizations().await.unwrap(), []);
+    let first = organization(&store, "first").await;
+    let second = organization(&store, "a second").await;
+    assert!(first < second);
+    let expected = |org, name: &str| Organization {
+        org,
+        name: name.into(),
+        environment: "TEST".into(),
+        created_at: at(1),
+        signing_key: vec![1, 2, 3],
+    };
+    assert_eq!(store.organizations().await.unwrap(), [expected(first, "first"), expected(second, "a second")]);
+}
+
+pub async fn an_organization_name_is_unique(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    let again = Organization { environment: "LIVE".into(), ..store.organizations().await.unwrap().remove(0) };
+    assert!(store.create_organization(&again).await.is_err());
+    let all = store.organizations().await.unwrap();
+    assert_eq!(all.len(), 1);
+    assert_eq!((all[0].org, all[0].environment.as_str()), (org, "TEST"));
+}
+
+pub async fn a_key_is_found_by_id_and_by_secret(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    let mut older = key_row(org, "z");
+    older.created_at = at(5);
+    older.last_used_at = Some(at(6));
+    older.revoked_at = Some(at(7));
+    let newer = key_row(org, "a");
+    assert!(store.create_key(&newer).await.unwrap());
+    assert!(store.create_key(&older).await.unwrap());
+    assert_eq!(store.key("z").await.unwrap().as_ref(), Some(&older));
+    assert_eq!(store.key("y").await.unwrap(), None);
+    assert_eq!(store.key_by_secret(b"hash of a").await.unwrap().as_ref(), Some(&newer));
+    assert_eq!(store.key_by_secret(b"hash of").await.unwrap(), None);
+    assert_eq!(store.keys(org).await.unwrap(), [older, newer]);
+}
+
+pub async fn a_client_id_is_taken_once(store: Arc<dyn Store>) {
+    let (one, two) = (organization(&store, "one").await, organization(&store, "two").await);
+    assert!(store.create_key(&key_row(one, "same")).await.unwrap());
+    let mut other = key_row(two, "same");
+    other.secret_hash = b"another".to_vec();
+    assert!(!store.create_key(&other).await.unwrap());
+    assert_eq!(store.keys(two).await.unwrap(), []);
+    assert_eq!(store.key_by_secret(b"another").await.unwrap(), None);
+    assert_eq!(store.key("same").await.unwrap(), Some(key_row(one, "same")));
+}
+
+pub async fn a_key_is_revoked_once(store: Arc<dyn Store>) {
+    let (one, two) = (organization(&store, "one").await, organization(&store, "two").await);
+    store.create_key(&key_row(one, "k")).await.unwrap();
+    assert!(!store.revoke_key(two, "k", at(49)).await.unwrap(), "another organization's key");
+    assert!(!store.revoke_key(one, "none", at(49)).await.unwrap());
+    assert_eq!(store.key("k").await.unwrap().unwrap().revoked_at, None);
+    assert!(store.revoke_key(one, "k", at(50)).await.unwrap());
+    assert!(store.revoke_key(one, "k", at(60)).await.unwrap());
+    assert_eq!(store.key("k").await.unwrap().unwrap().revoked_at, Some(at(50)));
+}
+
+pub async fn last_use_never_moves_back(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    store.create_key(&key_row(org, "a")).await.unwrap();
+    store.create_key(&key_row(org, "b")).await.unwrap();
+    let used = |id: &str, seconds| (id.to_owned(), at(seconds));
+    store.touch_keys(&[used("a", 70), used("b", 71), used("unknown", 72)]).await.unwrap();
+    store.touch_keys(&[used("a", 60), used("b", 80)]).await.unwrap();
+    assert_eq!(store.key("a").await.unwrap().unwrap().last_used_at, Some(at(70)));
+    assert_eq!(store.key("b").await.unwrap().unwrap().last_used_at, Some(at(80)));
+    store.touch_keys(&[]).await.unwrap();
+}

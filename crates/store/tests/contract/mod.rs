@@ -1,0 +1,154 @@
+//! What every dialect of the store must do, told as tests.
+//!
+//! Each test is an `async fn name(store: Arc<dyn Store>)` in the module of its topic and gets an empty database of its
+//! own. `contract_tests!` holds the one list of them. A dialect's test file says how to run one:
+//!
+//! ```text
+//! mod contract;
+//!
+//! fn on_my_database<F, T>(test: F)              // opens an empty database, runs the test to its end, cleans up
+//! where
+//!     F: FnOnce(Arc<dyn Store>) -> T,
+//!     T: Future<Output = ()>,
+//! { … }
+//!
+//! contract::contract_tests!(crate::on_my_database);   // makes `mod keys { #[test] fn …() … }` and so on
+//! ```
+//!
+//! A dialect with several sorts of database calls the macro once in a module for each.
+
+pub mod accounts;
+pub mod answers;
+pub mod concurrency;
+pub mod customers;
+pub mod due;
+pub mod fixtures;
+pub mod inputs;
+pub mod isolation;
+pub mod items;
+pub mod keys;
+pub mod messages;
+pub mod paging;
+pub mod products;
+pub mod units;
+
+/// Makes a `#[test]` of every contract test, run by the function at the given path.
+macro_rules! contract_tests {
+    ($run:path) => {
+        $crate::contract::contract_tests! { @each $run;
+            keys: [
+                settings_are_kept_once,
+                organizations_are_numbered,
+                an_organization_name_is_unique,
+                a_key_is_found_by_id_and_by_secret,
+                a_client_id_is_taken_once,
+                a_key_is_revoked_once,
+                last_use_never_moves_back,
+            ]
+            products: [
+                a_product_is_read_back,
+                a_product_is_made_once,
+                a_mode_follows_the_one_before,
+                a_unit_under_another_mode_is_stale,
+                a_unit_of_an_unknown_product_is_stale,
+                modes_are_those_before_the_batch,
+                releasing_products_are_listed,
+                held_counts_tell_failed_from_waiting,
+                failed_accounts_are_listed_by_id,
+            ]
+            customers: [
+                a_customer_is_read_back,
+                a_customer_is_made_once,
+                a_customer_follows_its_version,
+                existence_is_answered_in_order,
+                accounts_of_a_customer_follow_the_accounts_list,
+            ]
+            accounts: [
+                an_account_is_read_back_whole,
+                an_account_with_nothing_optional_is_read_back,
+                an_account_is_made_once,
+                an_update_writes_all_that_changes,
+                an_update_of_another_version_is_stale,
+                an_update_of_a_missing_account_is_stale,
+                accounts_load_in_the_order_asked,
+            ]
+            inputs: [
+                all_inputs_come_by_seq,
+                pending_inputs_are_held_or_scheduled,
+                before_the_first_fold_all_inputs_are_pending,
+                named_inputs_come_once,
+                removed_inputs_free_their_name,
+                a_taken_name_drops_the_unit,
+                a_taken_number_drops_the_unit,
+            ]
+            items: [
+                items_are_read_back_by_id,
+                an_item_made_anew_keeps_its_creation,
+                a_change_touches_only_what_it_says,
+                a_void_wipes_amounts_but_the_whole,
+                items_are_picked_by_id,
+            ]
+            messages: [
+                a_message_is_read_back_whole,
+                positions_follow_units_and_order,
+                each_organization_counts_its_own_positions,
+                the_log_is_read_in_parts,
+                due_messages_wait_for_their_moment,
+                waiting_messages_are_published_oldest_first,
+                publishing_is_limited,
+                a_unit_publishes_before_it_announces,
+                a_unit_publishes_only_its_own_account,
+                messages_of_an_account_show_log_and_waiting,
+            ]
+            answers: [
+                an_answer_is_kept_until_it_expires,
+                a_taken_key_makes_a_unit_stale,
+                an_expired_key_is_free,
+                a_stale_unit_gives_its_key_back,
+                expired_answers_are_removed_in_steps,
+            ]
+            due: [
+                due_accounts_are_found,
+                holding_products_are_never_due,
+                products_share_the_limit,
+                what_one_product_leaves_goes_to_others,
+                many_products_take_turns_by_age,
+                the_next_moment_is_after_now,
+                failed_accounts_are_due_again_when_retried,
+                a_retry_makes_work_under_way_stale,
+            ]
+            paging: [
+                pages_of_products,
+                pages_of_customers,
+                pages_of_accounts,
+                accounts_by_product_and_status,
+            ]
+            units: [
+                units_stand_or_fall_by_themselves,
+                a_stale_unit_leaves_nothing,
+                a_unit_with_two_accounts_is_all_or_nothing,
+                a_unit_with_customer_and_accounts_is_all_or_nothing,
+                an_empty_batch_is_fine,
+                a_large_batch_is_written,
+            ]
+            isolation: [
+                the_same_ids_live_in_two_organizations,
+                an_unknown_organization_has_nothing,
+            ]
+            concurrency: [
+                one_account_is_written_once_a_version,
+                positions_have_no_gaps_under_load,
+                one_idempotency_key_is_taken_once,
+            ]
+        }
+    };
+    (@each $run:path; $($topic:ident: [$($name:ident),* $(,)?])*) => {
+        $(mod $topic {
+            $(#[test]
+            fn $name() {
+                $run($crate::contract::$topic::$name);
+            })*
+        })*
+    };
+}
+pub(crate) use contract_tests;

@@ -1,0 +1,29 @@
+//! The contract on PostgreSQL, and what only PostgreSQL has to answer for: several nodes, and a server that goes away.
+
+#![cfg(test)]
+
+mod contract;
+#[path = "postgres/nodes.rs"]
+mod nodes;
+#[path = "postgres/outage.rs"]
+mod outage;
+
+use daybook_store::Store;
+use daybook_testkit::postgres::Server;
+use std::sync::Arc;
+
+/// Runs a test on a fresh database.
+fn on_postgres<F, T>(test: F)
+where
+    F: FnOnce(Arc<dyn Store>) -> T,
+    T: Future<Output = ()>,
+{
+    let address = Server::shared().database();
+    block_on(async { test(daybook_store::open(&address).await.unwrap()).await });
+}
+
+fn block_on<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test)
+}
+
+contract::contract_tests!(crate::on_postgres);

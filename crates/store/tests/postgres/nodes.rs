@@ -1,0 +1,246 @@
+//! Several nodes on one database.
+
+use crate::block_on;
+use crate::contract::fixtures::{
+    account, account_key, account_row, account_unit, at, commit, insert, load, log, message, now, organization,
+    product, product_key, product_row, product_unit, update, written,
+};
+use daybook_store::batch::{Batch, Claimed, ProductWrite, Unit};
+use daybook_store::error::StoreError;
+use daybook_store::records::{AccountKey, AccountNow, AccountRow, Mode, OrgId};
+use daybook_store::{Inputs, Store};
+use daybook_testkit::postgres::Server;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// So many nodes on a fresh database, and an organization with a product.
+async fn nodes(count: usize) -> (Vec<Arc<dyn Store>>, OrgId) {
+    let address = Server::shared().database();
+    let mut nodes = Vec::new();
+    for _ in 0..count {
+        nodes.push(daybook_store::open(&address).await.unwrap());
+    }
+    let org = organization(&nodes[0], "one").await;
+    product(&nodes[0], product_row(org, "auto")).await;
+    (nodes, org)
+}
+
+fn due_row(org: OrgId, account: &str, due_s: i64) -> AccountRow {
+    AccountRow { now: AccountNow { next_moment: Some(at(due_s)), ..now() }, ..account_row(org, account, "auto") }
+}
+
+async fn due_accounts(store: &Arc<dyn Store>, org: OrgId, count: i64) {
+    let units = (0..count).map(|n| account_unit(insert(due_row(org, &format!("a{n:04}"), n)))).collect();
+    written(store, units).await;
+}
+
+#[test]
+fn two_nodes_never_take_the_same_account() {
+    block_on(async {
+        let (nodes, org) = nodes(2).await;
+        due_accounts(&nodes[0], org, 300).await;
+        let take_all = |store: Arc<dyn Store>| async move {
+            let mut taken: Vec<AccountKey> = Vec::new();
+            loop {
+                let more = store.take_due(at(1_000), 7, at(2_000)).await.unwrap();
+                if more.is_empty() {
+                    return taken;
+                }
+                taken.extend(more.into_iter().map(|due| due.key));
+            }
+        };
+        let workers: Vec<_> = nodes.iter().chain(&nodes).map(|node| tokio::spawn(take_all(Arc::clone(node)))).collect();
+        let mut taken = Vec::new();
+        for worker in workers {
+            taken.extend(worker.await.unwrap());
+        }
+        // A worker gives up when the others hold the last rows: what it missed is there for the next to ask.
+        taken.extend(take_all(Arc::clone(&nodes[0])).await);
+        let distinct: BTreeSet<&AccountKey> = taken.iter().collect();
+        assert_eq!((taken.len(), distinct.len()), (300, 300));
+    });
+}
+
+#[test]
+fn a_lease_ends_by_time_or_by_commit() {
+    block_on(async {
+        let (nodes, org) = nodes(2).await;
+        account(&nodes[0], due_row(org, "dies", 5)).await;
+        account(&nodes[0], due_row(org, "works", 6)).await;
+        assert_eq!(nodes[0].take_due(at(10), 10, at(60)).await.unwrap().len(), 2);
+        assert_eq!(nodes[1].take_due(at(59), 10, at(90)).await.unwrap(), []);
+
+        let again = AccountNow { next_moment: Some(at(20)), ..now() };
+        written(&nodes[0], vec![account_unit(update(&account_key(org, "works"), 1, again))]).await;
+        let taken = |due: Vec<daybook_store::Due>| due.into_iter().map(|due| due.key.account).collect::<Vec<_>>();
+        assert_eq!(taken(nodes[1].take_due(at(59), 10, at(90)).await.unwrap()), ["works".into()]);
+        assert_eq!(taken(nodes[1].take_due(at(60), 10, at(90)).await.unwrap()), ["dies".into()]);
+    });
+}
+
+/// Batches of the same accounts, each node in another order: nobody waits in a circle, and each version has one winner.
+#[test]
+fn racing_batches_have_one_winner_an_account() {
+    const ROUNDS: i64 = 30;
+    block_on(async {
+        let (nodes, org) = nodes(3).await;
+        let keys: Vec<AccountKey> = (0..20).map(|n| account_key(org, &format!("a{n:02}"))).collect();
+        written(
+            &nodes[0],
+            keys.iter().map(|key| account_unit(insert(account_row(org, &key.account, "auto")))).collect(),
+        )
+        .await;
+        let mut wins: BTreeMap<(AccountKey, i64), usize> = BTreeMap::new();
+        for version in 1..=ROUNDS {
+            let mut racers = Vec::new();
+            for (n, node) in nodes.iter().enumerate() {
+                let (node, mut keys) = (Arc::clone(node), keys.clone());
+                keys.rotate_left(n * 7);
+                if n % 2 == 1 {
+                    keys.reverse();
+                }
+                racers.push(tokio::spawn(async move {
+                    let unit = |key: &AccountKey| Unit {
+                        messages: vec![(
+                            org,
+                            message(Some(&key.account), version, &format!("{}:{version}", key.account)),
+                        )],
+                        ..account_unit(update(key, version, now()))
+                    };
+                    let claimed = commit(&node, keys.iter().map(unit).collect()).await;
+                    let won = keys.into_iter().zip(claimed).filter(|(_, claimed)| *claimed == Claimed::Written);
+                    won.map(|(key, _)| key).collect::<Vec<_>>()
+                }));
+            }
+            for racer in racers {
+                for key in racer.await.unwrap() {
+                    *wins.entry((key, version)).or_default() += 1;
+                }
+            }
+        }
+        assert_eq!(wins.len(), keys.len() * ROUNDS as usize);
+        assert!(wins.values().all(|wins| *wins == 1), "{wins:?}");
+        let log = log(&nodes[0], org).await;
+        assert_eq!(log.iter().map(|(position, _)| *position).collect::<Vec<_>>(), (1..=600).collect::<Vec<_>>());
+        assert_eq!(nodes[0].check().await.unwrap(), [""; 0]);
+    });
+}
+
+/// Commits that keep the mode from changing follow each other without a gap; the change gets its turn all the same.
+#[test]
+fn a_change_of_mode_is_not_starved_by_commits() {
+    block_on(async {
+        let (nodes, org) = nodes(2).await;
+        let auto = product_key(org, "auto");
+        let changed = Arc::new(AtomicBool::new(false));
+        let mut workers = Vec::new();
+        for worker in 0..6 {
+            let (node, auto, changed) = (Arc::clone(&nodes[worker % 2]), auto.clone(), Arc::clone(&changed));
+            let key = account(&node, account_row(org, &format!("a{worker}"), "auto")).await;
+            workers.push(tokio::spawn(async move {
+                let mut version = 1;
+                loop {
+                    let unit = Unit { modes: vec![(auto.clone(), 1)], ..account_unit(update(&key, version, now())) };
+                    let was_changed = changed.load(Ordering::SeqCst);
+                    match commit(&node, vec![unit]).await[..] {
+                        [Claimed::Written] => assert!(!was_changed, "written under a mode that is no more"),
+                        _ => return version,
+                    }
+                    version += 1;
+                }
+            }));
+        }
+        let mode = Mode { version: 2, holding: true, ..Mode::default() };
+        written(&nodes[0], vec![product_unit(ProductWrite::Mode(auto.clone(), mode))]).await;
+        changed.store(true, Ordering::SeqCst);
+        for worker in workers {
+            worker.await.unwrap();
+        }
+        assert!(nodes[1].product(&auto).await.unwrap().unwrap().mode.holding);
+    });
+}
+
+/// Messages of an account come into the log in one order, whoever moves them.
+#[test]
+fn waiting_messages_are_published_once_and_in_order() {
+    block_on(async {
+        let (nodes, org) = nodes(3).await;
+        let key = account(&nodes[0], account_row(org, "a", "auto")).await;
+        for round in 0..10 {
+            let first = round * 10 + 1;
+            let due = |n: i64| daybook_store::records::MessageRow {
+                due_at: Some(at(n)),
+                ..message(Some("a"), n, &format!("{n}"))
+            };
+            let unit = Unit { messages: (first..first + 10).map(|n| (org, due(n))).collect(), ..Unit::default() };
+            written(&nodes[0], vec![unit]).await;
+            let publishers = nodes.iter().map(|node| {
+                let node = Arc::clone(node);
+                tokio::spawn(async move { node.publish_due(at(first + 20), 3).await.unwrap() })
+            });
+            let publishers: Vec<_> = publishers.collect();
+            let mut publishing = update(&key, round + 1, now());
+            publishing.publish_until = Some(at(first + 20));
+            written(&nodes[1], vec![account_unit(publishing)]).await;
+            for publisher in publishers {
+                publisher.await.unwrap();
+            }
+        }
+        let expected: Vec<(i64, String)> = (1..=100).map(|n| (n, n.to_string())).collect();
+        assert_eq!(log(&nodes[0], org).await, expected);
+    });
+}
+
+#[test]
+fn nodes_that_start_at_once_make_the_tables_once() {
+    block_on(async {
+        let address = Server::shared().database();
+        let starting = (0..4).map(|_| {
+            let address = address.clone();
+            tokio::spawn(async move { daybook_store::open(&address).await.unwrap() })
+        });
+        let mut nodes = Vec::new();
+        for node in starting.collect::<Vec<_>>() {
+            nodes.push(node.await.unwrap());
+        }
+        let org = organization(&nodes[0], "one").await;
+        let key = account(&nodes[1], account_row(org, "a", "auto")).await;
+        assert!(load(&nodes[3], &key, Inputs::All).await.is_some());
+        assert_eq!(nodes[2].check().await.unwrap(), [""; 0]);
+    });
+}
+
+#[test]
+fn a_newer_database_is_refused() {
+    block_on(async {
+        let address = Server::shared().database();
+        drop(daybook_store::open(&address).await.unwrap());
+        run_sql(&address, "INSERT INTO migrations SELECT max(number) + 1 FROM migrations").await;
+        match daybook_store::open(&address).await {
+            Err(StoreError::Broken(why)) => assert!(why.contains("newer"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_damaged_log_is_found() {
+    block_on(async {
+        let address = Server::shared().database();
+        let store = daybook_store::open(&address).await.unwrap();
+        let org = organization(&store, "one").await;
+        let messages = (1..=3).map(|n| (org, message(None, 0, &n.to_string()))).collect();
+        store.commit(Batch { units: vec![Unit { messages, ..Unit::default() }] }).await.unwrap();
+        assert_eq!(store.check().await.unwrap(), [""; 0]);
+        run_sql(&address, "DELETE FROM messages WHERE position = 2").await;
+        let found = store.check().await.unwrap();
+        assert!(found.len() == 1 && found[0].contains("2 messages up to position 3"), "{found:?}");
+    });
+}
+
+async fn run_sql(address: &str, sql: &str) {
+    let (client, connection) = tokio_postgres::connect(address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(sql).await.unwrap();
+}

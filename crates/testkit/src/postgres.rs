@@ -1,0 +1,155 @@
+//! A PostgreSQL server for tests.
+//!
+//! `tools/private-postgres` makes one, and takes it away when the process that started it is gone, however that came
+//! about: it waits for the end of its standard input. Tests share one server and get a fresh database each. Where tests
+//! run in a process each, starting a server for each would take longer than the tests: whoever runs them starts one and
+//! says where it is in `DAYBOOK_TEST_POSTGRES`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use tokio_postgres::NoTls;
+use tokio_postgres::error::SqlState;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/private-postgres");
+
+/// A server.
+#[derive(Debug)]
+pub struct Server {
+    /// Without a database.
+    address: String,
+    /// What runs it, if it is ours.
+    keeper: Option<Mutex<Keeper>>,
+}
+
+/// The running script.
+#[derive(Debug)]
+struct Keeper {
+    child: Child,
+    orders: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// The server that tests share: the one at `DAYBOOK_TEST_POSTGRES`, or else one that lives as long as this process.
+    pub fn shared() -> &'static Server {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| match std::env::var("DAYBOOK_TEST_POSTGRES") {
+            Ok(address) => Server { address: without_database(&address), keeper: None },
+            Err(_) => Server::start(),
+        })
+    }
+
+    /// A server of one's own that does not wait for the disk.
+    pub fn start() -> Server {
+        Server::start_with(&[])
+    }
+
+    /// A server of one's own that keeps what it was given even if it is stopped the hard way.
+    pub fn start_durable() -> Server {
+        Server::start_with(&["--durable"])
+    }
+
+    fn start_with(arguments: &[&str]) -> Server {
+        let mut command = Command::new(SCRIPT);
+        // In a group of its own: what ends the test must not end the script before it has cleaned up.
+        command.args(arguments).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{SCRIPT} does not start: {error}"));
+        let orders = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().expect("the script's output is piped"));
+        let mut keeper = Keeper { child, orders, answers };
+        let address = keeper.answer();
+        assert!(address.starts_with("postgres://"), "no PostgreSQL for tests: {address}");
+        Server { address, keeper: Some(Mutex::new(keeper)) }
+    }
+
+    /// Makes an empty database and gives its address.
+    pub fn database(&self) -> String {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let name = format!("test_{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+            let sql = format!("CREATE DATABASE {name}");
+            match self.execute(&sql) {
+                Ok(()) => return format!("{}/{name}", self.address),
+                // Left by another process that had this number: take the next name.
+                Err(error) if error.code() == Some(&SqlState::DUPLICATE_DATABASE) => {}
+                Err(error) => panic!("{sql} at {}: {error:?}", self.address),
+            }
+        }
+    }
+
+    /// Stops the server as a crash would: connections are cut, nothing is tidied up.
+    pub fn stop_immediate(&self) {
+        self.order("stop", "stopped");
+    }
+
+    /// Starts the server again after it was stopped, at the same address.
+    pub fn start_again(&self) {
+        self.order("start", "started");
+    }
+
+    fn order(&self, order: &str, expected: &str) {
+        let keeper = self.keeper.as_ref().expect("a server that others use too is neither stopped nor started");
+        let mut keeper = keeper.lock().expect("no test panics while it gives an order");
+        let orders = keeper.orders.as_mut().expect("orders are taken until the server goes");
+        writeln!(orders, "{order}").expect("the script takes orders");
+        assert_eq!(keeper.answer(), expected);
+    }
+
+    /// Runs a statement on a thread of its own, so that tests may ask from inside a runtime or outside.
+    fn execute(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+        let address = format!("{}/postgres", self.address);
+        let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let run = || {
+            runtime().block_on(async {
+                let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
+                let connection = tokio::spawn(connection);
+                let done = client.batch_execute(sql).await;
+                drop(client);
+                connection.await.expect("the connection ends by itself")?;
+                done
+            })
+        };
+        std::thread::scope(|scope| scope.spawn(run).join().expect("asking does not panic"))
+    }
+}
+
+impl Keeper {
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).expect("the script answers");
+        line.trim_end().to_owned()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        // Its files are gone when it is.
+        let _ = self.child.wait();
+    }
+}
+
+fn without_database(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").expect("DAYBOOK_TEST_POSTGRES is a postgres:// address");
+    format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_loses_its_database() {
+        assert_eq!(without_database("postgres://me@host:1/base?x=y"), "postgres://me@host:1");
+        assert_eq!(without_database("postgres://me@host:1"), "postgres://me@host:1");
+    }
+
+    #[test]
+    fn databases_have_names_of_their_own() {
+        let server = Server::shared();
+        assert_ne!(server.database(), server.database());
+    }
+}

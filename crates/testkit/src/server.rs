@@ -1,0 +1,275 @@
+//! The built command, running as a server: started, called, told to stop, killed.
+//!
+//! A server gets a folder of its own and an empty environment. It listens on a free port; its ready line says which. All
+//! it says on stderr is kept. A server that a test forgets is killed.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// What a server says when it is ready, before its address.
+const READY: &str = "daybook ready on ";
+/// How often, and how long apart, a pipe is looked at for something that was said.
+const LOOKS: u32 = 1_000;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+
+/// A way to run the command: the binary, where, and in which environment.
+#[derive(Clone, Debug)]
+pub struct Daybook {
+    binary: PathBuf,
+    folder: PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+impl Daybook {
+    /// The command in a folder, with nothing in its environment.
+    pub fn new(binary: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Daybook {
+        Daybook { binary: binary.into(), folder: folder.into(), variables: Vec::new() }
+    }
+
+    /// The same with one more variable in its environment.
+    pub fn with(mut self, name: &str, value: &str) -> Daybook {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The folder it runs in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.env_clear().envs(self.variables.iter().cloned()).current_dir(&self.folder).args(args);
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the command starts")
+    }
+
+    /// Runs a command that must work, and gives what it says on stdout.
+    pub fn stdout_of(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("stdout is text")
+    }
+
+    /// Runs a command that must work, and gives the JSON it says on stdout.
+    pub fn json_of(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.stdout_of(args)).expect("stdout is JSON")
+    }
+
+    /// Runs a command that must fail, and gives its exit code and what it says on stderr.
+    pub fn failure_of(&self, args: &[&str]) -> (i32, String) {
+        let output = self.run(args);
+        let code = output.status.code().expect("the command ends by itself");
+        assert_ne!(code, 0, "{args:?}: {}", String::from_utf8_lossy(&output.stdout));
+        (code, String::from_utf8(output.stderr).expect("stderr is text"))
+    }
+
+    /// Starts a server that must become ready, with `serve` flags beside a free port.
+    pub fn serve(&self, flags: &[&str]) -> Server {
+        self.try_serve(flags).unwrap_or_else(|(status, stderr)| panic!("the server ended with {status}: {stderr}"))
+    }
+
+    /// Starts a server; if it ends instead of becoming ready, gives how, and what it said on stderr.
+    pub fn try_serve(&self, flags: &[&str]) -> Result<Server, (ExitStatus, String)> {
+        let args: Vec<&str> = ["serve", "--listen", "127.0.0.1:0"].into_iter().chain(flags.iter().copied()).collect();
+        let mut command = self.command(&args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the server starts");
+        let stderr = Collected::from(child.stderr.take().expect("stderr is a pipe"));
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("stdout is text");
+        match line.trim_end().strip_prefix(READY) {
+            Some(url) => Ok(Server { child, url: url.to_owned(), stdout, stderr, agent: agent() }),
+            None => {
+                // A first line that is something else is a failure too.
+                let _ = child.kill();
+                let status = child.wait().expect("the server ends");
+                Err((status, stderr.all()))
+            }
+        }
+    }
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    url: String,
+    stdout: BufReader<std::process::ChildStdout>,
+    stderr: Collected,
+    agent: ureq::Agent,
+}
+
+/// An answer to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The body as text.
+    pub text: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// The body as JSON of a call that must have worked.
+    pub fn good(&self) -> Value {
+        assert!((200..300).contains(&self.status), "status {}: {}", self.status, self.text);
+        self.json()
+    }
+}
+
+impl Server {
+    /// Where it listens: `http://127.0.0.1:40001`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has said on stderr so far.
+    pub fn stderr(&self) -> String {
+        self.stderr.so_far()
+    }
+
+    /// A line of what it said at its first start, by its head: `Client secret`. The text after the head, up to a blank.
+    pub fn told(&self, head: &str) -> Option<String> {
+        let stderr = self.stderr();
+        let line = stderr.lines().find_map(|line| line.trim_start().strip_prefix(head))?;
+        line.split_whitespace().next().map(str::to_owned)
+    }
+
+    /// The secret of the first key, as told at the first start. It was said before the ready line, but on another pipe.
+    pub fn first_secret(&self) -> String {
+        for _ in 0..LOOKS {
+            match self.told("Client secret") {
+                Some(secret) => return secret,
+                None => thread::sleep(BETWEEN_LOOKS),
+            }
+        }
+        panic!("no secret was told: {}", self.stderr())
+    }
+
+    /// Reads something.
+    pub fn get(&self, path: &str, bearer: &str) -> Answer {
+        let request = self.agent.get(format!("{}{path}", self.url));
+        answer(request.header("authorization", format!("Bearer {bearer}")).call())
+    }
+
+    /// Makes something.
+    pub fn post(&self, path: &str, bearer: &str, body: &Value) -> Answer {
+        self.send(self.agent.post(format!("{}{path}", self.url)), bearer, body)
+    }
+
+    /// Puts something.
+    pub fn put(&self, path: &str, bearer: &str, body: &Value) -> Answer {
+        self.send(self.agent.put(format!("{}{path}", self.url)), bearer, body)
+    }
+
+    /// Changes something.
+    pub fn patch(&self, path: &str, bearer: &str, body: &Value) -> Answer {
+        self.send(self.agent.patch(format!("{}{path}", self.url)), bearer, body)
+    }
+
+    fn send(&self, request: ureq::RequestBuilder<ureq::typestate::WithBody>, bearer: &str, body: &Value) -> Answer {
+        let request = request.header("authorization", format!("Bearer {bearer}"));
+        answer(request.header("content-type", "application/json").send(body.to_string()))
+    }
+
+    /// Tells it to stop, by SIGTERM.
+    pub fn signal_stop(&self) {
+        let pid = Pid::from_raw(self.child.id().try_into().expect("a process id is small")).expect("a process id");
+        kill_process(pid, Signal::TERM).expect("the server is there");
+    }
+
+    /// Waits until it ends; gives how, and what it said on stdout after it was ready and on stderr.
+    pub fn wait(mut self) -> (ExitStatus, String, String) {
+        let status = self.child.wait().expect("the server ends");
+        let mut stdout = String::new();
+        self.stdout.read_to_string(&mut stdout).expect("stdout is text");
+        (status, stdout, self.stderr.all())
+    }
+
+    /// Tells it to stop, which must work; gives what it said on stderr.
+    pub fn stop(self) -> String {
+        self.signal_stop();
+        let (status, _, stderr) = self.wait();
+        assert_eq!(status.code(), Some(0), "{stderr}");
+        stderr
+    }
+
+    /// Kills it, as a power failure would.
+    pub fn kill(mut self) {
+        self.child.kill().expect("the server is there");
+        self.child.wait().expect("the server ends");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder().http_status_as_error(false).build().new_agent()
+}
+
+fn answer(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer {
+    let mut response = response.expect("the server answers");
+    let text = response.body_mut().read_to_string().expect("an answer is text");
+    Answer { status: response.status().as_u16(), text }
+}
+
+/// What comes out of a pipe, collected by a thread of its own so that the pipe never fills up.
+#[derive(Debug)]
+struct Collected {
+    text: Arc<Mutex<String>>,
+    reader: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Collected {
+    fn from(pipe: ChildStderr) -> Collected {
+        let text = Arc::new(Mutex::new(String::new()));
+        let shared = text.clone();
+        let reader = thread::spawn(move || {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                let mut text = shared.lock().expect("no reader panicked");
+                text.push_str(&line);
+                text.push('\n');
+            }
+        });
+        Collected { text, reader: Mutex::new(Some(reader)) }
+    }
+
+    fn so_far(&self) -> String {
+        self.text.lock().expect("no reader panicked").clone()
+    }
+
+    /// All there is, once the other end is closed.
+    fn all(&self) -> String {
+        if let Some(reader) = self.reader.lock().expect("no waiter panicked").take() {
+            reader.join().expect("the reader ends");
+        }
+        self.so_far()
+    }
+}

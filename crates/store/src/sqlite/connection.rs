@@ -16,9 +16,9 @@ const WRITER_CACHE_KIB: i64 = 48 * 1024;
 const READER_CACHE_KIB: i64 = 2 * 1024;
 /// The log is copied into the file when it has so many pages: seldom enough that a page which is written again and again
 /// is copied once, often enough that a start after a crash reads little.
-const PAGES_BETWEEN_CHECKPOINTS: i64 = 8_000;
+const PAGES_BETWEEN_CHECKPOINTS: i64 = 16_000;
 /// What is left of the log's file after it was copied.
-const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+const LOG_BYTES_KEPT: i64 = 128 * 1024 * 1024;
 
 /// The one connection that writes.
 pub(super) fn open_writer(path: &str) -> Result<Connection> {

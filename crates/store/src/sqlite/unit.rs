@@ -34,6 +34,15 @@ const UPDATE_ACCOUNT: &str = "
         held_events = ?12, scheduled_events = ?13, message_seq = ?14, failure = ?15, version = version + 1
     WHERE org = ?16 AND account = ?17 AND version = ?18";
 
+/// The same for an account that stays where it is in every index, as with most payments: SQLite would take a row out of an
+/// index and put it back whenever a column of the index is set, even to what it was.
+const UPDATE_ACCOUNT_IN_PLACE: &str = "
+    UPDATE accounts SET updated_at = ?1, state = ?2, profile = ?3, processed_through = ?4, rolled_to = ?5,
+        oldest_unpaid_due = ?7, substatus = ?9, next_seq = ?10, settled_seq = ?11,
+        scheduled_events = ?13, message_seq = ?14, version = version + 1
+    WHERE org = ?16 AND account = ?17 AND version = ?18
+        AND next_moment IS ?6 AND status = ?8 AND held_events = ?12 AND failure IS ?15";
+
 const INSERT_CUSTOMER: &str = "
     INSERT INTO customers (org, customer, version, body, sealed, content_hash, created_at, updated_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
@@ -88,6 +97,7 @@ const INSERT_ACCOUNT_CUSTOMER: &str = "
 /// Writes units. Holds the statements that a large batch runs again and again; the others are looked up when needed.
 pub(super) struct UnitWriter<'c> {
     connection: &'c Connection,
+    update_in_place: CachedStatement<'c>,
     update_account: CachedStatement<'c>,
     insert_input: CachedStatement<'c>,
     write_item: CachedStatement<'c>,
@@ -99,6 +109,7 @@ impl<'c> UnitWriter<'c> {
         let prepare = |sql| connection.prepare_cached(sql).map_err(broken);
         Ok(UnitWriter {
             connection,
+            update_in_place: prepare(UPDATE_ACCOUNT_IN_PLACE)?,
             update_account: prepare(UPDATE_ACCOUNT)?,
             insert_input: prepare(INSERT_INPUT)?,
             write_item: prepare(WRITE_ITEM)?,
@@ -188,6 +199,10 @@ impl<'c> UnitWriter<'c> {
                 Ok(statement.raw_execute()? == 1)
             }
             AccountClaim::Update { key, version, now } => {
+                bind_account(&mut self.update_in_place, key, *version, now)?;
+                if self.update_in_place.raw_execute()? == 1 {
+                    return Ok(true);
+                }
                 bind_account(&mut self.update_account, key, *version, now)?;
                 Ok(self.update_account.raw_execute()? == 1)
             }

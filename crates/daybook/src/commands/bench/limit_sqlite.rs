@@ -26,7 +26,7 @@ pub fn release(released: &Path, before: &Path) -> Result<Limit, Failure> {
 fn try_release(released: &Path, before: &Path) -> rusqlite::Result<Limit> {
     let from = Connection::open(released)?;
     let mut to = Connection::open(before)?;
-    to.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -49152; PRAGMA wal_autocheckpoint = 8000;")?;
+    to.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -49152; PRAGMA wal_autocheckpoint = 16000;")?;
     to.set_prepared_statement_cache_capacity(32);
     let accounts: Vec<(i64, String)> = from
         .prepare("SELECT org, account FROM accounts ORDER BY org, account")?

@@ -72,7 +72,7 @@ Examples:
   daybook backup --to /backups/daybook-monday.db
   daybook backup --database sqlite:/var/lib/daybook/daybook.db --to /backups/today.db
 
-Keep the secrets key file too: without it the copy's secrets cannot be read.")]
+Keep a copy of the secrets key file too, in another place: without it the copy's secrets cannot be read.")]
     Backup(BackupArgs),
     /// Look for what would keep the server from working well
     #[command(after_help = "\

@@ -6,13 +6,13 @@ use crate::support::{ADMIN, Server};
 #[tokio::test]
 async fn unknown_paths_are_not_found() {
     let server = Server::start().await;
-    for path in
-        ["/", "/nothing", "/accounts/", "/accounts/a/b/c/d", "/docs/nothing", "/docs/errors/nothing", "/v1/accounts"]
+    for path in ["/nothing", "/accounts/", "/accounts/a/b/c/d", "/docs/nothing", "/docs/errors/nothing", "/v1/accounts"]
     {
         let error = server.get(path).await.refused(404, "not_found");
         assert!(error["message"].as_str().expect("a message").starts_with("there is no "), "{error}");
     }
     server.call("POST", "/nothing", None, &[], Vec::new()).await.refused(404, "not_found");
+    assert_eq!(server.get("/").await.status, 303, "who comes without a path is led to the reference");
 }
 
 #[tokio::test]

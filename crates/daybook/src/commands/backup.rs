@@ -24,7 +24,7 @@ pub fn run(args: &BackupArgs) -> Result<(), Failure> {
     }
     wait_for(copy(&settings, &args.to))?;
     say(&format!(
-        "Copied to {}. Keep {} with it: without the key its secrets cannot be read.\n",
+        "Copied to {}. Keep a copy of {} too, in another place: without the key its secrets cannot be read.\n",
         args.to.display(),
         settings.secrets_key_file.display()
     ));

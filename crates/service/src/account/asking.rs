@@ -13,11 +13,20 @@ impl Book {
     /// Puts an input in its place and, unless it waits or is held, folds it.
     pub fn submit(&mut self, asked: Asked, now: Time) -> Result<Applied, Halt> {
         if let Some(before) = self.named(&asked.name) {
-            return if before.content_hash == asked.content_hash {
-                Ok(Applied::Already)
-            } else {
-                Err(Problem::id_taken("line_item_id", "line item", &asked.name).into())
-            };
+            if before.content_hash == asked.content_hash {
+                return Ok(Applied::Already);
+            }
+            return Err(match &asked.input {
+                // The caller chose no id: what is taken is the payment's one reversal, or the fee's one waiver.
+                Input::Reversal { payment } if asked.name.starts_with("dbk_") => {
+                    Problem::new("already_reversed", format!("payment \"{payment}\" was reversed already"))
+                }
+                Input::Waiver { fee } if asked.name.starts_with("dbk_") => {
+                    Problem::new("nothing_to_waive", format!("fee \"{fee}\" was waived already"))
+                }
+                _ => Problem::id_taken("line_item_id", "line item", &asked.name),
+            }
+            .into());
         }
         self.settle(now)?;
         let before = self.clone();

@@ -131,7 +131,8 @@ impl Book {
         let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
         for difference in &recalculation.differences {
             let extra = self.extra_of(&difference.after.id);
-            self.writes.put_item(&difference.after, extra, timing.now);
+            let recorded_at = self.about().recorded_at(&difference.after.id, timing.now);
+            self.writes.put_item(&difference.after, extra, recorded_at, timing.now);
         }
         self.writes.messages.extend(messages);
         self.now.message_seq = sequence;
@@ -186,7 +187,8 @@ impl Book {
             let item = self.about().decided_early(id).filter(|item| is_ahead && item.status == ItemStatus::Invalid);
             if let Some(item) = item {
                 let extra = self.extra_of(id);
-                self.writes.put_item(&item, extra, now);
+                let recorded_at = self.about().recorded_at(id, now);
+                self.writes.put_item(&item, extra, recorded_at, now);
             }
         }
     }

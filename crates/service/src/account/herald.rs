@@ -191,7 +191,8 @@ impl<'a> Herald<'a> {
     pub fn scheduled(&mut self, item: &LineItem, at: Time, cause: String) {
         let about = self.about;
         let extra = about.extra(&item.id);
-        let object = about.item(item, self.timing.now, view::ProcessingState::Scheduled, &extra);
+        let object =
+            about.item(item, about.times_of(&item.id, self.timing.now), view::ProcessingState::Scheduled, &extra);
         self.write("line_item_create", at, cause, item.id.to_string(), Further::default(), &object);
     }
 
@@ -255,7 +256,7 @@ impl<'a> Herald<'a> {
         };
         let about = self.about;
         let extra = about.extra(id);
-        let object = about.item(&item, self.timing.now, view::ProcessingState::Processed, &extra);
+        let object = about.item(&item, about.times_of(id, self.timing.now), view::ProcessingState::Processed, &extra);
         self.write(event, at, cause, id.to_string(), Further::default(), &object);
     }
 
@@ -374,6 +375,17 @@ impl<'a> About<'a> {
         external_fields(named.and_then(|record| record.extra.as_deref()))
     }
 
+    /// When an item was made and changed, for one that changes now.
+    fn times_of(&self, id: &ItemId, now: Time) -> (Time, Time) {
+        (self.recorded_at(id, now), now)
+    }
+
+    /// When an item's input was accepted; for what came by itself, now.
+    pub fn recorded_at(&self, id: &ItemId, now: Time) -> Time {
+        let ItemId::Input(name) = id else { return now };
+        self.journal.iter().find(|record| record.name == *name).map_or(now, |record| record.recorded_at)
+    }
+
     /// A payment that was decided about before its own time came.
     pub fn decided_early(&self, id: &ItemId) -> Option<LineItem> {
         let ItemId::Input(name) = id else { return None };
@@ -410,7 +422,7 @@ impl<'a> About<'a> {
     pub fn item<'b>(
         &self,
         item: &'b LineItem,
-        at: Time,
+        (created_at, updated_at): (Time, Time),
         processing_state: view::ProcessingState,
         external_fields: &'b [ExternalField],
     ) -> view::LineItem<'b>
@@ -422,8 +434,8 @@ impl<'a> About<'a> {
             &view::ItemFacts {
                 account_id: self.account_id,
                 product: &self.product.facts,
-                created_at: at,
-                updated_at: at,
+                created_at,
+                updated_at,
                 processing_state,
                 external_fields,
             },

@@ -44,15 +44,15 @@ impl Writes {
 
     /// Takes up what a fold made and changed.
     pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[Journal]) {
-        let any_extra = journal.iter().any(|record| record.extra.is_some());
+        // An input that came just now, with nothing to remember, need not be looked for.
+        let any_held_or_extra = journal.iter().any(|record| record.extra.is_some() || record.recorded_at != now);
         for item in &out.items {
-            let extra = match &item.id {
-                ItemId::Input(name) if any_extra => {
-                    journal.iter().find(|record| record.name == *name).and_then(|record| record.extra.clone())
-                }
+            let record = match &item.id {
+                ItemId::Input(name) if any_held_or_extra => journal.iter().find(|record| record.name == *name),
                 _ => None,
             };
-            self.put_item(item, extra, now);
+            let extra = record.and_then(|record| record.extra.clone());
+            self.put_item(item, extra, record.map_or(now, |record| record.recorded_at), now);
         }
         for change in &out.changes {
             self.change_item(&change.id, change.change, now);
@@ -60,8 +60,8 @@ impl Writes {
     }
 
     /// A line item came to be, or was made anew.
-    pub fn put_item(&mut self, item: &LineItem, extra: Option<Arc<str>>, now: Time) {
-        let row = item_row(item, extra, now);
+    pub fn put_item(&mut self, item: &LineItem, extra: Option<Arc<str>>, recorded_at: Time, now: Time) {
+        let row = ItemRow { created_at: recorded_at, ..item_row(item, extra, now) };
         self.changes.remove(&row.item_id);
         match self.items.get_mut(&row.item_id) {
             Some(before) => *before = ItemRow { created_at: before.created_at, ..row },

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 /// The most jobs of callers in a batch.
 const MOST_CALLERS: usize = 1_000;
 /// The most accounts of timers and releases in a batch.
-const MOST_BACKGROUND: usize = 500;
+const MOST_BACKGROUND: usize = 250;
 /// A batch with more accounts than this is folded off the threads that serve callers.
 const FOLDED_INLINE: usize = 64;
 /// How often an account is tried again when somebody else changed it meanwhile.

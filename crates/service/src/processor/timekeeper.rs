@@ -19,7 +19,7 @@ use tokio::sync::{Notify, watch};
 /// The most accounts asked for at once.
 const MOST_DUE: usize = 4_000;
 /// For how long an account is this node's to work on.
-const LEASE_MICROS: i64 = 30_000_000;
+const LEASE_MICROS: i64 = 10_000_000;
 /// The longest sleep between two looks.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1_000);
 /// The shortest sleep, after trouble.

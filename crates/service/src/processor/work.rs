@@ -124,7 +124,7 @@ fn roll(book: &mut Book, to: Time, webhooks: bool, now: Time) -> Result<Came, Ha
     let Rolled { steps, refused, messages } = book.roll(to, webhooks, now)?;
     let answer = view::Rolled {
         account_id: &book.key.account,
-        rolled_to: view::time::Local { time: book.clock(now).min(to.max(now)), zone: &book.terms.zone },
+        rolled_to: view::time::Local { time: book.clock(now), zone: &book.terms.zone },
         successful_events: steps - refused.min(steps),
         failed_events: refused,
         total_attempted: steps,
@@ -181,7 +181,7 @@ fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
         let item = item_of_row(row)?;
         let state = view::ProcessingState::Processed;
         let extra = external_fields(row.extra.as_deref());
-        return Ok(render(&about.item(&item, row.created_at, state, &extra)));
+        return Ok(render(&about.item(&item, (row.created_at, row.updated_at), state, &extra)));
     }
     let Some(record) = record else { return Err(Problem::not_found("line item", name).into()) };
     let state = if book.is_held(record) {
@@ -195,7 +195,7 @@ fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
     match record.waiting_item() {
         Some(item) => {
             let extra = external_fields(record.extra.as_deref());
-            Ok(render(&about.item(&item, record.recorded_at, state, &extra)))
+            Ok(render(&about.item(&item, (record.recorded_at, record.recorded_at), state, &extra)))
         }
         None => Err(Problem::internal("an input that makes no line item was asked for one").into()),
     }

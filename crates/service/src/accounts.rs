@@ -170,6 +170,7 @@ impl Service {
         let rows = match (as_of, processed) {
             // What is held is not part of how it stands.
             (None, Some(through)) if waits => book.settled_schedule(through),
+            (None, None) if waits => book.agreed_schedule(),
             _ => book.schedule(as_of.unwrap_or_else(|| book.clock(now)), now),
         };
         let rows = rows.map_err(problem)?;

@@ -5,7 +5,7 @@ use super::herald::Timing;
 use super::journal::{Journal, OPEN, Record};
 use super::profile::Profile;
 use crate::problem::Problem;
-use daybook_engine::item::{ItemStatus, Name};
+use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Input, Place, Placement, Rank, Situation, place};
 
@@ -41,9 +41,7 @@ impl Book {
             return Err(Problem::invalid("effective_at", "must not lie before the account's own").into());
         }
         self.check_reference(&asked.input)?;
-        if held {
-            self.check_undecided(&asked.input)?;
-        }
+        self.check_undecided(&asked.input, held)?;
         let seq = self.now.next_seq as u64;
         let situation =
             Situation { held, clock, last_folded: self.state.last_folded, backdating: self.terms.backdating };
@@ -107,6 +105,15 @@ impl Book {
 
     /// What an input refers to must be there.
     fn check_reference(&self, input: &Input) -> Result<(), Problem> {
+        // Fees that the engine makes come to be when they come; those of a caller must be there.
+        if let Input::Waiver { fee: ItemId::Input(name) } = input {
+            let named = self.named(name).map(|record| &record.record);
+            return match named {
+                Some(Record::Input(Input::Fee { .. } | Input::Credit { .. })) => Ok(()),
+                Some(_) => Err(Problem::new("nothing_to_waive", format!("line item \"{name}\" is no fee"))),
+                None => Err(Problem::not_found("line item", name)),
+            };
+        }
         let (Input::PaymentStatus { payment, .. } | Input::Reversal { payment }) = input else { return Ok(()) };
         match self.named(payment).map(|record| &record.record) {
             Some(Record::Input(Input::Payment { .. })) => Ok(()),
@@ -126,9 +133,12 @@ impl Book {
             let message = format!("line item \"{name}\" is not held: only what migration mode holds can be withdrawn");
             return Err(Problem::new("not_held", message).into());
         }
-        // What decides about a payment has no line item of its own: it goes with the payment.
+        // What is about a payment or a fee means nothing without it: it goes along.
         let goes_along = |record: &&Journal| match &record.record {
-            Record::Input(Input::PaymentStatus { payment, .. }) => self.is_held(record) && **payment == *name,
+            Record::Input(Input::PaymentStatus { payment, .. } | Input::Reversal { payment }) => {
+                self.is_held(record) && **payment == *name
+            }
+            Record::Input(Input::Waiver { fee: ItemId::Input(fee) }) => self.is_held(record) && **fee == *name,
             _ => false,
         };
         let mut taken: Vec<i64> = self.journal.iter().filter(goes_along).map(Journal::seq).collect();
@@ -213,10 +223,11 @@ impl Book {
 
     /// A payment is decided about once. The fold would find a second time only at the release, and nobody could take it
     /// back then: it has no line item.
-    fn check_undecided(&self, input: &Input) -> Result<(), Problem> {
+    fn check_undecided(&self, input: &Input, held: bool) -> Result<(), Problem> {
         let Input::PaymentStatus { payment, .. } = input else { return Ok(()) };
         let decides = |record: &Journal| match &record.record {
-            Record::Input(Input::PaymentStatus { payment: other, .. }) => other == payment,
+            // Live, the fold knows what was decided, and when; what is held is not folded yet.
+            Record::Input(Input::PaymentStatus { payment: other, .. }) => held && other == payment,
             Record::Input(Input::Payment { status, .. }) => {
                 record.name == *payment && matches!(status, ItemStatus::Valid | ItemStatus::Invalid)
             }

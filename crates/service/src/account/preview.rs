@@ -4,7 +4,7 @@
 //! holds its events a preview shows what their release would give.
 
 use super::book::{Book, Halt};
-use super::journal::{Journal, entries};
+use super::journal::{Journal, Record, entries};
 use crate::problem::Problem;
 use daybook_engine::fold::Stop;
 use daybook_engine::installment::reading::{Reading, read};
@@ -13,6 +13,7 @@ use daybook_engine::outcome::Refusal;
 use daybook_engine::replay::{Ledger, replay};
 use daybook_engine::state::State;
 use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
 
 /// How far ahead of the account clock a preview or a roll may go: 60 years of 365.25 days.
 pub const FURTHEST_AHEAD_MICROS: i64 = 60 * 31_557_600 * 1_000_000;
@@ -44,6 +45,11 @@ impl Book {
         }
         let entries = entries(&self.journal);
         let (state, out) = replay(&self.terms, &entries, at).map_err(stopped)?;
+        let is_held = |seq: u64| seq as i64 > self.now.settled_seq;
+        if let Some((seq, refusal)) = out.refused.iter().find(|(seq, _)| is_held(*seq)) {
+            let why = self.refused(*seq, *refusal).message;
+            return Err(Problem::new("account_failed", format!("the account's release would fail: {why}")).into());
+        }
         Ok(AsOf { at, state, ledger: Ledger::of(&out), refused: out.refused })
     }
 
@@ -88,6 +94,14 @@ impl Book {
     pub fn settled_schedule(&self, through: Time) -> Result<Vec<ScheduleRow>, Halt> {
         let (state, _) = replay(&self.terms, &self.settled_entries(through), through).map_err(stopped)?;
         schedule(&self.terms, &state, through).map_err(stopped)
+    }
+
+    /// The schedule that was agreed, before anything is processed.
+    pub fn agreed_schedule(&self) -> Result<Vec<ScheduleRow>, Halt> {
+        let at = self.terms.opening.effective_at;
+        let opening = entries(self.journal.iter().filter(|record| record.record == Record::Input(Input::Open)));
+        let (state, _) = replay(&self.terms, &opening, at).map_err(stopped)?;
+        schedule(&self.terms, &state, at).map_err(stopped)
     }
 
     /// Records that are not processed: held, or ahead of what is folded.

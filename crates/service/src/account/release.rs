@@ -1,10 +1,10 @@
 //! Letting go of what is held: the first fold of an account, or its history folded again with more in it.
 
 use super::book::{Book, Halt, Rolled, stopped};
-use super::herald::{Herald, Timing};
+use super::herald::{About, Herald, Timing};
 use super::journal::{Journal, Record, entries};
 use crate::problem::Problem;
-use daybook_engine::replay::replay_watched;
+use daybook_engine::replay::{Ledger, replay_watched};
 use daybook_engine::time::Time;
 
 impl Book {
@@ -55,7 +55,10 @@ impl Book {
             return Ok(Rolled::default());
         }
         let all = entries(&self.journal);
-        let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
+        // There is nothing but what this fold makes: what else is named was decided before its time.
+        let nothing = Ledger::default();
+        let about = About { known: Some(&nothing), ..self.about() };
+        let mut herald = Herald::new(about, timing, self.now.message_seq);
         let (state, out) = replay_watched(&self.terms, &all, clock, &mut herald).map_err(stopped)?;
         if herald.missing {
             return Err(Problem::internal("an event names a line item that does not exist").into());

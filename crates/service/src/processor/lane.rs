@@ -18,38 +18,70 @@ use daybook_store::{Inputs, Loaded, Want};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The most jobs of callers in a batch.
 const MOST_CALLERS: usize = 1_000;
-/// The most accounts of timers and releases in a batch.
-const MOST_BACKGROUND: usize = 250;
+/// The accounts of timers and releases in a batch: at first, at most, and at least.
+const FIRST_BACKGROUND: usize = 64;
+const MOST_BACKGROUND: usize = 500;
+const LEAST_BACKGROUND: usize = 8;
+/// A batch of the background that takes longer keeps callers waiting: the next one is smaller.
+const LONG_BATCH: Duration = Duration::from_millis(200);
 /// A batch with more accounts than this is folded off the threads that serve callers.
 const FOLDED_INLINE: usize = 64;
 /// How often an account is tried again when somebody else changed it meanwhile.
 const MOST_ROUNDS: usize = 50;
 
-/// Runs until nobody can put jobs any more and all are done.
+/// Runs until nobody can put jobs any more and all are done. Callers and background take turns, so that neither waits for
+/// more than one batch of the other, and background batches are kept short.
 pub async fn run(shared: Arc<Shared>, mut callers: mpsc::Receiver<Job>, mut background: mpsc::Receiver<Job>) {
+    let mut room = FIRST_BACKGROUND;
     loop {
-        let first = tokio::select! {
+        let mut jobs = waiting(&mut callers, MOST_CALLERS);
+        if !jobs.is_empty() {
+            batch(&shared, jobs).await;
+        }
+        jobs = waiting(&mut background, room);
+        if !jobs.is_empty() {
+            let watch = Stopwatch::start();
+            batch(&shared, jobs).await;
+            room = next_room(room, watch.elapsed());
+            continue;
+        }
+        let next = tokio::select! {
             biased;
-            Some(job) = callers.recv() => job,
-            Some(job) = background.recv() => job,
+            Some(job) = callers.recv() => (job, &mut callers, MOST_CALLERS),
+            Some(job) = background.recv() => (job, &mut background, room),
             else => return,
         };
+        let (first, queue, most) = next;
         let mut jobs = vec![first];
-        while jobs.len() < MOST_CALLERS
-            && let Ok(job) = callers.try_recv()
-        {
-            jobs.push(job);
-        }
-        while jobs.len() < MOST_BACKGROUND
-            && let Ok(job) = background.try_recv()
-        {
-            jobs.push(job);
-        }
+        jobs.extend(waiting(queue, most - 1));
         batch(&shared, jobs).await;
+    }
+}
+
+/// What is waiting in a queue, as far as there is room for it.
+fn waiting(queue: &mut mpsc::Receiver<Job>, room: usize) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    while jobs.len() < room
+        && let Ok(job) = queue.try_recv()
+    {
+        jobs.push(job);
+    }
+    jobs
+}
+
+/// How many accounts the next batch of the background takes: fewer when the last one kept callers waiting.
+fn next_room(room: usize, took: Duration) -> usize {
+    if took > LONG_BATCH {
+        (room / 2).max(LEAST_BACKGROUND)
+    } else if took < LONG_BATCH / 2 {
+        (room * 2).min(MOST_BACKGROUND)
+    } else {
+        room
     }
 }
 

@@ -7,7 +7,7 @@ use crate::reading::adds_up;
 use crate::support::{Home, Trial, balances, form_of, json_of, standing};
 use bytes::Bytes;
 use daybook_engine::calendar::Interval;
-use daybook_engine::item::{Component, ItemStatus, LineItem};
+use daybook_engine::item::{Component, ItemId, ItemStatus, LineItem};
 use daybook_engine::notify::When;
 use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
@@ -188,8 +188,21 @@ async fn tell(trial: &Trial, name: &str, at: Time, input: &Input) -> Result<Byte
     }
 }
 
+/// Whether an input changes the status of a payment that was recorded with a final one.
+fn was_final_from_the_start(model: &Book, input: &Input) -> bool {
+    let Input::PaymentStatus { payment, .. } = input else { return false };
+    model.entries.iter().any(|entry| {
+        let is_final = matches!(entry.input, Input::Payment { status: ItemStatus::Valid | ItemStatus::Invalid, .. });
+        entry.name == *payment && is_final
+    })
+}
+
 /// Whether what an input refers to is there.
 fn refers_to_something(model: &Book, input: &Input) -> bool {
+    if let Input::Waiver { fee: ItemId::Input(fee) } = input {
+        let is_fee = |input: &Input| matches!(input, Input::Fee { .. } | Input::Credit { .. });
+        return model.entries.iter().any(|entry| entry.name == *fee && is_fee(&entry.input));
+    }
     let (Input::PaymentStatus { payment, .. } | Input::Reversal { payment }) = input else { return true };
     model.entries.iter().any(|entry| entry.name == *payment && matches!(entry.input, Input::Payment { .. }))
 }
@@ -247,6 +260,10 @@ impl Both {
         }
         if !refers_to_something(&self.model, input) {
             assert!(told.is_err(), "{name} refers to nothing");
+            return;
+        }
+        if was_final_from_the_start(&self.model, input) {
+            // Refused, or answered as it is: either way nothing is asked of the account.
             return;
         }
         let decides = matches!(input, Input::PaymentStatus { .. });

@@ -14,6 +14,7 @@ mod notices;
 mod organizations;
 mod payments;
 mod reading;
+mod references;
 mod repeats;
 mod replays;
 mod rolling;

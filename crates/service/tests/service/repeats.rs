@@ -248,7 +248,7 @@ async fn an_idempotency_key_is_free_after_24_hours(home: Home) {
 async fn a_refused_call_may_be_tried_again_with_its_key(home: Home) {
     let trial = open(home).await;
     let waive = || trial.service.waive_fee(&trial.who, repeat("k", "waive"), "a1", "f", form_of(&json!({})));
-    assert_eq!(code_of(waive().await), "nothing_to_waive");
+    assert_eq!(code_of(waive().await), "not_found");
     json_of(trial.fee("a1", &json!({ "line_item_id": "f", "original_amount_cents": 700 })).await);
     let first = waive().await.expect("it is waived");
     assert_eq!(waive().await, Ok(first));

@@ -4,7 +4,7 @@
 //! dialects behind one trait, [`Store`]: [`sqlite`] (one file, built in, the default) and [`postgres`] (a server, many
 //! nodes). [`open`] picks one by the address of the database and brings its tables up to date.
 //!
-//! Everything that changes an account is written by one call, [`Store::commit`]: a [`Batch`](batch::Batch) of units,
+//! Everything that changes an account is written by one call, [`Store::commit`]: a [`Batch`] of units,
 //! each of which stands or falls by itself. A unit is *claimed* first (its account is still the version that was
 //! loaded, its product is still in the mode that was read, its idempotency key is still free); rows of a unit that
 //! could not be claimed are not written, and the caller loads and computes it again. Messages get their positions last,

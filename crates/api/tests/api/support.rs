@@ -70,6 +70,15 @@ impl Got {
     }
 }
 
+/// An empty database: in memory, or with `DAYBOOK_API_DATABASE=postgres` on a PostgreSQL server for tests.
+fn database() -> String {
+    match std::env::var("DAYBOOK_API_DATABASE").as_deref() {
+        Ok("postgres") => daybook_testkit::postgres::Server::shared().database(),
+        Ok(other) => panic!("DAYBOOK_API_DATABASE is {other}: it may be postgres, or not be set"),
+        Err(_) => "sqlite::memory:".to_owned(),
+    }
+}
+
 impl Server {
     /// A server at noon of the first of June 2025, UTC.
     pub async fn start() -> Server {
@@ -79,7 +88,7 @@ impl Server {
     /// A server with settings, in an environment.
     pub async fn with(settings: ApiSettings, environment: &str) -> Server {
         let clock = Arc::new(Manual::at(Time::parse("2025-06-01T12:00:00Z").expect("a time")));
-        let service = Service::open("sqlite::memory:", clock.clone(), &[7; 32]).await.expect("it starts");
+        let service = Service::open(&database(), clock.clone(), &[7; 32]).await.expect("it starts");
         let bootstrap = Bootstrap {
             environment: environment.to_owned(),
             client_id: Some("first".to_owned()),

@@ -58,9 +58,17 @@ fn calls_made(said: &str) -> Option<u64> {
 }
 
 #[test]
-fn every_answer_is_as_described() {
+fn every_answer_is_as_described_on_sqlite() {
+    every_answer_is_as_described(&Place::sqlite(), "SQLite");
+}
+
+#[test]
+fn every_answer_is_as_described_on_postgres() {
+    every_answer_is_as_described(&Place::postgres(), "PostgreSQL");
+}
+
+fn every_answer_is_as_described(place: &Place, database: &str) {
     let requests = setting("DAYBOOK_SCHEMATHESIS_REQUESTS", 4_000);
-    let place = Place::sqlite();
     let server = place.serve_demo();
     make_examples(&Door::to(server.url()));
     let output = schemathesis(server.url(), 1.max(requests.saturating_sub(EDGES) / FOR_ONE_EXAMPLE));
@@ -73,7 +81,7 @@ fn every_answer_is_as_described() {
     let stderr = server.stop();
     assert!(!stderr.contains("panicked"), "{stderr}");
     println!(
-        "schemathesis: {generated} calls, 0 answers that are not as described, {accounts} accounts then verified with 0 \
+        "schemathesis on {database}: {generated} calls, 0 answers that are not as described, {accounts} accounts then verified with 0 \
          differences, seed {}",
         seed()
     );

@@ -13,7 +13,7 @@
 //! | [`registry`] | settings, organizations, keys |
 //! | [`read`] | products, customers, accounts, items, messages, answers |
 //! | [`due`] | what is due |
-//! | [`commit`], [`unit`], [`log`] | a batch, a unit of it, its messages |
+//! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
 //! | [`copy`] | backup and check |
 
 mod commit;

@@ -48,7 +48,8 @@ impl Book {
         let is_held = |seq: u64| seq as i64 > self.now.settled_seq;
         if let Some((seq, refusal)) = out.refused.iter().find(|(seq, _)| is_held(*seq)) {
             let why = self.refused(*seq, *refusal).message;
-            return Err(Problem::new("account_failed", format!("the account's release would fail: {why}")).into());
+            let message = format!("has nothing to show: the account's release would fail: {why}");
+            return Err(Problem::invalid("effective_as_of", message).into());
         }
         Ok(AsOf { at, state, ledger: Ledger::of(&out), refused: out.refused })
     }

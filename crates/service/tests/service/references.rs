@@ -54,7 +54,7 @@ async fn a_preview_of_a_release_that_would_fail_says_so(home: Home) {
     json_of(trial.waive("a1", "dbk_late_fee_1", &json!({ "effective_at": "2026-04-16T09:00:00-04:00" })).await);
     let preview =
         trial.service.get_account(&trial.who, "a1", Some(crate::support::time("2026-04-20T12:00:00-04:00"))).await;
-    assert_eq!(code_of(preview), "account_failed");
+    assert_eq!(code_of(preview), "invalid_request");
 }
 
 /// Nothing is processed: row 1 is the plan's, unpaid, whatever is held.

@@ -3,6 +3,7 @@
 use crate::catalog::Catalog;
 use crate::form;
 use crate::ids::{mint_id, mint_secret};
+use crate::lock::lock;
 use crate::problem::Problem;
 use crate::secrets::{Secrets, TOKEN_SECONDS, Token, hash};
 use crate::view;
@@ -11,7 +12,7 @@ use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::records::{KeyRow, OrgId};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// How long a caller is remembered. A key revoked on another node works there for no longer.
 const REMEMBERED_MICROS: i64 = 1_000_000;
@@ -198,9 +199,4 @@ impl Access {
         }
         Ok(())
     }
-}
-
-/// A lock whose holder panicked holds nothing half done here.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

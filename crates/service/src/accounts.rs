@@ -3,7 +3,6 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Asked, Book, Halt};
-use crate::account::herald::render;
 use crate::account::profile::Profile;
 use crate::account::timeline::{Happening, Progress};
 use crate::form;
@@ -15,6 +14,7 @@ use crate::problem::Problem;
 use crate::processor::job::{Opening, Repeat, Show, Work};
 use crate::secrets::hash;
 use crate::view;
+use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::outcome::What;
 use daybook_engine::replay::replay;

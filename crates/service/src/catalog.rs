@@ -5,6 +5,7 @@
 //! no longer so, and the product is then read again.
 
 use crate::form::NewProduct;
+use crate::lock::lock;
 use crate::problem::Problem;
 use crate::secrets::Secrets;
 use crate::view::ProductFacts;
@@ -12,7 +13,7 @@ use daybook_store::Store;
 use daybook_store::records::{Mode, OrgId, Organization, ProductKey, ProductRow};
 use daybook_webhooks::signature::Key;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The most products kept in memory; beyond that all are let go and read again.
 const MOST_PRODUCTS: usize = 100_000;
@@ -115,9 +116,4 @@ impl Catalog {
     pub fn forget(&self, key: &ProductKey) {
         lock(&self.products).remove(key);
     }
-}
-
-/// A lock whose holder panicked holds nothing half done here: each change is one insertion.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,8 +5,8 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::herald::render;
 use crate::accounts::{account_key, page_of};
+use crate::announcing::News;
 use crate::form::fields::{CustomerRole, Ssn};
 use crate::form::{AssignAccount, CustomerUpdate, NewCustomer};
 use crate::ids::mint_id;
@@ -15,28 +15,18 @@ use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::processor::work::{add_customers, unit};
 use crate::view;
+use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::Inputs;
 use daybook_store::batch::{CustomerWrite, Unit};
-use daybook_store::records::{CustomerRow, MessageRow};
-use serde::Serialize;
+use daybook_store::records::CustomerRow;
 use std::sync::Arc;
 
 /// How often a change is tried again when somebody else changes the same things.
 const MOST_TRIES: usize = 50;
 /// The most accounts shown with a customer.
 const MOST_ACCOUNTS: usize = 1_000;
-
-/// `data` of a message about a customer.
-#[derive(Serialize)]
-struct Data<'a, O> {
-    event_id: &'a str,
-    changed_at: view::time::Utc,
-    effective_at: view::time::Utc,
-    account_sequence: i64,
-    object: &'a O,
-}
 
 impl Service {
     /// Makes a customer.
@@ -159,29 +149,15 @@ impl Service {
         let (form, ssn): (NewCustomer, _) = (read_body(row)?, self.open_ssn(row)?);
         let shown = show(&form, ssn.as_ref(), row, &accounts);
         let signing = &self.catalog.organization(who.org).await?.signing;
-        let event_id = format!("dbk_evt_{}.c{}", row.customer_id, row.version);
-        let at = view::time::Utc(now);
-        let data = render(&Data {
-            event_id: &event_id,
-            changed_at: at,
-            effective_at: at,
-            account_sequence: 0,
+        let news = News {
+            event,
+            event_id: format!("dbk_evt_{}.c{}", row.customer_id, row.version),
+            subject: &row.customer_id,
+            at: view::time::Stamp::Utc(view::time::Utc(now)),
+            now,
             object: &shown,
-        });
-        let message = MessageRow {
-            position: None,
-            due_at: None,
-            account: None,
-            sequence: 0,
-            event: event.to_owned(),
-            event_id,
-            cause: String::new(),
-            subject: row.customer_id.to_string(),
-            effective_at: now,
-            recorded_at: now,
-            signature: signing.sign(&data),
-            data,
         };
+        let message = news.message(signing);
         writing.messages.insert(0, (who.org, message));
         let answer = render(&shown);
         Ok(self.write_alone(who, writing, repeat, &answer).await?.then_some(answer))

@@ -1,19 +1,13 @@
-//! Keys: who may call. And writes that stand alone, with their answers kept for callers who repeat themselves.
+//! Keys: who may call.
 
 use crate::Service;
 use crate::access::{Caller, Right, Role};
-use crate::account::herald::render;
 use crate::form::NewKey;
 use crate::problem::Problem;
-use crate::processor::job::Repeat;
-use crate::processor::lane::reused;
 use crate::view;
+use crate::view::render;
 use bytes::Bytes;
-use daybook_store::batch::{Batch, Claimed, NewAnswer, Unit};
-use daybook_store::records::{Answer, KeyRow};
-
-/// How long the answer to a call with an idempotency key is kept: 24 hours.
-const ANSWER_KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
+use daybook_store::records::KeyRow;
 
 impl Service {
     /// The keys of the caller's organization.
@@ -37,61 +31,12 @@ impl Service {
         }))
     }
 
-    /// Makes a key for a program of ours, and gives its secret.
-    pub async fn create_bench_key(&self, who: &Caller, role: Role) -> Result<String, Problem> {
-        who.may(Right::Administer)?;
-        Ok(self.access.create_key(who.org, "bench", role).await?.1)
-    }
-
     /// Revokes a key.
     pub async fn revoke_key(&self, who: &Caller, client_id: &str) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         self.access.revoke_key(who.org, client_id).await?;
         let key = self.store.key(client_id).await?.ok_or_else(|| Problem::not_found("key", client_id))?;
         Ok(render(&show(&key)))
-    }
-
-    /// The answer that a call with this idempotency key got before.
-    pub(crate) async fn answer_before(&self, who: &Caller, repeat: Option<&Repeat>) -> Result<Option<Bytes>, Problem> {
-        let Some(repeat) = repeat else { return Ok(None) };
-        match self.store.answer(who.org, &repeat.key, self.clock.now()).await? {
-            Some(answer) if answer.content_hash == repeat.content_hash => Ok(Some(answer.body)),
-            Some(_) => Err(reused()),
-            None => Ok(None),
-        }
-    }
-
-    /// Keeps the answer to a call that changed nothing, for a caller who may repeat it.
-    pub(crate) async fn keep_answer(
-        &self,
-        who: &Caller,
-        repeat: Option<Repeat>,
-        answer: Bytes,
-    ) -> Result<Bytes, Problem> {
-        if repeat.is_none() || self.write_alone(who, Unit::default(), repeat.clone(), &answer).await? {
-            return Ok(answer);
-        }
-        Ok(self.answer_before(who, repeat.as_ref()).await?.unwrap_or(answer))
-    }
-
-    /// Writes a unit by itself, with the answer kept for a caller who may repeat the call. False: it was stale.
-    pub(crate) async fn write_alone(
-        &self,
-        who: &Caller,
-        mut unit: Unit,
-        repeat: Option<Repeat>,
-        answer: &Bytes,
-    ) -> Result<bool, Problem> {
-        let now = self.clock.now();
-        unit.answers.extend(repeat.map(|repeat| NewAnswer {
-            org: who.org,
-            key: repeat.key,
-            answer: Answer { content_hash: repeat.content_hash, body: answer.clone() },
-            recorded_at: now,
-            expires_at: now.plus_micros(ANSWER_KEPT_MICROS),
-        }));
-        let claimed = self.store.commit(Batch { units: vec![unit] }).await?;
-        Ok(claimed == [Claimed::Written])
     }
 }
 

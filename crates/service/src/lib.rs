@@ -15,6 +15,8 @@
 pub mod access;
 pub mod account;
 pub mod accounts;
+mod announcing;
+mod answers;
 pub mod catalog;
 pub mod customers;
 pub mod form;
@@ -22,6 +24,7 @@ pub mod ids;
 pub mod items;
 pub mod keys;
 pub mod line_items;
+mod lock;
 pub mod metrics;
 pub mod migration;
 pub mod notifications;
@@ -44,12 +47,13 @@ use bytes::Bytes;
 use catalog::Catalog;
 use daybook_clock::Clock;
 use daybook_store::Store;
+use lock::lock;
 use metrics::Metrics;
 use problem::Problem;
 use processor::timekeeper::Timekeeper;
 use processor::{Processor, Shared};
 use secrets::Secrets;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -109,7 +113,7 @@ impl Service {
 
     /// Lets timers run by themselves from now on.
     pub fn run_timers(&self) {
-        let mut timers = self.timers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut timers = lock(&self.timers);
         if timers.is_none() {
             *timers = Some(tokio::spawn(self.timekeeper.clone().run(self.stop.subscribe())));
         }
@@ -124,7 +128,7 @@ impl Service {
     /// Stops the timers and waits until what they had begun is done.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
-        let timers = self.timers.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let timers = lock(&self.timers).take();
         if let Some(timers) = timers {
             let _ = timers.await;
         }
@@ -140,7 +144,7 @@ impl Service {
 
     /// Gives an access token for a client's id and secret.
     pub async fn issue_token(&self, form: &form::TokenRequest) -> Result<Bytes, Problem> {
-        Ok(account::herald::render(&self.access.issue_token(form).await?))
+        Ok(view::render(&self.access.issue_token(form).await?))
     }
 
     /// Whether the database answers.

@@ -3,7 +3,6 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Asked, Book};
-use crate::account::herald::render;
 use crate::accounts::{account_key, content_hash, page_of, problem};
 use crate::form;
 use crate::form::fields::{ExternalField, Moment};
@@ -13,6 +12,7 @@ use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::processor::job::{Repeat, Show, Work};
 use crate::view;
+use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;

@@ -47,8 +47,6 @@ pub struct Metrics {
     pub items: Count,
     /// Messages written.
     pub messages: Count,
-    /// Accounts released.
-    pub released: Count,
 }
 
 impl Metrics {

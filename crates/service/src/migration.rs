@@ -6,11 +6,11 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::herald::render;
 use crate::form::SetMigrationMode;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::products::migration_state;
+use crate::view::render;
 use crate::view::{self, MigrationState};
 use bytes::Bytes;
 use daybook_store::batch::{ProductWrite, Unit};

@@ -3,13 +3,13 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Asked, Book};
-use crate::account::herald::render;
 use crate::accounts::{account_key, content_hash};
 use crate::form::NotificationConfig;
 use crate::ids::mint_id;
 use crate::problem::Problem;
 use crate::processor::job::{Repeat, Show, Work};
 use crate::view;
+use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::status::Standing;
 use daybook_engine::timeline::Input;

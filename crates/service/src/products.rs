@@ -2,7 +2,6 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::herald::render;
 use crate::accounts::{content_hash, page_of};
 use crate::catalog::ProductInfo;
 use crate::form::NewProduct;
@@ -11,6 +10,7 @@ use crate::paging::Paging;
 use crate::policy;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
+use crate::view::render;
 use crate::view::{self, MigrationState};
 use bytes::Bytes;
 use daybook_store::batch::{ProductWrite, Unit};

@@ -5,7 +5,7 @@
 //! idempotency key is free. [`Store::commit`](crate::Store::commit) works in this order, everything sorted by key so that
 //! two nodes never wait for each other in a circle:
 //!
-//! 1. products' modes are read and kept from changing (`FOR SHARE`); units that read another mode are dropped,
+//! 1. products' modes are read and kept from changing until the commit; units that read another mode are dropped,
 //! 2. idempotency keys are taken; units whose key is taken already are dropped,
 //! 3. accounts are claimed (`UPDATE … WHERE version = loaded RETURNING`; new ones `ON CONFLICT DO NOTHING RETURNING`),
 //!    then customers and products in the same way; units without their claim are dropped, and the idempotency keys they

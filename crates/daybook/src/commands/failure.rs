@@ -13,8 +13,6 @@ use std::io;
 pub enum Failure {
     /// The settings are wrong.
     Settings(Problems),
-    /// The command is not part of this build.
-    NotInThisBuild(&'static str),
     /// It was tried and failed; the sentence says why.
     Failed(String),
     /// The answer could not be written.
@@ -25,7 +23,7 @@ impl Failure {
     /// The process's exit code: 2 for a request that makes no sense, 1 for one that failed.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Settings(_) | Failure::NotInThisBuild(_) => 2,
+            Failure::Settings(_) => 2,
             Failure::Failed(_) | Failure::Output(_) => 1,
         }
     }
@@ -35,7 +33,6 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Settings(problems) => problems.fmt(f),
-            Failure::NotInThisBuild(command) => write!(f, "`{command}` is not part of this build"),
             Failure::Failed(sentence) => f.write_str(sentence),
             Failure::Output(error) => write!(f, "the answer cannot be written: {error}"),
         }

@@ -68,7 +68,7 @@ pub async fn make_key(settings: &Settings, store: &dyn Store) -> Result<SecretsK
             path.display()
         )));
     }
-    find_key(settings, secrets_file::mint_secret).map_err(Failure::from)
+    find_key(settings, || Ok(secrets_file::mint_secret())).map_err(Failure::from)
 }
 
 /// The secrets key, which must be there.

@@ -127,7 +127,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 }
 
 fn control_token() -> Result<String, Failure> {
-    let bytes = mint_secret().map_err(|error| Failure::Failed(error.to_string()))?;
+    let bytes = mint_secret();
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

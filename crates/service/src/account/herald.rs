@@ -8,7 +8,6 @@ use super::profile::Profile;
 use crate::catalog::ProductInfo;
 use crate::form::fields::ExternalField;
 use crate::view;
-use bytes::Bytes;
 use daybook_engine::fold::{Seen, Watch};
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
@@ -306,7 +305,7 @@ impl<'a> Herald<'a> {
             recalculation: further.recalculation,
             object,
         };
-        let data = render(&data);
+        let data = view::render(&data);
         let signature = self.about.product.signing.sign(&data);
         let waits = at > self.timing.now && !self.timing.at_once;
         self.messages.push(MessageRow {
@@ -323,18 +322,6 @@ impl<'a> Herald<'a> {
             data,
             signature,
         });
-    }
-}
-
-/// Writes JSON. Views are made of strings, integers and lists: nothing in them can fail to be written.
-pub fn render<T: Serialize>(value: &T) -> Bytes {
-    let mut bytes = Vec::with_capacity(2048);
-    match serde_json::to_writer(&mut bytes, value) {
-        Ok(()) => Bytes::from(bytes),
-        Err(error) => {
-            debug_assert!(false, "a view cannot be written: {error}");
-            Bytes::from_static(b"null")
-        }
     }
 }
 

@@ -4,11 +4,12 @@ use super::Shared;
 use super::job::{Job, Work};
 use super::work::{Came, NeedsAll, answer_to_keep, unit, work};
 use crate::account::book::Book;
-use crate::account::herald::render;
+use crate::answers::reused;
 use crate::catalog::ProductInfo;
 use crate::items::{Stored, item_of_row};
 use crate::problem::Problem;
 use crate::view;
+use crate::view::render;
 use bytes::Bytes;
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
@@ -206,11 +207,6 @@ async fn answer_repeats(shared: &Shared, groups: Vec<Group>, now: Time) -> Resul
         }
     }
     Ok(left)
-}
-
-/// The idempotency key belongs to another call.
-pub fn reused() -> Problem {
-    Problem::new("idempotency_key_reused", "the Idempotency-Key was used for a call with other content")
 }
 
 async fn load(shared: &Shared, groups: Vec<Group>, now: Time) -> Result<Vec<Ready>, (Vec<Group>, Problem)> {

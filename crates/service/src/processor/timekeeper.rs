@@ -5,12 +5,11 @@
 //! nothing more: once a product no longer holds, its accounts with held events are simply due.
 
 use super::{Processor, Shared};
-use crate::account::herald::render;
+use crate::announcing::News;
 use crate::problem::Problem;
 use crate::view;
-use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Claimed, ProductWrite, Unit};
-use daybook_store::records::{AccountKey, MessageRow, Mode, ProductKey};
+use daybook_store::records::{AccountKey, Mode, ProductKey};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,7 +142,15 @@ impl Timekeeper {
             started_at: mode.started_at.map(|time| view::time::Local { time, zone: &product.facts.zone }),
             finished_at: view::time::Local { time: now, zone: &product.facts.zone },
         };
-        let message = released_message(&released, &mode, now, &product.signing);
+        let news = News {
+            event: "migration_released",
+            event_id: format!("dbk_evt_{}.m{}", key.product, mode.version),
+            subject: &key.product,
+            at: view::time::Stamp::Local(released.finished_at),
+            now,
+            object: &released,
+        };
+        let message = news.message(&product.signing);
         let unit = Unit {
             products: vec![ProductWrite::Mode(key.clone(), mode)],
             messages: vec![(key.org, message)],
@@ -167,39 +174,4 @@ struct Released<'a> {
     failed_accounts: i64,
     started_at: Option<view::time::Local<'a>>,
     finished_at: view::time::Local<'a>,
-}
-
-#[derive(Serialize)]
-struct Data<'a> {
-    event_id: &'a str,
-    changed_at: &'a view::time::Local<'a>,
-    effective_at: &'a view::time::Local<'a>,
-    account_sequence: i64,
-    object: &'a Released<'a>,
-}
-
-fn released_message(
-    released: &Released<'_>,
-    mode: &Mode,
-    now: Time,
-    signing: &daybook_webhooks::signature::Key,
-) -> MessageRow {
-    let event_id = format!("dbk_evt_{}.m{}", released.product_id, mode.version);
-    let at = &released.finished_at;
-    let data =
-        render(&Data { event_id: &event_id, changed_at: at, effective_at: at, account_sequence: 0, object: released });
-    MessageRow {
-        position: None,
-        due_at: None,
-        account: None,
-        sequence: 0,
-        event: "migration_released".to_owned(),
-        event_id,
-        cause: String::new(),
-        subject: released.product_id.to_owned(),
-        effective_at: now,
-        recorded_at: now,
-        signature: signing.sign(&data),
-        data,
-    }
 }

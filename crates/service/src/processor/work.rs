@@ -2,19 +2,18 @@
 
 use super::job::{Job, Show, Work};
 use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
-use crate::account::herald::{external_fields, render};
+use crate::account::herald::external_fields;
+use crate::answers;
 use crate::items::item_of_row;
 use crate::problem::Problem;
 use crate::view;
+use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
 use daybook_store::batch::{AccountClaim, AccountWrite, NewAnswer, Unit};
-use daybook_store::records::{AccountRow, Answer};
+use daybook_store::records::AccountRow;
 use std::sync::Arc;
-
-/// How long the answer to a call with an idempotency key is kept: 24 hours.
-const ANSWER_KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 /// What a job came to, before anything is written.
 #[derive(Clone, Debug)]
@@ -256,14 +255,7 @@ pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Optio
     }))
 }
 
-/// The answer to keep for a caller who may repeat the call.
+/// The answer to keep, if the job's caller may repeat the call.
 pub fn answer_to_keep(job: &Job, body: &Bytes, now: Time) -> Option<NewAnswer> {
-    let repeat = job.repeat.as_ref()?;
-    Some(NewAnswer {
-        org: job.key.org,
-        key: repeat.key.clone(),
-        answer: Answer { content_hash: repeat.content_hash.clone(), body: body.clone() },
-        recorded_at: now,
-        expires_at: now.plus_micros(ANSWER_KEPT_MICROS),
-    })
+    Some(answers::to_keep(job.key.org, job.repeat.as_ref()?, body, now))
 }

@@ -10,7 +10,6 @@ use axum::Router;
 use axum::routing::post;
 use daybook_api::ApiSettings;
 use daybook_clock::Stopwatch;
-use daybook_service::access::Role;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -50,7 +49,7 @@ pub async fn run(args: &BenchPaymentsArgs) -> Result<(), Failure> {
     bench.product(false).await?;
     bench.load(args.accounts, 0, months_ago(0)?).await?;
     eprintln!("opened {} accounts", args.accounts);
-    let secret = bench.service.create_bench_key(&bench.who, Role::Servicing).await.map_err(said)?;
+    let secret = bench.key().await?;
     bench.service.run_timers();
     let product = serve(daybook_api::router(bench.service.clone(), ApiSettings::default())).await?;
     let empty = serve(Router::new().route("/{*path}", post(async |body: String| body))).await?;

@@ -49,6 +49,9 @@ pub struct Unit {
     /// What is announced, in order. `position` is not looked at; those with `due_at` go to the waiting messages, the
     /// others into the log.
     pub messages: Vec<(OrgId, MessageRow)>,
+    /// Whether what is announced is sent without waiting for a batch: the organization's log is then to be sent at once up
+    /// to its last message.
+    pub hurry: bool,
 }
 
 /// An account and all that is new about it.

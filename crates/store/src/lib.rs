@@ -19,6 +19,7 @@
 //! | `inputs` | what was asked of an account, in order of arrival: the truth |
 //! | `line_items` | what the fold made of it |
 //! | `messages`, `waiting_messages`, `log_heads` | what is announced, by position; what is to be announced later |
+//! | `subscriptions`, `failures`, `ranges`, `attempts` | who gets messages, and what became of them: see [`outbox`] |
 //! | `answers` | answers kept for callers who repeat themselves |
 //! | `settings` | a few values about the database itself |
 //!
@@ -26,6 +27,7 @@
 
 pub mod batch;
 pub mod error;
+pub mod outbox;
 pub mod postgres;
 pub mod records;
 pub mod sqlite;
@@ -99,7 +101,7 @@ pub struct Due {
 
 /// A database.
 #[async_trait]
-pub trait Store: Send + Sync + std::fmt::Debug {
+pub trait Store: outbox::Outbox {
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 
@@ -127,6 +129,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Makes an organization and gives it its number. The number in the argument is not looked at.
     async fn create_organization(&self, organization: &Organization) -> Result<OrgId>;
+
+    /// Gives an organization a new signing key, unless its key is no longer `old`; the old one is kept as the previous
+    /// one until a moment. Everything that was computed with the old key and is not written yet becomes stale: the modes
+    /// of the organization's products go up by one version. Gives whether it was done.
+    async fn rotate_signing_key(&self, org: OrgId, old: &[u8], new: &[u8], old_until: Time) -> Result<bool>;
 
     /// All organizations, by number.
     async fn organizations(&self) -> Result<Vec<Organization>>;

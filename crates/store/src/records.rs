@@ -38,6 +38,8 @@ pub struct Organization {
     pub created_at: Time,
     /// The key that signs its webhooks, sealed.
     pub signing_key: Vec<u8>,
+    /// The key before it, sealed, and until when receivers may still know only that one.
+    pub previous_signing_key: Option<(Vec<u8>, Time)>,
 }
 
 /// Who may call, for which organization.

@@ -67,6 +67,7 @@ pub(super) fn organization(cells: &mut Cells<'_>) -> Result<Organization> {
         environment: cells.next()?,
         created_at: cells.time()?,
         signing_key: cells.next()?,
+        previous_signing_key: cells.next::<Option<Vec<u8>>>()?.zip(cells.time_or_none()?),
     })
 }
 

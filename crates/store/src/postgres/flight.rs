@@ -19,12 +19,12 @@ pub(super) type Param<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
 /// One statement with what it is given.
 pub(super) struct Step<'a> {
-    sql: &'static str,
+    sql: &'a str,
     params: Vec<Param<'a>>,
 }
 
 impl<'a> Step<'a> {
-    pub fn new(sql: &'static str, params: Vec<Param<'a>>) -> Step<'a> {
+    pub fn new(sql: &'a str, params: Vec<Param<'a>>) -> Step<'a> {
         Step { sql, params }
     }
 }

@@ -10,7 +10,10 @@ use crate::error::StoreError;
 use deadpool_postgres::Client;
 
 /// In order; the first is number 1.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_tables.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001_tables.sql"),
+    include_str!("../../migrations/postgres/0002_outbox.sql"),
+];
 
 /// The number of the lock: the letters "daybook" as bytes.
 const LOCK: i64 = 0x64_61_79_62_6f_6f_6b;

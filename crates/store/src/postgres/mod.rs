@@ -8,12 +8,14 @@
 //! | [`claim`] | commits: an account, an idempotency key, a product's mode belongs to one transaction at a time |
 //! | [`commit`], [`write`] | writers of one organization's log: positions are given last, under the lock of the log's head |
 //! | [`due`] | workers: an account that one has taken is leased, and skipped by the others |
+//! | [`outbox`] | senders: a subscription that one has taken is leased, and its row is locked by whoever changes it |
 //!
 //! A call takes a connection from the pool ([`server`]), says everything it can in one flight ([`flight`]), and gives
 //! the connection back. READ COMMITTED is enough: what must not change is locked, and unique keys stand behind that.
 //! Rows come and go as arrays ([`arrays`]), one statement for a table however many rows there are.
 
 mod access;
+mod again;
 mod arrays;
 mod cells;
 mod claim;
@@ -23,8 +25,10 @@ mod flight;
 mod health;
 mod load;
 mod migrate;
+mod outbox;
 mod publish;
 mod reading;
+mod rotate;
 mod server;
 mod write;
 
@@ -91,6 +95,10 @@ impl Store for Postgres {
 
     async fn create_organization(&self, organization: &Organization) -> Result<OrgId> {
         access::create_organization(&self.server, organization).await
+    }
+
+    async fn rotate_signing_key(&self, org: OrgId, old: &[u8], new: &[u8], old_until: Time) -> Result<bool> {
+        rotate::rotate_signing_key(&self.server, org, old, new, old_until).await
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>> {

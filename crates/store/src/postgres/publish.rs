@@ -12,10 +12,10 @@ use super::flight::{Frame, Param, Step, Transaction};
 use super::server::{Server, TRIES, lost_to_another, refused};
 use super::write::account_key;
 use crate::Result;
-use crate::batch::{AccountClaim, AccountWrite, Unit};
+use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ProductWrite, Unit};
 use crate::records::{AccountKey, MessageRow, OrgId};
 use daybook_engine::time::Time;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
@@ -23,8 +23,13 @@ use tokio_postgres::{Error, Row};
 /// position is.
 const APPEND: &str = "
     WITH heads AS (
-        INSERT INTO log_heads (org, head) SELECT unnest($1::bigint[]), unnest($2::bigint[])
-        ON CONFLICT (org) DO UPDATE SET head = log_heads.head + excluded.head
+        INSERT INTO log_heads (org, head, hurried)
+        SELECT h.org, h.count, CASE WHEN h.org = ANY($16::bigint[]) THEN h.count ELSE 0 END
+        FROM (SELECT unnest($1::bigint[]) AS org, unnest($2::bigint[]) AS count) h
+        ON CONFLICT (org) DO UPDATE
+        SET head = log_heads.head + excluded.head,
+            hurried = CASE WHEN log_heads.org = ANY($16::bigint[])
+                           THEN log_heads.head + excluded.head ELSE log_heads.hurried END
         RETURNING org, head),
     listed AS MATERIALIZED (SELECT array_agg(head ORDER BY org) AS heads FROM heads)
     INSERT INTO messages (org, position, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
@@ -154,7 +159,11 @@ pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -
     let mut log: Vec<(OrgId, &'a MessageRow)> = Vec::new();
     let mut waiting: Vec<(OrgId, &'a MessageRow)> = Vec::new();
     let mut moved: Vec<&'a Waiting> = Vec::new();
+    let mut hurried: BTreeSet<OrgId> = BTreeSet::new();
     for unit in units {
+        if unit.hurry {
+            hurried.extend(organizations_of(unit));
+        }
         for due in unit.accounts.iter().flat_map(|write| published.by(write)) {
             moved.push(due);
             log.push((due.org, &due.message));
@@ -168,8 +177,23 @@ pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -
         steps.push(wait(&waiting));
     }
     steps.extend(remove(&moved));
-    steps.extend(append(&log));
+    steps.extend(append(&log, &hurried));
     steps
+}
+
+/// Whose log a unit that hurries is about, whether it announces something or not.
+fn organizations_of(unit: &Unit) -> impl Iterator<Item = OrgId> {
+    let customers = unit.customers.iter().map(|write| match write {
+        CustomerWrite::Insert(row) | CustomerWrite::Update(row) => row.org,
+    });
+    let products = unit.products.iter().map(|write| match write {
+        ProductWrite::Insert(row) => row.key.org,
+        ProductWrite::Mode(key, _) => key.org,
+    });
+    let messages = unit.messages.iter().map(|(org, _)| *org);
+    let accounts = unit.accounts.iter().map(|write| account_key(write).org);
+    let others = unit.modes.iter().map(|(key, _)| key.org).chain(unit.answers.iter().map(|answer| answer.org));
+    messages.chain(accounts).chain(customers).chain(products).chain(others)
 }
 
 fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Step<'a> {
@@ -197,8 +221,9 @@ fn remove<'a>(rows: &[&Waiting]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-fn append<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Option<Step<'a>> {
-    let mut counts: BTreeMap<OrgId, i64> = BTreeMap::new();
+/// Puts messages at the end of the logs of their organizations; logs that are hurried are to be sent up to their end.
+pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<OrgId>) -> Option<Step<'a>> {
+    let mut counts: BTreeMap<OrgId, i64> = hurried.iter().map(|org| (*org, 0)).collect();
     for (org, _) in rows {
         *counts.entry(*org).or_default() += 1;
     }
@@ -230,9 +255,10 @@ fn append<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Option<Step<'a>> {
             column(rows, |&(_, message)| message.recorded_at.micros()),
             column(rows, |&(_, message)| &*message.data),
             column(rows, |&(_, message)| &*message.signature),
+            Box::new(hurried.iter().copied().collect::<Vec<OrgId>>()),
         ],
     );
-    (!rows.is_empty()).then_some(step)
+    (!heads.is_empty()).then_some(step)
 }
 
 /// Moves waiting messages that are due into the log.
@@ -280,7 +306,8 @@ async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std:
         waiting.message.account.as_deref().is_none_or(|account| accounts.contains(&(waiting.org, account)))
     });
     let log: Vec<(OrgId, &MessageRow)> = waiting.iter().map(|waiting| (waiting.org, &waiting.message)).collect();
-    let steps: Vec<Step<'_>> = remove(&waiting.iter().collect::<Vec<_>>()).into_iter().chain(append(&log)).collect();
+    let steps: Vec<Step<'_>> =
+        remove(&waiting.iter().collect::<Vec<_>>()).into_iter().chain(append(&log, &BTreeSet::new())).collect();
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     Ok(Ok(log.len() as u64))
 }

@@ -13,7 +13,7 @@ use super::log::Log;
 use super::unit::UnitWriter;
 use crate::Result;
 use crate::batch::{AccountClaim, AccountWrite, Batch, Claimed, Unit};
-use crate::records::{AccountKey, ProductKey};
+use crate::records::{AccountKey, OrgId, ProductKey};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::collections::HashMap;
 
@@ -123,5 +123,13 @@ fn announce(log: &mut Log<'_>, unit: &Unit) -> Result<()> {
             log.publish_account(account_key(account), until)?;
         }
     }
-    unit.messages.iter().try_for_each(|(org, message)| log.announce(*org, message))
+    unit.messages.iter().try_for_each(|(org, message)| log.announce(*org, message))?;
+    if unit.hurry {
+        let accounts = unit.accounts.iter().map(|account| account_key(account).org);
+        let mut orgs: Vec<OrgId> = unit.messages.iter().map(|(org, _)| *org).chain(accounts).collect();
+        orgs.sort_unstable();
+        orgs.dedup();
+        orgs.into_iter().try_for_each(|org| log.hurry(org))?;
+    }
+    Ok(())
 }

@@ -13,6 +13,7 @@ use crate::records::{AccountKey, MessageRow, OrgId};
 use daybook_engine::time::Time;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 const INSERT_MESSAGE: &str = "
     INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
@@ -45,17 +46,21 @@ const HEAD: &str = "SELECT head FROM log_heads WHERE org = ?1";
 const MOVE_HEAD: &str =
     "INSERT INTO log_heads (org, head) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET head = excluded.head";
 
+const HURRY: &str = "UPDATE log_heads SET hurried = ?2 WHERE org = ?1";
+
 /// The log, open within a transaction.
 pub(super) struct Log<'c> {
     connection: &'c Connection,
     heads: BTreeMap<OrgId, i64>,
+    /// Up to which positions logs are sent without waiting for a batch.
+    hurried: BTreeMap<OrgId, i64>,
     insert: CachedStatement<'c>,
 }
 
 impl<'c> Log<'c> {
     pub(super) fn open(connection: &'c Connection) -> Result<Log<'c>> {
         let insert = connection.prepare_cached(INSERT_MESSAGE).map_err(broken)?;
-        Ok(Log { connection, heads: BTreeMap::new(), insert })
+        Ok(Log { connection, heads: BTreeMap::new(), hurried: BTreeMap::new(), insert })
     }
 
     /// Announces a message: at the end of the log, or among those that wait.
@@ -95,11 +100,24 @@ impl<'c> Log<'c> {
         Ok(published)
     }
 
+    /// Has all that is in an organization's log by now sent without waiting for a batch.
+    pub(super) fn hurry(&mut self, org: OrgId) -> Result<()> {
+        let head = *self.head(org)?;
+        self.hurried.insert(org, head);
+        Ok(())
+    }
+
     /// Writes the heads back.
     pub(super) fn close(self) -> Result<()> {
         let mut move_head = self.connection.prepare_cached(MOVE_HEAD).map_err(broken)?;
-        for (org, head) in &self.heads {
+        for (org, head) in self.heads.iter().filter(|(_, head)| **head > 0) {
             move_head.execute(params![org, head]).map_err(broken)?;
+        }
+        if !self.hurried.is_empty() {
+            let mut hurry = self.connection.prepare_cached(HURRY).map_err(broken)?;
+            for (org, through) in &self.hurried {
+                hurry.execute(params![org, through]).map_err(broken)?;
+            }
         }
         Ok(())
     }
@@ -115,19 +133,24 @@ impl<'c> Log<'c> {
 
     /// The place of the next message of an organization.
     fn next_place(&mut self, org: OrgId) -> Result<i64> {
-        let head = match self.heads.get_mut(&org) {
-            Some(head) => head,
-            None => {
-                let mut read = self.connection.prepare_cached(HEAD).map_err(broken)?;
-                let head = read.query_row([org], |row| row.get(0)).optional().map_err(broken)?.unwrap_or(0);
-                self.heads.entry(org).or_insert(head)
-            }
-        };
+        let head = self.head(org)?;
         *head += 1;
         if !(0..=LAST_ORG).contains(&org) || *head > LAST_POSITION {
             return Err(StoreError::Broken(format!("the log of organization {org} has no room at position {head}")));
         }
         Ok(place(org, *head))
+    }
+
+    /// The last position of an organization's log.
+    fn head(&mut self, org: OrgId) -> Result<&mut i64> {
+        match self.heads.entry(org) {
+            Entry::Occupied(head) => Ok(head.into_mut()),
+            Entry::Vacant(unread) => {
+                let mut read = self.connection.prepare_cached(HEAD).map_err(broken)?;
+                let head = read.query_row([org], |row| row.get(0)).optional().map_err(broken)?.unwrap_or(0);
+                Ok(unread.insert(head))
+            }
+        }
     }
 }
 

@@ -9,7 +9,10 @@ use crate::error::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Number, name and text of every migration, in order.
-const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "tables", include_str!("../../migrations/sqlite/0001_tables.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "tables", include_str!("../../migrations/sqlite/0001_tables.sql")),
+    (2, "outbox", include_str!("../../migrations/sqlite/0002_outbox.sql")),
+];
 
 /// Runs the migrations that are missing. Refuses a database that a newer version has been at.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {

@@ -14,6 +14,7 @@
 //! | [`read`] | products, customers, accounts, items, messages, answers |
 //! | [`due`] | what is due |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
+//! | [`outbox`] | who gets messages, and what became of them |
 //! | [`copy`] | backup and check |
 
 mod commit;
@@ -22,6 +23,7 @@ mod copy;
 mod due;
 mod log;
 mod migrations;
+mod outbox;
 mod read;
 mod registry;
 mod rows;
@@ -139,6 +141,11 @@ impl Store for Sqlite {
     async fn create_organization(&self, organization: &Organization) -> Result<OrgId> {
         let organization = organization.clone();
         self.write(move |connection| registry::create_organization(connection, &organization)).await
+    }
+
+    async fn rotate_signing_key(&self, org: OrgId, old: &[u8], new: &[u8], old_until: Time) -> Result<bool> {
+        let (old, new) = (old.to_owned(), new.to_owned());
+        self.write(move |connection| registry::rotate_signing_key(connection, org, &old, &new, old_until)).await
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>> {

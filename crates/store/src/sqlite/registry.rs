@@ -20,16 +20,44 @@ pub(super) fn keep_setting(connection: &Connection, name: &str, value: &[u8]) ->
 }
 
 pub(super) fn create_organization(connection: &Connection, organization: &Organization) -> Result<OrgId> {
-    let sql = "INSERT INTO organizations (name, environment, created_at, signing_key) VALUES (?1, ?2, ?3, ?4) \
-               RETURNING org";
-    let Organization { org: _, name, environment, created_at, signing_key } = organization;
-    let org = connection
-        .query_row(sql, params![name, environment, created_at.micros(), signing_key], |row| row.get(0))
-        .map_err(broken)?;
+    let sql = "INSERT INTO organizations (name, environment, created_at, signing_key, previous_signing_key, \
+               previous_signing_key_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING org";
+    let Organization { org: _, name, environment, created_at, signing_key, previous_signing_key } = organization;
+    let previous = previous_signing_key.as_ref();
+    let params = params![
+        name,
+        environment,
+        created_at.micros(),
+        signing_key,
+        previous.map(|(key, _)| key),
+        previous.map(|(_, until)| until.micros()),
+    ];
+    let org = connection.query_row(sql, params, |row| row.get(0)).map_err(broken)?;
     if org > LAST_ORG {
         return Err(StoreError::Broken("there is no room for another organization".to_owned()));
     }
     Ok(org)
+}
+
+/// The modes of the organization's products go up, so that what was signed with the old key and waits to be written is
+/// computed again.
+pub(super) fn rotate_signing_key(
+    connection: &mut Connection,
+    org: OrgId,
+    old: &[u8],
+    new: &[u8],
+    old_until: Time,
+) -> Result<bool> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
+    let sql = "UPDATE organizations SET previous_signing_key = signing_key, previous_signing_key_until = ?4, \
+               signing_key = ?3 WHERE org = ?1 AND signing_key = ?2";
+    let rotated = transaction.execute(sql, params![org, old, new, old_until.micros()]).map_err(broken)? == 1;
+    if rotated {
+        let sql = "UPDATE products SET mode_version = mode_version + 1 WHERE org = ?1";
+        transaction.execute(sql, [org]).map_err(broken)?;
+    }
+    transaction.commit().map_err(broken)?;
+    Ok(rotated)
 }
 
 pub(super) fn organizations(connection: &Connection) -> Result<Vec<Organization>> {

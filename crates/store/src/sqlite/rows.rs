@@ -26,15 +26,15 @@ pub(super) fn place(org: OrgId, position: i64) -> i64 {
 }
 
 /// The position within a place.
-fn position(place: i64) -> i64 {
+pub(super) fn position(place: i64) -> i64 {
     place & LAST_POSITION
 }
 
-fn time(row: &Row<'_>, index: usize) -> Sql<Time> {
+pub(super) fn time(row: &Row<'_>, index: usize) -> Sql<Time> {
     row.get(index).map(Time::from_micros)
 }
 
-fn optional_time(row: &Row<'_>, index: usize) -> Sql<Option<Time>> {
+pub(super) fn optional_time(row: &Row<'_>, index: usize) -> Sql<Option<Time>> {
     Ok(row.get::<_, Option<i64>>(index)?.map(Time::from_micros))
 }
 
@@ -43,11 +43,12 @@ pub(super) fn text(row: &Row<'_>, index: usize) -> Sql<Arc<str>> {
     Ok(Arc::from(row.get_ref(index)?.as_str()?))
 }
 
-fn optional_text(row: &Row<'_>, index: usize) -> Sql<Option<Arc<str>>> {
+pub(super) fn optional_text(row: &Row<'_>, index: usize) -> Sql<Option<Arc<str>>> {
     Ok(row.get_ref(index)?.as_str_or_null()?.map(Arc::from))
 }
 
-pub(super) const ORGANIZATION_COLUMNS: &str = "org, name, environment, created_at, signing_key";
+pub(super) const ORGANIZATION_COLUMNS: &str =
+    "org, name, environment, created_at, signing_key, previous_signing_key, previous_signing_key_until";
 
 pub(super) fn organization(row: &Row<'_>) -> Sql<Organization> {
     Ok(Organization {
@@ -56,6 +57,7 @@ pub(super) fn organization(row: &Row<'_>) -> Sql<Organization> {
         environment: row.get(2)?,
         created_at: time(row, 3)?,
         signing_key: row.get(4)?,
+        previous_signing_key: row.get::<_, Option<Vec<u8>>>(5)?.zip(optional_time(row, 6)?),
     })
 }
 

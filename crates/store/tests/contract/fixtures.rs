@@ -22,6 +22,7 @@ pub async fn organization(store: &Arc<dyn Store>, name: &str) -> OrgId {
         environment: "TEST".into(),
         created_at: at(1),
         signing_key: vec![1, 2, 3],
+        previous_signing_key: None,
     };
     store.create_organization(&organization).await.unwrap()
 }

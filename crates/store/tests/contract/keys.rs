@@ -24,6 +24,7 @@ pub async fn organizations_are_numbered(store: Arc<dyn Store>) {
         environment: "TEST".into(),
         created_at: at(1),
         signing_key: vec![1, 2, 3],
+        previous_signing_key: None,
     };
     assert_eq!(store.organizations().await.unwrap(), [expected(first, "first"), expected(second, "a second")]);
 }

@@ -28,9 +28,12 @@ pub mod isolation;
 pub mod items;
 pub mod keys;
 pub mod messages;
+pub mod outbox;
 pub mod paging;
 pub mod products;
 pub mod units;
+
+pub use outbox::{dead_letters, feeding, letting_go, recording, replaying, subscriptions};
 
 /// Makes a `#[test]` of every contract test, run by the function at the given path.
 macro_rules! contract_tests {
@@ -134,6 +137,65 @@ macro_rules! contract_tests {
             isolation: [
                 the_same_ids_live_in_two_organizations,
                 an_unknown_organization_has_nothing,
+            ]
+            subscriptions: [
+                a_subscription_begins_at_the_head,
+                subscriptions_are_listed_by_time_of_making,
+                the_same_url_replaces_the_filter_only,
+                a_pause_is_kept_once,
+                resuming_makes_the_pause_a_range,
+                resuming_forgets_the_count_of_failures,
+                a_pause_makes_retries_and_replays_dead,
+                backlogs_count_what_each_gets,
+                removing_a_subscription_removes_what_waits,
+                another_organization_sees_nothing_of_it,
+                a_hurry_marks_the_log,
+                a_hurry_takes_along_what_is_published,
+                a_new_signing_key_keeps_the_old_one_for_a_while,
+            ]
+            feeding: [
+                a_message_is_fed_whole,
+                the_feed_is_read_in_parts,
+                a_filter_is_fed_in_order_of_positions,
+                two_events_are_special,
+            ]
+            recording: [
+                active_subscriptions_are_leased,
+                what_is_recorded_by_another_token_is_lost,
+                the_cursor_never_goes_back,
+                counts_are_kept_for_the_version_that_was_read,
+                failures_are_written_over_and_removed,
+                failures_come_the_longest_due_first,
+                while_paused_retries_are_dead,
+                a_pause_is_announced_with_it,
+                ranges_move_on_and_end,
+                attempts_are_listed_the_latest_first,
+                a_thousand_attempts_are_recorded_at_once,
+            ]
+            dead_letters: [
+                dead_letters_come_from_everywhere,
+                dead_letters_are_paged,
+                dead_letters_are_filtered,
+                the_moment_of_death_lies_between_the_pause_and_now,
+            ]
+            replaying: [
+                everything_is_replayed,
+                one_subscription_is_replayed,
+                one_event_is_replayed,
+                one_event_of_a_filter_is_replayed,
+                a_stretch_of_time_is_replayed,
+                what_is_about_an_account_is_replayed,
+                paused_subscriptions_are_left,
+            ]
+            letting_go: [
+                dead_letters_expire,
+                ranges_expire_from_their_beginning,
+                what_is_replayed_does_not_expire,
+                the_cursor_of_a_paused_subscription_moves_over_what_expires,
+                dead_letters_expire_in_steps,
+                attempts_expire_the_oldest_first,
+                messages_expire_from_the_beginning_of_each_log,
+                messages_stay_while_they_are_needed,
             ]
             concurrency: [
                 one_account_is_written_once_a_version,

@@ -1,0 +1,397 @@
+//! The outgoing side: who gets messages, what each is still to get, what failed and what was tried.
+//!
+//! ```text
+//!                       cursor                 head
+//! log      ──────────────▼──────────────────────▼
+//!          finished      │ to be sent (or, while the subscription is paused, its dead letters)
+//!
+//! failures   single positions before the cursor: to be tried again, or dead
+//! ranges     stretches before the cursor that nobody tried: the log during a pause; dead, or being replayed
+//! attempts   what was tried, for people
+//! ```
+//!
+//! A subscription reads the log at its own cursor, so that a success costs no row. What did not succeed becomes a row of
+//! `failures`, and the cursor moves on. While a subscription is paused, everything after its cursor counts as dead
+//! letters, without a row for each; when it is resumed, that stretch becomes a range, and the cursor goes to the head.
+//!
+//! One node at a time sends for a subscription: it holds a lease, and everything it records says by which token. The
+//! store does not know what a retry or a pause is good for; it keeps what it is told.
+
+use crate::Result;
+use crate::records::{MessageRow, OrgId};
+use async_trait::async_trait;
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use std::sync::Arc;
+
+/// The number of a subscription: unique in the database, never used again.
+pub type SubscriptionId = i64;
+
+/// A URL that gets messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscription {
+    /// Whose.
+    pub org: OrgId,
+    /// Its number.
+    pub id: SubscriptionId,
+    /// Its name for callers.
+    pub uuid: String,
+    /// Where messages go. Unique within the organization.
+    pub url: String,
+    /// Which events it gets; nothing for all.
+    pub filter: Option<Vec<String>>,
+    /// Why and since when it gets nothing; nothing while it is active.
+    pub paused: Option<Pause>,
+    /// Different messages that failed since the last success.
+    pub consecutive_errors: i64,
+    /// Which row of failures this is: goes up with a success that ends one.
+    pub streak: i64,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it last took a message.
+    pub last_success_at: Option<Time>,
+    /// Everything up to this position is finished with: sent, in `failures`, or in a range.
+    pub cursor: i64,
+    /// Goes up with every change that a caller makes.
+    pub version: i64,
+}
+
+/// Why and since when a subscription gets nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Why, by its name in the interface.
+    pub reason: String,
+    /// Since when.
+    pub at: Time,
+}
+
+/// How much waits for a subscription.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Messages to be sent, or sent again. Nothing while it is paused.
+    pub pending: u64,
+    /// Dead letters.
+    pub dead: u64,
+}
+
+/// A message as it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its position in the organization's log.
+    pub position: i64,
+    /// The account it is about.
+    pub account: Option<Arc<str>>,
+    /// The event's name.
+    pub event: String,
+    /// The event's id.
+    pub event_id: String,
+    /// The exact bytes of `data`.
+    pub data: Bytes,
+    /// The signature over them.
+    pub signature: String,
+}
+
+/// Which messages of a log a subscription gets.
+///
+/// Two events are special, and the store is told their names: one that goes to every subscription whatever its filter,
+/// and one that does not go to the subscription that it is about (its `subject` is the subscription's `uuid`).
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    /// Whose log.
+    pub org: OrgId,
+    /// Events that it gets; nothing for all.
+    pub filter: Option<&'a [String]>,
+    /// The subscription's `uuid`.
+    pub uuid: &'a str,
+}
+
+/// The event that goes to every subscription whatever its filter.
+pub const TO_EVERYBODY: &str = "test_event";
+/// The event that does not go to the subscription that it is about.
+pub const TO_THE_OTHERS: &str = "subscription_paused";
+
+/// A message that a subscription did not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The message's position in the organization's log.
+    pub position: i64,
+    /// How often it was tried since it was first sent, or replayed.
+    pub attempts: i64,
+    /// When it first failed since it was first sent, or replayed.
+    pub first_failed_at: Option<Time>,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// What happened last, as a sentence.
+    pub reason: String,
+    /// What was answered last, if anything.
+    pub status: Option<u16>,
+    /// In which row of failures it was last counted.
+    pub streak: i64,
+}
+
+/// What becomes of a message that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is sent again at this moment.
+    Retry(Time),
+    /// It is dead since this moment.
+    Dead(Time),
+}
+
+/// A stretch of the log that a subscription did not get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Its number.
+    pub id: i64,
+    /// Begins after this position.
+    pub after: i64,
+    /// Ends with this position.
+    pub last: i64,
+    /// Which events of it; nothing for all. Read like a subscription's: it is what a [`Reader`] of the range has.
+    pub filter: Option<Vec<String>>,
+}
+
+/// What was tried once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The message's position in the organization's log.
+    pub position: i64,
+    /// Which attempt at this message it was, from 1.
+    pub number: i64,
+    /// When it began.
+    pub at: Time,
+    /// How long it took, in microseconds.
+    pub latency_us: i64,
+    /// What was answered, if anything.
+    pub status: Option<u16>,
+    /// Why it failed, as a sentence; nothing if the message was delivered.
+    pub error: Option<String>,
+    /// The beginning of what a receiver said that did not take it.
+    pub response: Option<String>,
+    /// When it is sent again, if it is.
+    pub next_at: Option<Time>,
+}
+
+/// What a node has to record about a subscription it sends for.
+#[derive(Clone, Debug, Default)]
+pub struct Deliveries {
+    /// Whose.
+    pub org: OrgId,
+    /// For which subscription.
+    pub subscription: SubscriptionId,
+    /// By which lease.
+    pub token: String,
+    /// The version of the subscription that was read.
+    pub version: i64,
+    /// Everything up to here is finished with. The cursor never goes back: a lower one than is kept is ignored.
+    pub cursor: i64,
+    /// Ranges that are being replayed: up to which position. One that reaches its end is removed.
+    pub ranges: Vec<(i64, i64)>,
+    /// What was tried, in order.
+    pub attempts: Vec<Attempt>,
+    /// What failed: inserted, or written over.
+    pub failed: Vec<Failure>,
+    /// Positions with a failure that were delivered after all: their rows are removed.
+    pub recovered: Vec<i64>,
+    /// The last success, if there was one.
+    pub last_success_at: Option<Time>,
+    /// The count of failed messages now. Ignored, as is `streak`, if the version is no longer the one that was read.
+    pub consecutive_errors: i64,
+    /// The number of the row of failures now.
+    pub streak: i64,
+    /// Whether the subscription is paused, and what is announced then. Ignored if it is paused already.
+    pub pause: Option<(Pause, Box<MessageRow>)>,
+}
+
+/// What became of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is kept; the subscription is this now.
+    Kept(Box<Subscription>),
+    /// The lease was lost, or the subscription is gone. Nothing is kept.
+    Lost,
+}
+
+/// Which attempts, or dead letters, are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeliveryFilter {
+    /// Of this subscription.
+    pub subscription: Option<SubscriptionId>,
+    /// Of this event.
+    pub event: Option<String>,
+    /// About this account.
+    pub account: Option<Arc<str>>,
+    /// Only delivered ones, or only others. For attempts.
+    pub delivered: Option<bool>,
+    /// Tried, or dead, at this moment or later.
+    pub since: Option<Time>,
+    /// Tried, or dead, before this moment.
+    pub until: Option<Time>,
+}
+
+/// Which message a line of a list is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The subscription.
+    pub subscription: SubscriptionId,
+    /// Its name for callers.
+    pub uuid: String,
+    /// Where it went.
+    pub url: String,
+    /// Its position in the log.
+    pub position: i64,
+    /// The event's name.
+    pub event: String,
+    /// The event's id.
+    pub event_id: String,
+    /// The account it is about.
+    pub account: Option<Arc<str>>,
+}
+
+/// An attempt in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptLine {
+    /// Its number; a later attempt has a higher one.
+    pub id: i64,
+    /// At which message.
+    pub about: About,
+    /// What was tried.
+    pub attempt: Attempt,
+}
+
+/// A dead letter in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Which message.
+    pub about: About,
+    /// Since when it is dead. For what was announced during a pause: since it was announced, or since the pause.
+    pub dead_at: Time,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// What happened last, as a sentence; nothing if it was never tried.
+    pub reason: Option<String>,
+    /// What was answered last, if anything.
+    pub status: Option<u16>,
+}
+
+/// What a replay did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Dead letters that are sent again.
+    pub replayed: u64,
+    /// Dead letters that match and stay, as their subscription is paused.
+    pub left_paused: u64,
+}
+
+/// The outgoing side of a database.
+#[async_trait]
+pub trait Outbox: Send + Sync + std::fmt::Debug {
+    // --- Subscriptions -------------------------------------------------------------------------------------------
+
+    /// Makes a subscription that begins at the head of the log, or, where the organization has one with this URL, gives
+    /// that one this filter. The number, the cursor and the version in the argument are not looked at.
+    async fn subscribe(&self, subscription: &Subscription) -> Result<Subscription>;
+
+    /// An organization's subscriptions, by time of making.
+    async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>>;
+
+    /// Pauses a subscription unless it is paused: what was to be tried again is dead from then on, and what was being
+    /// replayed is dead again, both since the pause. Gives it as it is now; nothing if there is none.
+    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>>;
+
+    /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters
+    /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew. Gives it as it
+    /// is now; nothing if there is none.
+    async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>>;
+
+    /// Removes a subscription with all that waits for it; false if there is none.
+    async fn unsubscribe(&self, org: OrgId, uuid: &str) -> Result<bool>;
+
+    /// How much waits for each of an organization's subscriptions.
+    async fn backlogs(&self, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>>;
+
+    // --- For people ----------------------------------------------------------------------------------------------
+
+    /// Attempts, the latest first: those with a number below `after`, at most `limit`.
+    async fn attempts(
+        &self,
+        org: OrgId,
+        filter: &DeliveryFilter,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<AttemptLine>>;
+
+    /// Dead letters by position and subscription: those after the given pair, at most `limit`.
+    async fn dead_letters(
+        &self,
+        org: OrgId,
+        filter: &DeliveryFilter,
+        now: Time,
+        after: Option<(i64, SubscriptionId)>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetter>>;
+
+    /// Has matching dead letters of active subscriptions sent again, from `now`, as if for the first time; with
+    /// `dry_run` only counts them. The versions of those subscriptions go up, so that whoever sends for them looks.
+    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed>;
+
+    // --- Sending -------------------------------------------------------------------------------------------------
+
+    /// Takes, or keeps, active subscriptions to send for: those this token has already, and at most `limit` that nobody
+    /// holds, or whose holder's lease ended by `now`. Gives all that the token holds now.
+    /// Where one process uses the database there is nobody else, and all are given.
+    async fn lease(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Vec<Subscription>>;
+
+    /// Gives back all that a token holds.
+    async fn release(&self, token: &str) -> Result<()>;
+
+    /// The last position of each organization's log, and the last one that is to be sent without waiting for a batch.
+    async fn heads(&self) -> Result<Vec<Head>>;
+
+    /// What a reader gets of the log after one position and up to another, in order, at most `limit`.
+    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>>;
+
+    /// Failures of a subscription to be tried again by `now`, the longest due first, with their messages: at most
+    /// `limit`.
+    async fn due_failures(
+        &self,
+        org: OrgId,
+        subscription: SubscriptionId,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Failure, Outgoing)>>;
+
+    /// When the next failure of a subscription is to be tried again.
+    async fn next_retry(&self, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>>;
+
+    /// Ranges of a subscription that are being replayed, by number.
+    async fn replaying(&self, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>>;
+
+    /// Records what was sent, in one transaction. While the subscription is paused, what would be tried again is dead
+    /// since the pause.
+    async fn record(&self, deliveries: Deliveries) -> Result<Recorded>;
+
+    // --- Letting go ----------------------------------------------------------------------------------------------
+
+    /// Removes dead letters that are dead since `before` or longer, at most about `limit`; gives how many. Of what a
+    /// paused subscription missed, the cursor moves over them.
+    async fn expire_dead_letters(&self, before: Time, limit: usize) -> Result<u64>;
+
+    /// Removes attempts that began before a moment, the oldest first, at most `limit`; gives how many.
+    async fn expire_attempts(&self, before: Time, limit: usize) -> Result<u64>;
+
+    /// Removes messages at the beginning of each log that were recorded before a moment and that no cursor, failure or
+    /// range needs, at most `limit` of each; gives how many.
+    async fn expire_messages(&self, before: Time, limit: usize) -> Result<u64>;
+}
+
+/// How far a log goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Whose.
+    pub org: OrgId,
+    /// The last position.
+    pub head: i64,
+    /// The last position that is sent without waiting for a batch.
+    pub hurried: i64,
+}

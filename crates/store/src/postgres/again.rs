@@ -1,0 +1,61 @@
+//! Trying again: a transaction that the server gave up for the sake of another one is begun anew.
+
+use super::flight::Transaction;
+use super::server::{TRIES, lost_to_another, refused};
+use crate::Result;
+use crate::error::StoreError;
+use tokio_postgres::Error;
+
+/// Why a transaction came to nothing.
+pub(super) enum Setback {
+    /// The server says so.
+    Server(Error),
+    /// What it gave cannot be.
+    Store(StoreError),
+    /// What was locked is not all that is there by now.
+    Overtaken,
+}
+
+impl From<Error> for Setback {
+    fn from(error: Error) -> Setback {
+        Setback::Server(error)
+    }
+}
+
+impl From<StoreError> for Setback {
+    fn from(error: StoreError) -> Setback {
+        Setback::Store(error)
+    }
+}
+
+/// What comes of one try.
+pub(super) type Try<T> = std::result::Result<T, Setback>;
+
+/// How often something was tried.
+pub(super) struct Tries {
+    made: usize,
+}
+
+impl Tries {
+    pub fn none() -> Tries {
+        Tries { made: 0 }
+    }
+
+    /// Ends a transaction: what it did not commit is undone. Gives what came of it; nothing if it is to be tried again.
+    pub async fn settle<T>(&mut self, transaction: Transaction, outcome: Try<T>) -> Option<Result<T>> {
+        self.made += 1;
+        let undone = transaction.roll_back().await;
+        let error = match outcome {
+            Ok(done) => return Some(undone.map(|()| done)),
+            Err(Setback::Server(error)) if lost_to_another(&error) && self.made < TRIES => {
+                tracing::debug!(tries = self.made, %error, "a transaction lost to another and is tried again");
+                return None;
+            }
+            Err(Setback::Overtaken) if self.made < TRIES => return None,
+            Err(Setback::Overtaken) => StoreError::Unavailable("others were faster, again and again".to_owned()),
+            Err(Setback::Server(error)) => refused(error),
+            Err(Setback::Store(error)) => error,
+        };
+        Some(Err(error))
+    }
+}

@@ -1,0 +1,177 @@
+//! A node says what it sent.
+//!
+//! All of it is one transaction under the lock of the subscription's row, and only while the row has the node's token: a
+//! node that was slow, and lost its lease to another, writes nothing. What a pause announces goes into the log last.
+
+use super::super::again::{Tries, Try};
+use super::super::arrays::{column, micros};
+use super::super::cells::Cells;
+use super::super::flight::{Frame, Step, Transaction};
+use super::super::publish::append;
+use super::super::server::Server;
+use super::subscriptions::bury;
+use super::{SUBSCRIPTION, subscription as read};
+use crate::Result;
+use crate::outbox::{Deliveries, Failure, Fate, Pause, Recorded, Subscription};
+use daybook_engine::time::Time;
+use std::collections::{BTreeMap, BTreeSet};
+
+const ATTEMPTS: &str = "
+    INSERT INTO attempts (org, subscription, position, number, at, latency_us, status, error, response, next_at)
+    SELECT $1, $2, unnest($3::bigint[]), unnest($4::bigint[]), unnest($5::bigint[]), unnest($6::bigint[]),
+        unnest($7::integer[]), unnest($8::text[]), unnest($9::text[]), unnest($10::bigint[])";
+
+const FAILED: &str = "
+    INSERT INTO failures (org, subscription, position, attempts, first_failed_at, retry_at, dead_at, reason, status,
+        streak)
+    SELECT $1, $2, unnest($3::bigint[]), unnest($4::bigint[]), unnest($5::bigint[]), unnest($6::bigint[]),
+        unnest($7::bigint[]), unnest($8::text[]), unnest($9::integer[]), unnest($10::bigint[])
+    ON CONFLICT (org, subscription, position) DO UPDATE
+    SET attempts = excluded.attempts, first_failed_at = excluded.first_failed_at, retry_at = excluded.retry_at,
+        dead_at = excluded.dead_at, reason = excluded.reason, status = excluded.status, streak = excluded.streak";
+
+const RECOVERED: &str = "
+    DELETE FROM failures f USING (SELECT DISTINCT unnest($3::bigint[]) AS position) r
+    WHERE f.org = $1 AND f.subscription = $2 AND f.position = r.position";
+
+const RANGES: &str = "
+    UPDATE ranges r SET after = p.through
+    FROM (SELECT w.id, max(w.through) AS through
+          FROM (SELECT unnest($3::bigint[]) AS id, unnest($4::bigint[]) AS through) w GROUP BY w.id) p
+    WHERE r.id = p.id AND r.org = $1 AND r.subscription = $2 AND r.after < p.through";
+
+const ENDED: &str =
+    "DELETE FROM ranges WHERE org = $1 AND subscription = $2 AND after >= last AND id = ANY($3::bigint[])";
+
+const SUBSCRIBER: &str = "
+    UPDATE subscriptions
+    SET cursor = GREATEST(cursor, $3), last_success_at = GREATEST(last_success_at, $4),
+        consecutive_errors = CASE WHEN version = $5 THEN $6 ELSE consecutive_errors END,
+        streak = CASE WHEN version = $5 THEN $7 ELSE streak END,
+        paused_reason = COALESCE(paused_reason, $8), paused_at = COALESCE(paused_at, $9)
+    WHERE org = $1 AND id = $2";
+
+pub(super) async fn record(server: &Server, deliveries: &Deliveries) -> Result<Recorded> {
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = record_once(&mut transaction, deliveries).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> Try<Recorded> {
+    let Deliveries { org, subscription: id, .. } = *deliveries;
+    let lock = format!(
+        "SELECT {SUBSCRIPTION} FROM subscriptions s
+         WHERE s.org = $1 AND s.id = $2 AND s.lease_token = $3 FOR UPDATE"
+    );
+    let step = Step::new(&lock, vec![Box::new(org), Box::new(id), Box::new(&*deliveries.token)]);
+    let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[step]).await?;
+    let Some(row) = found.iter().flatten().next() else { return Ok(Recorded::Lost) };
+    let before = read(&mut Cells::of(row))?;
+
+    let again = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2");
+    let mut steps = steps(deliveries, &before);
+    let place = steps.len();
+    steps.push(Step::new(&again, vec![Box::new(org), Box::new(id)]));
+    if let (None, Some((_, message))) = (&before.paused, &deliveries.pause) {
+        steps.extend(append(&[(org, message)], &BTreeSet::new()));
+    }
+    let answers = transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
+    match answers.get(place).and_then(|rows| rows.first()) {
+        Some(row) => Ok(Recorded::Kept(Box::new(read(&mut Cells::of(row))?))),
+        None => Ok(Recorded::Lost),
+    }
+}
+
+/// All but what is announced.
+fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>> {
+    let Deliveries { org, subscription: id, .. } = *deliveries;
+    let new_pause = deliveries.pause.as_ref().map(|(pause, _)| pause).filter(|_| before.paused.is_none());
+    let mut steps = Vec::new();
+    if !deliveries.attempts.is_empty() {
+        steps.push(attempts(deliveries));
+    }
+    if !deliveries.failed.is_empty() {
+        steps.push(failed(deliveries, before.paused.as_ref().or(new_pause)));
+    }
+    if !deliveries.recovered.is_empty() {
+        steps.push(Step::new(RECOVERED, vec![Box::new(org), Box::new(id), Box::new(&*deliveries.recovered)]));
+    }
+    if !deliveries.ranges.is_empty() {
+        let ids = || column(&deliveries.ranges, |(range, _)| *range);
+        let through = column(&deliveries.ranges, |(_, through)| *through);
+        steps.push(Step::new(RANGES, vec![Box::new(org), Box::new(id), ids(), through]));
+        steps.push(Step::new(ENDED, vec![Box::new(org), Box::new(id), ids()]));
+    }
+    steps.push(Step::new(
+        SUBSCRIBER,
+        vec![
+            Box::new(org),
+            Box::new(id),
+            Box::new(deliveries.cursor),
+            Box::new(micros(deliveries.last_success_at)),
+            Box::new(deliveries.version),
+            Box::new(deliveries.consecutive_errors),
+            Box::new(deliveries.streak),
+            Box::new(new_pause.map(|pause| &*pause.reason)),
+            Box::new(new_pause.map(|pause| pause.at.micros())),
+        ],
+    ));
+    if let Some(pause) = new_pause {
+        steps.extend(bury(org, id, pause));
+    }
+    steps
+}
+
+fn attempts(deliveries: &Deliveries) -> Step<'_> {
+    let rows = &deliveries.attempts;
+    Step::new(
+        ATTEMPTS,
+        vec![
+            Box::new(deliveries.org),
+            Box::new(deliveries.subscription),
+            column(rows, |attempt| attempt.position),
+            column(rows, |attempt| attempt.number),
+            column(rows, |attempt| attempt.at.micros()),
+            column(rows, |attempt| attempt.latency_us),
+            column(rows, |attempt| attempt.status.map(i32::from)),
+            Box::new(rows.iter().map(|attempt| attempt.error.as_deref()).collect::<Vec<_>>()),
+            Box::new(rows.iter().map(|attempt| attempt.response.as_deref()).collect::<Vec<_>>()),
+            column(rows, |attempt| micros(attempt.next_at)),
+        ],
+    )
+}
+
+/// Each position once, as it was last said. Nothing is tried again while the subscription is paused.
+fn failed<'a>(deliveries: &'a Deliveries, paused: Option<&Pause>) -> Step<'a> {
+    let by_position: BTreeMap<i64, &'a Failure> =
+        deliveries.failed.iter().map(|failure| (failure.position, failure)).collect();
+    let rows: Vec<&'a Failure> = by_position.into_values().collect();
+    let fates: Vec<(Option<Time>, Option<Time>)> = rows
+        .iter()
+        .map(|failure| match (failure.fate, paused) {
+            (Fate::Retry(_), Some(pause)) => (None, Some(pause.at)),
+            (Fate::Retry(at), None) => (Some(at), None),
+            (Fate::Dead(at), _) => (None, Some(at)),
+        })
+        .collect();
+    Step::new(
+        FAILED,
+        vec![
+            Box::new(deliveries.org),
+            Box::new(deliveries.subscription),
+            column(&rows, |failure| failure.position),
+            column(&rows, |failure| failure.attempts),
+            column(&rows, |failure| micros(failure.first_failed_at)),
+            column(&fates, |(retry_at, _)| micros(*retry_at)),
+            column(&fates, |(_, dead_at)| micros(*dead_at)),
+            column(&rows, |&failure| &*failure.reason),
+            column(&rows, |failure| failure.status.map(i32::from)),
+            column(&rows, |failure| failure.streak),
+        ],
+    )
+}

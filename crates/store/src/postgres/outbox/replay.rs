@@ -1,0 +1,400 @@
+//! Dead letters are sent again.
+//!
+//! One subscription after the other, each in a transaction of its own. A failure is given a new moment to be tried at. A
+//! range is marked; where only part of it matches, it is cut first: by positions where that is by time or by account,
+//! and into two ranges over the same positions where it is by event. A range with events always has the one that
+//! everybody gets as well, so where there are such messages it is cut around them.
+//!
+//! A range that is cut goes, and its pieces have new numbers: a node that was sending it cannot move a piece by mistake.
+
+use super::super::again::{Tries, Try};
+use super::super::arrays::{column, micros};
+use super::super::cells::{Cells, each};
+use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::server::Server;
+use super::lists::died_between;
+use super::{SUBSCRIPTION, stretch, subscription as read};
+use crate::Result;
+use crate::outbox::{DeliveryFilter, Replayed, Subscription, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS};
+use crate::records::OrgId;
+use daybook_engine::time::Time;
+use std::collections::BTreeMap;
+use tokio_postgres::Row;
+
+/// What is asked for, of one subscription.
+struct Wanted<'a> {
+    org: OrgId,
+    filter: &'a DeliveryFilter,
+    now: Time,
+    dry_run: bool,
+}
+
+pub(super) async fn replay(
+    server: &Server,
+    org: OrgId,
+    filter: &DeliveryFilter,
+    now: Time,
+    dry_run: bool,
+) -> Result<Replayed> {
+    let wanted = Wanted { org, filter, now, dry_run };
+    let sql = "SELECT id FROM subscriptions WHERE org = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY id";
+    let ids = each(&server.query(sql, &[&org, &filter.subscription]).await?, |cells| cells.next())?;
+    let mut all = Replayed::default();
+    for id in ids {
+        let done = replay_of(server, &wanted, id).await?;
+        all.replayed += done.replayed;
+        all.left_paused += done.left_paused;
+    }
+    Ok(all)
+}
+
+async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> Result<Replayed> {
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = replay_once(&mut transaction, wanted, id).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: SubscriptionId) -> Try<Replayed> {
+    let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
+    let lock = Step::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
+    let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
+    let Some(row) = found.iter().flatten().next() else { return Ok(Replayed::default()) };
+    let of = read(&mut Cells::of(row))?;
+    let count = wanted.count(transaction, &of).await?;
+    if of.paused.is_some() {
+        return Ok(Replayed { replayed: 0, left_paused: count });
+    }
+    if count > 0 && !wanted.dry_run {
+        let revive_failures = format!("{REVIVE_FAILURES}{FAILED}");
+        transaction.fly(Frame::default(), &[Step::new(&revive_failures, wanted.params(&of))]).await?;
+        wanted.revive_ranges(transaction, &of).await?;
+        let changed = Step::new(CHANGED, vec![Box::new(wanted.org), Box::new(id)]);
+        transaction.fly(Frame { begin: None, commit: true }, &[changed]).await?;
+    }
+    Ok(Replayed { replayed: count, left_paused: 0 })
+}
+
+/// Which failures match: `$1` organization, `$2` subscription, `$3` event, `$4` account, `$5` since, `$6` until.
+const FAILED: &str = "f.org = $1 AND f.subscription = $2 AND f.dead_at IS NOT NULL
+    AND ($5::bigint IS NULL OR f.dead_at >= $5) AND ($6::bigint IS NULL OR f.dead_at < $6)
+    AND ($3::text IS NULL AND $4::text IS NULL
+         OR EXISTS (SELECT FROM messages m
+                    WHERE m.org = f.org AND m.position = f.position AND ($3 IS NULL OR m.event = $3)
+                      AND ($4 IS NULL OR m.account = $4)))";
+
+const REVIVE_FAILURES: &str = "
+    UPDATE failures f SET retry_at = $7, dead_at = NULL, attempts = 0, first_failed_at = NULL, streak = -1 WHERE ";
+
+/// Whoever sends for the subscription sees by its version that there is something to look for.
+const CHANGED: &str = "UPDATE subscriptions SET version = version + 1 WHERE org = $1 AND id = $2";
+
+const REVIVE_WHOLE: &str = "UPDATE ranges SET replaying = true WHERE org = $1 AND subscription = $2 AND NOT replaying";
+const REVIVE_ONE: &str = "UPDATE ranges SET replaying = true WHERE id = $1";
+const DEAD_RANGES: &str = "
+    SELECT id, after, last, filter, since FROM ranges
+    WHERE org = $1 AND subscription = $2 AND NOT replaying ORDER BY id";
+const REMOVE: &str = "DELETE FROM ranges WHERE id = $1";
+const INSERT: &str = "
+    INSERT INTO ranges (org, subscription, after, last, filter, since, replaying)
+    SELECT $1, $2, p.after, p.last, $5, $6, $7
+    FROM (SELECT unnest($3::bigint[]) AS after, unnest($4::bigint[]) AS last) p ORDER BY p.last";
+
+/// A range that is dead.
+struct Dead {
+    id: i64,
+    after: i64,
+    last: i64,
+    filter: Option<Vec<String>>,
+    since: i64,
+}
+
+/// Consecutive members of a range that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    first: i64,
+    last: i64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Not asked for, whatever the events.
+    Other,
+    /// Asked for, if the event is.
+    Asked,
+    /// Asked for, if the event is: and the event is the one that everybody gets.
+    AskedOfEverybody,
+}
+
+/// What becomes of part of a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    after: i64,
+    last: i64,
+    filter: Option<Vec<String>>,
+    replaying: bool,
+}
+
+impl Wanted<'_> {
+    fn event(&self) -> Option<&str> {
+        self.filter.event.as_deref()
+    }
+
+    fn cuts_by_position(&self) -> bool {
+        let DeliveryFilter { account, since, until, .. } = self.filter;
+        account.is_some() || since.is_some() || until.is_some()
+    }
+
+    /// `$1` to `$7`.
+    fn params(&self, of: &Subscription) -> Vec<Param<'_>> {
+        let DeliveryFilter { account, since, until, .. } = self.filter;
+        vec![
+            Box::new(self.org),
+            Box::new(of.id),
+            Box::new(self.event()),
+            Box::new(account.as_deref()),
+            Box::new(micros(*since)),
+            Box::new(micros(*until)),
+            Box::new(self.now.micros()),
+        ]
+    }
+
+    /// How many dead letters match. Stretches are counted by their ends, or by the index of events, unless time or
+    /// account are asked for.
+    async fn count(&self, transaction: &mut Transaction, of: &Subscription) -> Try<u64> {
+        let of_stretch = if self.cuts_by_position() {
+            let account = self.filter.account.as_ref().map(|_| "$4::text");
+            let members = stretch::members(account, &died_between(&stretch::dead_at("$7")), None);
+            format!("(SELECT count(*) FROM ({members}) m)")
+        } else {
+            stretch::count()
+        };
+        let sql = format!(
+            "SELECT (SELECT count(*) FROM failures f WHERE {FAILED})
+                    + (SELECT COALESCE(sum(c.messages), 0)::bigint
+                       FROM (SELECT {of_stretch} AS messages FROM ({stretches}) t WHERE t.dead) c)
+             FROM subscriptions s WHERE s.org = $1 AND s.id = $2 AND $7::bigint IS NOT NULL",
+            stretches = stretch::stretches("0", Some("$3")),
+        );
+        let rows = transaction.fly(Frame::default(), &[Step::new(&sql, self.params(of))]).await?;
+        let count: i64 = rows.iter().flatten().next().map_or(Ok(0), |row| row.try_get(0))?;
+        Ok(count.max(0).cast_unsigned())
+    }
+
+    async fn revive_ranges(&self, transaction: &mut Transaction, of: &Subscription) -> Try<()> {
+        let all = || -> Vec<Param<'_>> { vec![Box::new(self.org), Box::new(of.id)] };
+        if self.event().is_none() && !self.cuts_by_position() {
+            transaction.fly(Frame::default(), &[Step::new(REVIVE_WHOLE, all())]).await?;
+            return Ok(());
+        }
+        let rows = transaction.fly(Frame::default(), &[Step::new(DEAD_RANGES, all())]).await?;
+        for row in rows.iter().flatten() {
+            let mut cells = Cells::of(row);
+            let dead = Dead {
+                id: cells.next()?,
+                after: cells.next()?,
+                last: cells.next()?,
+                filter: cells.next()?,
+                since: cells.next()?,
+            };
+            let pieces = self.cut(transaction, of, &dead).await?;
+            self.replace(transaction, of, &dead, pieces).await?;
+        }
+        Ok(())
+    }
+
+    /// What becomes of a range, in pieces.
+    async fn cut(&self, transaction: &mut Transaction, of: &Subscription, dead: &Dead) -> Try<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        for run in self.runs(transaction, of, dead).await? {
+            let whole =
+                |replaying| Piece { after: run.first - 1, last: run.last, filter: dead.filter.clone(), replaying };
+            let tests = |replaying| Piece { filter: Some(vec![TO_EVERYBODY.to_owned()]), ..whole(replaying) };
+            match (run.kind, self.event()) {
+                (Kind::Other, _) => pieces.push(whole(false)),
+                (Kind::Asked, None) => pieces.push(whole(true)),
+                (Kind::Asked, Some(TO_EVERYBODY)) => pieces.push(whole(false)),
+                (Kind::AskedOfEverybody, event) => pieces.push(tests(event == Some(TO_EVERYBODY))),
+                (Kind::Asked, Some(event)) => {
+                    let there = events_of(transaction, of, dead, run).await?;
+                    let (asked, others): (Vec<String>, Vec<String>) =
+                        there.into_iter().partition(|there| there == event);
+                    match (asked.is_empty(), others.is_empty()) {
+                        (true, _) => pieces.push(whole(false)),
+                        (false, true) => pieces.push(whole(true)),
+                        (false, false) => {
+                            pieces.push(Piece { filter: Some(asked), ..whole(true) });
+                            pieces.push(Piece { filter: Some(others), ..whole(false) });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// The runs of a range. If only the event is asked for, the few messages that everybody gets are looked up, and not
+    /// the range.
+    async fn runs(&self, transaction: &mut Transaction, of: &Subscription, dead: &Dead) -> Try<Vec<Run>> {
+        let mut params: Vec<Param<'_>> = vec![
+            Box::new(self.org),
+            Box::new(of.id),
+            Box::new(&*of.uuid),
+            Box::new(dead.after),
+            Box::new(dead.last),
+            Box::new(dead.since),
+            Box::new(dead.filter.as_deref()),
+        ];
+        if self.cuts_by_position() {
+            let DeliveryFilter { account, since, until, .. } = self.filter;
+            params.extend([
+                Box::new(self.now.micros()) as Param<'_>,
+                Box::new(account.as_deref()),
+                Box::new(micros(*since)),
+                Box::new(micros(*until)),
+                Box::new(self.event().is_some()),
+            ]);
+            let rows = transaction.fly(Frame::default(), &[Step::new(&runs_sql(), params)]).await?;
+            return rows.iter().flatten().map(read_run).collect();
+        }
+        let sql = "SELECT position FROM messages
+                   WHERE org = $1 AND event = $2 AND position > $3 AND position <= $4 ORDER BY position";
+        let params: Vec<Param<'_>> =
+            vec![Box::new(self.org), Box::new(TO_EVERYBODY), Box::new(dead.after), Box::new(dead.last)];
+        let rows = transaction.fly(Frame::default(), &[Step::new(sql, params)]).await?;
+        let everybodys = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?;
+        Ok(around(dead.after, dead.last, &everybodys))
+    }
+
+    /// Puts the pieces in the place of a range, unless nothing of it is sent again.
+    async fn replace(
+        &self,
+        transaction: &mut Transaction,
+        of: &Subscription,
+        dead: &Dead,
+        pieces: Vec<Piece>,
+    ) -> Try<()> {
+        if !pieces.iter().any(|piece| piece.replaying) {
+            return Ok(());
+        }
+        if let [piece] = &pieces[..]
+            && piece.filter == dead.filter
+        {
+            transaction.fly(Frame::default(), &[Step::new(REVIVE_ONE, vec![Box::new(dead.id)])]).await?;
+            return Ok(());
+        }
+        // A list of lists is no column: pieces of the same events come together.
+        let mut by_events: BTreeMap<(bool, Option<&[String]>), Vec<&Piece>> = BTreeMap::new();
+        for piece in &pieces {
+            by_events.entry((piece.replaying, piece.filter.as_deref())).or_default().push(piece);
+        }
+        let inserts = by_events.into_iter().map(|((replaying, filter), pieces)| {
+            let (after, last) = (column(&pieces, |piece| piece.after), column(&pieces, |piece| piece.last));
+            let (org, id, since) = (Box::new(self.org), Box::new(of.id), Box::new(dead.since));
+            Step::new(INSERT, vec![org, id, after, last, Box::new(filter), since, Box::new(replaying)])
+        });
+        let remove = Step::new(REMOVE, vec![Box::new(dead.id)]);
+        let steps: Vec<Step<'_>> = [remove].into_iter().chain(inserts).collect();
+        transaction.fly(Frame::default(), &steps).await?;
+        Ok(())
+    }
+}
+
+/// Runs of members by what they are: [`Kind`] as a number, the first and the last position. Beside the stretch: `$8` now,
+/// `$9` account, `$10` since, `$11` until, `$12` whether an event is asked for.
+fn runs_sql() -> String {
+    let dead_at = stretch::dead_at("$8");
+    format!(
+        "SELECT r.kind, min(r.position), max(r.position)
+         FROM (SELECT m.position, m.kind,
+                      row_number() OVER (ORDER BY m.position)
+                      - row_number() OVER (PARTITION BY m.kind ORDER BY m.position) AS run
+               FROM (SELECT m.position,
+                            CASE WHEN $10::bigint > {dead_at} OR $11::bigint <= {dead_at} THEN 0
+                                 WHEN $9::text IS NOT NULL AND m.account IS DISTINCT FROM $9 THEN 0
+                                 WHEN $12::boolean AND m.event = '{TO_EVERYBODY}' THEN 2
+                                 ELSE 1 END AS kind
+                     FROM ({given}) t CROSS JOIN LATERAL ({members}) m) m) r
+         GROUP BY r.kind, r.run ORDER BY 2",
+        given = stretch::given(),
+        members = stretch::members(None, "true", None),
+    )
+}
+
+fn read_run(row: &Row) -> Try<Run> {
+    let kind = match row.try_get::<_, i32>(0)? {
+        0 => Kind::Other,
+        1 => Kind::Asked,
+        _ => Kind::AskedOfEverybody,
+    };
+    Ok(Run { first: row.try_get(1)?, last: row.try_get(2)?, kind })
+}
+
+/// Cuts a range around the messages that everybody gets, which are at these positions.
+fn around(after: i64, last: i64, everybodys: &[i64]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut next = after + 1;
+    for &position in everybodys {
+        if next < position {
+            runs.push(Run { first: next, last: position - 1, kind: Kind::Asked });
+        }
+        match runs.last_mut() {
+            Some(run) if run.kind == Kind::AskedOfEverybody => run.last = position,
+            _ => runs.push(Run { first: position, last: position, kind: Kind::AskedOfEverybody }),
+        }
+        next = position + 1;
+    }
+    if next <= last {
+        runs.push(Run { first: next, last, kind: Kind::Asked });
+    }
+    runs
+}
+
+/// The events that a subscription gets of a run in a range: the names of the log's events are few, and are hopped along.
+async fn events_of(transaction: &mut Transaction, of: &Subscription, dead: &Dead, run: Run) -> Try<Vec<String>> {
+    let sql = format!(
+        "WITH RECURSIVE names AS (
+             (SELECT m.event FROM messages m WHERE m.org = $1 ORDER BY m.event LIMIT 1)
+             UNION ALL
+             SELECT (SELECT m.event FROM messages m WHERE m.org = $1 AND m.event > n.event ORDER BY m.event LIMIT 1)
+             FROM names n WHERE n.event IS NOT NULL)
+         SELECT n.event FROM names n
+         WHERE n.event IS NOT NULL
+           AND EXISTS (SELECT FROM messages m
+                       WHERE m.org = $1 AND m.event = n.event AND m.position >= $2 AND m.position <= $3
+                         AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4))"
+    );
+    let params: Vec<Param<'_>> = vec![Box::new(of.org), Box::new(run.first), Box::new(run.last), Box::new(&*of.uuid)];
+    let rows = transaction.fly(Frame::default(), &[Step::new(&sql, params)]).await?;
+    let there: Vec<String> = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?;
+    Ok(there.into_iter().filter(|event| dead.filter.as_ref().is_none_or(|filter| filter.contains(event))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(first: i64, last: i64, kind: Kind) -> Run {
+        Run { first, last, kind }
+    }
+
+    #[test]
+    fn a_range_without_everybodys_messages_is_one_run() {
+        assert_eq!(around(4, 9, &[]), [run(5, 9, Kind::Asked)]);
+    }
+
+    #[test]
+    fn a_range_is_cut_around_everybodys_messages() {
+        let everybodys = Kind::AskedOfEverybody;
+        assert_eq!(
+            around(4, 9, &[5, 7, 8]),
+            [run(5, 5, everybodys), run(6, 6, Kind::Asked), run(7, 8, everybodys), run(9, 9, Kind::Asked)]
+        );
+        assert_eq!(around(4, 9, &[9]), [run(5, 8, Kind::Asked), run(9, 9, everybodys)]);
+    }
+}

@@ -1,0 +1,161 @@
+//! A node takes subscriptions and reads what to send for them.
+
+use super::super::again::{Tries, Try};
+use super::super::arrays::limit as most;
+use super::super::cells::{Cells, each, maybe};
+use super::super::flight::{Frame, Step, Transaction};
+use super::super::server::Server;
+use super::{SUBSCRIPTION, status, subscription as read};
+use crate::Result;
+use crate::outbox::{
+    Failure, Fate, Head, Outgoing, Range, Reader, Subscription, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS,
+};
+use crate::records::OrgId;
+use daybook_engine::time::Time;
+
+/// What the token has is waited for, as this node itself may be recording; what is free is not.
+pub(super) async fn lease(
+    server: &Server,
+    token: &str,
+    now: Time,
+    until: Time,
+    limit: usize,
+) -> Result<Vec<Subscription>> {
+    let sql = format!(
+        "WITH mine AS MATERIALIZED (
+             SELECT id FROM subscriptions WHERE lease_token = $1 AND paused_at IS NULL ORDER BY id FOR UPDATE),
+         free AS MATERIALIZED (
+             SELECT id FROM subscriptions
+             WHERE paused_at IS NULL AND lease_token IS DISTINCT FROM $1 AND (lease_token IS NULL OR leased_until <= $2)
+             ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED),
+         taken AS (
+             UPDATE subscriptions s SET lease_token = $1, leased_until = $3
+             FROM (SELECT id FROM mine UNION ALL SELECT id FROM free) t WHERE s.id = t.id
+             RETURNING {SUBSCRIPTION})
+         SELECT * FROM taken ORDER BY id"
+    );
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = lease_once(&mut transaction, &sql, token, (now, until), limit).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn lease_once(
+    transaction: &mut Transaction,
+    sql: &str,
+    token: &str,
+    (now, until): (Time, Time),
+    limit: usize,
+) -> Try<Vec<Subscription>> {
+    let step =
+        Step::new(sql, vec![Box::new(token), Box::new(now.micros()), Box::new(until.micros()), Box::new(most(limit))]);
+    let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: true }, &[step]).await?;
+    Ok(each(rows.first().map_or(&[], Vec::as_slice), read)?)
+}
+
+pub(super) async fn release(server: &Server, token: &str) -> Result<()> {
+    let sql = "WITH mine AS MATERIALIZED (SELECT id FROM subscriptions WHERE lease_token = $1 ORDER BY id FOR UPDATE)
+               UPDATE subscriptions s SET lease_token = NULL, leased_until = NULL FROM mine m WHERE s.id = m.id";
+    server.execute(sql, &[&token]).await.map(drop)
+}
+
+/// A head that was made to be locked, of a log that is empty, is not shown.
+pub(super) async fn heads(server: &Server) -> Result<Vec<Head>> {
+    let sql = "SELECT org, head, hurried FROM log_heads WHERE head > 0 ORDER BY org";
+    each(&server.query(sql, &[]).await?, |cells| {
+        Ok(Head { org: cells.next()?, head: cells.next()?, hurried: cells.next()? })
+    })
+}
+
+/// What [`outgoing`] reads.
+const OUTGOING: &str = "m.position, m.account, m.event, m.event_id, m.data, m.signature";
+
+fn outgoing(cells: &mut Cells<'_>) -> Result<Outgoing> {
+    Ok(Outgoing {
+        position: cells.next()?,
+        account: cells.text_or_none()?,
+        event: cells.next()?,
+        event_id: cells.next()?,
+        data: cells.bytes()?,
+        signature: cells.next()?,
+    })
+}
+
+/// Through a filter, each event gives its first positions; the messages at the first of all these are read.
+pub(super) async fn feed(
+    server: &Server,
+    reader: Reader<'_>,
+    after: i64,
+    through: i64,
+    limit: usize,
+) -> Result<Vec<Outgoing>> {
+    let within = format!(
+        "m.org = $1 AND m.position > $2 AND m.position <= $3 AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4)"
+    );
+    let Reader { org, filter, uuid } = reader;
+    let Some(filter) = filter else {
+        let sql = format!("SELECT {OUTGOING} FROM messages m WHERE {within} ORDER BY m.position LIMIT $5");
+        return each(&server.query(&sql, &[&org, &after, &through, &uuid, &most(limit)]).await?, outgoing);
+    };
+    let sql = format!(
+        "SELECT {OUTGOING}
+         FROM (SELECT m.position FROM (SELECT DISTINCT unnest($6::text[]) AS event) e
+               CROSS JOIN LATERAL (SELECT m.position FROM messages m
+                                   WHERE m.event = e.event AND {within} ORDER BY m.position LIMIT $5) m
+               ORDER BY m.position LIMIT $5) w
+         CROSS JOIN LATERAL (
+             SELECT {OUTGOING} FROM messages m WHERE m.org = $1 AND m.position = w.position OFFSET 0) m
+         ORDER BY m.position"
+    );
+    let events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
+    each(&server.query(&sql, &[&org, &after, &through, &uuid, &most(limit), &events]).await?, outgoing)
+}
+
+pub(super) async fn due_failures(
+    server: &Server,
+    org: OrgId,
+    subscription: SubscriptionId,
+    now: Time,
+    limit: usize,
+) -> Result<Vec<(Failure, Outgoing)>> {
+    let sql = format!(
+        "SELECT f.position, f.attempts, f.first_failed_at, f.retry_at, f.reason, f.status, f.streak, {OUTGOING}
+         FROM (SELECT f.* FROM failures f
+               WHERE f.org = $1 AND f.subscription = $2 AND f.retry_at <= $3
+               ORDER BY f.retry_at, f.position LIMIT $4) f
+         CROSS JOIN LATERAL (
+             SELECT {OUTGOING} FROM messages m WHERE m.org = $1 AND m.position = f.position OFFSET 0) m
+         ORDER BY f.retry_at, f.position"
+    );
+    let rows = server.query(&sql, &[&org, &subscription, &now.micros(), &most(limit)]).await?;
+    each(&rows, |cells| {
+        let failure = Failure {
+            position: cells.next()?,
+            attempts: cells.next()?,
+            first_failed_at: cells.time_or_none()?,
+            fate: Fate::Retry(cells.time()?),
+            reason: cells.next()?,
+            status: status(cells)?,
+            streak: cells.next()?,
+        };
+        Ok((failure, outgoing(cells)?))
+    })
+}
+
+pub(super) async fn next_retry(server: &Server, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>> {
+    let sql = "SELECT retry_at FROM failures WHERE org = $1 AND subscription = $2 AND retry_at IS NOT NULL
+               ORDER BY retry_at LIMIT 1";
+    maybe(server.query_opt(sql, &[&org, &subscription]).await?, |cells| cells.time())
+}
+
+pub(super) async fn replaying(server: &Server, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>> {
+    let sql = "SELECT id, after, last, filter FROM ranges
+               WHERE org = $1 AND subscription = $2 AND replaying ORDER BY id";
+    each(&server.query(sql, &[&org, &subscription]).await?, |cells| {
+        Ok(Range { id: cells.next()?, after: cells.next()?, last: cells.next()?, filter: cells.next()? })
+    })
+}

@@ -1,0 +1,199 @@
+//! Subscriptions as callers make and change them.
+//!
+//! A new subscription begins at the head of the log, and a resumed one goes on from there. The head is locked while it
+//! is read: whoever announces something now has either done so, or will do so beyond it.
+
+use super::super::again::{Tries, Try};
+use super::super::arrays::micros;
+use super::super::cells::{Cells, each};
+use super::super::flight::{Frame, Step, Transaction};
+use super::super::server::Server;
+use super::{SUBSCRIPTION, stretch, subscription as read};
+use crate::Result;
+use crate::error::StoreError;
+use crate::outbox::{Pause, Subscription, SubscriptionId};
+use crate::records::OrgId;
+use tokio_postgres::Row;
+
+const BEGIN: Frame = Frame { begin: Some("BEGIN"), commit: false };
+const COMMIT: Frame = Frame { begin: None, commit: true };
+const ALONE: Frame = Frame { begin: Some("BEGIN"), commit: true };
+
+/// A new one waits with an impossible cursor for the head to be locked.
+const MAKE: &str = "
+    INSERT INTO subscriptions (org, uuid, url, filter, paused_reason, paused_at, consecutive_errors, streak, created_at,
+        last_success_at, cursor, version)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, -1, 1)
+    ON CONFLICT (org, url) DO UPDATE SET filter = excluded.filter, version = subscriptions.version + 1";
+
+/// Makes sure that there is a head to lock.
+const HAVE_HEAD: &str = "INSERT INTO log_heads (org, head) VALUES ($1, 0) ON CONFLICT DO NOTHING";
+const LOCK_HEAD: &str = "SELECT head FROM log_heads WHERE org = $1 FOR UPDATE";
+
+const BEGIN_AT_HEAD: &str = "
+    UPDATE subscriptions s SET cursor = h.head FROM log_heads h
+    WHERE s.org = $1 AND s.url = $2 AND s.cursor = -1 AND h.org = s.org";
+
+pub(super) const PAUSE: &str = "
+    UPDATE subscriptions SET paused_reason = $2, paused_at = $3, version = version + 1 WHERE id = $1";
+
+/// What was to be tried again is dead from then on.
+const BURY_FAILURES: &str = "
+    UPDATE failures SET dead_at = $3, retry_at = NULL
+    WHERE org = $1 AND subscription = $2 AND retry_at IS NOT NULL";
+
+/// What was being replayed is dead again, and is kept for as long as what dies now.
+const BURY_RANGES: &str = "
+    UPDATE ranges SET replaying = false, since = GREATEST(since, $3)
+    WHERE org = $1 AND subscription = $2 AND replaying";
+
+/// A new start: the row of failures is over, whoever was counting it.
+const RESUME: &str = "
+    UPDATE subscriptions s
+    SET paused_reason = NULL, paused_at = NULL, cursor = h.head, consecutive_errors = 0, streak = s.streak + 1,
+        version = s.version + 1
+    FROM log_heads h WHERE h.org = s.org AND s.id = $1";
+
+pub(super) async fn subscribe(server: &Server, new: &Subscription) -> Result<Subscription> {
+    let by_url = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.url = $2");
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = subscribe_once(&mut transaction, new, &by_url).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn subscribe_once(transaction: &mut Transaction, new: &Subscription, by_url: &str) -> Try<Subscription> {
+    let (reason, paused_at) = new.paused.as_ref().map(|pause| (&*pause.reason, pause.at.micros())).unzip();
+    let steps = [
+        Step::new(
+            MAKE,
+            vec![
+                Box::new(new.org),
+                Box::new(&*new.uuid),
+                Box::new(&*new.url),
+                Box::new(new.filter.as_deref()),
+                Box::new(reason),
+                Box::new(paused_at),
+                Box::new(new.consecutive_errors),
+                Box::new(new.streak),
+                Box::new(new.created_at.micros()),
+                Box::new(micros(new.last_success_at)),
+            ],
+        ),
+        Step::new(HAVE_HEAD, vec![Box::new(new.org)]),
+        Step::new(LOCK_HEAD, vec![Box::new(new.org)]),
+        Step::new(BEGIN_AT_HEAD, vec![Box::new(new.org), Box::new(&*new.url)]),
+        Step::new(by_url, vec![Box::new(new.org), Box::new(&*new.url)]),
+    ];
+    let answers = transaction.fly(ALONE, &steps).await?;
+    let made = answers.iter().flatten().next_back().map(|row| read(&mut Cells::of(row))).transpose()?;
+    Ok(made.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))?)
+}
+
+pub(super) async fn subscriptions(server: &Server, org: OrgId) -> Result<Vec<Subscription>> {
+    let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 ORDER BY s.created_at, s.id");
+    each(&server.query(&sql, &[&org]).await?, read)
+}
+
+/// Locks a subscription by its name for callers.
+async fn lock(transaction: &mut Transaction, org: OrgId, uuid: &str) -> Try<Option<Subscription>> {
+    let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.uuid = $2 FOR UPDATE");
+    let rows = transaction.fly(BEGIN, &[Step::new(&sql, vec![Box::new(org), Box::new(uuid)])]).await?;
+    first(&rows)
+}
+
+/// Changes a locked subscription, and commits; gives it as it is then.
+async fn change(transaction: &mut Transaction, id: SubscriptionId, steps: Vec<Step<'_>>) -> Try<Option<Subscription>> {
+    let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.id = $1");
+    let mut steps = steps;
+    steps.push(Step::new(&sql, vec![Box::new(id)]));
+    let mut rows = transaction.fly(COMMIT, &steps).await?;
+    first(&rows.split_off(steps.len() - 1))
+}
+
+fn first(rows: &[Vec<Row>]) -> Try<Option<Subscription>> {
+    Ok(rows.iter().flatten().next().map(|row| read(&mut Cells::of(row))).transpose()?)
+}
+
+pub(super) async fn pause(server: &Server, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = pause_once(&mut transaction, org, uuid, pause).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn pause_once(transaction: &mut Transaction, org: OrgId, uuid: &str, pause: &Pause) -> Try<Option<Subscription>> {
+    let found = lock(transaction, org, uuid).await?;
+    let Some(active) = found.as_ref().filter(|found| found.paused.is_none()) else { return Ok(found) };
+    let mut steps =
+        vec![Step::new(PAUSE, vec![Box::new(active.id), Box::new(&*pause.reason), Box::new(pause.at.micros())])];
+    steps.extend(bury(org, active.id, pause));
+    change(transaction, active.id, steps).await
+}
+
+/// What a pause does to all that was to be sent again.
+pub(super) fn bury<'a>(org: OrgId, id: SubscriptionId, pause: &Pause) -> [Step<'a>; 2] {
+    let at = pause.at.micros();
+    [BURY_FAILURES, BURY_RANGES].map(|sql| Step::new(sql, vec![Box::new(org), Box::new(id), Box::new(at)]))
+}
+
+pub(super) async fn resume(server: &Server, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
+    let keep_missed = stretch::keep_missed();
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = resume_once(&mut transaction, org, uuid, &keep_missed).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn resume_once(
+    transaction: &mut Transaction,
+    org: OrgId,
+    uuid: &str,
+    keep_missed: &str,
+) -> Try<Option<Subscription>> {
+    let found = lock(transaction, org, uuid).await?;
+    let Some(paused) = found.as_ref().filter(|found| found.paused.is_some()) else { return Ok(found) };
+    let steps = vec![
+        Step::new(HAVE_HEAD, vec![Box::new(org)]),
+        Step::new(LOCK_HEAD, vec![Box::new(org)]),
+        Step::new(keep_missed, vec![Box::new(paused.id)]),
+        Step::new(RESUME, vec![Box::new(paused.id)]),
+    ];
+    change(transaction, paused.id, steps).await
+}
+
+pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str) -> Result<bool> {
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = unsubscribe_once(&mut transaction, org, uuid).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+/// Its attempts are shown no more, and go when they are old: there may be millions.
+async fn unsubscribe_once(transaction: &mut Transaction, org: OrgId, uuid: &str) -> Try<bool> {
+    let Some(found) = lock(transaction, org, uuid).await? else { return Ok(false) };
+    let of_it = || -> Vec<super::super::flight::Param<'_>> { vec![Box::new(org), Box::new(found.id)] };
+    let steps = [
+        Step::new("DELETE FROM failures WHERE org = $1 AND subscription = $2", of_it()),
+        Step::new("DELETE FROM ranges WHERE org = $1 AND subscription = $2", of_it()),
+        Step::new("DELETE FROM subscriptions WHERE org = $1 AND id = $2", of_it()),
+    ];
+    transaction.fly(COMMIT, &steps).await?;
+    Ok(true)
+}

@@ -1,0 +1,63 @@
+//! A new signing key for an organization.
+//!
+//! What was signed with the old key and is not written yet must not be written any more. Whoever writes it says under
+//! which mode of its product it was computed: so the modes of all products go up, under the locks that a change of the
+//! mode takes. A product that came while the locks were awaited is not locked: then everything begins anew.
+
+use super::again::{Setback, Tries, Try};
+use super::flight::{Frame, Step, Transaction};
+use super::server::Server;
+use crate::Result;
+use crate::records::OrgId;
+use daybook_engine::time::Time;
+
+const CHANGE_KEY: &str = "
+    UPDATE organizations
+    SET previous_signing_key = signing_key, previous_until = $4, signing_key = $3
+    WHERE org = $1 AND signing_key = $2
+    RETURNING org";
+
+/// The same numbers in the same order as a commit locks them in; each says how many products it stands for.
+const LOCK_MODES: &str = "
+    SELECT l.products, pg_advisory_xact_lock(l.number) IS NULL
+    FROM (SELECT hashtextextended(p.product, p.org) AS number, count(*) AS products
+          FROM products p WHERE p.org = $1 GROUP BY 1 ORDER BY 1) l";
+
+const CHANGE_MODES: &str = "UPDATE products SET mode_version = mode_version + 1 WHERE org = $1 RETURNING org";
+
+pub(super) async fn rotate_signing_key(
+    server: &Server,
+    org: OrgId,
+    old: &[u8],
+    new: &[u8],
+    old_until: Time,
+) -> Result<bool> {
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = rotate_once(&mut transaction, org, old, new, old_until).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn rotate_once(transaction: &mut Transaction, org: OrgId, old: &[u8], new: &[u8], old_until: Time) -> Try<bool> {
+    let change = Step::new(CHANGE_KEY, vec![Box::new(org), Box::new(old), Box::new(new), Box::new(old_until.micros())]);
+    let changed = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[change]).await?;
+    if changed.iter().all(Vec::is_empty) {
+        return Ok(false);
+    }
+    let steps = [Step::new(LOCK_MODES, vec![Box::new(org)]), Step::new(CHANGE_MODES, vec![Box::new(org)])];
+    let answers = transaction.fly(Frame::default(), &steps).await?;
+    let [locked, changed] = &answers[..] else { return Ok(false) };
+    let mut products = 0;
+    for row in locked {
+        products += row.try_get::<_, i64>(0)?;
+    }
+    if products != changed.len() as i64 {
+        return Err(Setback::Overtaken);
+    }
+    transaction.fly(Frame { begin: None, commit: true }, &[]).await?;
+    Ok(true)
+}

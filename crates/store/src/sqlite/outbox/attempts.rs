@@ -1,0 +1,79 @@
+//! What was tried, for people.
+
+use super::subscriptions::chosen;
+use crate::Result;
+use crate::outbox::{About, Attempt, AttemptLine, DeliveryFilter, Subscription};
+use crate::records::OrgId;
+use crate::sqlite::read::{all, count};
+use crate::sqlite::rows::{optional_text, optional_time, position, time};
+use daybook_engine::time::Time;
+use rusqlite::{Connection, Row, params};
+
+const COLUMNS: &str = "a.id, a.place, m.event, m.event_id, m.account, a.number, a.at, a.latency_us, a.status, a.error, \
+     a.response, a.next_at";
+
+/// Each subscription's attempts from its end, as far as is needed.
+const BY_SUBSCRIPTION: &str = "
+    FROM attempts a INDEXED BY attempts_by_subscription CROSS JOIN messages m ON m.place = a.place
+    WHERE a.subscription = ?1";
+
+/// The few messages about an account, and the attempts at each.
+const BY_ACCOUNT: &str = "
+    FROM messages m INDEXED BY messages_by_account
+    CROSS JOIN attempts a INDEXED BY attempts_by_message ON a.place = m.place
+    WHERE m.org = ?8 AND m.account = ?9 AND a.subscription = ?1";
+
+const ASKED_FOR: &str = "
+    AND a.id < ?2 AND (?4 IS NULL OR m.event = ?4) AND (?5 IS NULL OR (a.error IS NULL) = ?5)
+    AND (?6 IS NULL OR a.at >= ?6) AND (?7 IS NULL OR a.at < ?7)
+    ORDER BY a.id DESC LIMIT ?3";
+
+pub(super) fn list(
+    connection: &Connection,
+    org: OrgId,
+    filter: &DeliveryFilter,
+    after: Option<i64>,
+    limit: usize,
+) -> Result<Vec<AttemptLine>> {
+    let from = if filter.account.is_some() { BY_ACCOUNT } else { BY_SUBSCRIPTION };
+    // Parameters that a list has no use for are bound all the same.
+    let bound = if filter.account.is_some() { "" } else { " AND ?8 IS NOT NULL AND ?9 IS NULL" };
+    let sql = format!("SELECT {COLUMNS}{from}{bound}{ASKED_FOR}");
+    let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
+    let before = after.unwrap_or(i64::MAX);
+    let mut lines = Vec::new();
+    for of in chosen(connection, org, filter.subscription)? {
+        let params =
+            params![of.id, before, count(limit), filter.event, filter.delivered, since, until, org, filter.account];
+        lines.extend(all(connection, &sql, params, |row| line(row, &of))?);
+    }
+    lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.id));
+    lines.truncate(limit);
+    Ok(lines)
+}
+
+fn line(row: &Row<'_>, of: &Subscription) -> rusqlite::Result<AttemptLine> {
+    let position = position(row.get(1)?);
+    Ok(AttemptLine {
+        id: row.get(0)?,
+        about: About {
+            subscription: of.id,
+            uuid: of.uuid.clone(),
+            url: of.url.clone(),
+            position,
+            event: row.get(2)?,
+            event_id: row.get(3)?,
+            account: optional_text(row, 4)?,
+        },
+        attempt: Attempt {
+            position,
+            number: row.get(5)?,
+            at: time(row, 6)?,
+            latency_us: row.get(7)?,
+            status: row.get(8)?,
+            error: row.get(9)?,
+            response: row.get(10)?,
+            next_at: optional_time(row, 11)?,
+        },
+    })
+}

@@ -1,0 +1,196 @@
+//! Dead letters: failures, ranges, and what a paused subscription misses.
+
+use super::run;
+use super::selection::{self, Member, Selection, members};
+use super::subscriptions::{chosen, events, events_text, head, reader};
+use crate::Result;
+use crate::outbox::{About, DeadLetter, DeliveryFilter, Reader, Subscription, SubscriptionId};
+use crate::records::OrgId;
+use crate::sqlite::read::{all, count};
+use crate::sqlite::rows::{self, optional_text, place, time};
+use daybook_engine::time::Time;
+use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
+
+/// How much of a stretch is looked at in one go.
+const PAGE: usize = 1_000;
+
+/// A stretch of the log that a subscription did not get.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    /// The number of the range; nothing for what a paused subscription has after its cursor.
+    pub(super) range: Option<i64>,
+    /// Begins after this position.
+    pub(super) after: i64,
+    /// Ends with this position.
+    pub(super) last: i64,
+    /// Which events of it.
+    pub(super) filter: Option<Vec<String>>,
+    /// Since when it is dead.
+    pub(super) since: Time,
+}
+
+impl Stretch {
+    /// What the subscription gets of it.
+    pub(super) fn selection<'a>(&'a self, of: &'a Subscription) -> Selection<'a> {
+        Selection::of(Reader { filter: self.filter.as_deref(), ..reader(of) })
+    }
+
+    /// Since when a message of it is dead.
+    pub(super) fn died(&self, member: &Member, now: Time) -> Time {
+        now.min(self.since.max(member.moment))
+    }
+}
+
+/// The ranges of a subscription, by number.
+pub(super) fn ranges(connection: &Connection, of: SubscriptionId, replaying: bool) -> Result<Vec<Stretch>> {
+    let sql = "SELECT id, after, last, events, since FROM ranges INDEXED BY ranges_by_subscription \
+               WHERE subscription = ?1 AND replaying = ?2 ORDER BY id";
+    let stretch = |row: &Row<'_>| {
+        Ok(Stretch {
+            range: row.get(0)?,
+            after: row.get(1)?,
+            last: row.get(2)?,
+            filter: events(row, 3)?,
+            since: time(row, 4)?,
+        })
+    };
+    all(connection, sql, params![of, replaying], stretch)
+}
+
+/// All stretches of dead letters of a subscription.
+pub(super) fn stretches(connection: &Connection, of: &Subscription) -> Result<Vec<Stretch>> {
+    let mut found = ranges(connection, of.id, false)?;
+    if let Some(pause) = &of.paused {
+        let last = head(connection, of.org)?;
+        found.push(Stretch { range: None, after: of.cursor, last, filter: of.filter.clone(), since: pause.at });
+    }
+    Ok(found)
+}
+
+/// Keeps a stretch as a range of its own, dead, unless there is nothing in it.
+pub(super) fn keep_range(connection: &Connection, of: &Subscription, stretch: &Stretch) -> Result<()> {
+    insert_range(connection, of, stretch, false)
+}
+
+/// Keeps a stretch as a range of its own, unless there is nothing in it.
+pub(super) fn insert_range(
+    connection: &Connection,
+    of: &Subscription,
+    stretch: &Stretch,
+    replaying: bool,
+) -> Result<()> {
+    let Stretch { range: _, after, last, filter, since } = stretch;
+    let selection = stretch.selection(of);
+    if selection::scan(connection, &selection, (*after, *last), 1, "place", |_| Ok(()))?.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO ranges (subscription, after, last, events, since, replaying) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let params = params![of.id, after, last, events_text(filter.as_deref())?, since.micros(), replaying];
+    run(connection, sql, params)?;
+    Ok(())
+}
+
+/// Whether a moment is asked for.
+pub(super) fn in_time(filter: &DeliveryFilter, moment: Time) -> bool {
+    filter.since.is_none_or(|since| moment >= since) && filter.until.is_none_or(|until| moment < until)
+}
+
+/// The dead letters of a stretch that are asked for, after a position, at most `limit`, with the moment they died.
+pub(super) fn matching(
+    connection: &Connection,
+    of: &Subscription,
+    stretch: &Stretch,
+    filter: &DeliveryFilter,
+    now: Time,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<(Member, Time)>> {
+    let selection = stretch.selection(of).narrowed(filter.event.as_deref());
+    let mut found = Vec::new();
+    let mut after = after.max(stretch.after);
+    while found.len() < limit {
+        // What is about an account is found all at once.
+        let most = if filter.account.is_some() { usize::MAX } else { PAGE.min(limit) };
+        let page = members(connection, &selection, filter.account.as_deref(), (after, stretch.last), most)?;
+        let is_last = page.len() < most;
+        after = page.last().map_or(after, |member| member.position);
+        let dead = page.into_iter().map(|member| {
+            let died = stretch.died(&member, now);
+            (member, died)
+        });
+        found.extend(dead.filter(|(_, died)| in_time(filter, *died)));
+        if is_last {
+            break;
+        }
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+const FAILED: &str = "
+    SELECT f.position, m.account, m.event, m.event_id, f.dead_at, f.attempts, f.reason, f.status
+    FROM failures f CROSS JOIN messages m ON m.place = ?1 + f.position
+    WHERE f.subscription = ?2 AND f.position > ?3 AND f.dead_at IS NOT NULL
+        AND (?5 IS NULL OR m.event = ?5) AND (?6 IS NULL OR m.account = ?6)
+        AND (?7 IS NULL OR f.dead_at >= ?7) AND (?8 IS NULL OR f.dead_at < ?8)
+    ORDER BY f.position LIMIT ?4";
+
+fn failed(
+    connection: &Connection,
+    of: &Subscription,
+    filter: &DeliveryFilter,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<DeadLetter>> {
+    let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
+    let params = params![place(of.org, 0), of.id, after, count(limit), filter.event, filter.account, since, until];
+    all(connection, FAILED, params, |row| {
+        let member = Member {
+            position: row.get(0)?,
+            account: optional_text(row, 1)?,
+            event: row.get(2)?,
+            event_id: row.get(3)?,
+            moment: rows::time(row, 4)?,
+        };
+        let dead_at = member.moment;
+        let about = about(of, member);
+        Ok(DeadLetter { about, dead_at, attempts: row.get(5)?, reason: Some(row.get(6)?), status: row.get(7)? })
+    })
+}
+
+fn about(of: &Subscription, member: Member) -> About {
+    let Member { position, account, event, event_id, moment: _ } = member;
+    About { subscription: of.id, uuid: of.uuid.clone(), url: of.url.clone(), position, event, event_id, account }
+}
+
+pub(super) fn letters(
+    connection: &Connection,
+    org: OrgId,
+    filter: &DeliveryFilter,
+    now: Time,
+    after: Option<(i64, SubscriptionId)>,
+    limit: usize,
+) -> Result<Vec<DeadLetter>> {
+    // A message that failed and lies in a stretch too is shown as what failed.
+    let mut letters = BTreeMap::new();
+    for of in chosen(connection, org, filter.subscription)? {
+        let after = after.map_or(0, |(position, id)| if of.id > id { position - 1 } else { position });
+        for letter in failed(connection, &of, filter, after, limit)? {
+            letters.insert((letter.about.position, of.id), letter);
+        }
+        for stretch in stretches(connection, &of)? {
+            for (member, dead_at) in matching(connection, &of, &stretch, filter, now, after, limit)? {
+                letters.entry((member.position, of.id)).or_insert_with(|| DeadLetter {
+                    about: about(&of, member),
+                    dead_at,
+                    attempts: 0,
+                    reason: None,
+                    status: None,
+                });
+            }
+        }
+    }
+    Ok(letters.into_values().take(limit).collect())
+}

@@ -1,0 +1,175 @@
+//! The outgoing side.
+//!
+//! One process uses the file, so a lease is only a name: the token that came last may record, and one that came before
+//! has lost.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`selection`] | which messages of a log somebody gets |
+//! | [`subscriptions`] | who gets messages; pausing and resuming |
+//! | [`dead`] | dead letters: failures, ranges, and what a paused subscription misses |
+//! | [`attempts`] | what was tried |
+//! | [`sending`] | what is to be sent |
+//! | [`record`] | what was sent |
+//! | [`replay`] | dead letters are sent again |
+//! | [`letting_go`] | what nobody needs any more |
+
+mod attempts;
+mod dead;
+mod letting_go;
+mod record;
+mod replay;
+mod selection;
+mod sending;
+mod subscriptions;
+
+use super::Sqlite;
+use super::connection::broken;
+use crate::Result;
+use crate::outbox::{
+    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Head, Outbox, Outgoing, Pause, Range,
+    Reader, Recorded, Replayed, Subscription, SubscriptionId,
+};
+use crate::records::OrgId;
+use async_trait::async_trait;
+use daybook_engine::time::Time;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+/// Runs a write so that all of it is kept, or nothing.
+fn whole<T>(connection: &mut Connection, write: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
+    let answer = write(&transaction)?;
+    transaction.commit().map_err(broken)?;
+    Ok(answer)
+}
+
+/// Runs a write without an answer; says how many rows it changed.
+fn run(connection: &Connection, sql: &str, params: &[&dyn rusqlite::ToSql]) -> Result<u64> {
+    let mut statement = connection.prepare_cached(sql).map_err(broken)?;
+    let changed = statement.execute(params).map_err(broken)?;
+    Ok(changed as u64)
+}
+
+#[async_trait]
+impl Outbox for Sqlite {
+    async fn subscribe(&self, subscription: &Subscription) -> Result<Subscription> {
+        let subscription = subscription.clone();
+        self.write(move |connection| whole(connection, |write| subscriptions::subscribe(write, &subscription))).await
+    }
+
+    async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>> {
+        self.read(move |connection| subscriptions::of_organization(connection, org)).await
+    }
+
+    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
+        let (uuid, pause) = (uuid.to_owned(), pause.clone());
+        self.write(move |connection| whole(connection, |write| subscriptions::pause(write, org, &uuid, &pause))).await
+    }
+
+    async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
+        let uuid = uuid.to_owned();
+        self.write(move |connection| whole(connection, |write| subscriptions::resume(write, org, &uuid))).await
+    }
+
+    async fn unsubscribe(&self, org: OrgId, uuid: &str) -> Result<bool> {
+        let uuid = uuid.to_owned();
+        self.write(move |connection| whole(connection, |write| subscriptions::unsubscribe(write, org, &uuid))).await
+    }
+
+    async fn backlogs(&self, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>> {
+        self.read(move |connection| subscriptions::backlogs(connection, org)).await
+    }
+
+    async fn attempts(
+        &self,
+        org: OrgId,
+        filter: &DeliveryFilter,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<AttemptLine>> {
+        let filter = filter.clone();
+        self.read(move |connection| attempts::list(connection, org, &filter, after, limit)).await
+    }
+
+    async fn dead_letters(
+        &self,
+        org: OrgId,
+        filter: &DeliveryFilter,
+        now: Time,
+        after: Option<(i64, SubscriptionId)>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetter>> {
+        let filter = filter.clone();
+        self.read(move |connection| dead::letters(connection, org, &filter, now, after, limit)).await
+    }
+
+    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {
+        let filter = filter.clone();
+        if dry_run {
+            return self.read(move |connection| replay::replay(connection, org, &filter, now, true)).await;
+        }
+        self.write(move |connection| whole(connection, |write| replay::replay(write, org, &filter, now, false))).await
+    }
+
+    /// There is nobody else, so leases do not end and there is no limit.
+    async fn lease(&self, token: &str, _now: Time, _until: Time, _limit: usize) -> Result<Vec<Subscription>> {
+        let token = token.to_owned();
+        let asked = token.clone();
+        if let Some(held) = self.read(move |connection| sending::held(connection, &asked)).await? {
+            return Ok(held);
+        }
+        self.write(move |connection| whole(connection, |write| sending::take_over(write, &token))).await
+    }
+
+    async fn release(&self, token: &str) -> Result<()> {
+        let token = token.to_owned();
+        self.write(move |connection| sending::release(connection, &token)).await
+    }
+
+    async fn heads(&self) -> Result<Vec<Head>> {
+        self.read(sending::heads).await
+    }
+
+    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>> {
+        let (org, filter, uuid) = (reader.org, reader.filter.map(<[String]>::to_vec), reader.uuid.to_owned());
+        self.read(move |connection| {
+            let reader = Reader { org, filter: filter.as_deref(), uuid: &uuid };
+            sending::feed(connection, reader, after, through, limit)
+        })
+        .await
+    }
+
+    async fn due_failures(
+        &self,
+        org: OrgId,
+        subscription: SubscriptionId,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Failure, Outgoing)>> {
+        self.read(move |connection| sending::due_failures(connection, org, subscription, now, limit)).await
+    }
+
+    async fn next_retry(&self, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>> {
+        self.read(move |connection| sending::next_retry(connection, org, subscription)).await
+    }
+
+    async fn replaying(&self, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>> {
+        self.read(move |connection| sending::replaying(connection, org, subscription)).await
+    }
+
+    async fn record(&self, deliveries: Deliveries) -> Result<Recorded> {
+        self.write(move |connection| whole(connection, |write| record::record(write, &deliveries))).await
+    }
+
+    async fn expire_dead_letters(&self, before: Time, limit: usize) -> Result<u64> {
+        self.write(move |connection| whole(connection, |write| letting_go::dead_letters(write, before, limit))).await
+    }
+
+    async fn expire_attempts(&self, before: Time, limit: usize) -> Result<u64> {
+        self.write(move |connection| letting_go::attempts(connection, before, limit)).await
+    }
+
+    async fn expire_messages(&self, before: Time, limit: usize) -> Result<u64> {
+        self.write(move |connection| whole(connection, |write| letting_go::messages(write, before, limit))).await
+    }
+}

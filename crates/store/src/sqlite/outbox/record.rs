@@ -1,0 +1,123 @@
+//! What was sent.
+
+use super::run;
+use super::subscriptions::{by_id, stop};
+use crate::Result;
+use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Recorded};
+use crate::records::OrgId;
+use crate::sqlite::connection::broken;
+use crate::sqlite::log::Log;
+use crate::sqlite::read::one;
+use crate::sqlite::rows::place;
+use daybook_engine::time::Time;
+use rusqlite::{Connection, params};
+
+pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result<Recorded> {
+    let Deliveries { org, subscription, token, .. } = deliveries;
+    let held = "SELECT 1 FROM subscriptions WHERE id = ?2 AND org = ?1 AND token = ?3";
+    if one(connection, held, params![org, subscription, token], |_| Ok(()))?.is_none() {
+        return Ok(Recorded::Lost);
+    }
+    let Some(before) = by_id(connection, *org, *subscription)? else { return Ok(Recorded::Lost) };
+    let new_pause = deliveries.pause.as_ref().filter(|_| before.paused.is_none());
+    let pause = before.paused.as_ref().or(new_pause.map(|(pause, _)| pause));
+
+    add_attempts(connection, *org, *subscription, &deliveries.attempts).map_err(broken)?;
+    write_failures(connection, *subscription, &deliveries.failed, pause).map_err(broken)?;
+    for position in &deliveries.recovered {
+        let sql = "DELETE FROM failures WHERE subscription = ?1 AND position = ?2";
+        run(connection, sql, params![subscription, position])?;
+    }
+    move_ranges(connection, deliveries)?;
+    let sql = "UPDATE subscriptions SET cursor = max(cursor, ?2),
+            last_success_at = coalesce(max(last_success_at, ?3), ?3, last_success_at),
+            consecutive_errors = iif(version = ?4, ?5, consecutive_errors), streak = iif(version = ?4, ?6, streak)
+        WHERE id = ?1";
+    let params = params![
+        subscription,
+        deliveries.cursor,
+        deliveries.last_success_at.map(Time::micros),
+        deliveries.version,
+        deliveries.consecutive_errors,
+        deliveries.streak,
+    ];
+    run(connection, sql, params)?;
+    if let Some((pause, message)) = new_pause {
+        stop(connection, *subscription, pause)?;
+        let mut log = Log::open(connection)?;
+        log.announce(*org, message)?;
+        log.close()?;
+    }
+    let now = by_id(connection, *org, *subscription)?;
+    Ok(now.map_or(Recorded::Lost, |now| Recorded::Kept(Box::new(now))))
+}
+
+const ADD_ATTEMPT: &str = "
+    INSERT INTO attempts (subscription, place, number, at, latency_us, status, error, response, next_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+
+fn add_attempts(connection: &Connection, org: OrgId, subscription: i64, attempts: &[Attempt]) -> rusqlite::Result<()> {
+    let mut add = connection.prepare_cached(ADD_ATTEMPT)?;
+    for attempt in attempts {
+        add.execute(params![
+            subscription,
+            place(org, attempt.position),
+            attempt.number,
+            attempt.at.micros(),
+            attempt.latency_us,
+            attempt.status,
+            attempt.error,
+            attempt.response,
+            attempt.next_at.map(Time::micros),
+        ])?;
+    }
+    Ok(())
+}
+
+const WRITE_FAILURE: &str = "
+    INSERT INTO failures (subscription, position, attempts, first_failed_at, retry_at, dead_at, reason, status, streak)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    ON CONFLICT DO UPDATE SET attempts = excluded.attempts, first_failed_at = excluded.first_failed_at,
+        retry_at = excluded.retry_at, dead_at = excluded.dead_at, reason = excluded.reason, status = excluded.status,
+        streak = excluded.streak";
+
+/// While the subscription is paused nothing is tried again.
+fn write_failures(
+    connection: &Connection,
+    subscription: i64,
+    failed: &[Failure],
+    pause: Option<&Pause>,
+) -> rusqlite::Result<()> {
+    let mut write = connection.prepare_cached(WRITE_FAILURE)?;
+    for failure in failed {
+        let (retry_at, dead_at) = match (failure.fate, pause) {
+            (Fate::Retry(at), None) => (Some(at.micros()), None),
+            (Fate::Retry(_), Some(pause)) => (None, Some(pause.at.micros())),
+            (Fate::Dead(since), _) => (None, Some(since.micros())),
+        };
+        write.execute(params![
+            subscription,
+            failure.position,
+            failure.attempts,
+            failure.first_failed_at.map(Time::micros),
+            retry_at,
+            dead_at,
+            failure.reason,
+            failure.status,
+            failure.streak,
+        ])?;
+    }
+    Ok(())
+}
+
+/// What was sent of a range was sent, even if the range is dead again by now.
+fn move_ranges(connection: &Connection, deliveries: &Deliveries) -> Result<()> {
+    for (range, through) in &deliveries.ranges {
+        let params = params![range, deliveries.subscription, through];
+        let sql = "DELETE FROM ranges WHERE id = ?1 AND subscription = ?2 AND last <= ?3";
+        run(connection, sql, params)?;
+        let sql = "UPDATE ranges SET after = ?3 WHERE id = ?1 AND subscription = ?2 AND after < ?3";
+        run(connection, sql, params)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Dead letters are sent again.
+//!
+//! A failure becomes one that is due. A range of which everything matches is marked; one of which only a part matches is
+//! cut: by events where one is asked for (two ranges over the same positions, each with its own list of events), by
+//! positions where a time or an account is.
+
+use super::dead::{self, Stretch, insert_range, stretches};
+use super::run;
+use super::selection::{self, events_within, members};
+use super::subscriptions::chosen;
+use crate::Result;
+use crate::outbox::{DeliveryFilter, Replayed, Subscription, TO_EVERYBODY};
+use crate::records::OrgId;
+use crate::sqlite::read::one;
+use crate::sqlite::rows::place;
+use daybook_engine::time::Time;
+use rusqlite::{Connection, params};
+
+pub(super) fn replay(
+    connection: &Connection,
+    org: OrgId,
+    filter: &DeliveryFilter,
+    now: Time,
+    dry_run: bool,
+) -> Result<Replayed> {
+    let mut done = Replayed::default();
+    for of in chosen(connection, org, filter.subscription)? {
+        let stretches = stretches(connection, &of)?;
+        let mut matching = count_failures(connection, &of, filter)?;
+        for stretch in &stretches {
+            matching += count_members(connection, &of, stretch, filter, now)?;
+        }
+        if of.paused.is_some() {
+            done.left_paused += matching;
+            continue;
+        }
+        done.replayed += matching;
+        if !dry_run && matching > 0 {
+            replay_failures(connection, &of, filter, now)?;
+            for stretch in &stretches {
+                replay_range(connection, &of, stretch, filter, now)?;
+            }
+            run(connection, "UPDATE subscriptions SET version = version + 1 WHERE id = ?1", params![of.id])?;
+        }
+    }
+    Ok(done)
+}
+
+/// The dead failures of a subscription that are asked for.
+const FAILED: &str = "
+    subscription = ?2 AND dead_at IS NOT NULL AND (?3 IS NULL OR dead_at >= ?3) AND (?4 IS NULL OR dead_at < ?4)
+    AND ((?5 IS NULL AND ?6 IS NULL)
+        OR EXISTS (SELECT 1 FROM messages m WHERE m.place = ?1 + position
+            AND (?5 IS NULL OR m.event = ?5) AND (?6 IS NULL OR m.account = ?6)))";
+
+fn count_failures(connection: &Connection, of: &Subscription, filter: &DeliveryFilter) -> Result<u64> {
+    let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
+    let params = params![place(of.org, 0), of.id, since, until, filter.event, filter.account];
+    let sql = format!("SELECT count(*) FROM failures WHERE {FAILED}");
+    let count: Option<i64> = one(connection, &sql, params, |row| row.get(0))?;
+    Ok(count.unwrap_or_default().unsigned_abs())
+}
+
+fn replay_failures(connection: &Connection, of: &Subscription, filter: &DeliveryFilter, now: Time) -> Result<()> {
+    let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
+    let params = params![place(of.org, 0), of.id, since, until, filter.event, filter.account, now.micros()];
+    let sql = format!(
+        "UPDATE failures SET attempts = 0, first_failed_at = NULL, retry_at = ?7, dead_at = NULL, streak = -1 \
+         WHERE {FAILED}"
+    );
+    run(connection, &sql, params).map(|_| ())
+}
+
+/// Whether members are told apart by more than their event.
+fn looks_at_members(filter: &DeliveryFilter) -> bool {
+    filter.account.is_some() || filter.since.is_some() || filter.until.is_some()
+}
+
+fn count_members(
+    connection: &Connection,
+    of: &Subscription,
+    stretch: &Stretch,
+    filter: &DeliveryFilter,
+    now: Time,
+) -> Result<u64> {
+    if looks_at_members(filter) {
+        return Ok(dead::matching(connection, of, stretch, filter, now, 0, usize::MAX)?.len() as u64);
+    }
+    let selection = stretch.selection(of).narrowed(filter.event.as_deref());
+    selection::count(connection, &selection, stretch.after, stretch.last)
+}
+
+/// Marks a range, or the part of it that is asked for.
+fn replay_range(
+    connection: &Connection,
+    of: &Subscription,
+    stretch: &Stretch,
+    filter: &DeliveryFilter,
+    now: Time,
+) -> Result<()> {
+    if filter.event.is_none() && !looks_at_members(filter) {
+        run(connection, "UPDATE ranges SET replaying = 1 WHERE id = ?1", params![stretch.range])?;
+        return Ok(());
+    }
+    if count_members(connection, of, stretch, filter, now)? == 0 {
+        return Ok(());
+    }
+    let (mut asked_for, mut others) = match &filter.event {
+        Some(event) => cut_by_event(connection, of, stretch, event)?,
+        None => (vec![stretch.clone()], vec![]),
+    };
+    if looks_at_members(filter) {
+        for part in std::mem::take(&mut asked_for) {
+            let (matching, not_matching) = cut_by_members(connection, of, &part, filter, now)?;
+            asked_for.extend(matching);
+            others.extend(not_matching);
+        }
+    }
+    run(connection, "DELETE FROM ranges WHERE id = ?1", params![stretch.range])?;
+    asked_for.iter().try_for_each(|part| insert_range(connection, of, part, true))?;
+    others.iter().try_for_each(|part| insert_range(connection, of, part, false))
+}
+
+/// Cuts a stretch into what is of an event and what is of others.
+///
+/// The event that goes to everybody is in every list of events, so that lists cannot tell it from others: it is cut out by
+/// its positions, of which there are few.
+fn cut_by_event(
+    connection: &Connection,
+    of: &Subscription,
+    stretch: &Stretch,
+    event: &str,
+) -> Result<(Vec<Stretch>, Vec<Stretch>)> {
+    let to_everybody = stretch.selection(of).narrowed(Some(TO_EVERYBODY));
+    let places = members(connection, &to_everybody, None, (stretch.after, stretch.last), usize::MAX)?;
+    let part = |after, last| Stretch { range: None, after, last, ..stretch.clone() };
+    let (mut of_event, mut of_others) = (Vec::new(), Vec::new());
+    let mut after = stretch.after;
+    let ends = places.iter().map(|member| member.position).chain([stretch.last + 1]);
+    for end in ends {
+        if event == TO_EVERYBODY {
+            of_others.push(part(after, end - 1));
+        } else {
+            let between = part(after, end - 1);
+            let events = match &stretch.filter {
+                Some(filter) => filter.clone(),
+                None => events_within(connection, of.org, between.after, between.last)?,
+            };
+            let (matching, others) = events.into_iter().partition(|name| name == event);
+            of_event.push(Stretch { filter: Some(matching), ..between.clone() });
+            of_others.push(Stretch { filter: Some(others), ..between });
+        }
+        if end <= stretch.last {
+            let single = part(end - 1, end);
+            if event == TO_EVERYBODY { of_event.push(single) } else { of_others.push(single) }
+        }
+        after = end;
+    }
+    Ok((of_event, of_others))
+}
+
+/// Cuts a stretch into runs of messages that are asked for, and runs of others.
+fn cut_by_members(
+    connection: &Connection,
+    of: &Subscription,
+    stretch: &Stretch,
+    filter: &DeliveryFilter,
+    now: Time,
+) -> Result<(Vec<Stretch>, Vec<Stretch>)> {
+    let (mut asked_for, mut others) = (Vec::new(), Vec::new());
+    let mut run: Option<(bool, i64)> = None;
+    let mut after = stretch.after;
+    let part = |after, last| Stretch { range: None, after, last, ..stretch.clone() };
+    for member in members(connection, &stretch.selection(of), None, (stretch.after, stretch.last), usize::MAX)? {
+        let about = filter.account.is_none() || filter.account == member.account;
+        let matches = about && dead::in_time(filter, stretch.died(&member, now));
+        if let Some((matched, last)) = run
+            && matched != matches
+        {
+            if matched {
+                asked_for.push(part(after, last))
+            } else {
+                others.push(part(after, last))
+            }
+            after = last;
+        }
+        run = Some((matches, member.position));
+    }
+    if let Some((matched, last)) = run {
+        if matched { asked_for.push(part(after, last)) } else { others.push(part(after, last)) }
+    }
+    Ok((asked_for, others))
+}

@@ -1,0 +1,196 @@
+//! Which messages of a log somebody gets.
+//!
+//! Somebody who gets all events reads the log itself, a stretch of the table. Somebody who gets a few reads each
+//! event's stretch of the index, only as far as is needed, and the stretches are put together in the order of the log:
+//! what is not for him costs nothing, however much of it there is.
+
+use crate::Result;
+use crate::outbox::{Reader, TO_EVERYBODY, TO_THE_OTHERS};
+use crate::records::OrgId;
+use crate::sqlite::connection::broken;
+use crate::sqlite::read::{all, count as sql_count, one};
+use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, optional_text, place};
+use daybook_engine::time::Time;
+use rusqlite::{Connection, Row, params};
+use std::sync::Arc;
+
+type Sql<T> = rusqlite::Result<T>;
+
+/// Which messages of a log somebody gets.
+#[derive(Clone, Debug)]
+pub(super) struct Selection<'a> {
+    org: OrgId,
+    /// Exactly these events, each once; nothing for all.
+    events: Option<Vec<&'a str>>,
+    uuid: &'a str,
+}
+
+impl<'a> Selection<'a> {
+    pub(super) fn of(reader: Reader<'a>) -> Selection<'a> {
+        let events = reader.filter.map(|filter| {
+            let mut events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
+            events.sort_unstable();
+            events.dedup();
+            events
+        });
+        Selection { org: reader.org, events, uuid: reader.uuid }
+    }
+
+    /// What is left when only one event is asked for.
+    pub(super) fn narrowed(self, to: Option<&'a str>) -> Selection<'a> {
+        let Some(event) = to else { return self };
+        let events = if self.gets_event(event) { vec![event] } else { vec![] };
+        Selection { events: Some(events), ..self }
+    }
+
+    fn gets_event(&self, event: &str) -> bool {
+        self.events.as_ref().is_none_or(|events| events.contains(&event))
+    }
+
+    fn gets(&self, event: &str, subject: &str) -> bool {
+        self.gets_event(event) && !(event == TO_THE_OTHERS && subject == self.uuid)
+    }
+
+    /// The places of a stretch of the log: after the first, up to the second. Nothing if it is empty.
+    fn places(&self, after: i64, through: i64) -> Option<(i64, i64)> {
+        let (after, through) = (after.max(0), through.min(LAST_POSITION));
+        let there = (0..=LAST_ORG).contains(&self.org) && after < through;
+        there.then(|| (place(self.org, after), place(self.org, through)))
+    }
+}
+
+const PLACES_OF_EVENT: &str = "
+    SELECT place FROM messages INDEXED BY messages_by_event
+    WHERE event = ?1 AND place > ?2 AND place <= ?3 ORDER BY place LIMIT ?4";
+
+const PLACES_FOR_THE_OTHERS: &str = "
+    SELECT place FROM messages INDEXED BY messages_by_event
+    WHERE event = ?1 AND place > ?2 AND place <= ?3 AND subject <> ?5 ORDER BY place LIMIT ?4";
+
+const COUNT_OF_EVENT: &str = "
+    SELECT count(*) FROM messages INDEXED BY messages_by_event WHERE event = ?1 AND place > ?2 AND place <= ?3";
+
+const COUNT_ABOUT: &str = "
+    SELECT count(*) FROM messages INDEXED BY messages_by_event
+    WHERE event = ?1 AND place > ?2 AND place <= ?3 AND subject = ?4";
+
+/// Columns of what is selected after one position and up to another, in order, at most `limit`.
+pub(super) fn scan<T>(
+    connection: &Connection,
+    selection: &Selection<'_>,
+    (after, through): (i64, i64),
+    limit: usize,
+    columns: &str,
+    read: impl Fn(&Row<'_>) -> Sql<T>,
+) -> Result<Vec<T>> {
+    let Some((after, through)) = selection.places(after, through) else { return Ok(Vec::new()) };
+    let Some(events) = &selection.events else {
+        let sql = format!(
+            "SELECT {columns} FROM messages WHERE place > ?1 AND place <= ?2 AND NOT (event = ?4 AND subject = ?5) \
+             ORDER BY place LIMIT ?3"
+        );
+        let params = params![after, through, sql_count(limit), TO_THE_OTHERS, selection.uuid];
+        return all(connection, &sql, params, read);
+    };
+    let mut places = Vec::new();
+    for event in events {
+        if *event == TO_THE_OTHERS {
+            let params = params![event, after, through, sql_count(limit), selection.uuid];
+            places.extend(all(connection, PLACES_FOR_THE_OTHERS, params, |row| row.get::<_, i64>(0))?);
+        } else {
+            let params = params![event, after, through, sql_count(limit)];
+            places.extend(all(connection, PLACES_OF_EVENT, params, |row| row.get::<_, i64>(0))?);
+        }
+    }
+    places.sort_unstable();
+    places.truncate(limit);
+    let sql = format!("SELECT {columns} FROM messages WHERE place = ?1");
+    let mut message = connection.prepare_cached(&sql).map_err(broken)?;
+    places.into_iter().map(|place| message.query_row([place], &read).map_err(broken)).collect()
+}
+
+/// How many are selected after one position and up to another. The log has no gaps, so that all of it is not counted but
+/// measured.
+pub(super) fn count(connection: &Connection, selection: &Selection<'_>, after: i64, through: i64) -> Result<u64> {
+    let Some((first, last)) = selection.places(after, through) else { return Ok(0) };
+    let about = |event: &str| {
+        let params = params![event, first, last, selection.uuid];
+        one(connection, COUNT_ABOUT, params, |row| row.get::<_, i64>(0)).map(Option::unwrap_or_default)
+    };
+    let Some(events) = &selection.events else {
+        return Ok((last - first - about(TO_THE_OTHERS)?).unsigned_abs());
+    };
+    let mut sum = 0;
+    for event in events {
+        sum += one(connection, COUNT_OF_EVENT, params![event, first, last], |row| row.get::<_, i64>(0))?.unwrap_or(0);
+        if *event == TO_THE_OTHERS {
+            sum -= about(event)?;
+        }
+    }
+    Ok(sum.unsigned_abs())
+}
+
+/// The events that a stretch of a log has, by name.
+pub(super) fn events_within(connection: &Connection, org: OrgId, after: i64, through: i64) -> Result<Vec<String>> {
+    let everything = Selection { org, events: None, uuid: "" };
+    let Some((first, last)) = everything.places(after, through) else { return Ok(Vec::new()) };
+    let next = "SELECT min(event) FROM messages INDEXED BY messages_by_event WHERE event > ?1";
+    let within = "SELECT 1 FROM messages INDEXED BY messages_by_event \
+                  WHERE event = ?1 AND place > ?2 AND place <= ?3 LIMIT 1";
+    let mut found = Vec::new();
+    let mut name = String::new();
+    while let Some(event) = one(connection, next, [&name], |row| row.get::<_, Option<String>>(0))?.flatten() {
+        if one(connection, within, params![event, first, last], |_| Ok(()))?.is_some() {
+            found.push(event.clone());
+        }
+        name = event;
+    }
+    Ok(found)
+}
+
+/// A message as lists show it.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) position: i64,
+    pub(super) account: Option<Arc<str>>,
+    pub(super) event: String,
+    pub(super) event_id: String,
+    /// When it happened or was recorded, whichever is later.
+    pub(super) moment: Time,
+}
+
+const MEMBER_COLUMNS: &str = "place, account, event, event_id, max(effective_at, recorded_at)";
+
+fn member(row: &Row<'_>) -> Sql<Member> {
+    Ok(Member {
+        position: rows::position(row.get(0)?),
+        account: optional_text(row, 1)?,
+        event: row.get(2)?,
+        event_id: row.get(3)?,
+        moment: rows::time(row, 4)?,
+    })
+}
+
+/// What is selected after one position and up to another, in order, at most `limit`; where an account is given, only
+/// what is about it.
+pub(super) fn members(
+    connection: &Connection,
+    selection: &Selection<'_>,
+    account: Option<&str>,
+    (after, through): (i64, i64),
+    limit: usize,
+) -> Result<Vec<Member>> {
+    let Some(account) = account else {
+        return scan(connection, selection, (after, through), limit, MEMBER_COLUMNS, member);
+    };
+    let Some((first, last)) = selection.places(after, through) else { return Ok(Vec::new()) };
+    let sql = format!(
+        "SELECT {MEMBER_COLUMNS}, subject FROM messages INDEXED BY messages_by_account \
+         WHERE org = ?1 AND account = ?2 AND place > ?3 AND place <= ?4 ORDER BY place"
+    );
+    let params = params![selection.org, account, first, last];
+    let mut found = all(connection, &sql, params, |row| Ok((member(row)?, row.get::<_, String>(5)?)))?;
+    found.retain(|(member, subject)| selection.gets(&member.event, subject));
+    found.truncate(limit);
+    Ok(found.into_iter().map(|(member, _)| member).collect())
+}

@@ -1,0 +1,115 @@
+//! What is to be sent, and by whom.
+
+use super::dead;
+use super::run;
+use super::selection::{Selection, scan};
+use super::subscriptions::{by_id, every};
+use crate::Result;
+use crate::outbox::{Failure, Fate, Head, Outgoing, Range, Reader, Subscription, SubscriptionId};
+use crate::records::OrgId;
+use crate::sqlite::read::{all, count, one};
+use crate::sqlite::rows::{optional_text, optional_time, place, position, time};
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use rusqlite::{Connection, Row, params};
+
+type Sql<T> = rusqlite::Result<T>;
+
+/// The active subscriptions, if the token has them all.
+pub(super) fn held(connection: &Connection, token: &str) -> Result<Option<Vec<Subscription>>> {
+    let sql = "SELECT 1 FROM subscriptions WHERE paused_at IS NULL AND token IS NOT ?1 LIMIT 1";
+    match one(connection, sql, [token], |_| Ok(()))? {
+        Some(()) => Ok(None),
+        None => every(connection, false).map(Some),
+    }
+}
+
+/// Gives all active subscriptions to a token, whoever had them.
+pub(super) fn take_over(connection: &Connection, token: &str) -> Result<Vec<Subscription>> {
+    let sql = "UPDATE subscriptions SET token = ?1 WHERE paused_at IS NULL AND token IS NOT ?1";
+    run(connection, sql, params![token])?;
+    every(connection, false)
+}
+
+pub(super) fn release(connection: &Connection, token: &str) -> Result<()> {
+    run(connection, "UPDATE subscriptions SET token = NULL WHERE token = ?1", params![token]).map(|_| ())
+}
+
+pub(super) fn heads(connection: &Connection) -> Result<Vec<Head>> {
+    let sql = "SELECT org, head, hurried FROM log_heads ORDER BY org";
+    all(connection, sql, [], |row| Ok(Head { org: row.get(0)?, head: row.get(1)?, hurried: row.get(2)? }))
+}
+
+const OUTGOING_COLUMNS: &str = "place, account, event, event_id, data, signature";
+
+fn outgoing(row: &Row<'_>) -> Sql<Outgoing> {
+    Ok(Outgoing {
+        position: position(row.get(0)?),
+        account: optional_text(row, 1)?,
+        event: row.get(2)?,
+        event_id: row.get(3)?,
+        data: Bytes::from(row.get::<_, Vec<u8>>(4)?),
+        signature: row.get(5)?,
+    })
+}
+
+pub(super) fn feed(
+    connection: &Connection,
+    reader: Reader<'_>,
+    after: i64,
+    through: i64,
+    limit: usize,
+) -> Result<Vec<Outgoing>> {
+    scan(connection, &Selection::of(reader), (after, through), limit, OUTGOING_COLUMNS, outgoing)
+}
+
+const DUE: &str = "
+    SELECT m.place, m.account, m.event, m.event_id, m.data, m.signature, f.attempts, f.first_failed_at, f.retry_at,
+        f.reason, f.status, f.streak
+    FROM failures f INDEXED BY failures_due CROSS JOIN messages m ON m.place = ?1 + f.position
+    WHERE f.subscription = ?2 AND f.retry_at <= ?3
+    ORDER BY f.retry_at, f.position LIMIT ?4";
+
+pub(super) fn due_failures(
+    connection: &Connection,
+    org: OrgId,
+    subscription: SubscriptionId,
+    now: Time,
+    limit: usize,
+) -> Result<Vec<(Failure, Outgoing)>> {
+    if by_id(connection, org, subscription)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let params = params![place(org, 0), subscription, now.micros(), count(limit)];
+    all(connection, DUE, params, |row| {
+        let message = outgoing(row)?;
+        let failure = Failure {
+            position: message.position,
+            attempts: row.get(6)?,
+            first_failed_at: optional_time(row, 7)?,
+            fate: Fate::Retry(time(row, 8)?),
+            reason: row.get(9)?,
+            status: row.get(10)?,
+            streak: row.get(11)?,
+        };
+        Ok((failure, message))
+    })
+}
+
+pub(super) fn next_retry(connection: &Connection, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>> {
+    let sql = "SELECT (SELECT min(retry_at) FROM failures INDEXED BY failures_due \
+                       WHERE subscription = s.id AND retry_at IS NOT NULL) \
+               FROM subscriptions s WHERE s.id = ?2 AND s.org = ?1";
+    one(connection, sql, params![org, subscription], |row| optional_time(row, 0)).map(Option::flatten)
+}
+
+pub(super) fn replaying(connection: &Connection, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>> {
+    if by_id(connection, org, subscription)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let stretches = dead::ranges(connection, subscription, true)?;
+    let range = |stretch: dead::Stretch| {
+        stretch.range.map(|id| Range { id, after: stretch.after, last: stretch.last, filter: stretch.filter })
+    };
+    Ok(stretches.into_iter().filter_map(range).collect())
+}

@@ -1,0 +1,197 @@
+//! Who gets messages; pausing and resuming.
+
+use super::dead;
+use super::run;
+use super::selection::{self, Selection};
+use crate::Result;
+use crate::error::StoreError;
+use crate::outbox::{Backlog, Pause, Reader, Subscription, SubscriptionId};
+use crate::records::OrgId;
+use crate::sqlite::read::{all, one};
+use crate::sqlite::rows::{optional_time, time};
+use daybook_engine::time::Time;
+use rusqlite::types::Type;
+use rusqlite::{Connection, Row, params};
+
+type Sql<T> = rusqlite::Result<T>;
+
+const COLUMNS: &str = "org, id, uuid, url, events, pause_reason, paused_at, consecutive_errors, streak, created_at, \
+     last_success_at, cursor, version";
+
+fn subscription(row: &Row<'_>) -> Sql<Subscription> {
+    let reason: Option<String> = row.get(5)?;
+    Ok(Subscription {
+        org: row.get(0)?,
+        id: row.get(1)?,
+        uuid: row.get(2)?,
+        url: row.get(3)?,
+        filter: events(row, 4)?,
+        paused: reason.zip(optional_time(row, 6)?).map(|(reason, at)| Pause { reason, at }),
+        consecutive_errors: row.get(7)?,
+        streak: row.get(8)?,
+        created_at: time(row, 9)?,
+        last_success_at: optional_time(row, 10)?,
+        cursor: row.get(11)?,
+        version: row.get(12)?,
+    })
+}
+
+/// A list of events as it is kept.
+pub(super) fn events(row: &Row<'_>, index: usize) -> Sql<Option<Vec<String>>> {
+    let parse = |text| {
+        serde_json::from_str(text)
+            .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error)))
+    };
+    row.get_ref(index)?.as_str_or_null()?.map(parse).transpose()
+}
+
+/// A list of events, to be kept.
+pub(super) fn events_text(filter: Option<&[String]>) -> Result<Option<String>> {
+    filter.map(serde_json::to_string).transpose().map_err(|error| StoreError::Broken(error.to_string()))
+}
+
+/// What a subscription reads.
+pub(super) fn reader(of: &Subscription) -> Reader<'_> {
+    Reader { org: of.org, filter: of.filter.as_deref(), uuid: &of.uuid }
+}
+
+pub(super) fn of_organization(connection: &Connection, org: OrgId) -> Result<Vec<Subscription>> {
+    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 ORDER BY created_at, id");
+    all(connection, &sql, [org], subscription)
+}
+
+/// An organization's subscriptions, or the one of them that is asked for, by number.
+pub(super) fn chosen(connection: &Connection, org: OrgId, asked: Option<SubscriptionId>) -> Result<Vec<Subscription>> {
+    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND (?2 IS NULL OR id = ?2) ORDER BY id");
+    all(connection, &sql, params![org, asked], subscription)
+}
+
+/// All subscriptions of the database, active or paused, by number.
+pub(super) fn every(connection: &Connection, paused: bool) -> Result<Vec<Subscription>> {
+    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE (paused_at IS NOT NULL) = ?1 ORDER BY id");
+    all(connection, &sql, [paused], subscription)
+}
+
+pub(super) fn by_id(connection: &Connection, org: OrgId, id: SubscriptionId) -> Result<Option<Subscription>> {
+    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE id = ?2 AND org = ?1");
+    one(connection, &sql, params![org, id], subscription)
+}
+
+fn by_uuid(connection: &Connection, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
+    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND uuid = ?2");
+    one(connection, &sql, params![org, uuid], subscription)
+}
+
+/// The last position of an organization's log.
+pub(super) fn head(connection: &Connection, org: OrgId) -> Result<i64> {
+    let sql = "SELECT head FROM log_heads WHERE org = ?1";
+    one(connection, sql, [org], |row| row.get(0)).map(Option::unwrap_or_default)
+}
+
+const SUBSCRIBE: &str = "
+    INSERT INTO subscriptions (org, uuid, url, events, pause_reason, paused_at, consecutive_errors, streak, created_at,
+        last_success_at, cursor, version)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1)
+    ON CONFLICT (org, url) DO UPDATE SET events = excluded.events, version = version + 1";
+
+pub(super) fn subscribe(connection: &Connection, asked: &Subscription) -> Result<Subscription> {
+    let Subscription { org, url, .. } = asked;
+    let params = params![
+        org,
+        asked.uuid,
+        url,
+        events_text(asked.filter.as_deref())?,
+        asked.paused.as_ref().map(|pause| &pause.reason),
+        asked.paused.as_ref().map(|pause| pause.at.micros()),
+        asked.consecutive_errors,
+        asked.streak,
+        asked.created_at.micros(),
+        asked.last_success_at.map(Time::micros),
+        head(connection, *org)?,
+    ];
+    run(connection, SUBSCRIBE, params)?;
+    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND url = ?2");
+    let kept = one(connection, &sql, params![org, url], subscription)?;
+    kept.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))
+}
+
+pub(super) fn pause(connection: &Connection, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
+    let Some(found) = by_uuid(connection, org, uuid)? else { return Ok(None) };
+    if found.paused.is_some() {
+        return Ok(Some(found));
+    }
+    run(connection, "UPDATE subscriptions SET version = version + 1 WHERE id = ?1", params![found.id])?;
+    stop(connection, found.id, pause)?;
+    by_id(connection, org, found.id)
+}
+
+/// Pauses an active subscription: what was to be sent again is dead.
+pub(super) fn stop(connection: &Connection, id: SubscriptionId, pause: &Pause) -> Result<()> {
+    let Pause { reason, at } = pause;
+    let sql = "UPDATE subscriptions SET pause_reason = ?2, paused_at = ?3 WHERE id = ?1";
+    run(connection, sql, params![id, reason, at.micros()])?;
+    let sql = "UPDATE failures SET retry_at = NULL, dead_at = ?2 WHERE subscription = ?1 AND retry_at IS NOT NULL";
+    run(connection, sql, params![id, at.micros()])?;
+    let sql = "UPDATE ranges SET replaying = 0, since = ?2 WHERE subscription = ?1 AND replaying = 1";
+    run(connection, sql, params![id, at.micros()])?;
+    Ok(())
+}
+
+pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
+    let Some(found) = by_uuid(connection, org, uuid)? else { return Ok(None) };
+    let Some(pause) = &found.paused else { return Ok(Some(found)) };
+    let head = head(connection, org)?;
+    let missed =
+        dead::Stretch { range: None, after: found.cursor, last: head, filter: found.filter.clone(), since: pause.at };
+    dead::keep_range(connection, &found, &missed)?;
+    // A message that failed while an earlier one was still under way is in the range too.
+    let sql = "DELETE FROM failures WHERE subscription = ?1 AND position > ?2";
+    run(connection, sql, params![found.id, found.cursor])?;
+    let sql = "UPDATE subscriptions SET pause_reason = NULL, paused_at = NULL, consecutive_errors = 0, \
+               cursor = max(cursor, ?2), version = version + 1 WHERE id = ?1";
+    run(connection, sql, params![found.id, head])?;
+    by_id(connection, org, found.id)
+}
+
+/// Attempts stay until they expire, unseen: there may be very many.
+pub(super) fn unsubscribe(connection: &Connection, org: OrgId, uuid: &str) -> Result<bool> {
+    let Some(found) = by_uuid(connection, org, uuid)? else { return Ok(false) };
+    for sql in [
+        "DELETE FROM failures WHERE subscription = ?1",
+        "DELETE FROM ranges WHERE subscription = ?1",
+        "DELETE FROM subscriptions WHERE id = ?1",
+    ] {
+        run(connection, sql, params![found.id])?;
+    }
+    Ok(true)
+}
+
+const FAILED: &str = "
+    SELECT (SELECT count(*) FROM failures INDEXED BY failures_due WHERE subscription = ?1 AND retry_at IS NOT NULL),
+        (SELECT count(*) FROM failures INDEXED BY failures_dead WHERE subscription = ?1 AND dead_at IS NOT NULL),
+        (SELECT count(*) FROM failures WHERE subscription = ?1 AND position > ?2)";
+
+pub(super) fn backlogs(connection: &Connection, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>> {
+    let head = head(connection, org)?;
+    let subscriptions = of_organization(connection, org)?;
+    subscriptions.iter().map(|of| Ok((of.id, backlog(connection, of, head)?))).collect()
+}
+
+fn backlog(connection: &Connection, of: &Subscription, head: i64) -> Result<Backlog> {
+    let counted =
+        one(connection, FAILED, params![of.id, of.cursor], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (retries, mut dead, ahead): (i64, i64, i64) = counted.unwrap_or_default();
+    let mut pending = retries;
+    // A message that failed while an earlier one was still under way is after the cursor, and is counted once.
+    let open = selection::count(connection, &Selection::of(reader(of)), of.cursor, head)?;
+    let open = (i64::try_from(open).unwrap_or(i64::MAX) - ahead).max(0);
+    *(if of.paused.is_some() { &mut dead } else { &mut pending }) += open;
+    for (replaying, range) in [(true, &mut pending), (false, &mut dead)] {
+        for stretch in dead::ranges(connection, of.id, replaying)? {
+            let selection = Selection::of(Reader { filter: stretch.filter.as_deref(), ..reader(of) });
+            let count = selection::count(connection, &selection, stretch.after, stretch.last)?;
+            *range += i64::try_from(count).unwrap_or(i64::MAX);
+        }
+    }
+    Ok(Backlog { pending: pending.unsigned_abs(), dead: dead.unsigned_abs() })
+}

@@ -8,6 +8,7 @@
 //! | [`campaign`] | running a property on many random histories, with the seed printed |
 //! | [`exchange`] | a case in, a result out, as JSON: for comparing with other calculators |
 //! | [`postgres`] | a PostgreSQL server for tests, a fresh database for each |
+//! | [`receiver`] | receivers of webhooks, good and bad, that remember what they got |
 //! | [`server`] | the built command, running: started, called, stopped, killed |
 
 #![allow(missing_docs, reason = "names of test data explain themselves")]
@@ -19,4 +20,5 @@ pub mod exchange;
 pub mod history;
 pub mod postgres;
 pub mod product;
+pub mod receiver;
 pub mod server;

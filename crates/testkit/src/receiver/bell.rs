@@ -1,0 +1,63 @@
+//! Telling a test that something has changed.
+
+use super::PATIENCE;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
+use tokio::sync::Notify;
+
+/// Wakes whoever waits for a change; costs next to nothing while nobody does.
+#[derive(Debug, Default)]
+pub(super) struct Bell {
+    waiting: AtomicUsize,
+    lock: Mutex<()>,
+    blocked: Condvar,
+    tasks: Notify,
+}
+
+impl Bell {
+    /// Says that something may have changed.
+    pub fn ring(&self) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            drop(self.lock.lock().unwrap());
+            self.blocked.notify_all();
+            self.tasks.notify_waiters();
+        }
+    }
+
+    /// Blocks until something is so; says whether it came true before patience ended.
+    pub fn wait(&self, is_so: impl Fn() -> bool) -> bool {
+        let _waiting = Waiting::new(&self.waiting);
+        let lock = self.lock.lock().unwrap();
+        let (_lock, waited) = self.blocked.wait_timeout_while(lock, PATIENCE, |()| !is_so()).unwrap();
+        !waited.timed_out()
+    }
+
+    /// Waits in a runtime until something is so.
+    pub async fn heard(&self, is_so: impl Fn() -> bool) {
+        let _waiting = Waiting::new(&self.waiting);
+        loop {
+            let mut ring = std::pin::pin!(self.tasks.notified());
+            ring.as_mut().enable();
+            if is_so() {
+                return;
+            }
+            ring.await;
+        }
+    }
+}
+
+/// Somebody waits until this is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Waiting<'a> {
+        count.fetch_add(1, Ordering::SeqCst);
+        Waiting(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

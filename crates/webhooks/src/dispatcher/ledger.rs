@@ -1,0 +1,202 @@
+//! What was sent and is not recorded yet, and how a subscription is doing.
+
+use crate::policy::Verdict;
+use daybook_engine::time::Time;
+use daybook_store::outbox::{Attempt, Deliveries, Failure, Fate, Subscription};
+use std::collections::BTreeMap;
+
+/// Results on their way to the store.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    attempts: Vec<Attempt>,
+    failed: BTreeMap<i64, Failure>,
+    recovered: Vec<i64>,
+    last_success_at: Option<Time>,
+    /// Different messages that failed since the last success.
+    consecutive_errors: i64,
+    streak: i64,
+}
+
+/// What came of one attempt.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// Which message.
+    pub position: i64,
+    /// How it failed before, if it did.
+    pub before: Option<Failure>,
+    /// When the attempt began.
+    pub began_at: Time,
+    /// When it ended.
+    pub ended_at: Time,
+    /// How long it took, in microseconds.
+    pub latency_us: i64,
+    /// What was answered, if anything.
+    pub status: Option<u16>,
+    /// What happened, as a sentence.
+    pub reason: String,
+    /// The beginning of what a receiver said that did not take it.
+    pub response: Option<String>,
+    /// What becomes of the message.
+    pub verdict: Verdict,
+}
+
+impl Ledger {
+    /// An empty ledger that goes on counting where a subscription stands.
+    pub(super) fn of(subscription: &Subscription) -> Ledger {
+        Ledger {
+            attempts: Vec::new(),
+            failed: BTreeMap::new(),
+            recovered: Vec::new(),
+            last_success_at: None,
+            consecutive_errors: subscription.consecutive_errors,
+            streak: subscription.streak,
+        }
+    }
+
+    /// A caller changed the subscription: its counts are the store's again.
+    pub(super) fn go_on_from(&mut self, subscription: &Subscription) {
+        self.consecutive_errors = subscription.consecutive_errors;
+        self.streak = subscription.streak;
+    }
+
+    /// How many results there are.
+    pub(super) fn len(&self) -> usize {
+        self.attempts.len()
+    }
+
+    /// Different messages that failed since the last success.
+    pub(super) fn consecutive_errors(&self) -> i64 {
+        self.consecutive_errors
+    }
+
+    /// Notes what came of an attempt. `may_have_failed`: whether the message may have a failure that is not known here.
+    pub(super) fn note(&mut self, outcome: Outcome, may_have_failed: bool) {
+        let Outcome { position, before, began_at, ended_at, latency_us, status, reason, response, verdict } = outcome;
+        let number = before.as_ref().map_or(0, |before| before.attempts) + 1;
+        let fate = match verdict {
+            Verdict::Delivered => None,
+            Verdict::Retry(at) => Some(Fate::Retry(at)),
+            Verdict::Dead { .. } => Some(Fate::Dead(ended_at)),
+        };
+        let next_at = if let Some(Fate::Retry(at)) = fate { Some(at) } else { None };
+        let error = fate.is_some().then(|| reason.clone());
+        self.attempts.push(Attempt { position, number, at: began_at, latency_us, status, error, response, next_at });
+        let Some(fate) = fate else {
+            self.last_success_at = self.last_success_at.max(Some(ended_at));
+            if self.consecutive_errors > 0 {
+                self.consecutive_errors = 0;
+                self.streak += 1;
+            }
+            if before.is_some() || may_have_failed {
+                self.recovered.push(position);
+            }
+            return;
+        };
+        if before.as_ref().is_none_or(|before| before.streak != self.streak) {
+            self.consecutive_errors += 1;
+        }
+        let first_failed_at = before.and_then(|before| before.first_failed_at).or(Some(ended_at));
+        let streak = self.streak;
+        self.failed
+            .insert(position, Failure { position, attempts: number, first_failed_at, fate, reason, status, streak });
+    }
+
+    /// Notes a message that is dead without having been tried.
+    pub(super) fn note_untried(&mut self, position: i64, now: Time, reason: &str) {
+        let failure = Failure {
+            position,
+            attempts: 0,
+            first_failed_at: None,
+            fate: Fate::Dead(now),
+            reason: reason.to_owned(),
+            status: None,
+            streak: self.streak,
+        };
+        self.failed.entry(position).or_insert(failure);
+    }
+
+    /// Takes everything to record it.
+    pub(super) fn take(&mut self, subscription: &Subscription, token: &str) -> Deliveries {
+        Deliveries {
+            org: subscription.org,
+            subscription: subscription.id,
+            token: token.to_owned(),
+            version: subscription.version,
+            cursor: subscription.cursor,
+            ranges: Vec::new(),
+            attempts: std::mem::take(&mut self.attempts),
+            failed: std::mem::take(&mut self.failed).into_values().collect(),
+            recovered: std::mem::take(&mut self.recovered),
+            last_success_at: self.last_success_at.take(),
+            consecutive_errors: self.consecutive_errors,
+            streak: self.streak,
+            pause: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Time {
+        Time::from_seconds(seconds)
+    }
+
+    fn subscription() -> Subscription {
+        Subscription {
+            org: 1,
+            id: 1,
+            uuid: "u".to_owned(),
+            url: "https://example.com".to_owned(),
+            filter: None,
+            paused: None,
+            consecutive_errors: 0,
+            streak: 0,
+            created_at: at(0),
+            last_success_at: None,
+            cursor: 0,
+            version: 1,
+        }
+    }
+
+    fn outcome(position: i64, before: Option<Failure>, verdict: Verdict) -> Outcome {
+        let status = Some(if verdict == Verdict::Delivered { 200 } else { 500 });
+        let (began_at, ended_at) = (at(10), at(11));
+        Outcome {
+            position,
+            before,
+            began_at,
+            ended_at,
+            latency_us: 5,
+            status,
+            reason: "r".into(),
+            response: None,
+            verdict,
+        }
+    }
+
+    #[test]
+    fn a_message_counts_once_however_often_it_fails_and_a_success_ends_the_count() {
+        let mut ledger = Ledger::of(&subscription());
+        let retry = Verdict::Retry(at(70));
+        ledger.note(outcome(1, None, retry), false);
+        let first = ledger.take(&subscription(), "t");
+        assert_eq!((first.consecutive_errors, first.failed[0].attempts), (1, 1));
+        let before = first.failed[0].clone();
+        assert_eq!(before.first_failed_at, Some(at(11)));
+        ledger.note(outcome(1, Some(before.clone()), retry), false);
+        ledger.note(outcome(2, None, Verdict::Dead { pauses: false }), false);
+        assert_eq!(ledger.consecutive_errors(), 2);
+        ledger.note(outcome(3, None, Verdict::Delivered), false);
+        assert_eq!(ledger.consecutive_errors(), 0);
+        ledger.note(outcome(1, Some(before.clone()), retry), false);
+        assert_eq!(ledger.consecutive_errors(), 1, "after a success it counts again");
+        let second = ledger.take(&subscription(), "t");
+        assert_eq!((second.streak, second.attempts.len(), second.failed.len()), (1, 4, 2));
+        assert_eq!(second.last_success_at, Some(at(11)));
+        ledger.note(outcome(1, Some(second.failed[0].clone()), Verdict::Delivered), false);
+        let third = ledger.take(&subscription(), "t");
+        assert_eq!((third.recovered, third.failed.len()), (vec![1], 0));
+    }
+}

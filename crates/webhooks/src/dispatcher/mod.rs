@@ -1,0 +1,410 @@
+//! The dispatcher: has messages of the log sent to the URLs that want them.
+//!
+//! ```text
+//!             lease (which subscriptions are mine)
+//! store ────► dispatcher ──order──► worker, one for each URL ──► receiver
+//!             heads (how far the log goes)      │
+//!   ▲                                           │
+//!   └───────────── what was sent ───────────────┘
+//! ```
+//!
+//! Messages are sent in batches: at each tick of the interval, everything that the log has then. What is in a hurry (a
+//! roll with its webhooks, a test event) does not wait for the tick; with an interval of 0 nothing does. Retries go at
+//! their own moments.
+//!
+//! A URL has a worker of its own ([`worker`]), so none waits for another. On PostgreSQL one node at a time has a
+//! subscription, by a lease that a dead node loses. Nothing is known here that a crash could lose: where a subscription
+//! stands is its row in the store.
+
+mod figures;
+mod ledger;
+mod queue;
+mod window;
+mod worker;
+
+pub use figures::Figures;
+
+use crate::policy::Schedule;
+use crate::sender::Sender;
+use crate::signature::Key;
+use async_trait::async_trait;
+use daybook_clock::Clock;
+use daybook_engine::time::Time;
+use daybook_store::error::StoreError;
+use daybook_store::outbox::{Outbox, Pause, Subscription, SubscriptionId};
+use daybook_store::records::{MessageRow, OrgId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use worker::Worker;
+
+/// For how long a subscription is this node's.
+const LEASE_MICROS: i64 = 15_000_000;
+/// How often leases are renewed and others' subscriptions are looked for.
+const LEASE_EVERY_MICROS: i64 = 3_000_000;
+/// How many subscriptions that nobody sends for are taken at once: other nodes want some too.
+const LEASE_STEP: usize = 64;
+/// How often the log is looked at when nobody said that there is something.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// The shortest time between two looks.
+const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(2);
+/// How often what is no longer kept is removed.
+const TIDY_EVERY_MICROS: i64 = 10_000_000;
+/// The most rows removed in one step.
+const STEP_ROWS: usize = 1_000;
+
+/// How messages are sent.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long messages are collected before they are sent; 0: they are sent at once.
+    pub batch_interval: Duration,
+    /// The first retry after a failure; the whole schedule scales with it.
+    pub retry_first: Duration,
+    /// After how many failed messages in a row a URL is paused.
+    pub pause_after: u32,
+    /// How long dead letters are kept.
+    pub dead_letter_retention: Duration,
+    /// How long messages are kept.
+    pub message_retention: Duration,
+    /// How long the record of attempts is kept.
+    pub attempt_retention: Duration,
+    /// The most messages on their way to one URL at once.
+    pub most_in_flight: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        const DAY: u64 = 86_400;
+        Settings {
+            batch_interval: Duration::from_secs(60),
+            retry_first: Duration::from_secs(60),
+            pause_after: 10,
+            dead_letter_retention: Duration::from_secs(5 * DAY),
+            message_retention: Duration::from_secs(30 * DAY),
+            attempt_retention: Duration::from_secs(7 * DAY),
+            most_in_flight: 64,
+        }
+    }
+}
+
+/// What the dispatcher cannot know by itself.
+#[async_trait]
+pub trait Office: Send + Sync + std::fmt::Debug {
+    /// The keys that sign an organization's deliveries: the present one first, and the one before for a while.
+    async fn keys(&self, org: OrgId) -> Result<Vec<Key>, String>;
+
+    /// What is announced when a URL is paused.
+    async fn paused(&self, subscription: &Subscription, pause: &Pause) -> Result<MessageRow, String>;
+}
+
+/// What all workers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    outbox: Arc<dyn Outbox>,
+    clock: Arc<dyn Clock>,
+    office: Arc<dyn Office>,
+    sender: Sender,
+    settings: Settings,
+    schedule: Schedule,
+    token: String,
+    figures: Figures,
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// What a worker is told.
+struct Order {
+    /// The subscription as it is now; nothing if it is no longer to be sent for.
+    subscription: Option<Subscription>,
+    /// Up to where the log is to be sent.
+    through: i64,
+    /// Until when the subscription is this node's.
+    lease_until: Time,
+    /// Told how many attempts were made once nothing is left to do now.
+    done: Option<oneshot::Sender<usize>>,
+}
+
+/// Says that there is something to do.
+#[derive(Clone, Debug, Default)]
+pub struct Nudge(Arc<Nudged>);
+
+#[derive(Debug, Default)]
+struct Nudged {
+    notify: Notify,
+    changed: AtomicBool,
+    /// Whether messages wait for a batch: then nobody needs to hear of each.
+    in_batches: AtomicBool,
+}
+
+impl Nudge {
+    /// Subscriptions changed, or something is in a hurry.
+    pub fn changed(&self) {
+        self.0.changed.store(true, Ordering::Release);
+        self.0.notify.notify_one();
+    }
+
+    /// Messages were announced.
+    pub fn announced(&self) {
+        if !self.0.in_batches.load(Ordering::Relaxed) {
+            self.0.notify.notify_one();
+        }
+    }
+
+    /// Waits until there is something to do.
+    pub async fn notified(&self) {
+        self.0.notify.notified().await;
+    }
+}
+
+/// Has messages sent. Cloning is cheap; all clones are one.
+#[derive(Clone, Debug)]
+pub struct Dispatcher {
+    shared: Arc<Shared>,
+    desk: Arc<Mutex<Desk>>,
+    nudge: Nudge,
+}
+
+/// Who works on what.
+#[derive(Debug)]
+struct Desk {
+    workers: HashMap<SubscriptionId, Hand>,
+    rows: Vec<Subscription>,
+    /// Up to where each organization's log is to be sent.
+    released: HashMap<OrgId, i64>,
+    /// The number of the last tick.
+    tick: i64,
+    lease_until: Time,
+    leased_at: Option<Time>,
+}
+
+/// A worker, from outside.
+#[derive(Debug)]
+struct Hand {
+    orders: mpsc::UnboundedSender<Order>,
+    task: JoinHandle<()>,
+    /// What it was last told: version, through, lease.
+    told: (i64, i64, Time),
+}
+
+impl Dispatcher {
+    /// A dispatcher that does nothing yet: see [`Dispatcher::run`] and [`Dispatcher::settle`]. The token tells this node
+    /// from all others and must be new with every start.
+    pub fn new(
+        outbox: Arc<dyn Outbox>,
+        clock: Arc<dyn Clock>,
+        office: Arc<dyn Office>,
+        sender: Sender,
+        settings: Settings,
+        token: String,
+        nudge: Nudge,
+    ) -> Dispatcher {
+        nudge.0.in_batches.store(!settings.batch_interval.is_zero(), Ordering::Relaxed);
+        let schedule = Schedule::starting_with(settings.retry_first);
+        let tick = tick_at(clock.now(), settings.batch_interval);
+        let (figures, stopping) = (Figures::default(), AtomicBool::new(false));
+        let shared = Shared { outbox, clock, office, sender, settings, schedule, token, figures, stopping };
+        let desk = Desk {
+            workers: HashMap::new(),
+            rows: Vec::new(),
+            released: HashMap::new(),
+            tick,
+            lease_until: Time::from_micros(i64::MIN),
+            leased_at: None,
+        };
+        Dispatcher { shared: Arc::new(shared), desk: Arc::new(Mutex::new(desk)), nudge }
+    }
+
+    /// Figures about deliveries.
+    pub fn figures(&self) -> &Figures {
+        &self.shared.figures
+    }
+
+    /// Sends until told to stop; then waits for what is in flight.
+    pub async fn run(self, stop: watch::Receiver<bool>) {
+        // Side by side: tidying waits for its turn to write, and messages must not wait with it.
+        tokio::join!(self.keep_sending(stop.clone()), self.keep_tidy(stop));
+        self.stop().await;
+    }
+
+    async fn keep_sending(&self, mut stop: watch::Receiver<bool>) {
+        while !*stop.borrow() {
+            let changed = self.nudge.0.changed.swap(false, Ordering::Acquire);
+            if let Err(error) = self.pass(changed, None).await {
+                tracing::warn!(%error, "webhooks wait for the database");
+            }
+            tokio::time::sleep(LOOK_AT_MOST_EVERY).await;
+            tokio::select! {
+                () = tokio::time::sleep(self.until_next_look()) => {}
+                () = self.nudge.notified() => {}
+                _ = stop.changed() => {}
+            }
+        }
+    }
+
+    async fn keep_tidy(&self, mut stop: watch::Receiver<bool>) {
+        let mut tidied_at: Option<Time> = None;
+        while !*stop.borrow() {
+            let now = self.shared.clock.now();
+            if tidied_at.is_none_or(|at| now >= at.plus_micros(TIDY_EVERY_MICROS)) {
+                tidied_at = Some(now);
+                if let Err(error) = self.tidy().await {
+                    tracing::warn!(%error, "what is no longer kept could not be removed");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+                told = stop.changed() => if told.is_err() { return },
+            }
+        }
+    }
+
+    /// Sends everything that is to be sent by the clock now, and waits until it is recorded. For manual clocks. Gives how
+    /// many attempts were made.
+    pub async fn settle(&self) -> Result<usize, StoreError> {
+        let mut all = 0;
+        loop {
+            let mut done = Vec::new();
+            self.pass(true, Some(&mut done)).await?;
+            let mut attempts = 0;
+            let mut has_ended = false;
+            for done in done {
+                match done.await {
+                    Ok(made) => attempts += made,
+                    // A worker that ended may leave something to do for the next one.
+                    Err(_) => has_ended = true,
+                }
+            }
+            all += attempts;
+            if attempts == 0 && !has_ended {
+                return Ok(all);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Removes what is no longer kept by the clock now. Runs by itself in [`Dispatcher::run`].
+    pub async fn tidy(&self) -> Result<(), StoreError> {
+        let Settings { dead_letter_retention, message_retention, attempt_retention, .. } = &self.shared.settings;
+        let now = self.shared.clock.now();
+        let before = |kept: &Duration| now.plus_micros(-i64::try_from(kept.as_micros()).unwrap_or(i64::MAX / 2));
+        let outbox = &self.shared.outbox;
+        while outbox.expire_dead_letters(before(dead_letter_retention), STEP_ROWS).await? >= STEP_ROWS as u64 {}
+        while outbox.expire_attempts(before(attempt_retention), STEP_ROWS).await? >= STEP_ROWS as u64 {}
+        while outbox.expire_messages(before(message_retention), STEP_ROWS).await? >= STEP_ROWS as u64 {}
+        Ok(())
+    }
+
+    /// Ends all workers, and waits for what they have in flight.
+    pub async fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        let mut desk = self.desk.lock().await;
+        for (_, hand) in desk.workers.drain() {
+            drop(hand.orders);
+            // A worker that panicked has nothing more to record.
+            let _ = hand.task.await;
+        }
+        if let Err(error) = self.shared.outbox.release(&self.shared.token).await {
+            tracing::debug!(%error, "leases were not given back; they end by themselves");
+        }
+    }
+
+    fn until_next_look(&self) -> Duration {
+        let interval = i64::try_from(self.shared.settings.batch_interval.as_micros()).unwrap_or(i64::MAX);
+        if interval == 0 {
+            return LOOK_EVERY;
+        }
+        let left = interval - self.shared.clock.now().micros().rem_euclid(interval);
+        Duration::from_micros(left.unsigned_abs()).min(LOOK_EVERY)
+    }
+
+    /// Looks at subscriptions and at the log, and gives orders.
+    async fn pass(
+        &self,
+        changed: bool,
+        mut done: Option<&mut Vec<oneshot::Receiver<usize>>>,
+    ) -> Result<(), StoreError> {
+        let now = self.shared.clock.now();
+        let mut desk = self.desk.lock().await;
+        if changed || desk.leased_at.is_none_or(|at| now >= at.plus_micros(LEASE_EVERY_MICROS)) {
+            let until = now.plus_micros(LEASE_MICROS);
+            desk.rows = self.shared.outbox.lease(&self.shared.token, now, until, LEASE_STEP).await?;
+            desk.lease_until = until;
+            desk.leased_at = Some(now);
+        }
+        desk.workers.retain(|_, hand| !hand.task.is_finished());
+        if desk.rows.is_empty() && desk.workers.is_empty() {
+            desk.tick = tick_at(now, self.shared.settings.batch_interval);
+            return Ok(());
+        }
+        let tick = tick_at(now, self.shared.settings.batch_interval);
+        let at_once = self.shared.settings.batch_interval.is_zero();
+        for head in self.shared.outbox.heads().await? {
+            let to = if at_once || tick > desk.tick { head.head } else { head.hurried };
+            let released = desk.released.entry(head.org).or_insert(to);
+            *released = (*released).max(to);
+        }
+        desk.tick = tick;
+        desk.give_orders(&self.shared, &mut done);
+        Ok(())
+    }
+}
+
+impl Desk {
+    fn give_orders(&mut self, shared: &Arc<Shared>, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
+        let mut mine: Vec<SubscriptionId> = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            mine.push(row.id);
+            let through = self.released.get(&row.org).copied().unwrap_or(0);
+            let news = (row.version, through, self.lease_until);
+            let hand = self.workers.entry(row.id).or_insert_with(|| hire(shared, row));
+            if hand.told != news || done.is_some() {
+                hand.told = news;
+                hand.tell(Some(row.clone()), through, self.lease_until, done);
+            }
+        }
+        for (_, hand) in self.workers.iter_mut().filter(|(id, _)| !mine.contains(id)) {
+            hand.tell(None, 0, self.lease_until, done);
+        }
+    }
+}
+
+impl Hand {
+    fn tell(
+        &self,
+        subscription: Option<Subscription>,
+        through: i64,
+        lease_until: Time,
+        done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>,
+    ) {
+        let waiter = done.as_mut().map(|done| {
+            let (waiter, wait) = oneshot::channel();
+            done.push(wait);
+            waiter
+        });
+        // A worker that has ended is found by its task.
+        let _ = self.orders.send(Order { subscription, through, lease_until, done: waiter });
+    }
+}
+
+fn hire(shared: &Arc<Shared>, row: &Subscription) -> Hand {
+    let (orders, taken) = mpsc::unbounded_channel();
+    let worker = Worker::new(shared.clone(), row.clone(), taken);
+    let told = (i64::MIN, i64::MIN, Time::from_micros(i64::MIN));
+    Hand { orders, task: tokio::spawn(worker.run()), told }
+}
+
+/// The number of the last tick before a moment.
+fn tick_at(now: Time, interval: Duration) -> i64 {
+    match i64::try_from(interval.as_micros()) {
+        Ok(0) | Err(_) => 0,
+        Ok(micros) => now.micros().div_euclid(micros),
+    }
+}

@@ -1,0 +1,316 @@
+//! A worker sends to one URL.
+//!
+//! ```text
+//! store ─► reading ─► queue ─► in flight ─► ledger ─► recording ─► store
+//!          (failures   (of an   (as many     (results  (in one transaction,
+//!           due, ranges account  as the URL   so far)   with the cursor)
+//!           replayed,   one at   has earned)
+//!           the log)    a time)
+//! ```
+//!
+//! Reading, sending and recording go on at the same time, in one task. How many messages may be in flight is earned: one
+//! to begin with and after every failure, twice as many after every success. So a URL that fails is sent one message at
+//! a time, and a dead one holds one socket.
+//!
+//! When the subscription is paused, by an answer or by a caller, what is in flight is waited for; what lies before the
+//! last message that was sent becomes single dead letters, so that the cursor says exactly what was not sent.
+
+mod reading;
+mod recording;
+mod sending;
+
+use super::ledger::Ledger;
+use super::queue::Queue;
+use super::window::Window;
+use super::{Order, Shared};
+use crate::sender::{Door, Reply};
+use crate::signature::StandardKey;
+use daybook_engine::time::Time;
+use daybook_store::error::StoreError;
+use daybook_store::outbox::{Failure, Outgoing, Range, Recorded, Subscription, TO_EVERYBODY};
+use futures_util::FutureExt as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use std::collections::HashSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+/// The most messages between the first that is not finished with and the last that was read: what a crash sends twice.
+const LONGEST_WINDOW: usize = 4_096;
+/// So many results are recorded at once, or as many as there are after [`RECORD_AFTER`].
+const RECORD_AT: usize = 1_000;
+const RECORD_AFTER: Duration = Duration::from_millis(100);
+/// With so many results unrecorded, nothing more is sent.
+const MOST_UNRECORDED: usize = 4_000;
+/// A cursor that only passed over what a filter leaves out is recorded when it has moved this far.
+const FAR: i64 = 10_000;
+/// How long a worker waits when the store is away.
+const STORE_AWAY: Duration = Duration::from_millis(500);
+/// The longest sleep between two looks at the clock.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// A message on its way.
+struct Item {
+    source: Source,
+    message: Outgoing,
+}
+
+/// Where a message was read.
+enum Source {
+    Log,
+    Range(i64),
+    Failures(Box<Failure>),
+}
+
+/// What was read.
+enum Page {
+    Failures(Vec<(Failure, Outgoing)>, Option<Time>),
+    Ranges(Vec<Range>),
+    Range(Vec<Outgoing>),
+    Log(Vec<Outgoing>, i64),
+}
+
+struct Done {
+    item: Item,
+    began_at: Time,
+    reply: Reply,
+}
+
+type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Read = (Result<Page, StoreError>, Option<Vec<StandardKey>>);
+
+/// Why a worker ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// The subscription is paused by what its URL answered.
+    Pausing(&'static str),
+    /// A caller paused it or removed it.
+    Told,
+    /// The server stops, or somebody else has taken the subscription over: only what was sent is recorded.
+    Stopping,
+}
+
+/// Sends to one URL.
+pub(super) struct Worker {
+    shared: Arc<Shared>,
+    subscription: Subscription,
+    orders: mpsc::UnboundedReceiver<Order>,
+    door: Arc<Door>,
+    keys: Arc<Vec<StandardKey>>,
+    queue: Queue<Item>,
+    in_flight: FuturesUnordered<Task<Done>>,
+    allowed: usize,
+    ledger: Ledger,
+    /// The log after the cursor.
+    log: Window,
+    /// Up to where the log is to be sent now.
+    through: i64,
+    lease_until: Time,
+    /// A range that is being replayed.
+    range: Option<(Range, Window)>,
+    /// Whether to look for ranges, and for failures, that are to be sent again.
+    look_for_ranges: bool,
+    look_for_failures: bool,
+    next_retry: Option<Time>,
+    /// Failures that are being sent again and not recorded yet.
+    retrying: HashSet<i64>,
+    range_turn: bool,
+    reading: Option<Task<Read>>,
+    recording: Option<Task<Result<Recorded, StoreError>>>,
+    recorded_retries: Vec<i64>,
+    recorded_range_to: i64,
+    /// Runs out when results have waited long enough to be recorded.
+    record_timer: Option<Pin<Box<tokio::time::Sleep>>>,
+    /// The first deliveries after a start may have been sent, and have failed, before it.
+    overlap: usize,
+    leaving: Option<Leaving>,
+    attempts_made: usize,
+    waiters: Vec<oneshot::Sender<usize>>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        subscription: Subscription,
+        orders: mpsc::UnboundedReceiver<Order>,
+    ) -> Worker {
+        let door = Arc::new(shared.sender.door(&subscription.url));
+        Worker {
+            door,
+            keys: Arc::default(),
+            queue: Queue::new(),
+            in_flight: FuturesUnordered::new(),
+            allowed: 1,
+            ledger: Ledger::of(&subscription),
+            log: Window::after(subscription.cursor),
+            through: subscription.cursor,
+            lease_until: Time::from_micros(i64::MIN),
+            range: None,
+            look_for_ranges: true,
+            look_for_failures: true,
+            next_retry: None,
+            retrying: HashSet::new(),
+            range_turn: false,
+            reading: None,
+            recording: None,
+            recorded_retries: Vec::new(),
+            recorded_range_to: 0,
+            record_timer: None,
+            overlap: 2 * LONGEST_WINDOW,
+            leaving: None,
+            attempts_made: 0,
+            waiters: Vec::new(),
+            shared,
+            subscription,
+            orders,
+        }
+    }
+
+    /// Sends until the subscription is paused, gone or another node's, or nobody gives orders any more.
+    pub(super) async fn run(mut self) {
+        loop {
+            self.take_orders();
+            self.read_on();
+            self.launch();
+            if self.is_idle() {
+                if self.leaving.is_some() {
+                    return self.leave().await;
+                }
+                if self.has_to_record() {
+                    self.begin_recording();
+                } else {
+                    self.answer_waiters();
+                }
+            } else if self.ledger.len() >= RECORD_AT {
+                self.begin_recording();
+            }
+            if !self.wait().await {
+                return;
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen, and deals with it; false if the worker is to end at once.
+    async fn wait(&mut self) -> bool {
+        let sleep = self.until_next_retry();
+        if self.ledger.len() > 0 && self.record_timer.is_none() {
+            self.record_timer = Some(Box::pin(tokio::time::sleep(RECORD_AFTER)));
+        }
+        tokio::select! {
+            Some(done) = self.in_flight.next(), if !self.in_flight.is_empty() => {
+                self.finish(done);
+                while let Some(Some(done)) = self.in_flight.next().now_or_never() {
+                    self.finish(done);
+                }
+            }
+            (page, keys) = poll(&mut self.reading), if self.reading.is_some() => {
+                self.reading = None;
+                self.take_page(page, keys).await;
+            }
+            recorded = poll(&mut self.recording), if self.recording.is_some() => {
+                self.recording = None;
+                return self.take_recorded(recorded).await;
+            }
+            () = poll(&mut self.record_timer), if self.record_timer.is_some() && self.recording.is_none() => {
+                self.begin_recording();
+            }
+            order = self.orders.recv(), if self.leaving.is_none() => match order {
+                Some(order) => self.take_order(order),
+                None => self.leaving = Some(Leaving::Stopping),
+            },
+            () = tokio::time::sleep(sleep) => {
+                self.door.sweep();
+                self.look_for_failures |= self.next_retry.is_some_and(|at| at <= self.shared.clock.now());
+            }
+        }
+        true
+    }
+
+    /// Whether there is something to record though nothing is going on.
+    fn has_to_record(&self) -> bool {
+        self.ledger.len() > 0 || self.range_is_done() || self.log.finished_through() > self.subscription.cursor + FAR
+    }
+
+    fn range_is_done(&self) -> bool {
+        self.range.as_ref().is_some_and(|(range, window)| window.finished_through() >= range.last)
+    }
+
+    fn is_idle(&self) -> bool {
+        let nothing_under_way = self.in_flight.is_empty() && self.reading.is_none() && self.recording.is_none();
+        nothing_under_way && (self.leaving.is_some() || self.queue.len() == 0)
+    }
+
+    fn until_next_retry(&self) -> Duration {
+        let Some(at) = self.next_retry else { return LONGEST_SLEEP };
+        let micros = at.micros().saturating_sub(self.shared.clock.now().micros());
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0)).clamp(Duration::from_millis(1), LONGEST_SLEEP)
+    }
+
+    // --- Orders --------------------------------------------------------------------------------------------------
+
+    fn take_orders(&mut self) {
+        while let Ok(order) = self.orders.try_recv() {
+            self.take_order(order);
+        }
+    }
+
+    fn take_order(&mut self, order: Order) {
+        self.waiters.extend(order.done);
+        let Some(row) = order.subscription else {
+            self.leaving.get_or_insert(Leaving::Told);
+            return;
+        };
+        self.through = self.through.max(order.through);
+        self.lease_until = order.lease_until;
+        self.look_for_failures |= self.next_retry.is_some_and(|at| at <= self.shared.clock.now());
+        self.change(row);
+    }
+
+    /// A caller may have changed the subscription: its filter, or that something is sent again.
+    fn change(&mut self, row: Subscription) {
+        if row.version == self.subscription.version {
+            return;
+        }
+        if row.cursor > self.log.read_to() {
+            // It was paused and resumed in between: what lies before is a range of dead letters now.
+            self.leaving.get_or_insert(Leaving::Stopping);
+            return;
+        }
+        let cursor = self.subscription.cursor;
+        self.subscription = Subscription { cursor, ..row };
+        self.ledger.go_on_from(&self.subscription);
+        self.look_for_failures = true;
+        self.look_for_ranges = true;
+        if let Some(filter) = self.subscription.filter.clone() {
+            let wanted = |item: &Item| {
+                !matches!(item.source, Source::Log)
+                    || item.message.event == TO_EVERYBODY
+                    || filter.contains(&item.message.event)
+            };
+            for item in self.queue.take_out(|item| item.message.account.clone(), wanted) {
+                self.log.finish(item.message.position);
+            }
+        }
+    }
+
+    fn answer_waiters(&mut self) {
+        if self.look_for_ranges || self.look_for_failures || self.log.read_to() < self.through {
+            return;
+        }
+        for waiter in self.waiters.drain(..) {
+            // Whoever asked may have gone.
+            let _ = waiter.send(self.attempts_made);
+        }
+        self.attempts_made = 0;
+    }
+}
+
+/// Waits for something that may not be there.
+async fn poll<F: Future + Unpin>(task: &mut Option<F>) -> F::Output {
+    match task {
+        Some(task) => task.await,
+        None => std::future::pending().await,
+    }
+}

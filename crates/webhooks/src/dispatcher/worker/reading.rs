@@ -1,0 +1,139 @@
+//! Reading what is to be sent: failures that are due, ranges that are replayed, the log.
+
+use super::{Item, LONGEST_WINDOW, Page, STORE_AWAY, Source, Worker};
+use crate::dispatcher::window::Window;
+use crate::signature::StandardKey;
+use daybook_store::error::StoreError;
+use daybook_store::outbox::{Outgoing, Reader};
+use std::future::Future;
+use std::sync::Arc;
+
+/// How many messages are read at once.
+const PAGE: usize = 512;
+/// More are read when fewer than this are waiting.
+const LOW_WATER: usize = 256;
+
+impl Worker {
+    /// Has more read if there is room: failures that are due first, then in turns of a range and of the log.
+    pub(super) fn read_on(&mut self) {
+        if self.reading.is_some() || self.leaving.is_some() || self.queue.len() >= LOW_WATER {
+            return;
+        }
+        let (shared, org, id) = (self.shared.clone(), self.subscription.org, self.subscription.id);
+        let now = shared.clock.now();
+        if self.look_for_failures && self.retrying.is_empty() {
+            self.look_for_failures = false;
+            return self.read(async move {
+                let due = shared.outbox.due_failures(org, id, now, PAGE).await?;
+                Ok(Page::Failures(due, shared.outbox.next_retry(org, id).await?))
+            });
+        }
+        if self.look_for_ranges && self.range.is_none() {
+            self.look_for_ranges = false;
+            return self.read(async move { Ok(Page::Ranges(shared.outbox.replaying(org, id).await?)) });
+        }
+        self.range_turn = !self.range_turn;
+        if self.range_turn && self.read_range() {
+            return;
+        }
+        if !self.read_log() {
+            self.read_range();
+        }
+    }
+
+    pub(super) fn read_log(&mut self) -> bool {
+        let (after, through) = (self.log.read_to(), self.through);
+        if after >= through || self.log.len() >= LONGEST_WINDOW {
+            return false;
+        }
+        let (shared, subscription) = (self.shared.clone(), self.subscription.clone());
+        self.read(async move {
+            let filter = subscription.filter.as_deref();
+            let reader = Reader { org: subscription.org, filter, uuid: &subscription.uuid };
+            Ok(Page::Log(shared.outbox.feed(reader, after, through, PAGE).await?, through))
+        });
+        true
+    }
+
+    pub(super) fn read_range(&mut self) -> bool {
+        let Some((range, window)) = &self.range else { return false };
+        let after = window.read_to();
+        if after >= range.last || window.len() >= LONGEST_WINDOW {
+            return false;
+        }
+        let (shared, range) = (self.shared.clone(), range.clone());
+        let (org, uuid) = (self.subscription.org, self.subscription.uuid.clone());
+        self.read(async move {
+            let reader = Reader { org, filter: range.filter.as_deref(), uuid: &uuid };
+            Ok(Page::Range(shared.outbox.feed(reader, after, range.last, PAGE).await?))
+        });
+        true
+    }
+
+    /// Reads, and with what is to be sent the keys that sign it.
+    pub(super) fn read(&mut self, page: impl Future<Output = Result<Page, StoreError>> + Send + 'static) {
+        let (shared, org) = (self.shared.clone(), self.subscription.org);
+        self.reading = Some(Box::pin(async move {
+            let page = page.await;
+            let is_empty = match &page {
+                Ok(Page::Failures(due, _)) => due.is_empty(),
+                Ok(Page::Log(messages, _) | Page::Range(messages)) => messages.is_empty(),
+                Ok(Page::Ranges(_)) | Err(_) => true,
+            };
+            if is_empty {
+                return (page, None);
+            }
+            match shared.office.keys(org).await {
+                Ok(keys) => (page, Some(keys.iter().map(|key| key.standard()).collect())),
+                Err(reason) => (Err(StoreError::Unavailable(reason)), None),
+            }
+        }));
+    }
+
+    pub(super) async fn take_page(&mut self, page: Result<Page, StoreError>, keys: Option<Vec<StandardKey>>) {
+        if let Some(keys) = keys {
+            self.keys = Arc::new(keys);
+        }
+        match page {
+            Ok(Page::Failures(due, next_retry)) => {
+                // Those that were read are no longer to come; recording them says what is.
+                self.look_for_failures = due.len() == PAGE;
+                self.next_retry = next_retry.filter(|at| *at > self.shared.clock.now());
+                for (failure, message) in due {
+                    self.retrying.insert(failure.position);
+                    self.put(Source::Failures(Box::new(failure)), message);
+                }
+            }
+            Ok(Page::Ranges(ranges)) => {
+                self.range = ranges.into_iter().next().map(|range| (range.clone(), Window::after(range.after)));
+            }
+            Ok(Page::Range(messages)) => {
+                let Some((range, window)) = &mut self.range else { return };
+                messages.iter().for_each(|message| window.read(message.position));
+                if messages.len() < PAGE {
+                    window.pass_over(range.last);
+                }
+                let id = range.id;
+                messages.into_iter().for_each(|message| self.put(Source::Range(id), message));
+            }
+            Ok(Page::Log(messages, through)) => {
+                messages.iter().for_each(|message| self.log.read(message.position));
+                if messages.len() < PAGE {
+                    self.log.pass_over(through);
+                }
+                messages.into_iter().for_each(|message| self.put(Source::Log, message));
+            }
+            Err(error) => {
+                tracing::warn!(%error, url = %self.subscription.url, "webhooks could not be read; they are read again");
+                self.look_for_failures = true;
+                self.look_for_ranges = self.range.is_none();
+                tokio::time::sleep(STORE_AWAY).await;
+            }
+        }
+    }
+
+    pub(super) fn put(&mut self, source: Source, message: Outgoing) {
+        let account = message.account.clone();
+        self.queue.put(account.as_ref(), Item { source, message });
+    }
+}

@@ -1,0 +1,126 @@
+//! Recording what was sent, and leaving so that the store knows exactly what was not.
+
+use super::{Leaving, STORE_AWAY, Task, Worker};
+use crate::dispatcher::Shared;
+use crate::dispatcher::window::Window;
+use daybook_store::error::StoreError;
+use daybook_store::outbox::{Deliveries, Pause, Recorded, Subscription};
+use daybook_store::records::MessageRow;
+use std::sync::Arc;
+
+impl Worker {
+    pub(super) fn begin_recording(&mut self) {
+        if self.recording.is_some() {
+            return;
+        }
+        self.record_timer = None;
+        let mut deliveries = self.ledger.take(&self.subscription, &self.shared.token);
+        deliveries.cursor = self.log.finished_through();
+        if let Some((range, window)) = &self.range {
+            self.recorded_range_to = window.finished_through();
+            deliveries.ranges.push((range.id, self.recorded_range_to));
+        }
+        self.recorded_retries = deliveries
+            .failed
+            .iter()
+            .map(|failure| failure.position)
+            .chain(deliveries.recovered.iter().copied())
+            .filter(|position| self.retrying.contains(position))
+            .collect();
+        self.recording = Some(self.record(deliveries));
+    }
+
+    /// Records, again and again while the store is away: what was sent must not be forgotten.
+    pub(super) fn record(&self, deliveries: Deliveries) -> Task<Result<Recorded, StoreError>> {
+        let shared = self.shared.clone();
+        Box::pin(async move {
+            loop {
+                match shared.outbox.record(deliveries.clone()).await {
+                    Err(StoreError::Unavailable(reason)) if !shared.is_stopping() => {
+                        tracing::warn!(%reason, "deliveries could not be recorded; it is tried again");
+                        tokio::time::sleep(STORE_AWAY).await;
+                    }
+                    recorded => return recorded,
+                }
+            }
+        })
+    }
+
+    pub(super) async fn take_recorded(&mut self, recorded: Result<Recorded, StoreError>) -> bool {
+        match recorded {
+            Ok(Recorded::Kept(row)) => {
+                for position in self.recorded_retries.drain(..) {
+                    self.retrying.remove(&position);
+                }
+                self.subscription.cursor = row.cursor;
+                if self.range.as_ref().is_some_and(|(range, _)| self.recorded_range_to >= range.last) {
+                    self.range = None;
+                    self.look_for_ranges = true;
+                }
+                if row.paused.is_some() {
+                    self.leaving.get_or_insert(Leaving::Told);
+                } else {
+                    self.change(*row);
+                }
+                true
+            }
+            Ok(Recorded::Lost) => {
+                tracing::debug!(url = %self.subscription.url, "another node sends to a URL now");
+                false
+            }
+            Err(error) => {
+                tracing::error!(%error, url = %self.subscription.url, "deliveries could not be recorded");
+                tokio::time::sleep(STORE_AWAY).await;
+                false
+            }
+        }
+    }
+
+    /// Records the last results, exactly: what was not sent before the last that was becomes single dead letters.
+    pub(super) async fn leave(&mut self) {
+        let now = self.shared.clock.now();
+        let is_paused = self.leaving != Some(Leaving::Stopping);
+        let pausing = match self.leaving.take() {
+            Some(Leaving::Pausing(reason)) => Some(Pause { reason: reason.to_owned(), at: now }),
+            _ => None,
+        };
+        let untried = "it was not sent: the subscription was paused";
+        let end = |window: &Window| if is_paused { window.last_finished() } else { window.finished_through() };
+        if is_paused {
+            let ranges = self.range.iter().flat_map(|(_, window)| window.holes());
+            let holes: Vec<i64> = self.log.holes().into_iter().chain(ranges).collect();
+            holes.into_iter().for_each(|position| self.ledger.note_untried(position, now, untried));
+        }
+        let mut deliveries = self.ledger.take(&self.subscription, &self.shared.token);
+        deliveries.cursor = end(&self.log);
+        deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| (range.id, end(window))));
+        if let Some(pause) = pausing {
+            let mut paused = self.subscription.clone();
+            paused.paused = Some(pause.clone());
+            paused.consecutive_errors = deliveries.consecutive_errors;
+            deliveries.pause = match announcement(self.shared.clone(), paused.clone(), pause.clone()).await {
+                Some(message) => Some((pause, Box::new(message))),
+                None => return,
+            };
+            tracing::warn!(url = %paused.url, reason = %paused.paused.as_ref().map_or("", |pause| &pause.reason),
+                "a webhook URL is paused");
+        }
+        if let Err(error) = self.record(deliveries).await {
+            tracing::error!(%error, url = %self.subscription.url, "the last deliveries could not be recorded");
+        }
+    }
+}
+
+/// What is announced when a URL is paused; nothing if the server stops before it can be made.
+async fn announcement(shared: Arc<Shared>, paused: Subscription, pause: Pause) -> Option<MessageRow> {
+    loop {
+        match shared.office.paused(&paused, &pause).await {
+            Ok(message) => return Some(message),
+            Err(_) if shared.is_stopping() => return None,
+            Err(reason) => {
+                tracing::warn!(%reason, "the pause of a webhook URL could not be announced; it is tried again");
+                tokio::time::sleep(STORE_AWAY).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Where a webhook URL may point.
+//!
+//! Whoever subscribes a URL makes this machine send requests to it, from inside its network. The [`Guard`] keeps those
+//! requests on the public internet. It is asked three times: when a URL is subscribed ([`Guard::check_at_subscribing`],
+//! so that people hear of a mistake at once), when a sender opens its door ([`Guard::check_url`]: settings may have
+//! changed since) and at every connection, about each address that the name has at that moment
+//! ([`Guard::check_address`]: a name may have been public yesterday). A connection is made to the address that was
+//! checked, never to the name.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `address` | which addresses are public; IPv4 inside IPv6 |
+//! | `network` | networks that the operator allows |
+//! | `refusal` | why not, in words |
+//! | `resolve` | from a name to addresses |
+
+mod address;
+mod network;
+mod refusal;
+mod resolve;
+
+pub use address::Kind;
+pub use network::{Network, NoNetwork};
+pub use refusal::Refusal;
+pub use resolve::{Resolve, System};
+
+use http::{HeaderValue, Uri};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+use url::Url;
+
+/// The longest URL that may be subscribed.
+pub const MOST_URL_BYTES: usize = 2_048;
+/// How long subscribing waits for a name's addresses.
+const SUBSCRIBING_LIMIT: Duration = Duration::from_secs(2);
+
+/// The rules for URLs. Without exceptions: https to public addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// Whether loopback addresses and plain http are allowed, for trying things out.
+    pub dev: bool,
+    /// Networks that are allowed though they are not public, with plain http too.
+    pub networks: Vec<Network>,
+}
+
+/// A URL that was checked, taken apart for sending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Whether it is https.
+    pub is_tls: bool,
+    /// Where to connect to.
+    pub host: Host,
+    /// Where to connect to.
+    pub port: u16,
+    /// The path and the query, as they stand in a request.
+    pub uri: Uri,
+    /// The `host` header: the port is there unless it is the scheme's own.
+    pub authority: HeaderValue,
+}
+
+/// The host of a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// A name to resolve at each connection.
+    Name(String),
+    /// An address, however it was spelled.
+    Address(IpAddr),
+}
+
+impl Guard {
+    /// Takes a URL apart and checks what can be known without asking a resolver.
+    pub fn check_url(&self, text: &str) -> Result<Target, Refusal> {
+        if text.len() > MOST_URL_BYTES {
+            return Err(Refusal::TooLong);
+        }
+        // The parser would drop some of them without a word.
+        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err(Refusal::Blank);
+        }
+        let url = Url::parse(text).map_err(Refusal::NotAUrl)?;
+        let target = take_apart(&url)?;
+        match &target.host {
+            Host::Address(address) => self.check_address(*address, target.is_tls)?,
+            Host::Name(name) => self.check_name(name, target.is_tls)?,
+        }
+        Ok(target)
+    }
+
+    /// Checks an address that is about to be connected to.
+    pub fn check_address(&self, address: IpAddr, is_tls: bool) -> Result<(), Refusal> {
+        let reached = address::reached(address);
+        if self.networks.iter().any(|network| network.contains(reached)) {
+            return Ok(());
+        }
+        if let Some(kind) = address::kind(reached)
+            && !(self.dev && kind == Kind::Loopback)
+        {
+            return Err(Refusal::Address { address, kind });
+        }
+        if is_tls || self.dev { Ok(()) } else { Err(Refusal::PlainHttp) }
+    }
+
+    /// Checks a name. Its addresses are checked when they are known; this only refuses what can never become right.
+    fn check_name(&self, name: &str, is_tls: bool) -> Result<(), Refusal> {
+        let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        let bare = name.strip_suffix('.').unwrap_or(name);
+        let is_localhost = bare == "localhost" || bare.ends_with(".localhost");
+        if is_localhost && loopback.iter().all(|address| self.check_address(*address, is_tls).is_err()) {
+            return Err(Refusal::Localhost(name.to_owned()));
+        }
+        let plain_may_be_right = self.dev || !self.networks.is_empty();
+        if is_tls || plain_may_be_right { Ok(()) } else { Err(Refusal::PlainHttp) }
+    }
+
+    /// Checks a URL that somebody wants to subscribe, with the addresses that its name has now. A name without
+    /// addresses is let through: it may come to exist before the first message, and is checked again then.
+    pub async fn check_at_subscribing(&self, text: &str, resolver: &dyn Resolve) -> Result<(), Refusal> {
+        let target = self.check_url(text)?;
+        let Host::Name(name) = &target.host else { return Ok(()) };
+        let lookup = resolver.addresses(name, target.port);
+        let Ok(Ok(addresses)) = tokio::time::timeout(SUBSCRIBING_LIMIT, lookup).await else { return Ok(()) };
+        addresses.iter().try_for_each(|address| self.check_address(address.ip(), target.is_tls))
+    }
+}
+
+/// What sending needs of a URL.
+fn take_apart(url: &Url) -> Result<Target, Refusal> {
+    let is_tls = match url.scheme() {
+        "https" => true,
+        "http" => false,
+        other => return Err(Refusal::Scheme(other.to_owned())),
+    };
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Refusal::UserInfo);
+    }
+    if url.fragment().is_some() {
+        return Err(Refusal::Fragment);
+    }
+    let (host, host_text) = match (url.host(), url.host_str()) {
+        (Some(url::Host::Domain(name)), Some(text)) if !name.is_empty() => (Host::Name(name.to_owned()), text),
+        (Some(url::Host::Ipv4(address)), Some(text)) => (Host::Address(address.into()), text),
+        (Some(url::Host::Ipv6(address)), Some(text)) => (Host::Address(address.into()), text),
+        _ => return Err(Refusal::NoHost),
+    };
+    let port = url.port_or_known_default().filter(|port| *port != 0).ok_or(Refusal::Port)?;
+    let path = match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    };
+    let authority = match url.port() {
+        Some(port) => format!("{host_text}:{port}"),
+        None => host_text.to_owned(),
+    };
+    Ok(Target {
+        is_tls,
+        host,
+        port,
+        uri: Uri::try_from(path).map_err(|_| Refusal::Path)?,
+        authority: HeaderValue::try_from(authority).map_err(|_| Refusal::NoHost)?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Why a URL may not be subscribed, in words.
+
+use crate::guard::MOST_URL_BYTES;
+use crate::guard::address::Kind;
+use std::fmt;
+use std::net::IpAddr;
+
+/// Why a URL is refused. It reads as a sentence after the field's name: `webhook_url` *must not point to …*.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is longer than [`MOST_URL_BYTES`].
+    TooLong,
+    /// It has a blank or a control character in it.
+    Blank,
+    /// It is no URL; with what the parser says.
+    NotAUrl(url::ParseError),
+    /// Neither http nor https; with the scheme.
+    Scheme(String),
+    /// It says nowhere to go.
+    NoHost,
+    /// It carries a name or a password.
+    UserInfo,
+    /// It has a part after `#`, which is never sent.
+    Fragment,
+    /// Port 0.
+    Port,
+    /// Its path cannot be written into a request.
+    Path,
+    /// Plain http to somewhere that needs https.
+    PlainHttp,
+    /// The name `localhost`, or one below it.
+    Localhost(String),
+    /// An address that is not public.
+    Address {
+        /// The address as written or resolved.
+        address: IpAddr,
+        /// What it is for.
+        kind: Kind,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::TooLong => write!(f, "must not be longer than {MOST_URL_BYTES} bytes"),
+            Refusal::Blank => f.write_str("must not contain blanks or control characters"),
+            Refusal::NotAUrl(why) => write!(f, "must be a URL such as https://example.com/hooks ({why})"),
+            Refusal::Scheme(scheme) => write!(f, "must begin with https:// (not {scheme}:)"),
+            Refusal::NoHost => f.write_str("must name a host"),
+            Refusal::UserInfo => f.write_str("must not carry a user name or a password"),
+            Refusal::Fragment => f.write_str("must not have a part after #"),
+            Refusal::Port => f.write_str("must not use port 0"),
+            Refusal::Path => f.write_str("must have a path that fits into an HTTP request"),
+            Refusal::PlainHttp => f.write_str("must begin with https:// (plain http is only for allowed networks)"),
+            Refusal::Localhost(name) => write!(f, "must not point to a loopback address ({name})"),
+            Refusal::Address { address, kind } => write!(f, "must not point to {kind} ({address})"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

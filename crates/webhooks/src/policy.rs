@@ -1,0 +1,185 @@
+//! The delivery policy: what becomes of a message after an attempt, and when it is tried again. Pure.
+//!
+//! | the receiver answers | the message |
+//! |---|---|
+//! | 200, 202 | is delivered |
+//! | 429, 5XX, nothing at all | is tried again at 1, 3, 7, 15, … 1440 minutes after its first failure, then is dead |
+//! | 401 | is dead, and the subscription is paused |
+//! | anything else, only 1XX included | is dead |
+//!
+//! A receiver that says `Retry-After` is given more time, up to the following step. A moment that has gone by, because
+//! nobody was there to send, is skipped: the next one counts.
+
+use daybook_engine::time::Time;
+use std::time::Duration;
+
+/// When a message is tried again, in lengths of the first wait after its first failure.
+const STEPS: [i64; 11] = [1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023, 1_440];
+
+/// What came back from a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A final status.
+    Status(u16),
+    /// Nothing but 1XX.
+    OnlyInformational,
+    /// Nothing: no connection, no answer in time, or nothing that can be read.
+    Nothing,
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It arrived.
+    Delivered,
+    /// It is tried again at this moment.
+    Retry(Time),
+    /// It is dead.
+    Dead {
+        /// Whether the subscription is paused as well, whatever happened before.
+        pauses: bool,
+    },
+}
+
+/// When messages are tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    first_micros: i64,
+}
+
+impl Schedule {
+    /// The schedule whose first retry comes this long after the first failure; the rest scales with it.
+    pub fn starting_with(first: Duration) -> Schedule {
+        Schedule { first_micros: i64::try_from(first.as_micros()).unwrap_or(i64::MAX / STEPS[10]).max(1) }
+    }
+
+    /// The next moment, if there is one: the first step that is still to come, or later, up to the step after it, if
+    /// the receiver wants it later.
+    fn next(&self, first_failed_at: Time, now: Time, not_before: Option<Time>) -> Option<Time> {
+        let moment = |step: &i64| first_failed_at.plus_micros(step.saturating_mul(self.first_micros));
+        let mut to_come = STEPS.iter().map(moment).skip_while(|moment| *moment <= now);
+        let next = to_come.next()?;
+        let latest = to_come.next().unwrap_or(next);
+        Some(not_before.map_or(next, |wanted| wanted.clamp(next, latest)))
+    }
+}
+
+/// Decides what becomes of a message that was answered so at `now`. `first_failed_at` is nothing if it never failed
+/// before; `not_before` is what the receiver asked for with `Retry-After`.
+pub fn decide(
+    answer: Answer,
+    first_failed_at: Option<Time>,
+    now: Time,
+    not_before: Option<Time>,
+    schedule: &Schedule,
+) -> Verdict {
+    match answer {
+        Answer::Status(200 | 202) => Verdict::Delivered,
+        Answer::Status(429 | 500..=599) | Answer::Nothing => {
+            match schedule.next(first_failed_at.unwrap_or(now), now, not_before) {
+                Some(at) => Verdict::Retry(at),
+                None => Verdict::Dead { pauses: false },
+            }
+        }
+        Answer::Status(401) => Verdict::Dead { pauses: true },
+        Answer::Status(_) | Answer::OnlyInformational => Verdict::Dead { pauses: false },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: i64 = 60_000_000;
+
+    fn minutes(minutes: i64) -> Time {
+        Time::from_seconds(1_000_000).plus_micros(minutes * MINUTE)
+    }
+
+    fn schedule() -> Schedule {
+        Schedule::starting_with(Duration::from_secs(60))
+    }
+
+    fn first(answer: Answer) -> Verdict {
+        decide(answer, None, minutes(0), None, &schedule())
+    }
+
+    /// The table of the interface, row by row.
+    #[test]
+    fn every_answer_ends_where_the_table_says() {
+        let dead = Verdict::Dead { pauses: false };
+        for status in [200, 202] {
+            assert_eq!(first(Answer::Status(status)), Verdict::Delivered, "{status}");
+        }
+        for status in [429, 500, 502, 503, 504, 599] {
+            assert_eq!(first(Answer::Status(status)), Verdict::Retry(minutes(1)), "{status}");
+        }
+        assert_eq!(first(Answer::Nothing), Verdict::Retry(minutes(1)));
+        for status in [100, 101, 103, 199, 201, 203, 204, 206, 300, 301, 302, 307, 308, 399] {
+            assert_eq!(first(Answer::Status(status)), dead, "{status}");
+        }
+        for status in [400, 402, 403, 404, 405, 408, 409, 410, 418, 422, 428, 430, 451, 499, 600, 999] {
+            assert_eq!(first(Answer::Status(status)), dead, "{status}");
+        }
+        assert_eq!(first(Answer::OnlyInformational), dead);
+        assert_eq!(first(Answer::Status(401)), Verdict::Dead { pauses: true });
+    }
+
+    #[test]
+    fn retries_double_and_end_a_day_after_the_first_failure() {
+        let mut now = minutes(0);
+        let mut failed = None;
+        let mut tried = Vec::new();
+        loop {
+            let verdict = decide(Answer::Status(500), failed, now, None, &schedule());
+            failed = failed.or(Some(now));
+            match verdict {
+                Verdict::Retry(at) => now = at,
+                verdict => {
+                    assert_eq!(verdict, Verdict::Dead { pauses: false });
+                    break;
+                }
+            }
+            tried.push((now.micros() - minutes(0).micros()) / MINUTE);
+        }
+        assert_eq!(tried, [1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 1440]);
+    }
+
+    #[test]
+    fn a_retry_that_takes_its_time_does_not_shift_the_others() {
+        let late = minutes(3).plus_micros(15_000_000);
+        assert_eq!(decide(Answer::Nothing, Some(minutes(0)), late, None, &schedule()), Verdict::Retry(minutes(7)));
+    }
+
+    #[test]
+    fn moments_that_have_gone_by_are_skipped() {
+        let verdict = |now| decide(Answer::Nothing, Some(minutes(0)), minutes(now), None, &schedule());
+        assert_eq!(verdict(100), Verdict::Retry(minutes(127)));
+        assert_eq!(verdict(1_439), Verdict::Retry(minutes(1_440)));
+        assert_eq!(verdict(1_440), Verdict::Dead { pauses: false });
+        assert_eq!(verdict(9_999), Verdict::Dead { pauses: false });
+    }
+
+    #[test]
+    fn retry_after_lengthens_a_step_up_to_the_following_one() {
+        let verdict = |now, wanted| {
+            decide(Answer::Status(429), Some(minutes(0)), minutes(now), Some(minutes(wanted)), &schedule())
+        };
+        assert_eq!(verdict(0, 2), Verdict::Retry(minutes(2)));
+        assert_eq!(verdict(0, 0), Verdict::Retry(minutes(1)));
+        assert_eq!(verdict(0, 500), Verdict::Retry(minutes(3)));
+        assert_eq!(verdict(3, 9), Verdict::Retry(minutes(9)));
+        assert_eq!(verdict(600, 100_000), Verdict::Retry(minutes(1_440)));
+        assert_eq!(verdict(1_023, 100_000), Verdict::Retry(minutes(1_440)));
+        assert_eq!(verdict(1_440, 2_000), Verdict::Dead { pauses: false });
+    }
+
+    #[test]
+    fn the_whole_schedule_scales_with_its_first_step() {
+        let second = Schedule::starting_with(Duration::from_secs(1));
+        let verdict = |now| decide(Answer::Status(500), Some(minutes(0)), now, None, &second);
+        assert_eq!(verdict(minutes(0)), Verdict::Retry(minutes(0).plus_micros(1_000_000)));
+        assert_eq!(verdict(minutes(23)), Verdict::Retry(minutes(24)));
+        assert_eq!(verdict(minutes(24)), Verdict::Dead { pauses: false });
+    }
+}

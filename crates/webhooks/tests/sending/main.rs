@@ -1,0 +1,10 @@
+//! One message over real connections: to good receivers, to bad ones, and to places where none may go.
+#![cfg(test)]
+
+mod faults;
+mod guarding;
+mod keeping;
+mod replies;
+mod spellings;
+mod support;
+mod tls;

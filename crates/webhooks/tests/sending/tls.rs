@@ -1,0 +1,117 @@
+//! https: whose certificate counts.
+
+use crate::support::{GENEROUS, Prepared, message, sender_with};
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use daybook_webhooks::guard::{Guard, System};
+use daybook_webhooks::sender::{CertificateDer, Door, Fault, Roots, Settings};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use std::sync::Arc;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// Somebody who signs certificates.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Authority {
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Authority(CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("a certificate"))
+    }
+
+    fn root(&self) -> CertificateDer<'static> {
+        self.0.der().clone()
+    }
+
+    /// A receiver with a certificate for a name, good until a year.
+    fn receiver(&self, name: &str, until_year: i32) -> Receiver {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(until_year, 1, 1);
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.0).expect("a certificate");
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .expect("the key fits");
+        Receiver::start_secure(Behaviour::status(200), Arc::new(config))
+    }
+}
+
+fn door_to(receiver: &Receiver, name: &str, roots: Roots) -> Door {
+    let guard = Guard { dev: true, networks: Vec::new() };
+    let settings = Settings { guard, timeout: GENEROUS, roots, ..Settings::default() };
+    let sender = sender_with(settings, Prepared::new(vec![vec![receiver.address()]]));
+    sender.door(&format!("https://{name}:{}/", receiver.address().port()))
+}
+
+fn assert_refused(reply: daybook_webhooks::sender::Reply, receiver: &Receiver, word: &str) {
+    assert!(matches!(&reply.fault, Some(Fault::Tls(why)) if why.contains(word)), "{reply:?}");
+    assert_eq!(receiver.counts().requests, 0, "nothing was said to a stranger");
+}
+
+#[tokio::test]
+async fn a_certificate_of_a_trusted_authority_is_accepted_and_the_connection_kept() {
+    let authority = Authority::new();
+    let receiver = authority.receiver("hooks.example", 2100);
+    let roots = Roots::Only(vec![authority.root()]);
+    for name in ["hooks.example", "hooks.example."] {
+        let door = door_to(&receiver, name, roots.clone());
+        for _ in 0..3 {
+            let reply = door.post(message(b"{}")).await;
+            assert_eq!(reply.status, Some(200), "{reply:?}");
+        }
+    }
+    assert_eq!((receiver.counts().requests, receiver.counts().accepted), (6, 2));
+    let by_address = authority.receiver("127.0.0.1", 2100);
+    assert_eq!(door_to(&by_address, "127.0.0.1", roots).post(message(b"{}")).await.status, Some(200));
+}
+
+#[tokio::test]
+async fn a_certificate_of_an_unknown_authority_is_refused() {
+    let receiver = Authority::new().receiver("hooks.example", 2100);
+    let roots = Roots::Only(vec![Authority::new().root()]);
+    assert_refused(door_to(&receiver, "hooks.example", roots).post(message(b"{}")).await, &receiver, "certificate");
+    let reply = door_to(&receiver, "hooks.example", Roots::System).post(message(b"{}")).await;
+    assert_refused(reply, &receiver, "UnknownIssuer");
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_name_is_refused() {
+    let authority = Authority::new();
+    let receiver = authority.receiver("hooks.example", 2100);
+    let roots = Roots::Only(vec![authority.root()]);
+    let reply = door_to(&receiver, "other.example", roots.clone()).post(message(b"{}")).await;
+    assert_refused(reply, &receiver, "not valid for name");
+    let reply = door_to(&receiver, "127.0.0.1", roots).post(message(b"{}")).await;
+    assert_refused(reply, &receiver, "not valid for name");
+}
+
+#[tokio::test]
+async fn a_certificate_that_has_run_out_is_refused() {
+    let authority = Authority::new();
+    let receiver = authority.receiver("hooks.example", 2001);
+    let roots = Roots::Only(vec![authority.root()]);
+    assert_refused(door_to(&receiver, "hooks.example", roots).post(message(b"{}")).await, &receiver, "expired");
+}
+
+#[tokio::test]
+async fn an_answer_in_plain_http_is_no_secure_connection() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let guard = Guard { dev: true, networks: Vec::new() };
+    let settings = Settings { guard, timeout: GENEROUS, roots: Roots::Only(Vec::new()), ..Settings::default() };
+    let url = format!("https://{}/", listener.local_addr().expect("an address"));
+    let door = sender_with(settings, Arc::new(System)).door(&url);
+    let receive = async {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        stream.readable().await.expect("a greeting");
+        stream.try_write(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("written");
+        stream
+    };
+    let (reply, _stream) = tokio::join!(door.post(message(b"{}")), receive);
+    assert!(matches!(reply.fault, Some(Fault::Tls(_))), "{reply:?}");
+}

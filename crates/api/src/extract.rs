@@ -121,6 +121,11 @@ path_ids! {
         /// The line item.
         line_item_id: "line item",
     }
+    /// A subscription.
+    SubscriptionPath {
+        /// The subscription.
+        webhook_uuid: "subscription",
+    }
     /// A key.
     KeyPath {
         /// The key's id.

@@ -5,11 +5,11 @@ use crate::error::Refusal;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use daybook_engine::time::Time;
-use daybook_service::form::fields::{AccountStatus, Moment, Reference};
-use daybook_service::form::{BadForm, Roll};
+use daybook_service::form::fields::{AccountStatus, DeliveryOutcome, Moment, Reference};
+use daybook_service::form::{BadForm, EventName, Roll};
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-use daybook_service::{AccountQuery, ItemQuery};
+use daybook_service::{AccountQuery, DeliveryQuery, ItemQuery};
 use utoipa::IntoParams;
 
 macro_rules! parameters {
@@ -33,6 +33,27 @@ macro_rules! parameters {
             /// Which part of the list is asked for.
             pub fn paging(&self) -> Result<Paging, Problem> {
                 Paging::read(self.limit.as_deref(), self.starting_after.as_deref(), self.ending_before.as_deref())
+            }
+        }
+    };
+    // A list that changes at both ends while it is read: its pages lead one way.
+    ($(#[$doc:meta])* $name:ident paged one way { $($rest:tt)* }) => {
+        parameters! {
+            $(#[$doc])* $name {
+                /// At most so many entries. Default: 50.
+                #[param(value_type = Option<u32>, minimum = 1, maximum = 200, example = 50)]
+                limit,
+                /// The mark of the entry after which the page begins: `paging.starting_after` of the page before.
+                #[param(pattern = "^[A-Za-z0-9_-]*$", max_length = 800)]
+                starting_after,
+                $($rest)*
+            }
+        }
+
+        impl $name {
+            /// Which part of the list is asked for.
+            pub fn paging(&self) -> Result<Paging, Problem> {
+                Paging::read(self.limit.as_deref(), self.starting_after.as_deref(), None)
             }
         }
     };
@@ -111,6 +132,88 @@ parameters! {
         /// As they stood then, or as they will stand if nothing else happens. Default: now.
         #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
         effective_as_of,
+    }
+}
+
+parameters! {
+    /// Which attempts.
+    DeliveryParameters paged one way {
+        /// Only those to this subscription.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
+        webhook_uuid,
+        /// Only those of this event.
+        #[param(value_type = Option<EventName>, inline)]
+        event,
+        /// Only those about this account.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
+        account_id,
+        /// Only those with this outcome.
+        #[param(value_type = Option<DeliveryOutcome>, inline)]
+        outcome,
+        /// Only those at this moment or later.
+        #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
+        since,
+        /// Only those before this moment.
+        #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
+        until,
+    }
+}
+
+parameters! {
+    /// Which dead letters.
+    DeadLetterParameters paged one way {
+        /// Only those of this subscription.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
+        webhook_uuid,
+        /// Only those of this event.
+        #[param(value_type = Option<EventName>, inline)]
+        event,
+        /// Only those about this account.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
+        account_id,
+        /// Only those that are dead since this moment or later.
+        #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
+        since,
+        /// Only those that were dead before this moment.
+        #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
+        until,
+    }
+}
+
+impl DeliveryParameters {
+    /// Which attempts.
+    pub fn query(self) -> Result<DeliveryQuery, Problem> {
+        let named = |text: String| DeliveryOutcome::ALL.iter().copied().find(|known| known.name() == text);
+        let outcome = self.outcome.map(|text| {
+            let names: Vec<&str> = DeliveryOutcome::ALL.iter().map(|outcome| outcome.name()).collect();
+            named(text).ok_or_else(|| Problem::invalid("outcome", format!("must be one of {}", names.join(", "))))
+        });
+        let others = DeadLetterParameters {
+            limit: None,
+            starting_after: None,
+            webhook_uuid: self.webhook_uuid,
+            event: self.event,
+            account_id: self.account_id,
+            since: self.since,
+            until: self.until,
+        };
+        Ok(DeliveryQuery { outcome: outcome.transpose()?, ..others.query()? })
+    }
+}
+
+impl DeadLetterParameters {
+    /// Which dead letters.
+    pub fn query(self) -> Result<DeliveryQuery, Problem> {
+        let reference =
+            |name: &str, text: Option<String>| text.map(|text| read(name, Reference::read(&text))).transpose();
+        Ok(DeliveryQuery {
+            webhook_uuid: reference("webhook_uuid", self.webhook_uuid)?,
+            event: self.event.map(|text| read("event", EventName::read(&text))).transpose()?,
+            account_id: reference("account_id", self.account_id)?,
+            outcome: None,
+            since: moment("since", self.since.as_deref())?,
+            until: moment("until", self.until.as_deref())?,
+        })
     }
 }
 

@@ -48,6 +48,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         (name = "Accounts", description = "Loans: how they stand, stood and will stand."),
         (name = "Line items", description = "Payments and what undoes them, fees, offsets."),
         (name = "Notifications", description = "Notices that an account sends at moments of its own."),
+        (name = "Webhooks", description = "Who is told what happens, and what became of it."),
         (name = "Bulk", description = "Many calls in one."),
         (name = "Rolling", description = "Moving an account through time, for tests."),
         (name = "Operations", description = "For those who run the server."),
@@ -93,7 +94,9 @@ fn refusal(status: &str, about: &str) -> Response {
 fn complete(path: &str, item: &mut PathItem) {
     let writes = [&mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
     for operation in writes.into_iter().flatten() {
-        let is_repeatable = !matches!(path, "/auth/token") && !path.starts_with("/organization/keys");
+        // Answers are kept for repeats; one with a secret in it is not.
+        let has_secret = path.starts_with("/organization/keys") || path.starts_with("/organization/hmac_key");
+        let is_repeatable = !matches!(path, "/auth/token") && !has_secret;
         if is_repeatable {
             operation.parameters.get_or_insert_with(Vec::new).push(idempotency_key().into());
         }

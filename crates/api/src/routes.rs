@@ -1,7 +1,7 @@
 //! Every route. A handler's name is its operation id, and its description in the reference stands beside it.
 
 use crate::handlers::{
-    accounts, auth, bulk, customers, docs, keys, line_items, notifications, operations, products, rolling,
+    accounts, auth, bulk, customers, docs, keys, line_items, notifications, operations, products, rolling, webhooks,
 };
 use crate::{Api, error, limits};
 use axum::Router;
@@ -40,6 +40,18 @@ pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
         .routes(routes!(rolling::roll_account, rolling::roll_account_by_post))
         .routes(routes!(keys::list_keys, keys::create_key))
         .routes(routes!(keys::revoke_key))
+        .routes(routes!(webhooks::subscribe, webhooks::subscribe_by_post))
+        .routes(routes!(webhooks::list_subscriptions))
+        .routes(routes!(webhooks::delete_subscription))
+        .routes(routes!(webhooks::unsubscribe, webhooks::unsubscribe_by_post))
+        .routes(routes!(webhooks::resubscribe, webhooks::resubscribe_by_post))
+        .routes(routes!(webhooks::replay_failed_events))
+        .routes(routes!(webhooks::send_test_event))
+        .routes(routes!(webhooks::get_hmac_key))
+        .routes(routes!(webhooks::rotate_hmac_key))
+        .routes(routes!(webhooks::list_event_types))
+        .routes(routes!(webhooks::list_deliveries))
+        .routes(routes!(webhooks::list_dead_letters))
         .routes(routes!(operations::healthz))
         .routes(routes!(operations::readyz))
         .routes(routes!(operations::metrics))

@@ -1,15 +1,18 @@
-//! Messages about things that are no account: a customer, a product. Those about accounts are the herald's.
+//! Messages about things that are no account: a customer, a product, a subscription. Those about accounts are the
+//! herald's.
 
 use crate::view::{self, time::Stamp};
+use crate::webhooks::events::OwnEvent;
 use daybook_engine::time::Time;
 use daybook_store::records::MessageRow;
 use daybook_webhooks::signature::Key;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Something to announce.
 pub(crate) struct News<'a, O> {
-    /// The event's name.
-    pub event: &'a str,
+    /// The event.
+    pub event: OwnEvent,
     /// The event's id, unique.
     pub event_id: String,
     /// Which thing it is about.
@@ -22,14 +25,19 @@ pub(crate) struct News<'a, O> {
     pub object: &'a O,
 }
 
-/// `data` of such a message.
-#[derive(Serialize)]
-struct Data<'a, O> {
+/// `data` of a message about a thing that is no account.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Data<'a, O> {
+    /// The id of the event, unique.
     event_id: &'a str,
+    /// When it was recorded.
     changed_at: Stamp<'a>,
+    /// When it happened.
     effective_at: Stamp<'a>,
+    /// 0: this is about no account.
     account_sequence: i64,
-    object: &'a O,
+    /// The thing as it was then.
+    object: O,
 }
 
 impl<O: Serialize> News<'_, O> {
@@ -47,7 +55,7 @@ impl<O: Serialize> News<'_, O> {
             due_at: None,
             account: None,
             sequence: 0,
-            event: self.event.to_owned(),
+            event: self.event.name().to_owned(),
             event_id: self.event_id,
             cause: String::new(),
             subject: self.subject.to_owned(),

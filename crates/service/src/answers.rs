@@ -65,7 +65,12 @@ impl Service {
     ) -> Result<bool, Problem> {
         let now = self.clock.now();
         unit.answers.extend(repeat.map(|repeat| to_keep(who.org, &repeat, answer, now)));
+        let announces = !unit.messages.is_empty();
         let claimed = self.store.commit(Batch { units: vec![unit] }).await?;
-        Ok(claimed == [Claimed::Written])
+        let written = claimed == [Claimed::Written];
+        if written && announces {
+            self.nudge.announced();
+        }
+        Ok(written)
     }
 }

@@ -1,14 +1,16 @@
 //! Products and organizations, kept at hand.
 //!
 //! Every account needs its product and its organization's signing key. They change rarely, so they are kept in memory.
-//! Only a product's mode can go stale; a commit says which mode it was computed under, the store refuses it if that is
-//! no longer so, and the product is then read again.
+//! Only a product's mode and the key can go stale. A commit says which version of the mode it was computed under, the
+//! store refuses it if that is no longer so, and the product is then read again. Another key raises that version too: a
+//! product with a version that was not seen before is put together with its organization as it is now.
 
 use crate::form::NewProduct;
 use crate::lock::lock;
 use crate::problem::Problem;
 use crate::secrets::Secrets;
 use crate::view::ProductFacts;
+use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::records::{Mode, OrgId, Organization, ProductKey, ProductRow};
 use daybook_webhooks::signature::Key;
@@ -57,19 +59,44 @@ impl Catalog {
         Catalog { store, secrets, products: Mutex::default(), organizations: Mutex::default() }
     }
 
-    /// An organization.
+    /// An organization as it was last read: its name and environment never change, its key may have.
     pub async fn organization(&self, org: OrgId) -> Result<Arc<OrganizationInfo>, Problem> {
         if let Some(known) = lock(&self.organizations).get(&org) {
             return Ok(known.clone());
         }
-        for row in self.store.organizations().await? {
-            let signing = self.secrets.open(&row.signing_key)?;
-            let signing = String::from_utf8(signing).map_err(|_| Problem::internal("a signing key is no text"))?;
-            let info = OrganizationInfo { signing: Key::from_text(signing), row };
-            lock(&self.organizations).insert(info.row.org, Arc::new(info));
+        self.fresh_organization(org).await
+    }
+
+    /// An organization as it is now.
+    pub async fn fresh_organization(&self, org: OrgId) -> Result<Arc<OrganizationInfo>, Problem> {
+        let row = self.store.organizations().await?.into_iter().find(|row| row.org == org);
+        let row = row.ok_or_else(|| Problem::internal(format!("there is no organization {org}")))?;
+        let info = Arc::new(OrganizationInfo { signing: self.key(&row.signing_key)?, row });
+        lock(&self.organizations).insert(org, info.clone());
+        Ok(info)
+    }
+
+    /// The keys that receivers of an organization's messages may know, as they are now: the current one and, until its
+    /// time, the one before.
+    pub async fn signing_keys(&self, org: OrgId, now: Time) -> Result<Vec<Key>, Problem> {
+        let organization = self.fresh_organization(org).await?;
+        let mut keys = vec![organization.signing.clone()];
+        if let Some((sealed, until)) = &organization.row.previous_signing_key
+            && now < *until
+        {
+            keys.push(self.key(sealed)?);
         }
-        let known = lock(&self.organizations).get(&org).cloned();
-        known.ok_or_else(|| Problem::internal(format!("there is no organization {org}")))
+        Ok(keys)
+    }
+
+    /// All keys of an organization that are remembered: the current one and the one before, however long ago that was.
+    pub async fn remembered_keys(&self, org: OrgId) -> Result<Vec<Key>, Problem> {
+        self.signing_keys(org, Time::BEGINNING).await
+    }
+
+    fn key(&self, sealed: &[u8]) -> Result<Key, Problem> {
+        let text = String::from_utf8(self.secrets.open(sealed)?);
+        Ok(Key::from_text(text.map_err(|_| Problem::internal("a signing key is no text"))?))
     }
 
     /// A product as it was last read.
@@ -91,9 +118,13 @@ impl Catalog {
         Ok(Some(self.keep(row).await?))
     }
 
-    /// A product made ready, and not kept.
+    /// A product made ready to be shown, and not kept.
     pub async fn ready(&self, row: ProductRow) -> Result<Arc<ProductInfo>, Problem> {
         let organization = self.organization(row.key.org).await?;
+        Catalog::put_together(row, &organization)
+    }
+
+    fn put_together(row: ProductRow, organization: &OrganizationInfo) -> Result<Arc<ProductInfo>, Problem> {
         let form: NewProduct = serde_json::from_str(&row.body)
             .map_err(|error| Problem::internal(format!("product {} cannot be read: {error}", row.key.product)))?;
         let facts = ProductFacts::new(&*row.key.product, &form)?;
@@ -101,9 +132,14 @@ impl Catalog {
         Ok(Arc::new(info))
     }
 
-    /// Keeps a product that was read.
+    /// Keeps a product that was read. Nothing about it changes without its version.
     pub async fn keep(&self, row: ProductRow) -> Result<Arc<ProductInfo>, Problem> {
-        let info = self.ready(row).await?;
+        if let Some(known) = self.kept(&row.key).filter(|known| known.mode.version == row.mode.version) {
+            return Ok(known);
+        }
+        // Read after the product, so that its key is not older than the version.
+        let organization = self.fresh_organization(row.key.org).await?;
+        let info = Catalog::put_together(row, &organization)?;
         let mut products = lock(&self.products);
         if products.len() >= MOST_PRODUCTS {
             products.clear();
@@ -115,5 +151,11 @@ impl Catalog {
     /// Forgets a product, so that it is read again.
     pub fn forget(&self, key: &ProductKey) {
         lock(&self.products).remove(key);
+    }
+
+    /// Forgets an organization and its products, so that they are read again.
+    pub fn forget_organization(&self, org: OrgId) {
+        lock(&self.organizations).remove(&org);
+        lock(&self.products).retain(|key, _| key.org != org);
     }
 }

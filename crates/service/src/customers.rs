@@ -16,11 +16,13 @@ use crate::processor::job::Repeat;
 use crate::processor::work::{add_customers, unit};
 use crate::view;
 use crate::view::render;
+use crate::webhooks::events::OwnEvent;
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::Inputs;
 use daybook_store::batch::{CustomerWrite, Unit};
-use daybook_store::records::CustomerRow;
+use daybook_store::records::{CustomerRow, MessageRow};
+use daybook_webhooks::signature::Key;
 use std::sync::Arc;
 
 /// How often a change is tried again when somebody else changes the same things.
@@ -68,7 +70,7 @@ impl Service {
             };
             let write = CustomerWrite::Insert(Box::new(row.clone()));
             if let Some(answer) =
-                self.write_customer(who, repeat.clone(), &row, write, &assigned, "customer_create").await?
+                self.write_customer(who, repeat.clone(), &row, write, &assigned, OwnEvent::CustomerCreate).await?
             {
                 return Ok(answer);
             }
@@ -107,7 +109,7 @@ impl Service {
             };
             let write = CustomerWrite::Update(Box::new(row.clone()));
             if let Some(answer) =
-                self.write_customer(who, repeat.clone(), &row, write, &assigned, "customer_update").await?
+                self.write_customer(who, repeat.clone(), &row, write, &assigned, OwnEvent::CustomerUpdate).await?
             {
                 return Ok(answer);
             }
@@ -126,7 +128,7 @@ impl Service {
         row: &CustomerRow,
         write: CustomerWrite,
         assigned: &[AssignAccount],
-        event: &str,
+        event: OwnEvent,
     ) -> Result<Option<Bytes>, Problem> {
         let now = row.updated_at;
         let mut accounts = self.accounts_of(who, &row.customer_id).await?;
@@ -148,16 +150,8 @@ impl Service {
         }
         let (form, ssn): (NewCustomer, _) = (read_body(row)?, self.open_ssn(row)?);
         let shown = show(&form, ssn.as_ref(), row, &accounts);
-        let signing = &self.catalog.organization(who.org).await?.signing;
-        let news = News {
-            event,
-            event_id: format!("dbk_evt_{}.c{}", row.customer_id, row.version),
-            subject: &row.customer_id,
-            at: view::time::Stamp::Utc(view::time::Utc(now)),
-            now,
-            object: &shown,
-        };
-        let message = news.message(signing);
+        let signing = &self.catalog.fresh_organization(who.org).await?.signing;
+        let message = message(event, &shown, row.version, now, signing);
         writing.messages.insert(0, (who.org, message));
         let answer = render(&shown);
         Ok(self.write_alone(who, writing, repeat, &answer).await?.then_some(answer))
@@ -276,6 +270,25 @@ fn show<'a>(
             accounts,
         },
     )
+}
+
+/// The message about a customer.
+pub(crate) fn message(
+    event: OwnEvent,
+    customer: &view::Customer<'_>,
+    version: i64,
+    now: Time,
+    signing: &Key,
+) -> MessageRow {
+    News {
+        event,
+        event_id: format!("dbk_evt_{}.c{version}", customer.customer_id),
+        subject: customer.customer_id,
+        at: view::time::Stamp::Utc(view::time::Utc(now)),
+        now,
+        object: customer,
+    }
+    .message(signing)
 }
 
 fn too_busy() -> Problem {

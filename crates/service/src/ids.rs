@@ -25,6 +25,24 @@ pub fn mint_id(kind: &str) -> String {
     id
 }
 
+/// A new UUID of version 4: random but for the bits that say so.
+pub fn mint_uuid() -> String {
+    let mut bytes = random_bytes::<16>();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut uuid = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if [4, 6, 8, 10].contains(&index) {
+            uuid.push('-');
+        }
+        uuid.push(char::from(HEX[usize::from(byte >> 4)]));
+        uuid.push(char::from(HEX[usize::from(byte & 15)]));
+    }
+    uuid
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
 /// A new secret: 256 random bits.
 pub fn mint_secret() -> String {
     format!("dbk_sk_{}", URL_SAFE_NO_PAD.encode(random_bytes::<32>()))
@@ -40,5 +58,18 @@ mod tests {
         assert!(mint_id("li").starts_with("dbk_li_"));
         assert_ne!(mint_secret(), mint_secret());
         assert_eq!(mint_secret().len(), "dbk_sk_".len() + 43);
+    }
+
+    /// As RFC 9562 draws version 4: `xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx`.
+    #[test]
+    fn uuids_have_the_form_of_version_4() {
+        assert_ne!(mint_uuid(), mint_uuid());
+        for _ in 0..100 {
+            let uuid = mint_uuid();
+            let groups: Vec<&str> = uuid.split('-').collect();
+            assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12], "{uuid}");
+            assert!(groups[2].starts_with('4') && groups[3].starts_with(['8', '9', 'a', 'b']), "{uuid}");
+            assert!(uuid.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-')), "{uuid}");
+        }
     }
 }

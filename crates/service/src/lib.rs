@@ -2,7 +2,7 @@
 //! accounts change.
 //!
 //! A use case reads: may the caller do this; is the form right; ask the processor; show the result. [`form`]s are what
-//! callers send, [`view`]s what they get back and what webhooks carry. [`account`] is one account in memory and is pure;
+//! callers send, [`view`]s what they get back and what webhooks carry ([`webhooks`]). [`account`] is one account in memory and is pure;
 //! [`processor`] loads accounts, works on them and writes them; both API calls and timers go through it. The rest are
 //! use cases, a file for each thing they are about.
 //!
@@ -38,24 +38,28 @@ pub mod rolling;
 pub mod secrets;
 pub mod verify;
 pub mod view;
+pub mod webhooks;
 
 pub use accounts::AccountQuery;
 pub use line_items::ItemQuery;
+pub use webhooks::deliveries::DeliveryQuery;
 
 use access::{Access, Caller};
 use bytes::Bytes;
 use catalog::Catalog;
 use daybook_clock::Clock;
 use daybook_store::Store;
+use daybook_webhooks::dispatcher::{Dispatcher, Nudge};
 use lock::lock;
 use metrics::Metrics;
 use problem::Problem;
 use processor::timekeeper::Timekeeper;
 use processor::{Processor, Shared};
 use secrets::Secrets;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use webhooks::Gate;
 
 /// The setting that tells which secrets key a database was made with.
 const FINGERPRINT: &str = "secrets_key_fingerprint";
@@ -70,9 +74,13 @@ pub struct Service {
     pub(crate) secrets: Secrets,
     pub(crate) processor: Processor,
     pub(crate) timekeeper: Timekeeper,
+    pub(crate) nudge: Nudge,
+    pub(crate) gate: Arc<Gate>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
-    timers: Arc<Mutex<Option<JoinHandle<()>>>>,
+    /// What runs by itself: timers, sending.
+    running: Arc<Mutex<Vec<JoinHandle<()>>>>,
+    dispatcher: Arc<OnceLock<Dispatcher>>,
 }
 
 impl Service {
@@ -97,26 +105,40 @@ impl Service {
         let catalog = Arc::new(Catalog::new(store.clone(), secrets.clone()));
         let access = Arc::new(Access::new(store.clone(), clock.clone(), catalog.clone(), secrets.clone()));
         let metrics = Arc::new(Metrics::default());
+        let nudge = Nudge::default();
         let shared = Arc::new(Shared {
             store: store.clone(),
             clock: clock.clone(),
             catalog: catalog.clone(),
             access: access.clone(),
             metrics: metrics.clone(),
+            nudge: nudge.clone(),
         });
         let processor = Processor::start(shared.clone());
         let timekeeper = Timekeeper::new(shared, processor.clone());
         let stop = Arc::new(watch::Sender::new(false));
-        let timers = Arc::default();
-        Ok(Service { store, clock, catalog, access, secrets, processor, timekeeper, metrics, stop, timers })
+        let (running, dispatcher) = (Arc::default(), Arc::default());
+        let gate = Arc::new(Gate::default());
+        Ok(Service {
+            store,
+            clock,
+            catalog,
+            access,
+            secrets,
+            processor,
+            timekeeper,
+            nudge,
+            gate,
+            metrics,
+            stop,
+            running,
+            dispatcher,
+        })
     }
 
     /// Lets timers run by themselves from now on.
     pub fn run_timers(&self) {
-        let mut timers = lock(&self.timers);
-        if timers.is_none() {
-            *timers = Some(tokio::spawn(self.timekeeper.clone().run(self.stop.subscribe())));
-        }
+        lock(&self.running).push(tokio::spawn(self.timekeeper.clone().run(self.stop.subscribe())));
     }
 
     /// Does everything that is due by the clock now, releases included. For manual clocks; timers do it by themselves.
@@ -125,12 +147,13 @@ impl Service {
         Ok(())
     }
 
-    /// Stops the timers and waits until what they had begun is done.
+    /// Stops timers and sending, and waits until what they had begun is done.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
-        let timers = lock(&self.timers).take();
-        if let Some(timers) = timers {
-            let _ = timers.await;
+        let running = std::mem::take(&mut *lock(&self.running));
+        for task in running {
+            // One that panicked is over too.
+            let _ = task.await;
         }
         if let Err(problem) = self.access.flush().await {
             tracing::warn!(%problem, "the last use of keys could not be written down");

@@ -85,6 +85,7 @@ impl Service {
             environment: environment.to_owned(),
             created_at: self.clock.now(),
             signing_key: self.secrets.seal(signing.text().as_bytes())?,
+            previous_signing_key: None,
         };
         Ok(self.store.create_organization(&organization).await?)
     }

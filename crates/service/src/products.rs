@@ -89,7 +89,7 @@ impl Service {
         let mark = paging.cut(&mut rows, |row| row.key.product.to_string());
         let mut shown = Vec::with_capacity(rows.len());
         for row in rows {
-            let info = self.catalog.keep(row.clone()).await?;
+            let info = self.catalog.ready(row.clone()).await?;
             shown.push(show(&info, &row));
         }
         page_of(&shown, &mark)

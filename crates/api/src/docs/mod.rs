@@ -38,6 +38,7 @@ pages! {
     "concepts/schedule",
     "concepts/timeline",
     "concepts/waterfall",
+    "guides/receiving-webhooks",
     "operating/performance",
     "errors/account_failed",
     "errors/already_reversed",
@@ -83,7 +84,9 @@ impl Library {
             let page = markdown::page(name, text, &is_served);
             pages.insert(markdown::address(name).to_owned(), html::shell(&page.title, &page.body));
         }
-        for (section, title) in [("errors", "Errors"), ("concepts", "Concepts"), ("operating", "Operating")] {
+        for (section, title) in
+            [("errors", "Errors"), ("concepts", "Concepts"), ("guides", "Guides"), ("operating", "Operating")]
+        {
             pages.entry(section.to_owned()).or_insert_with(|| index(section, title));
         }
         Library {

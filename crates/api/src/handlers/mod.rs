@@ -11,3 +11,4 @@ pub mod notifications;
 pub mod operations;
 pub mod products;
 pub mod rolling;
+pub mod webhooks;

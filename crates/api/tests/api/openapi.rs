@@ -60,7 +60,8 @@ fn every_operation_says_what_it_is() {
         assert!(ids.insert(text("operationId")), "{place} shares its operation id");
         assert!(!text("summary").is_empty(), "{place} has no summary");
         assert_eq!(operation["tags"].as_array().map(Vec::len), Some(1), "{place} needs one tag");
-        assert!(operation["responses"]["200"]["content"].is_object(), "{place} says no answer");
+        let says = |status: &str| operation["responses"][status]["content"].is_object();
+        assert!(says("200") || says("201"), "{place} says no answer");
         let no_parameters = Vec::new();
         for parameter in operation["parameters"].as_array().unwrap_or(&no_parameters) {
             let schema = &parameter["schema"];
@@ -74,8 +75,8 @@ fn every_operation_says_what_it_is() {
             assert!(!body["example"].is_null(), "{place} has no example");
         }
     }
-    assert!(ids.len() >= 34, "{ids:?}");
-    for left_out in ["statement", "charge", "subscri", "webhook"] {
+    assert!(ids.len() >= 51, "{ids:?}");
+    for left_out in ["statement", "charge"] {
         assert!(!document()["paths"].as_object().expect("paths").keys().any(|path| path.contains(left_out)));
     }
 }

@@ -23,6 +23,7 @@ async fn other_methods_are_not_allowed_and_the_right_ones_are_named() {
         ("PATCH", "/customers/c", "GET,HEAD,PUT"),
         ("GET", "/auth/token", "POST"),
         ("PUT", "/admin/roll/account", "PATCH,POST"),
+        ("GET", "/organization/subscribe", "PUT,POST"),
         ("POST", "/healthz", "GET,HEAD"),
         ("POST", "/docs", "GET,HEAD"),
         ("TRACE", "/accounts", "POST,GET,HEAD"),

@@ -8,12 +8,24 @@ use daybook_clock::Manual;
 use daybook_engine::time::Time;
 use daybook_service::Service;
 use daybook_service::organizations::Bootstrap;
+use daybook_service::webhooks::guard::{Guard, Resolve};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tower::ServiceExt as _;
 
 /// The first key's secret.
 pub const ADMIN: &str = "the-secret-of-the-first-key-of-all";
+
+/// Names without a network: all lead to one public address.
+#[derive(Debug)]
+struct Names;
+
+#[async_trait::async_trait]
+impl Resolve for Names {
+    async fn addresses(&self, _: &str, port: u16) -> std::io::Result<Vec<std::net::SocketAddr>> {
+        Ok(vec![([93, 184, 215, 14], port).into()])
+    }
+}
 
 /// A server with one organization and a clock.
 pub struct Server {
@@ -39,6 +51,13 @@ impl Got {
     /// A header.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().expect("a header is text"))
+    }
+
+    /// The body, if the call made something.
+    #[track_caller]
+    pub fn created(&self) -> Value {
+        assert_eq!(self.status, 201, "{}", self.text);
+        self.json()
     }
 
     /// The body, if the call went well.
@@ -94,6 +113,7 @@ impl Server {
             client_id: Some("first".to_owned()),
             client_secret: Some(ADMIN.to_owned()),
         };
+        let service = service.with_guard(Guard::default(), Arc::new(Names));
         service.bootstrap(&bootstrap).await.expect("the first organization is made");
         Server { router: daybook_api::router(service.clone(), settings), service, clock }
     }
@@ -153,6 +173,11 @@ impl Server {
         let key = self.post("/organization/keys", json!({"name": "a key", "role": role})).await.ok();
         let text = |name: &str| key[name].as_str().expect("a key has it").to_owned();
         (text("client_id"), text("client_secret"))
+    }
+
+    /// Subscribes a URL.
+    pub async fn subscription(&self, url: &str) -> Value {
+        self.put("/organization/subscribe", json!({"webhook_url": url})).await.created()
     }
 
     /// Makes a product of 12 instalments at 12 % in New York.

@@ -20,6 +20,7 @@ use daybook_engine::timeline::Input;
 use daybook_store::records::MessageRow;
 use serde::Serialize;
 use std::sync::Arc;
+use utoipa::ToSchema;
 
 /// What the herald has to know about an account.
 #[derive(Clone, Copy)]
@@ -64,48 +65,79 @@ pub struct Herald<'a> {
     pub missing: bool,
 }
 
-/// `data` of a message about a line item.
-#[derive(Serialize)]
-struct Data<'a, O> {
+/// `data` of a message about an account or one of its line items.
+///
+/// A receiver who parses it and writes it again must get the same bytes, or the signature would not be theirs. So
+/// everything in it is text, whole numbers, truth values and lists of those, in one order; only percentages have decimal
+/// places, in a form that writers agree on ([`PercentText`](crate::form::fields::PercentText)).
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Data<'a, O> {
+    /// The id of the event, unique.
     event_id: &'a str,
+    /// When it was recorded.
     changed_at: view::time::Local<'a>,
+    /// When it happened.
     effective_at: view::time::Local<'a>,
+    /// The account.
     account_id: &'a str,
+    /// Counts the messages about the account: 1, 2, 3 and so on.
+    #[schema(minimum = 1)]
     account_sequence: i64,
+    /// The instalment it is about, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
     instalment: Option<u32>,
+    /// Whether the instalment was paid.
     #[serde(skip_serializing_if = "Option::is_none")]
     paid: Option<bool>,
+    /// The status before.
     #[serde(skip_serializing_if = "Option::is_none")]
     previous_status: Option<view::AccountOverview>,
+    /// What was changed about the past.
     #[serde(skip_serializing_if = "Option::is_none")]
     recalculation: Option<Recalculated<'a>>,
+    /// The thing as it was right after it happened.
     object: O,
 }
 
 /// What a replay changed.
-#[derive(Serialize)]
-struct Recalculated<'a> {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Recalculated<'a> {
+    /// The balances before.
     before: view::Amounts,
+    /// The balances after.
     after: view::Amounts,
+    /// The line items that changed.
     line_items: Vec<ItemDifference<'a>>,
 }
 
-#[derive(Serialize)]
-struct ItemDifference<'a> {
+/// A line item before and after.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ItemDifference<'a> {
+    /// Its id.
     line_item_id: String,
+    /// Its type.
     line_item_type: &'a str,
+    /// As it was; null for one that is new.
     before: Option<ItemAmounts<'a>>,
+    /// As it is.
     after: ItemAmounts<'a>,
 }
 
-#[derive(Serialize)]
-struct ItemAmounts<'a> {
+/// The amounts of a line item.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ItemAmounts<'a> {
+    /// `VALID`, `PENDING`, `AUTHORIZED` or `INVALID`.
     line_item_status: &'a str,
+    /// The whole amount.
     original_amount_cents: i64,
+    /// What is unpaid of it.
     balance_cents: i64,
+    /// The principal in it.
     principal_cents: i64,
+    /// The interest in it.
     interest_cents: i64,
+    /// The fees in it.
     fees_cents: i64,
 }
 

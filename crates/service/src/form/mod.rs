@@ -23,6 +23,7 @@ mod line_item;
 mod notification;
 mod product;
 mod roll;
+mod webhook;
 
 pub use account::{AccountSummary, AssignCustomer, CycleType, NewAccount, PostPromoOverview, SetStatus};
 pub use auth::{NewKey, TokenRequest};
@@ -35,6 +36,7 @@ pub use product::{
     ProductOverview, PromoFamily, SetMigrationMode,
 };
 pub use roll::{Roll, RollOrder};
+pub use webhook::{EventName, Replay, Subscribe};
 
 use serde::Deserializer;
 use serde::de::{DeserializeOwned, IgnoredAny, Visitor};

@@ -128,7 +128,7 @@ fn percentages_are_exact() {
     for (text, millionths, written) in [
         ("12.0", 12_000_000, "12"),
         ("6.2", 6_200_000, "6.2"),
-        ("0.000001", 1, "0.000001"),
+        ("0.000101", 101, "0.000101"),
         ("9999.999999", 9_999_999_999, "9999.999999"),
         ("6.20000000000", 6_200_000, "6.2"),
     ] {
@@ -140,7 +140,7 @@ fn percentages_are_exact() {
         assert!(stored.contains(&format!("rate_percent\":{written}}}")), "{stored}");
         assert_eq!(parse::<NewProduct>(stored.as_bytes()), Ok(form));
     }
-    for text in ["1e1", "0.0000001", "-1", "\"6.2\"", "10000.000001", "{}"] {
+    for text in ["1e1", "0.0000001", "0.000099", "-1", "\"6.2\"", "10000.000001", "{}"] {
         let (field, message) = refused::<NewProduct>(&policies(text));
         assert_eq!(field, "post_promotional_policies.post_promo_default_interest_rate_percent");
         assert!(message.contains("at most 6 decimal places and no exponent"), "{message}");

@@ -397,8 +397,16 @@ async fn commit(shared: &Arc<Shared>, folded: Vec<Folded>, now: Time) -> Vec<Gro
         return again;
     }
     shared.metrics.written(&batch);
+    let announces: Vec<bool> = batch.units.iter().map(|unit| !unit.messages.is_empty()).collect();
+    let hurries = batch.units.iter().any(|unit| unit.hurry);
     match shared.store.commit(batch).await {
         Ok(claimed) => {
+            if claimed.iter().zip(announces).any(|(claimed, announces)| *claimed == Claimed::Written && announces) {
+                shared.nudge.announced();
+            }
+            if hurries {
+                shared.nudge.changed();
+            }
             for (worked, claimed) in written.into_iter().zip(claimed) {
                 match claimed {
                     Claimed::Written => answer(shared, worked, now).await,

@@ -35,6 +35,7 @@ use bytes::Bytes;
 use daybook_clock::Clock;
 use daybook_store::Store;
 use daybook_store::records::AccountKey;
+use daybook_webhooks::dispatcher::Nudge;
 use job::{Job, Repeat, Work};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub struct Shared {
     pub access: Arc<Access>,
     /// Figures.
     pub metrics: Arc<Metrics>,
+    /// Notified when something is announced.
+    pub nudge: Nudge,
 }
 
 /// The door.

@@ -6,11 +6,13 @@
 
 use super::{Processor, Shared};
 use crate::announcing::News;
+use crate::catalog::ProductInfo;
 use crate::problem::Problem;
 use crate::view;
+use crate::webhooks::events::OwnEvent;
+use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Claimed, ProductWrite, Unit};
-use daybook_store::records::{AccountKey, Mode, ProductKey};
-use serde::Serialize;
+use daybook_store::records::{AccountKey, MessageRow, Mode, ProductKey};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -92,6 +94,9 @@ impl Timekeeper {
             self.end_release(&product).await?;
         }
         let published = self.shared.store.publish_due(now, STEP_ROWS).await?;
+        if published > 0 {
+            self.shared.nudge.announced();
+        }
         if count == 0 && published == 0 {
             self.shared.store.expire_answers(now, STEP_ROWS).await?;
             self.shared.access.flush().await?;
@@ -134,23 +139,7 @@ impl Timekeeper {
             finished_at: Some(now),
             ..product.mode.clone()
         };
-        let released = Released {
-            product_id: &key.product,
-            accounts_total: mode.accounts_total,
-            events_total: mode.events_total,
-            failed_accounts: counts.failed_accounts,
-            started_at: mode.started_at.map(|time| view::time::Local { time, zone: &product.facts.zone }),
-            finished_at: view::time::Local { time: now, zone: &product.facts.zone },
-        };
-        let news = News {
-            event: "migration_released",
-            event_id: format!("dbk_evt_{}.m{}", key.product, mode.version),
-            subject: &key.product,
-            at: view::time::Stamp::Local(released.finished_at),
-            now,
-            object: &released,
-        };
-        let message = news.message(&product.signing);
+        let message = released_message(&product, &mode, counts.failed_accounts, now);
         let unit = Unit {
             products: vec![ProductWrite::Mode(key.clone(), mode)],
             messages: vec![(key.org, message)],
@@ -160,18 +149,30 @@ impl Timekeeper {
         self.shared.catalog.forget(key);
         if claimed == [Claimed::Written] {
             tracing::info!(product = %key.product, "a release is done");
+            self.shared.nudge.announced();
         }
         Ok(())
     }
 }
 
-/// What `migration_released` says.
-#[derive(Serialize)]
-struct Released<'a> {
-    product_id: &'a str,
-    accounts_total: i64,
-    events_total: i64,
-    failed_accounts: i64,
-    started_at: Option<view::time::Local<'a>>,
-    finished_at: view::time::Local<'a>,
+/// The message that a release is done. The mode is the one that ends it.
+pub(crate) fn released_message(product: &ProductInfo, mode: &Mode, failed_accounts: i64, now: Time) -> MessageRow {
+    let local = |time| view::time::Local { time, zone: &product.facts.zone };
+    let released = view::MigrationReleased {
+        product_id: &product.key.product,
+        accounts_total: mode.accounts_total,
+        events_total: mode.events_total,
+        failed_accounts,
+        started_at: mode.started_at.map(local),
+        finished_at: local(now),
+    };
+    News {
+        event: OwnEvent::MigrationReleased,
+        event_id: format!("dbk_evt_{}.m{}", product.key.product, mode.version),
+        subject: &product.key.product,
+        at: view::time::Stamp::Local(released.finished_at),
+        now,
+        object: &released,
+    }
+    .message(&product.signing)
 }

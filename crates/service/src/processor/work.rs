@@ -252,6 +252,8 @@ pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Optio
         customers: Vec::new(),
         products: Vec::new(),
         messages: writes.messages.into_iter().map(|message| (org, message)).collect(),
+        // Only a roll with webhooks sends what waits: it sends everything at once.
+        hurry: writes.publish_until.is_some(),
     }))
 }
 

@@ -22,6 +22,7 @@ mod notification;
 mod product;
 mod schedule;
 pub mod time;
+mod webhook;
 
 pub use account::*;
 pub use customer::*;
@@ -32,6 +33,7 @@ pub use min_pay::MinPay;
 pub use notification::*;
 pub use product::*;
 pub use schedule::*;
+pub use webhook::*;
 
 use bytes::Bytes;
 use serde::Serialize;

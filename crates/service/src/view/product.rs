@@ -170,6 +170,23 @@ pub struct MigrationProgress<'a> {
     pub eta_seconds: Option<u64>,
 }
 
+/// A release that is done.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MigrationReleased<'a> {
+    /// The product.
+    pub product_id: &'a str,
+    /// Accounts that held events when it began.
+    pub accounts_total: i64,
+    /// Events that were held when it began.
+    pub events_total: i64,
+    /// Accounts that could not be processed.
+    pub failed_accounts: i64,
+    /// When it began.
+    pub started_at: Option<Local<'a>>,
+    /// When it was done.
+    pub finished_at: Local<'a>,
+}
+
 /// An account that could not be processed.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FailedAccount {

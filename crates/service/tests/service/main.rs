@@ -4,6 +4,7 @@
 //! out by hand from `docs/concepts`, never taken from the code.
 #![cfg(test)]
 
+mod carried;
 mod customers;
 mod histories;
 mod messages;
@@ -20,3 +21,4 @@ mod replays;
 mod rolling;
 mod support;
 mod tampering;
+mod webhooks;

@@ -106,7 +106,7 @@ async fn every_message_is_numbered_signed_and_readable(home: Home) {
 }
 
 /// JSON written again in the order it was read, as `JSON.stringify(JSON.parse(text))` does.
-struct Ordered(String);
+pub struct Ordered(pub String);
 
 impl<'de> serde::Deserialize<'de> for Ordered {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Ordered, D::Error> {

@@ -11,10 +11,23 @@ use daybook_service::organizations::Bootstrap;
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use daybook_service::processor::job::Repeat;
+use daybook_service::webhooks::guard::{Guard, Resolve};
 use daybook_store::records::{AccountKey, MessageRow};
 use daybook_testkit::postgres::Server;
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// Names without a network: `inside.example` leads to a private address, all others to a public one.
+#[derive(Debug)]
+struct Names;
+
+#[async_trait::async_trait]
+impl Resolve for Names {
+    async fn addresses(&self, host: &str, port: u16) -> std::io::Result<Vec<std::net::SocketAddr>> {
+        let address = if host == "inside.example" { [10, 0, 0, 1] } else { [93, 184, 215, 14] };
+        Ok(vec![(address, port).into()])
+    }
+}
 
 /// Which database a test runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +137,7 @@ impl Trial {
         let store = daybook_store::open(address).await.expect("the database opens");
         let clock = Arc::new(Manual::at(time(now)));
         let service = Service::start(store.clone(), clock.clone(), &[7; 32]).await.expect("it starts");
+        let service = service.with_guard(Guard::default(), Arc::new(Names));
         let first = Bootstrap { environment: "TEST".to_owned(), ..Bootstrap::default() };
         service.bootstrap(&first).await.expect("the first organization is made");
         let who = service.operator(Some("first")).await.expect("there is one organization");
@@ -141,6 +155,11 @@ impl Trial {
     pub async fn go_to(&self, now: &str) {
         self.clock.set(time(now));
         self.settle().await;
+    }
+
+    /// What the clock shows.
+    pub fn clock_now(&self) -> Time {
+        daybook_clock::Clock::now(&*self.clock)
     }
 
     /// Does what is due.

@@ -1,3 +1,5 @@
+mod webhooks;
+
 use crate::support::Server;
 use serde_json::{Value, json};
 

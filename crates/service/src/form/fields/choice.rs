@@ -14,7 +14,10 @@ use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
 /// Reads one of some words: its place among them.
-fn read_word<'de, D: Deserializer<'de>>(deserializer: D, words: &'static [&'static str]) -> Result<usize, D::Error> {
+pub(in crate::form) fn read_word<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    words: &'static [&'static str],
+) -> Result<usize, D::Error> {
     struct Reader(&'static [&'static str]);
     impl Visitor<'_> for Reader {
         type Value = usize;
@@ -92,6 +95,13 @@ macro_rules! engine_choices {
 }
 
 choices! {
+    /// What came of an attempt to deliver a message.
+    DeliveryOutcome {
+        /// The receiver took it.
+        Delivered = "DELIVERED",
+        /// The receiver did not take it.
+        Failed = "FAILED",
+    }
     /// What a key may do.
     RoleName {
         /// Everything.

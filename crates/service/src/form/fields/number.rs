@@ -127,6 +127,10 @@ numbers! {
 }
 
 /// A percentage: `6.2` is 6.2 %. Read from the number's own text, never through a float.
+///
+/// Percentages are in what webhooks carry, and a receiver may parse `data`, write it again and compare signatures. From
+/// 0.0001 up, JavaScript and Python write the same digits as we do; below it Python writes an exponent (`1e-05`), so a
+/// smaller percentage is refused here rather than signed in a form that some receivers cannot repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PercentText(Percent);
 
@@ -142,12 +146,16 @@ impl PercentText {
     }
 }
 
-const PERCENT_RULE: &str = "must be a number from 0 to 10000 with at most 6 decimal places and no exponent";
+const PERCENT_RULE: &str = "must be 0, or a number from 0.0001 to 10000, with at most 6 decimal places and no exponent";
+/// The smallest percentage that is not nothing.
+const SMALLEST_PERCENT: Percent = Percent::from_millionths(100);
 
 impl<'de> Deserialize<'de> for PercentText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PercentText, D::Error> {
         let number = Box::<RawValue>::deserialize(deserializer)?;
-        Percent::parse(number.get()).map(PercentText).ok_or_else(|| D::Error::custom(PERCENT_RULE))
+        let percent = Percent::parse(number.get());
+        let taken = percent.filter(|percent| *percent == Percent::ZERO || *percent >= SMALLEST_PERCENT);
+        taken.map(PercentText).ok_or_else(|| D::Error::custom(PERCENT_RULE))
     }
 }
 
@@ -164,7 +172,7 @@ impl Serialize for PercentText {
 
 impl utoipa::PartialSchema for PercentText {
     fn schema() -> RefOr<Schema> {
-        let about = "A percentage, exact to 6 decimal places: 6.2 is 6.2 %.";
+        let about = "A percentage, exact to 6 decimal places: 6.2 is 6.2 %. Below 0.0001 there is only 0.";
         ObjectBuilder::new()
             .schema_type(Type::Number)
             .description(Some(about))

@@ -175,6 +175,16 @@ texts! {
         example: "ada@example.com",
         ..ANY
     };
+    /// Where messages are sent.
+    WebhookUrl TextRule {
+        sentence: "an http or https URL of at most 2048 characters, such as https://example.com/webhooks",
+        least: 1,
+        most: 2_048,
+        check: |text| text.bytes().all(|byte| byte > b' ' && byte != 0x7f),
+        pattern: Some("^[Hh][Tt][Tt][Pp][Ss]?://[^ ]+$"),
+        example: "https://example.com/webhooks",
+        ..ANY
+    };
     /// A phone number as E.164 writes it.
     Phone TextRule {
         sentence: "a phone number in E.164 form: + and 2 to 15 digits, such as +12125550123",

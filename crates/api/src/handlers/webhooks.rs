@@ -1,0 +1,220 @@
+//! Webhooks: subscriptions, what became of messages, the signing key, the catalogue of events.
+
+use crate::error::Refusal;
+use crate::extract::{Administrator, Bodiless, Form, Reader, SubscriptionPath, Writer};
+use crate::parameters::{DeadLetterParameters, DeliveryParameters, NoParameters};
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use axum::http::StatusCode;
+use daybook_service::access::Caller;
+use daybook_service::{form, view};
+
+/// What subscribing answers with.
+type Created = Result<(StatusCode, Json), Refusal>;
+
+/// Subscribes a URL
+///
+/// It gets what is announced from now on: the events of `filter_events`, or all. Called again with the same URL it
+/// replaces that subscription's filter, for what has not been sent yet, and never unpauses it. Another URL adds another
+/// subscription. Addresses of private networks are refused.
+#[utoipa::path(put, path = "/organization/subscribe", tag = "Webhooks",
+    request_body(content = form::Subscribe, example = json!({
+        "webhook_url": "https://example.com/webhooks", "filter_events": ["payment_missed", "account_closed"]
+    })),
+    responses((status = 201, description = "The subscription", body = view::Subscription)))]
+pub async fn subscribe(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    _: NoParameters,
+    call: Form<form::Subscribe>,
+) -> Created {
+    create(&api, &who, call).await
+}
+
+/// Subscribes a URL
+///
+/// The same as `PUT`.
+#[utoipa::path(post, path = "/organization/subscribe", tag = "Webhooks",
+    request_body(content = form::Subscribe, example = json!({
+        "webhook_url": "https://example.com/webhooks", "filter_events": ["payment_missed", "account_closed"]
+    })),
+    responses((status = 201, description = "The subscription", body = view::Subscription)))]
+pub async fn subscribe_by_post(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    _: NoParameters,
+    call: Form<form::Subscribe>,
+) -> Created {
+    create(&api, &who, call).await
+}
+
+async fn create(api: &Api, who: &Caller, call: Form<form::Subscribe>) -> Created {
+    Ok((StatusCode::CREATED, Json(api.service.subscribe(who, call.repeat, call.form).await?)))
+}
+
+/// Lists the organization's subscriptions
+#[utoipa::path(get, path = "/organization/subscriptions", tag = "Webhooks",
+    responses((status = 200, description = "All subscriptions", body = view::Results<view::Subscription>)))]
+pub async fn list_subscriptions(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> Answer {
+    Ok(Json(api.service.list_subscriptions(&who).await?))
+}
+
+/// Pauses a subscription
+///
+/// Nothing is sent to it while it is paused; what it would have got, waiting retries included, becomes its dead letters.
+/// Repeating this changes nothing.
+#[utoipa::path(put, path = "/organization/subscriptions/{webhook_uuid}/unsubscribe", tag = "Webhooks",
+    params(SubscriptionPath),
+    responses((status = 200, description = "The subscription", body = view::Subscription)))]
+pub async fn unsubscribe(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: SubscriptionPath,
+    _: NoParameters,
+    call: Bodiless,
+) -> Answer {
+    Ok(Json(api.service.unsubscribe(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+}
+
+/// Pauses a subscription
+///
+/// The same as `PUT`.
+#[utoipa::path(post, path = "/organization/subscriptions/{webhook_uuid}/unsubscribe", tag = "Webhooks",
+    params(SubscriptionPath),
+    responses((status = 200, description = "The subscription", body = view::Subscription)))]
+pub async fn unsubscribe_by_post(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: SubscriptionPath,
+    _: NoParameters,
+    call: Bodiless,
+) -> Answer {
+    Ok(Json(api.service.unsubscribe(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+}
+
+/// Resumes a subscription
+///
+/// It gets what is announced from now on. What it missed stays in its dead letters, for the replay call.
+#[utoipa::path(put, path = "/organization/subscriptions/{webhook_uuid}/resubscribe", tag = "Webhooks",
+    params(SubscriptionPath),
+    responses((status = 200, description = "The subscription", body = view::Subscription)))]
+pub async fn resubscribe(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: SubscriptionPath,
+    _: NoParameters,
+    call: Bodiless,
+) -> Answer {
+    Ok(Json(api.service.resubscribe(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+}
+
+/// Resumes a subscription
+///
+/// The same as `PUT`.
+#[utoipa::path(post, path = "/organization/subscriptions/{webhook_uuid}/resubscribe", tag = "Webhooks",
+    params(SubscriptionPath),
+    responses((status = 200, description = "The subscription", body = view::Subscription)))]
+pub async fn resubscribe_by_post(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: SubscriptionPath,
+    _: NoParameters,
+    call: Bodiless,
+) -> Answer {
+    Ok(Json(api.service.resubscribe(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+}
+
+/// Removes a subscription
+///
+/// Its dead letters and its waiting retries go with it.
+#[utoipa::path(delete, path = "/organization/subscriptions/{webhook_uuid}", tag = "Webhooks",
+    params(SubscriptionPath),
+    responses((status = 200, description = "It is removed", body = view::RemovedSubscription)))]
+pub async fn delete_subscription(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: SubscriptionPath,
+    _: NoParameters,
+    call: Bodiless,
+) -> Answer {
+    Ok(Json(api.service.delete_subscription(&who, call.repeat, path.webhook_uuid.as_str()).await?))
+}
+
+/// Sends dead letters again
+///
+/// Every dead letter whose URL is active, or those that match, with a fresh retry schedule. Those of a paused URL stay.
+/// The body may be left out.
+#[utoipa::path(put, path = "/organization/subscribe/replay_failed_events", tag = "Webhooks",
+    request_body(content = form::Replay, example = json!({"event": "payment_missed", "dry_run": true})),
+    responses((status = 200, description = "How many are sent again", body = view::Replayed)))]
+pub async fn replay_failed_events(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    _: NoParameters,
+    call: Form<form::Replay>,
+) -> Answer {
+    Ok(Json(api.service.replay_failed_events(&who, call.repeat, call.form).await?))
+}
+
+/// Sends a test event
+///
+/// To every active URL at once, whatever its filter. Though it is a `GET`, it needs a role that may write.
+#[utoipa::path(get, path = "/organization/subscribe/test", tag = "Webhooks",
+    responses((status = 200, description = "The event, and to how many URLs it goes", body = view::TestSent)))]
+pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoParameters) -> Answer {
+    Ok(Json(api.service.send_test_event(&who).await?))
+}
+
+/// Gets the key that signs messages
+///
+/// `hmac_signature` of a message is HMAC-SHA256 over the bytes of `data`, keyed with the bytes of this text as it stands,
+/// in Base64. The header `webhook-signature` is that of Standard Webhooks, keyed with the bytes the text decodes to.
+#[utoipa::path(get, path = "/organization/hmac_key", tag = "Webhooks",
+    responses((status = 200, description = "The key", body = view::HmacKey)))]
+pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
+    Ok(Json(api.service.hmac_key(&who).await?))
+}
+
+/// Gives out another key that signs messages
+///
+/// Messages recorded from now on use it; those recorded before keep their `hmac_signature`. For 24 hours the header
+/// `webhook-signature` carries a signature by each key.
+#[utoipa::path(post, path = "/organization/hmac_key/rotate", tag = "Webhooks",
+    responses((status = 200, description = "The new key", body = view::RotatedKey)))]
+pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
+    Ok(Json(api.service.rotate_hmac_key(&who).await?))
+}
+
+/// Lists the events there are
+///
+/// Each with when it is sent, the JSON Schema of its `data`, and a sample.
+#[utoipa::path(get, path = "/organization/event_types", tag = "Webhooks",
+    responses((status = 200, description = "All events", body = view::Results<view::EventType>)))]
+pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> Answer {
+    Ok(Json(api.service.event_types(&who).await?))
+}
+
+/// Lists attempts to deliver messages
+///
+/// The latest first. Pages lead one way, by `starting_after`.
+#[utoipa::path(get, path = "/organization/deliveries", tag = "Webhooks", params(DeliveryParameters),
+    responses((status = 200, description = "A page of attempts", body = view::Page<view::Delivery>)))]
+pub async fn list_deliveries(State(api): State<Api>, Reader(who): Reader, parameters: DeliveryParameters) -> Answer {
+    let paging = parameters.paging()?;
+    Ok(Json(api.service.list_deliveries(&who, paging, parameters.query()?).await?))
+}
+
+/// Lists dead letters
+///
+/// Messages that a URL did not take, or that were announced while it was paused, the first first. Pages lead one way, by
+/// `starting_after`. The replay call sends them again.
+#[utoipa::path(get, path = "/organization/dead_letters", tag = "Webhooks", params(DeadLetterParameters),
+    responses((status = 200, description = "A page of dead letters", body = view::Page<view::DeadLetter>)))]
+pub async fn list_dead_letters(
+    State(api): State<Api>,
+    Reader(who): Reader,
+    parameters: DeadLetterParameters,
+) -> Answer {
+    let paging = parameters.paging()?;
+    Ok(Json(api.service.list_dead_letters(&who, paging, parameters.query()?).await?))
+}

@@ -1,0 +1,216 @@
+//! Webhooks: subscriptions, what was tried, what nobody took, keys, and the catalogue of events.
+
+use super::time::Utc;
+use daybook_store::outbox::{About, AttemptLine, Backlog, DeadLetter as DeadRow, Subscription as Row};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// A URL that gets messages.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Subscription<'a> {
+    /// Its name in other calls.
+    pub webhook_uuid: &'a str,
+    /// Where messages go.
+    pub webhook_url: &'a str,
+    /// The events it gets; null for all.
+    pub filter_events: Option<&'a [String]>,
+    /// `ACTIVE` or `PAUSED`.
+    pub status: &'static str,
+    /// Why it is paused: `UNSUBSCRIBED`, `UNAUTHORIZED` or `CONSECUTIVE_ERRORS`; null while it is active.
+    pub paused_reason: Option<&'a str>,
+    /// Since when it is paused.
+    pub paused_at: Option<Utc>,
+    /// Different messages that failed since the last success.
+    pub consecutive_errors: i64,
+    /// When it was made.
+    pub created_at: Utc,
+    /// When it last took a message.
+    pub last_success_at: Option<Utc>,
+    /// Messages to be sent, or sent again; none while it is paused.
+    pub pending: u64,
+    /// Messages that it did not get and that can be replayed.
+    pub dead_letters: u64,
+}
+
+impl<'a> Subscription<'a> {
+    /// Shows a subscription.
+    pub fn new(row: &'a Row, backlog: Backlog) -> Subscription<'a> {
+        Subscription {
+            webhook_uuid: &row.uuid,
+            webhook_url: &row.url,
+            filter_events: row.filter.as_deref(),
+            status: if row.paused.is_some() { "PAUSED" } else { "ACTIVE" },
+            paused_reason: row.paused.as_ref().map(|pause| pause.reason.as_str()),
+            paused_at: row.paused.as_ref().map(|pause| Utc(pause.at)),
+            consecutive_errors: row.consecutive_errors,
+            created_at: Utc(row.created_at),
+            last_success_at: row.last_success_at.map(Utc),
+            pending: backlog.pending,
+            dead_letters: backlog.dead,
+        }
+    }
+}
+
+/// A subscription that was removed.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RemovedSubscription<'a> {
+    /// Its name in other calls.
+    pub webhook_uuid: &'a str,
+    /// True.
+    pub deleted: bool,
+}
+
+/// What a replay does.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Replayed {
+    /// Dead letters that are sent again; with `dry_run`, that would be.
+    pub replayed: u64,
+    /// Dead letters that match and stay, as their URL is paused.
+    pub left_paused: u64,
+}
+
+/// A test event that was announced.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TestSent<'a> {
+    /// `test_event`.
+    pub event: &'static str,
+    /// The event's id, as receivers get it.
+    pub event_id: &'a str,
+    /// To how many active URLs it goes.
+    pub active_urls: u64,
+}
+
+/// The object of a test event.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TestMessage {
+    /// A sentence.
+    pub message: &'static str,
+}
+
+/// The key that signs messages.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct HmacKey<'a> {
+    /// The Base64 text of 32 random bytes. `hmac_signature` is keyed with the bytes of this text as it stands.
+    pub hmac_secret_key: &'a str,
+}
+
+/// A new key that signs messages.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RotatedKey<'a> {
+    /// The Base64 text of 32 random bytes: the key of messages recorded from now on.
+    pub hmac_secret_key: &'a str,
+    /// Until then the header `webhook-signature` carries a signature by the key before, too.
+    pub previous_key_until: Utc,
+}
+
+/// An attempt to deliver a message.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Delivery<'a> {
+    /// The subscription.
+    pub webhook_uuid: &'a str,
+    /// Where it went.
+    pub webhook_url: &'a str,
+    /// The event's name.
+    pub event: &'a str,
+    /// The event's id.
+    pub event_id: &'a str,
+    /// The account it is about; null for others.
+    pub account_id: Option<&'a str>,
+    /// Which attempt at this message it was, from 1.
+    pub attempt: i64,
+    /// When it began.
+    pub attempted_at: Utc,
+    /// How long it took, in milliseconds.
+    pub latency_ms: i64,
+    /// `DELIVERED` or `FAILED`.
+    pub outcome: &'static str,
+    /// The HTTP status that was answered; null if there was no answer.
+    pub response_status: Option<u16>,
+    /// Why it failed, as a sentence.
+    pub error: Option<&'a str>,
+    /// The beginning of what a receiver said that did not take it.
+    pub response: Option<&'a str>,
+    /// When it is sent again; null if it is not.
+    pub next_retry_at: Option<Utc>,
+}
+
+impl<'a> Delivery<'a> {
+    /// Shows an attempt.
+    pub fn new(AttemptLine { about, attempt, .. }: &'a AttemptLine) -> Delivery<'a> {
+        let About { uuid, url, event, event_id, account, .. } = about;
+        Delivery {
+            webhook_uuid: uuid,
+            webhook_url: url,
+            event,
+            event_id,
+            account_id: account.as_deref(),
+            attempt: attempt.number,
+            attempted_at: Utc(attempt.at),
+            latency_ms: attempt.latency_us / 1_000,
+            outcome: if attempt.error.is_none() { "DELIVERED" } else { "FAILED" },
+            response_status: attempt.status,
+            error: attempt.error.as_deref(),
+            response: attempt.response.as_deref(),
+            next_retry_at: attempt.next_at.map(Utc),
+        }
+    }
+}
+
+/// A message that a URL did not get.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeadLetter<'a> {
+    /// The subscription.
+    pub webhook_uuid: &'a str,
+    /// Where it was to go.
+    pub webhook_url: &'a str,
+    /// The event's name.
+    pub event: &'a str,
+    /// The event's id.
+    pub event_id: &'a str,
+    /// The account it is about; null for others.
+    pub account_id: Option<&'a str>,
+    /// Since when it is a dead letter.
+    pub dead_at: Utc,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// What happened last, as a sentence; null if it was never tried, as the URL was paused.
+    pub reason: Option<&'a str>,
+    /// The HTTP status that was answered last.
+    pub response_status: Option<u16>,
+}
+
+impl<'a> DeadLetter<'a> {
+    /// Shows a dead letter.
+    pub fn new(row: &'a DeadRow) -> DeadLetter<'a> {
+        let About { uuid, url, event, event_id, account, .. } = &row.about;
+        DeadLetter {
+            webhook_uuid: uuid,
+            webhook_url: url,
+            event,
+            event_id,
+            account_id: account.as_deref(),
+            dead_at: Utc(row.dead_at),
+            attempts: row.attempts,
+            reason: row.reason.as_deref(),
+            response_status: row.status,
+        }
+    }
+}
+
+/// An event that can be subscribed to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EventType {
+    /// Its name.
+    pub name: &'static str,
+    /// When it is sent, as a sentence.
+    pub sent_when: &'static str,
+    /// `DEFAULT`: it is sent by itself. `CONFIGURABLE`: for accounts that configured it.
+    pub kind: &'static str,
+    /// The JSON Schema (draft 2020-12) of `data`.
+    #[schema(value_type = Object)]
+    pub schema: serde_json::Value,
+    /// A sample of `data`.
+    #[schema(value_type = Object)]
+    pub sample: Box<RawValue>,
+}

@@ -1,0 +1,242 @@
+//! Every event that can be announced: one list, for subscribing, for the catalogue and for announcing itself.
+
+use daybook_store::outbox::{TO_EVERYBODY, TO_THE_OTHERS};
+
+/// Whether an event is sent to everybody who subscribes, or only for accounts that ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is sent by itself.
+    Default,
+    /// It is sent for accounts that configured it.
+    Configurable,
+}
+
+impl Kind {
+    /// The name in the interface.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Default => "DEFAULT",
+            Kind::Configurable => "CONFIGURABLE",
+        }
+    }
+}
+
+/// What the `object` of an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// An account.
+    Account,
+    /// A line item.
+    LineItem,
+    /// A customer.
+    Customer,
+    /// A release of a product.
+    Release,
+    /// A subscription.
+    Subscription,
+    /// Nothing but a sentence.
+    Sentence,
+}
+
+/// An event that can be announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventType {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it is sent by itself.
+    pub kind: Kind,
+    /// When it is sent, as a sentence.
+    pub sent_when: &'static str,
+    /// What its `object` is.
+    pub thing: Thing,
+    /// Fields of `data` that this event has beside those that all have.
+    pub carries: &'static [&'static str],
+}
+
+const fn event(name: &'static str, thing: Thing, sent_when: &'static str) -> EventType {
+    EventType { name, kind: Kind::Default, sent_when, thing, carries: &[] }
+}
+
+impl EventType {
+    const fn carrying(self, carries: &'static [&'static str]) -> EventType {
+        EventType { carries, ..self }
+    }
+
+    const fn configurable(self) -> EventType {
+        EventType { kind: Kind::Configurable, ..self }
+    }
+}
+
+/// Every event, in the order of the interface.
+pub const EVENTS: &[EventType] = &[
+    event("account_create", Thing::Account, "An account was opened."),
+    event(
+        "account_update",
+        Thing::Account,
+        "Customers, external fields or notification settings of an account changed; never for balances.",
+    ),
+    event("account_status_change", Thing::Account, "The status of an account, or the reason for it, changed.")
+        .carrying(&["previous_status"]),
+    event("account_closed", Thing::Account, "An account was closed."),
+    event(OwnEvent::CustomerCreate.name(), Thing::Customer, "A customer was recorded."),
+    event(OwnEvent::CustomerUpdate.name(), Thing::Customer, "A customer was changed."),
+    event("line_item_create", Thing::LineItem, "A line item came to be, or was recorded for a moment to come."),
+    event(
+        "line_item_update",
+        Thing::LineItem,
+        "A scheduled line item was applied, a payment's status changed, or a recalculation changed a line item.",
+    ),
+    event("due_date_passed", Thing::Account, "The due moment of an instalment passed, paid or not.")
+        .carrying(&["instalment", "paid"]),
+    event("payment_missed", Thing::Account, "The due moment of an instalment passed, and it was not paid.")
+        .carrying(&["instalment"]),
+    event("payment_reversed", Thing::LineItem, "A payment was reversed; the object is the payment."),
+    event(
+        "account_recalculated",
+        Thing::Account,
+        "Something effective in the past changed what followed from it; it says before and after, item by item.",
+    )
+    .carrying(&["recalculation"]),
+    event(
+        OwnEvent::MigrationReleased.name(),
+        Thing::Release,
+        "Migration mode of a product was turned off, and all that was held is processed.",
+    ),
+    event(
+        OwnEvent::SubscriptionPaused.name(),
+        Thing::Subscription,
+        "A URL was paused because it answered with errors. It is sent to the organization's other URLs.",
+    ),
+    event(
+        OwnEvent::TestEvent.name(),
+        Thing::Sentence,
+        "Somebody asked for it. It is sent to every active URL, whatever its filter.",
+    ),
+    event("payment_due_date", Thing::Account, "So many days before or after an instalment's due date.")
+        .carrying(&["instalment"])
+        .configurable(),
+    event(
+        "late_fee_date",
+        Thing::Account,
+        "So many days before or after the date an instalment becomes late, while it is unpaid.",
+    )
+    .carrying(&["instalment"])
+    .configurable(),
+    event("loan_end_date", Thing::Account, "So many days before or after the last instalment's due date.")
+        .carrying(&["instalment"])
+        .configurable(),
+    event("account_summary", Thing::Account, "Again and again at an interval: the account as it stands.")
+        .configurable(),
+];
+
+/// The names of all events.
+pub static NAMES: [&str; EVENTS.len()] = {
+    let mut names = [""; EVENTS.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = EVENTS[index].name;
+        index += 1;
+    }
+    names
+};
+
+/// Events that no account announces: the service itself does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnEvent {
+    /// A customer was recorded.
+    CustomerCreate,
+    /// A customer was changed.
+    CustomerUpdate,
+    /// A release is done.
+    MigrationReleased,
+    /// A URL was paused.
+    SubscriptionPaused,
+    /// Somebody wants to see whether messages arrive.
+    TestEvent,
+}
+
+impl OwnEvent {
+    /// Every one.
+    pub const ALL: [OwnEvent; 5] = [
+        OwnEvent::CustomerCreate,
+        OwnEvent::CustomerUpdate,
+        OwnEvent::MigrationReleased,
+        OwnEvent::SubscriptionPaused,
+        OwnEvent::TestEvent,
+    ];
+
+    /// The name in the interface.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OwnEvent::CustomerCreate => "customer_create",
+            OwnEvent::CustomerUpdate => "customer_update",
+            OwnEvent::MigrationReleased => "migration_released",
+            OwnEvent::SubscriptionPaused => TO_THE_OTHERS,
+            OwnEvent::TestEvent => TO_EVERYBODY,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::fields::NotificationType;
+    use daybook_engine::item::{ItemId, Name};
+    use daybook_engine::outcome::What;
+    use daybook_engine::status::Status;
+    use std::collections::BTreeSet;
+
+    /// Everything that an account can announce. The match stops compiling when a variant joins.
+    fn of_accounts() -> Vec<What> {
+        let item = || ItemId::Input(Name::from("p"));
+        let status = Status::ACTIVE;
+        let mut all = vec![
+            What::AccountCreated,
+            What::AccountUpdated,
+            What::ItemCreated(item()),
+            What::ItemUpdated(item()),
+            What::DueDatePassed { instalment: 1, paid: true },
+            What::PaymentMissed { instalment: 1 },
+            What::StatusChanged { from: status, to: status },
+            What::Closed,
+            What::PaymentReversed { payment: Name::from("p") },
+            What::Recalculated,
+        ];
+        let notice = |kind: &NotificationType| What::Notice { kind: (*kind).into(), instalment: None };
+        all.extend(NotificationType::ALL.iter().map(notice));
+        for what in &all {
+            match what {
+                What::AccountCreated
+                | What::AccountUpdated
+                | What::ItemCreated(_)
+                | What::ItemUpdated(_)
+                | What::DueDatePassed { .. }
+                | What::PaymentMissed { .. }
+                | What::StatusChanged { .. }
+                | What::Closed
+                | What::PaymentReversed { .. }
+                | What::Recalculated
+                | What::Notice { .. } => {}
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_list_has_what_can_be_announced_and_nothing_else() {
+        let mut announced: BTreeSet<&str> = of_accounts().iter().map(What::name).collect();
+        announced.extend(OwnEvent::ALL.map(OwnEvent::name));
+        let listed: BTreeSet<&str> = NAMES.into_iter().collect();
+        assert_eq!(listed, announced);
+        assert_eq!(listed.len(), EVENTS.len(), "a name is listed twice");
+    }
+
+    /// As the interface lists them.
+    #[test]
+    fn configurable_events_are_the_notices() {
+        let configurable = EVENTS.iter().filter(|event| event.kind == Kind::Configurable).map(|event| event.name);
+        let notices: Vec<&str> = NotificationType::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(configurable.collect::<Vec<_>>(), notices);
+        assert_eq!(EVENTS.len(), 19);
+    }
+}

@@ -1,0 +1,69 @@
+//! Sending dead letters again, and a test event at once.
+
+use super::events::OwnEvent;
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::announcing::News;
+use crate::form;
+use crate::ids::mint_id;
+use crate::problem::Problem;
+use crate::processor::job::Repeat;
+use crate::view::{self, render, time};
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use daybook_store::batch::Unit;
+use daybook_store::outbox::DeliveryFilter;
+use daybook_store::records::MessageRow;
+use daybook_webhooks::signature::Key;
+
+impl Service {
+    /// Has dead letters of active URLs sent again.
+    pub async fn replay_failed_events(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        form: form::Replay,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        let filter = DeliveryFilter {
+            subscription: self.subscription_named(who, form.webhook_uuid.as_ref()).await?,
+            event: form.event.map(|event| event.name().to_owned()),
+            since: form.since.as_ref().map(|moment| *moment.get()),
+            until: form.until.as_ref().map(|moment| *moment.get()),
+            ..DeliveryFilter::default()
+        };
+        let dry_run = form.dry_run.unwrap_or(false);
+        let done = self.store.replay(who.org, &filter, self.clock.now(), dry_run).await?;
+        if done.replayed > 0 && !dry_run {
+            self.nudge.changed();
+        }
+        let answer = render(&view::Replayed { replayed: done.replayed, left_paused: done.left_paused });
+        self.keep_answer(who, repeat, answer).await
+    }
+
+    /// Sends a test event to every active URL at once.
+    pub async fn send_test_event(&self, who: &Caller) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        let subscriptions = self.store.subscriptions(who.org).await?;
+        let active_urls = subscriptions.iter().filter(|subscription| subscription.paused.is_none()).count() as u64;
+        let signing = &self.catalog.fresh_organization(who.org).await?.signing;
+        let message = test_message(mint_id("evt"), self.clock.now(), signing);
+        let event_id = message.event_id.clone();
+        let answer = render(&view::TestSent { event: OwnEvent::TestEvent.name(), event_id: &event_id, active_urls });
+        let unit = Unit { messages: vec![(who.org, message)], hurry: true, ..Unit::default() };
+        if self.write_alone(who, unit, None, &answer).await? {
+            return Ok(answer);
+        }
+        Err(Problem::unavailable("the test event could not be written: try again"))
+    }
+}
+
+/// The message of a test event.
+pub(crate) fn test_message(event_id: String, now: Time, signing: &Key) -> MessageRow {
+    let object = view::TestMessage { message: "This is a test: messages of this organization arrive here." };
+    let at = time::Stamp::Utc(time::Utc(now));
+    News { event: OwnEvent::TestEvent, event_id, subject: "", at, now, object: &object }.message(signing)
+}

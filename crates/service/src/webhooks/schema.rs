@@ -1,0 +1,125 @@
+//! JSON Schemas of what events carry, taken from the very types that are written.
+//!
+//! The types describe themselves for the API reference; here that becomes a schema that stands by itself: what it refers
+//! to is inside it (`$defs`), and of the fields that only some events have, just those of the event are left.
+
+use super::events::{EventType, Thing};
+use crate::account::herald;
+use crate::{announcing, view};
+use serde_json::{Map, Value, json};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+/// The dialect.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// Fields that only some events have.
+const FURTHER: [&str; 4] = ["instalment", "paid", "previous_status", "recalculation"];
+/// Where the API reference keeps what is referred to, and where a schema by itself does.
+const SHARED: (&str, &str) = ("#/components/schemas/", "#/$defs/");
+
+/// The schema of an event's `data`.
+pub(crate) fn of_event(event: &EventType) -> Value {
+    let mut schema = match event.thing {
+        Thing::Account => alone::<herald::Data<'_, view::Account<'_>>, view::Account<'_>>(),
+        Thing::LineItem => alone::<herald::Data<'_, view::LineItem<'_>>, view::LineItem<'_>>(),
+        Thing::Customer => alone::<announcing::Data<'_, view::Customer<'_>>, view::Customer<'_>>(),
+        Thing::Release => alone::<announcing::Data<'_, view::MigrationReleased<'_>>, view::MigrationReleased<'_>>(),
+        Thing::Subscription => alone::<announcing::Data<'_, view::Subscription<'_>>, view::Subscription<'_>>(),
+        Thing::Sentence => alone::<announcing::Data<'_, view::TestMessage>, view::TestMessage>(),
+    };
+    let further = further_fields(&schema, event.carries);
+    if let (Some(properties), Value::Object(further)) = (schema["properties"].as_object_mut(), further) {
+        properties.retain(|name, _| !FURTHER.contains(&name.as_str()));
+        properties.extend(further);
+    }
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.extend(event.carries.iter().map(|name| json!(name)));
+    }
+    schema["title"] = json!(event.name);
+    schema["description"] = json!(event.sent_when);
+    keep_what_is_used(&mut schema);
+    schema
+}
+
+/// The fields of this event, which are there and so are not null.
+fn further_fields(schema: &Value, carries: &[&str]) -> Value {
+    let field = |name: &&str| ((*name).to_owned(), not_null(schema["properties"][*name].clone()));
+    Value::Object(carries.iter().map(field).collect())
+}
+
+/// The same schema, without null.
+fn not_null(mut schema: Value) -> Value {
+    let is_something = |schema: &Value| *schema != json!({"type": "null"}) && *schema != json!("null");
+    if let Some(types) = schema["type"].as_array_mut() {
+        types.retain(is_something);
+        if let [one] = types.as_slice() {
+            schema["type"] = one.clone();
+        }
+    }
+    match schema["oneOf"].as_array() {
+        Some(choices) => choices.iter().find(|choice| is_something(choice)).cloned().unwrap_or_default(),
+        None => schema,
+    }
+}
+
+/// A type's schema with all that it refers to inside. The type of its `object` is known to the caller alone.
+fn alone<T: ToSchema, O: ToSchema>() -> Value {
+    let mut shared = vec![(O::name().into_owned(), <O as PartialSchema>::schema())];
+    O::schemas(&mut shared);
+    T::schemas(&mut shared);
+    let mut schema = written(&<T as PartialSchema>::schema());
+    let shared: Map<String, Value> = shared.iter().map(|(name, schema)| (name.clone(), written(schema))).collect();
+    schema["$schema"] = json!(DIALECT);
+    schema["$defs"] = Value::Object(shared);
+    redirect(&mut schema);
+    schema
+}
+
+fn written(schema: &RefOr<Schema>) -> Value {
+    serde_json::to_value(schema).unwrap_or_default()
+}
+
+/// Has references lead into the schema itself.
+fn redirect(schema: &mut Value) {
+    match schema {
+        Value::String(text) => {
+            if let Some(name) = text.strip_prefix(SHARED.0) {
+                *text = format!("{}{name}", SHARED.1);
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(redirect),
+        Value::Object(fields) => fields.values_mut().for_each(redirect),
+        _ => {}
+    }
+}
+
+/// Drops what nothing refers to any more.
+fn keep_what_is_used(schema: &mut Value) {
+    let mut defs = match schema["$defs"].take() {
+        Value::Object(defs) => defs,
+        _ => Map::new(),
+    };
+    let mut used = Map::new();
+    let mut wanted = Vec::new();
+    references(schema, &mut wanted);
+    while let Some(name) = wanted.pop() {
+        if let Some(definition) = defs.remove(&name) {
+            references(&definition, &mut wanted);
+            used.insert(name, definition);
+        }
+    }
+    schema["$defs"] = Value::Object(used);
+}
+
+fn references(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(name) = fields.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix(SHARED.1)) {
+                found.push(name.to_owned());
+            }
+            fields.values().for_each(|value| references(value, found));
+        }
+        Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}

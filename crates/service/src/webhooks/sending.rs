@@ -1,0 +1,51 @@
+//! Having messages sent.
+
+use super::Gate;
+use super::office::Office;
+use crate::Service;
+use crate::ids::mint_id;
+use crate::lock::lock;
+use crate::problem::Problem;
+use async_trait::async_trait;
+use daybook_store::outbox::{Outbox, Pause, Subscription};
+use daybook_store::records::{MessageRow, OrgId};
+use daybook_webhooks::dispatcher::{self, Dispatcher, Settings};
+use daybook_webhooks::sender::Sender;
+use daybook_webhooks::signature::Key;
+use std::sync::Arc;
+
+impl Service {
+    /// The same service, with messages leaving through this sender, and URLs checked by its guard.
+    pub fn with_sender(self, sender: Sender) -> Service {
+        let gate = Gate { guard: sender.guard().clone(), resolve: sender.resolver(), sender: Some(sender) };
+        Service { gate: Arc::new(gate), ..self }
+    }
+
+    /// What sends this service's messages, as a node of its own. It does nothing by itself.
+    pub fn dispatcher(&self, settings: Settings) -> Result<Dispatcher, Problem> {
+        let sender = self.gate.sender.clone().ok_or_else(|| Problem::internal("the service has no sender"))?;
+        let outbox: Arc<dyn Outbox> = self.store.clone();
+        let (clock, office) = (self.clock.clone(), Arc::new(self.office()));
+        Ok(Dispatcher::new(outbox, clock, office, sender, settings, mint_id("node"), self.nudge.clone()))
+    }
+
+    /// Has messages sent by themselves from now on.
+    pub fn run_webhooks(&self, settings: Settings) -> Result<(), Problem> {
+        let dispatcher = self.dispatcher(settings)?;
+        // There is one; figures of a second would be nobody's.
+        let dispatcher = self.dispatcher.get_or_init(|| dispatcher).clone();
+        lock(&self.running).push(tokio::spawn(dispatcher.run(self.stop.subscribe())));
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl dispatcher::Office for Office {
+    async fn keys(&self, org: OrgId) -> Result<Vec<Key>, String> {
+        Office::keys(self, org).await.map_err(|problem| problem.to_string())
+    }
+
+    async fn paused(&self, subscription: &Subscription, pause: &Pause) -> Result<MessageRow, String> {
+        Office::paused(self, subscription, pause).await.map_err(|problem| problem.to_string())
+    }
+}

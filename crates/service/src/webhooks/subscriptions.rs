@@ -1,0 +1,129 @@
+//! Subscriptions: which URLs get which events.
+
+use super::no_subscription;
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::form;
+use crate::ids::mint_uuid;
+use crate::problem::Problem;
+use crate::processor::job::Repeat;
+use crate::view::{self, render};
+use bytes::Bytes;
+use daybook_store::outbox::{Backlog, Pause, Subscription};
+use std::collections::HashMap;
+
+/// The most subscriptions of an organization.
+pub const MOST_SUBSCRIPTIONS: usize = 100;
+/// Why a subscription is paused that its owner paused.
+const UNSUBSCRIBED: &str = "UNSUBSCRIBED";
+
+impl Service {
+    /// Subscribes a URL, or gives the one that is subscribed already another filter.
+    pub async fn subscribe(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        form: form::Subscribe,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        let filter = form.filter()?;
+        let url = form.webhook_url.into_string();
+        let known = self.store.subscriptions(who.org).await?;
+        if known.len() >= MOST_SUBSCRIPTIONS && known.iter().all(|known| known.url != url) {
+            let message = format!("an organization has at most {MOST_SUBSCRIPTIONS} subscriptions: remove one first");
+            return Err(Problem::new("conflict", message));
+        }
+        let checked = self.gate.guard.check_at_subscribing(&url, self.gate.resolve.as_ref()).await;
+        checked.map_err(|refusal| Problem::invalid("webhook_url", refusal.to_string()))?;
+        let new = Subscription {
+            org: who.org,
+            id: 0,
+            uuid: mint_uuid(),
+            url,
+            filter,
+            paused: None,
+            consecutive_errors: 0,
+            streak: 0,
+            created_at: self.clock.now(),
+            last_success_at: None,
+            cursor: 0,
+            version: 0,
+        };
+        let subscription = self.store.subscribe(&new).await?;
+        self.nudge.changed();
+        let answer = self.show_subscription(who, &subscription).await?;
+        self.keep_answer(who, repeat, answer).await
+    }
+
+    /// All subscriptions of the caller's organization.
+    pub async fn list_subscriptions(&self, who: &Caller) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let rows = self.store.subscriptions(who.org).await?;
+        let backlogs: HashMap<_, _> = self.store.backlogs(who.org).await?.into_iter().collect();
+        let show = |row| view::Subscription::new(row, backlogs.get(&row.id).copied().unwrap_or_default());
+        Ok(render(&view::Results { results: rows.iter().map(show).collect() }))
+    }
+
+    /// Pauses a subscription: from now on its messages are dead letters.
+    pub async fn unsubscribe(&self, who: &Caller, repeat: Option<Repeat>, uuid: &str) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        let pause = Pause { reason: UNSUBSCRIBED.to_owned(), at: self.clock.now() };
+        let subscription = self.store.pause(who.org, uuid, &pause).await?;
+        self.changed(who, repeat, subscription, uuid).await
+    }
+
+    /// Resumes a subscription: it gets what is announced from now on. What it missed stays for a replay.
+    pub async fn resubscribe(&self, who: &Caller, repeat: Option<Repeat>, uuid: &str) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        let subscription = self.store.resume(who.org, uuid).await?;
+        self.changed(who, repeat, subscription, uuid).await
+    }
+
+    /// Removes a subscription with all that waits for it.
+    pub async fn delete_subscription(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        uuid: &str,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        if !self.store.unsubscribe(who.org, uuid).await? {
+            return Err(no_subscription(uuid));
+        }
+        self.nudge.changed();
+        let answer = render(&view::RemovedSubscription { webhook_uuid: uuid, deleted: true });
+        self.keep_answer(who, repeat, answer).await
+    }
+
+    async fn changed(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        subscription: Option<Subscription>,
+        uuid: &str,
+    ) -> Result<Bytes, Problem> {
+        let subscription = subscription.ok_or_else(|| no_subscription(uuid))?;
+        self.nudge.changed();
+        let answer = self.show_subscription(who, &subscription).await?;
+        self.keep_answer(who, repeat, answer).await
+    }
+
+    async fn show_subscription(&self, who: &Caller, subscription: &Subscription) -> Result<Bytes, Problem> {
+        let backlogs = self.store.backlogs(who.org).await?;
+        let own = backlogs.into_iter().find(|(id, _)| *id == subscription.id);
+        let backlog = own.map_or_else(Backlog::default, |(_, backlog)| backlog);
+        Ok(render(&view::Subscription::new(subscription, backlog)))
+    }
+}

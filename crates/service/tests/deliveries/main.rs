@@ -1,0 +1,16 @@
+//! Webhooks from the event to the receiver: real messages over real connections, on both databases, with a clock that is
+//! moved by hand. What is expected is the interface's own tables.
+#![cfg(test)]
+
+#[path = "../service/support.rs"]
+#[allow(dead_code, reason = "shared with the other tests of the service, each of which uses a part of it")]
+mod support;
+
+mod batches;
+mod dead_letters;
+mod nodes;
+mod notices;
+mod outcomes;
+mod pausing;
+mod subscribing;
+mod world;

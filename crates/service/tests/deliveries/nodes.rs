@@ -1,0 +1,84 @@
+//! Several nodes on one database.
+
+use crate::support::Home;
+use crate::world::{World, names, seconds};
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use daybook_webhooks::dispatcher::Settings;
+use std::time::Duration;
+
+fn at_once() -> Settings {
+    Settings { batch_interval: Duration::ZERO, ..Settings::default() }
+}
+
+/// Two nodes look at the same time, again and again: each message goes out once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_send_each_message_once() {
+    let first = World::at_once(Home::Postgres).await;
+    let second = World::over(first.trial.node().await, at_once());
+    let receivers = [200; 6].map(|status| Receiver::start(Behaviour::status(status)));
+    for receiver in &receivers {
+        first.subscribe(receiver).await;
+    }
+    for round in 0..8 {
+        for number in 0..10 {
+            first.announce(&format!("R{round}N{number}")).await;
+        }
+        let (one, other) = tokio::join!(first.dispatcher.settle(), second.dispatcher.settle());
+        (one.expect("it is sent"), other.expect("it is sent"));
+        first.trial.clock.set(daybook_clock::Clock::now(&*first.trial.clock).plus_micros(1_000_000));
+    }
+    for receiver in &receivers {
+        let mut got = names(receiver);
+        assert_eq!(got.len(), 80);
+        got.sort();
+        got.dedup();
+        assert_eq!(got.len(), 80, "none comes twice");
+    }
+}
+
+/// A node that is gone keeps its subscriptions for the length of its lease, and not longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_subscriptions_of_a_dead_node_are_taken_over() {
+    let first = World::at_once(Home::Postgres).await;
+    let second = World::over(first.trial.node().await, at_once());
+    let receiver = Receiver::start(Behaviour::status(200));
+    first.subscribe(&receiver).await;
+    first.announce("A").await;
+    assert_eq!(first.send().await, 1);
+    // It does not say goodbye.
+    first.announce("B").await;
+    assert_eq!(second.send().await, 0, "the lease still runs");
+    assert_eq!(second.pass(seconds(14)).await, 0);
+    assert_eq!(second.pass(seconds(1)).await, 1);
+    assert_eq!(names(&receiver), ["A", "B"]);
+    // The first one comes back, as if it had only been asleep: what it holds is no longer its own.
+    first.announce("C").await;
+    assert_eq!(first.send().await, 0);
+    assert_eq!(second.send().await, 1);
+    second.dispatcher.stop().await;
+    first.announce("D").await;
+    assert_eq!(first.send().await, 1, "one that stops gives back what it holds");
+    assert_eq!(names(&receiver), ["A", "B", "C", "D"]);
+}
+
+/// A transaction that stays open hides nothing, and what commits late is not skipped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_open_transaction_skips_nothing() {
+    let world = World::at_once(Home::Postgres).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    world.subscribe(&receiver).await;
+    let (client, connection) =
+        tokio_postgres::connect(&world.trial.address, tokio_postgres::NoTls).await.expect("it connects");
+    tokio::spawn(connection);
+    // It has a number of its own in the database, older than all that come, and does not end.
+    client.batch_execute("BEGIN; CREATE TABLE beside (a int); INSERT INTO beside VALUES (1)").await.expect("it begins");
+    for name in ["A", "B", "C"] {
+        world.announce(name).await;
+    }
+    world.send().await;
+    assert_eq!(names(&receiver), ["A", "B", "C"]);
+    client.batch_execute("COMMIT").await.expect("it ends");
+    world.announce("D").await;
+    world.send().await;
+    assert_eq!(names(&receiver), ["A", "B", "C", "D"]);
+}

@@ -1,0 +1,112 @@
+//! Configurable webhooks, to the receiver.
+
+use crate::support::{Home, LEVEL, Trial, json_of, on_both};
+use crate::world::{World, body, events};
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use daybook_webhooks::dispatcher::Settings;
+use serde_json::json;
+
+on_both!(
+    none_without_a_configuration,
+    nine_in_the_morning_across_both_clock_changes_and_none_after_closing,
+    an_interval_comes_round,
+    what_a_stopped_server_missed_is_sent_late_and_once,
+    rolling_fires_them,
+);
+
+const NOTICES: [&str; 4] = ["payment_due_date", "late_fee_date", "loan_end_date", "account_summary"];
+
+async fn open(home: Home, now: &str, opening: &str) -> (World, Receiver) {
+    let trial = Trial::at(home, now).await;
+    trial.product("auto-12", json!({})).await;
+    trial.account("auto-12", "a1", opening).await;
+    let world = World::over(trial, Settings::default());
+    let receiver = Receiver::start(Behaviour::status(200));
+    world.subscribe_to(&receiver, &json!({ "filter_events": NOTICES })).await;
+    (world, receiver)
+}
+
+fn moments(receiver: &Receiver) -> Vec<String> {
+    let at = |request| body(request)["data"]["effective_at"].as_str().expect("a time").to_owned();
+    receiver.requests().iter().map(at).collect()
+}
+
+async fn none_without_a_configuration(home: Home) {
+    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    world.go_to("2027-06-01T00:00:00-04:00").await;
+    assert_eq!(events(&receiver), Vec::<String>::new());
+}
+
+/// Due dates are the 15th of each month; the clocks of New York change on 1 November 2026 and on 14 March 2027.
+async fn nine_in_the_morning_across_both_clock_changes_and_none_after_closing(home: Home) {
+    let (world, receiver) = open(home, "2026-09-20T12:00:00-04:00", "2026-09-15T00:00:00-04:00").await;
+    let config = json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" });
+    json_of(world.trial.notify("a1", &config).await);
+    for now in [
+        "2026-10-14T08:59:59-04:00",
+        "2026-10-14T09:01:00-04:00",
+        "2026-11-14T09:01:00-05:00",
+        "2026-12-31T00:00:00-05:00",
+        "2027-03-14T08:59:59-04:00",
+        "2027-03-14T09:01:00-04:00",
+        "2027-04-20T00:00:00-04:00",
+    ] {
+        world.go_to(now).await;
+        world.go_to(now).await;
+    }
+    let expected = [
+        "2026-10-14T09:00:00-04:00",
+        "2026-11-14T09:00:00-05:00",
+        "2026-12-14T09:00:00-05:00",
+        "2027-01-14T09:00:00-05:00",
+        "2027-02-14T09:00:00-05:00",
+        "2027-03-14T09:00:00-04:00",
+        "2027-04-14T09:00:00-04:00",
+    ];
+    assert_eq!(moments(&receiver), expected);
+    json_of(world.trial.pay("a1", "all", 200_000, "2027-04-20T00:00:00-04:00").await);
+    let closed = json!({ "account_status": "CLOSED", "account_substatus": "SETTLEMENT" });
+    if world.trial.standing("a1").await.starts_with("ACTIVE") {
+        json_of(world.trial.status("a1", &closed).await);
+    }
+    world.go_to("2027-12-31T00:00:00-05:00").await;
+    assert_eq!(moments(&receiver).len(), 7, "none after the account is closed");
+}
+
+async fn an_interval_comes_round(home: Home) {
+    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    let config = json!({ "notification_type": "account_summary", "interval": "7 days", "time": "06:30:00" });
+    json_of(world.trial.notify("a1", &config).await);
+    world.go_to("2026-04-23T00:00:00-04:00").await;
+    let expected = ["2026-04-08T06:30:00-04:00", "2026-04-15T06:30:00-04:00", "2026-04-22T06:30:00-04:00"];
+    assert_eq!(moments(&receiver), expected);
+    assert_eq!(events(&receiver), ["account_summary"; 3]);
+}
+
+async fn what_a_stopped_server_missed_is_sent_late_and_once(home: Home) {
+    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    let config = json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" });
+    json_of(world.trial.notify("a1", &config).await);
+    // Nobody is there for two months.
+    world.go_to("2026-06-01T00:00:00-04:00").await;
+    assert_eq!(moments(&receiver), ["2026-04-14T09:00:00-04:00", "2026-05-14T09:00:00-04:00"]);
+    world.go_to("2026-06-02T00:00:00-04:00").await;
+    assert_eq!(receiver.counts().requests, 2);
+}
+
+async fn rolling_fires_them(home: Home) {
+    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    let due = json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" });
+    let late = json!({ "notification_type": "late_fee_date", "time_offset": "0 days" });
+    json_of(world.trial.notify("a1", &due).await);
+    json_of(world.trial.notify("a1", &late).await);
+    json_of(world.trial.pay("a1", "p1", LEVEL, "2026-04-01T12:00:00-04:00").await);
+    json_of(world.trial.roll("a1", "2026-05-20T00:00:00-04:00", true).await);
+    world.send().await;
+    assert_eq!(events(&receiver), ["payment_due_date", "payment_due_date", "late_fee_date"], "the first was paid");
+    json_of(world.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
+    assert_eq!(world.send().await, 0, "each waits for its own moment");
+    world.go_to("2026-06-14T09:00:00-04:00").await;
+    assert_eq!(events(&receiver).len(), 4);
+    assert_eq!(moments(&receiver)[3], "2026-06-14T09:00:00-04:00");
+}

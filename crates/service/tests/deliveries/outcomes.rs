@@ -1,0 +1,191 @@
+//! The tables of delivery and of errors, row by row, against real receivers.
+
+use crate::support::{Home, json_of, list, on_both};
+use crate::world::{World, body, days, minutes, seconds};
+use daybook_service::{DeliveryQuery, paging::Paging};
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use serde_json::{Value, json};
+
+on_both!(
+    two_hundred_and_two_hundred_two_are_delivered,
+    other_answers_are_dead_at_once,
+    an_answer_of_only_1xx_is_dead,
+    a_redirect_is_not_followed,
+    server_errors_are_tried_for_a_day,
+    too_many_requests_are_tried_for_a_day,
+    silence_is_tried_for_a_day,
+    a_closed_port_is_tried_for_a_day,
+    a_message_that_is_taken_at_last_is_delivered,
+    retry_after_lengthens_a_step,
+    equal_bytes_go_out_every_time,
+);
+
+/// Minutes after the first failure at which a message is tried again.
+const RETRIES: [u64; 11] = [1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 1440];
+
+fn active(pending: u64, dead: u64) -> (String, Value, u64, u64) {
+    ("ACTIVE".to_owned(), Value::Null, pending, dead)
+}
+
+async fn deliveries(world: &World) -> Vec<Value> {
+    let all = world.trial.service.list_deliveries(&world.trial.who, Paging::default(), DeliveryQuery::default());
+    list(json_of(all.await))
+}
+
+async fn dead_letters(world: &World) -> Vec<Value> {
+    let all = world.trial.service.list_dead_letters(&world.trial.who, Paging::default(), DeliveryQuery::default());
+    list(json_of(all.await))
+}
+
+async fn two_hundred_and_two_hundred_two_are_delivered(home: Home) {
+    for status in [200, 202] {
+        let world = World::at_once(home).await;
+        let receiver = Receiver::start(Behaviour::status(status));
+        let uuid = world.subscribe(&receiver).await;
+        world.announce("Ada").await;
+        assert_eq!(world.send().await, 1);
+        assert_eq!(receiver.counts().requests, 1);
+        assert_eq!(world.state(&uuid).await, active(0, 0));
+        assert_eq!(world.pass(days(1)).await, 0, "{status} is tried once");
+        let tried = deliveries(&world).await;
+        assert_eq!((tried.len(), &tried[0]["response_status"]), (1, &json!(status)));
+        assert_eq!((&tried[0]["error"], &tried[0]["next_retry_at"]), (&Value::Null, &Value::Null));
+        assert!(!world.subscription(&uuid).await["last_success_at"].is_null());
+    }
+}
+
+async fn other_answers_are_dead_at_once(home: Home) {
+    for status in [101, 201, 204, 300, 304, 307, 400, 402, 403, 404, 409, 410, 422] {
+        let world = World::at_once(home).await;
+        let receiver = Receiver::start(Behaviour::status(status));
+        let uuid = world.subscribe(&receiver).await;
+        world.announce("Ada").await;
+        world.send().await;
+        assert_eq!(world.state(&uuid).await, active(0, 1), "{status}");
+        world.pass(days(1)).await;
+        assert_eq!(receiver.counts().requests, 1, "{status} is tried once");
+        let dead = dead_letters(&world).await;
+        assert_eq!((&dead[0]["event"], &dead[0]["response_status"]), (&json!("customer_create"), &json!(status)));
+        let reason = dead[0]["reason"].as_str().expect("a reason");
+        assert!(reason.contains(&status.to_string()), "{reason}");
+    }
+}
+
+async fn an_answer_of_only_1xx_is_dead(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::OnlyInformational(103));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("Ada").await;
+    world.send().await;
+    assert_eq!(world.state(&uuid).await, active(0, 1));
+    world.pass(days(1)).await;
+    assert_eq!(receiver.counts().requests, 1);
+}
+
+async fn a_redirect_is_not_followed(home: Home) {
+    let world = World::at_once(home).await;
+    let elsewhere = Receiver::start(Behaviour::status(200));
+    for status in [301, 302, 303, 308] {
+        let receiver = Receiver::start(Behaviour::redirect(status, &elsewhere.url()));
+        let uuid = world.subscribe(&receiver).await;
+        world.announce(&format!("Ada{status}")).await;
+        world.send().await;
+        assert_eq!((receiver.counts().requests, world.state(&uuid).await), (1, active(0, 1)), "{status}");
+        world.pause(&uuid).await;
+    }
+    assert_eq!(elsewhere.counts().accepted, 0);
+}
+
+/// Has a message fail again and again, and checks when it was tried.
+async fn tried_for_a_day(home: Home, receiver: &Receiver, counted: bool) {
+    let world = World::at_once(home).await;
+    let uuid = world.subscribe(receiver).await;
+    world.announce("Ada").await;
+    assert_eq!(world.send().await, 1);
+    assert_eq!(world.state(&uuid).await, active(1, 0));
+    let mut passed = 0;
+    for (index, at) in RETRIES.into_iter().enumerate() {
+        assert_eq!(world.pass(minutes(at - passed) - seconds(1)).await, 0, "nothing before minute {at}");
+        assert_eq!(world.pass(seconds(1)).await, 1, "one more at minute {at}");
+        passed = at;
+        if counted {
+            assert_eq!(receiver.counts().requests, index + 2);
+        }
+    }
+    assert_eq!(world.state(&uuid).await, active(0, 1), "after the last retry it is dead");
+    assert_eq!(world.pass(days(2)).await, 0);
+    let dead = dead_letters(&world).await;
+    assert_eq!((dead.len(), &dead[0]["attempts"]), (1, &json!(12)));
+    assert_eq!(deliveries(&world).await.len(), 12);
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 1, "a message counts once");
+}
+
+async fn server_errors_are_tried_for_a_day(home: Home) {
+    tried_for_a_day(home, &Receiver::start(Behaviour::status(503)), true).await;
+}
+
+async fn too_many_requests_are_tried_for_a_day(home: Home) {
+    tried_for_a_day(home, &Receiver::start(Behaviour::status(429)), true).await;
+}
+
+async fn silence_is_tried_for_a_day(home: Home) {
+    tried_for_a_day(home, &Receiver::start(Behaviour::Silent), true).await;
+}
+
+async fn a_closed_port_is_tried_for_a_day(home: Home) {
+    // Resets whoever connects: nothing is ever read.
+    tried_for_a_day(home, &Receiver::start(Behaviour::Reset), false).await;
+}
+
+async fn a_message_that_is_taken_at_last_is_delivered(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::statuses(&[500, 502, 200]));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("Ada").await;
+    world.send().await;
+    world.pass(minutes(1)).await;
+    assert_eq!(world.state(&uuid).await, active(1, 0));
+    world.pass(minutes(2)).await;
+    assert_eq!(world.state(&uuid).await, active(0, 0));
+    world.pass(days(2)).await;
+    assert_eq!(receiver.counts().requests, 3);
+    let tried = deliveries(&world).await;
+    let of = |name: &str| tried.iter().map(|one| one[name].clone()).collect::<Vec<_>>();
+    assert_eq!(of("response_status"), [json!(200), json!(502), json!(500)], "the latest first");
+    assert_eq!(of("attempt"), [json!(3), json!(2), json!(1)]);
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 0);
+}
+
+async fn retry_after_lengthens_a_step(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
+        0 => Answer::status(429).with("retry-after", "100"),
+        1 => Answer::status(503).with("retry-after", "999999"),
+        _ => Answer::status(200),
+    }));
+    world.subscribe(&receiver).await;
+    world.announce("Ada").await;
+    world.send().await;
+    assert_eq!(world.pass(seconds(99)).await, 0);
+    assert_eq!(world.pass(seconds(1)).await, 1, "after 100 seconds, not after 60");
+    // The next step is 3 minutes after the first failure, and the one after it 7.
+    assert_eq!(world.pass(minutes(7) - seconds(101)).await, 0);
+    assert_eq!(world.pass(seconds(1)).await, 1);
+    assert_eq!(world.pass(days(1)).await, 0);
+}
+
+async fn equal_bytes_go_out_every_time(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::statuses(&[500, 500, 500, 200]));
+    world.subscribe(&receiver).await;
+    world.announce("Žofie \"O'Brien\" 😀").await;
+    world.send().await;
+    for wait in [1, 2, 4] {
+        world.pass(minutes(wait)).await;
+    }
+    let got = receiver.requests();
+    assert_eq!(got.len(), 4);
+    assert!(got.iter().all(|request| request.body == got[0].body));
+    assert!(got.iter().all(|request| request.header("webhook-id") == got[0].header("webhook-id")));
+    assert_eq!(body(&got[0])["data"]["object"]["name_last"], "Žofie \"O'Brien\" 😀");
+}

@@ -1,0 +1,180 @@
+//! When a URL is paused, and what that does.
+
+use crate::support::{Home, on_both};
+use crate::world::{World, events, minutes, names};
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use serde_json::{Value, json};
+
+on_both!(
+    one_401_pauses_at_once,
+    ten_different_messages_that_fail_pause,
+    one_bad_message_among_good_ones_does_not_pause,
+    a_success_in_between_starts_the_count_again,
+    the_other_urls_hear_of_a_pause,
+    a_url_that_fails_is_sent_one_message_at_a_time,
+    unsubscribing_stops_and_resubscribing_resumes,
+    the_number_is_a_setting,
+);
+
+fn paused(reason: &str, dead: u64) -> (String, Value, u64, u64) {
+    ("PAUSED".to_owned(), json!(reason), 0, dead)
+}
+
+fn active(pending: u64, dead: u64) -> (String, Value, u64, u64) {
+    ("ACTIVE".to_owned(), Value::Null, pending, dead)
+}
+
+/// Answers 500 to messages about a name that begins so, and 200 to all others.
+fn fails_for(name: &'static str) -> Behaviour {
+    Behaviour::answers(move |_, body| {
+        let is_bad = String::from_utf8_lossy(body).contains(&format!("\"name_last\":\"{name}"));
+        Answer::status(if is_bad { 500 } else { 200 })
+    })
+}
+
+async fn one_401_pauses_at_once(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(401));
+    let uuid = world.subscribe(&receiver).await;
+    for name in ["A", "B", "C", "D"] {
+        world.announce(name).await;
+    }
+    world.send().await;
+    assert_eq!(receiver.counts().requests, 1, "nothing is sent after the 401");
+    assert_eq!(world.state(&uuid).await, paused("UNAUTHORIZED", 4));
+    world.announce("E").await;
+    world.pass(minutes(2_000)).await;
+    assert_eq!(receiver.counts().requests, 1);
+    assert_eq!(world.state(&uuid).await, paused("UNAUTHORIZED", 5), "its own pause is not among its dead letters");
+    assert_eq!(world.subscription(&uuid).await["paused_at"], "2026-04-01T12:00:30Z");
+}
+
+async fn ten_different_messages_that_fail_pause(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    let uuid = world.subscribe(&receiver).await;
+    for name in ["A", "B", "C", "D", "E", "F", "G", "H", "I"] {
+        world.announce(name).await;
+    }
+    world.send().await;
+    assert_eq!(world.state(&uuid).await, active(9, 0));
+    assert_eq!(world.pass(minutes(1)).await, 9, "retries of the same nine do not count again");
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 9);
+    for name in ["J", "K", "L"] {
+        world.announce(name).await;
+    }
+    world.send().await;
+    assert_eq!(world.state(&uuid).await, paused("CONSECUTIVE_ERRORS", 12), "retries that waited are dead letters now");
+    assert_eq!(receiver.counts().requests, 19);
+    assert_eq!(world.pass(minutes(2_000)).await, 0);
+}
+
+async fn one_bad_message_among_good_ones_does_not_pause(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(fails_for("Bad"));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("Bad").await;
+    for number in 0..30 {
+        world.announce(&format!("Good{number}")).await;
+    }
+    world.send().await;
+    assert_eq!(world.state(&uuid).await, active(1, 0));
+    for _ in 0..12 {
+        world.announce("Better").await;
+        world.pass(minutes(130)).await;
+    }
+    assert_eq!(world.state(&uuid).await, active(0, 1), "it runs its day and dies alone");
+    let bad = names(&receiver).iter().filter(|name| *name == "Bad").count();
+    assert!(bad > 5, "it was tried {bad} times");
+}
+
+async fn a_success_in_between_starts_the_count_again(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(fails_for("Bad"));
+    let uuid = world.subscribe(&receiver).await;
+    for round in 0..4 {
+        for number in 0..9 {
+            world.announce(&format!("Bad{round}{number}")).await;
+        }
+        world.announce("Good").await;
+    }
+    world.send().await;
+    assert_eq!(world.state(&uuid).await, active(36, 0));
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 0);
+}
+
+async fn the_other_urls_hear_of_a_pause(home: Home) {
+    let world = World::at_once(home).await;
+    let bad = Receiver::start(Behaviour::status(401));
+    let good = Receiver::start(Behaviour::status(200));
+    let paused_uuid = world.subscribe(&bad).await;
+    let uuid = world.subscribe(&good).await;
+    world.announce("A").await;
+    world.send().await;
+    assert_eq!(events(&good), ["customer_create", "subscription_paused"]);
+    let told = crate::world::body(&good.requests()[1]);
+    assert_eq!(told["data"]["object"]["webhook_uuid"], paused_uuid);
+    assert_eq!(told["data"]["object"]["paused_reason"], "UNAUTHORIZED");
+    // The one that was paused does not get it, not even by a replay.
+    bad.behave(Behaviour::status(200));
+    world.resume(&paused_uuid).await;
+    assert_eq!(world.state(&paused_uuid).await, active(0, 1));
+    assert_eq!(world.replay(&json!({})).await, (1, 0));
+    world.send().await;
+    assert_eq!(events(&bad), ["customer_create", "customer_create"]);
+    assert_eq!((world.state(&paused_uuid).await, world.state(&uuid).await), (active(0, 0), active(0, 0)));
+}
+
+async fn a_url_that_fails_is_sent_one_message_at_a_time(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::Silent);
+    let uuid = world.subscribe(&receiver).await;
+    for number in 0..4 {
+        world.announce(&format!("N{number}")).await;
+    }
+    world.send().await;
+    assert_eq!(world.state(&uuid).await, active(4, 0));
+    // An answer that never comes costs the connection: one for each message, and never two at once.
+    assert_eq!((receiver.counts().requests, receiver.counts().accepted), (4, 4));
+    receiver.until(|counts| counts.open == 0).await;
+}
+
+async fn unsubscribing_stops_and_resubscribing_resumes(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("A").await;
+    world.send().await;
+    assert_eq!(world.pause(&uuid).await["paused_reason"], "UNSUBSCRIBED");
+    assert_eq!(world.pause(&uuid).await["status"], "PAUSED", "repeating it is no error");
+    world.announce("B").await;
+    world.announce("C").await;
+    world.pass(minutes(5)).await;
+    assert_eq!(names(&receiver), ["A"]);
+    assert_eq!(world.state(&uuid).await, paused("UNSUBSCRIBED", 2));
+    assert_eq!(world.replay(&json!({})).await, (0, 2), "those of a paused URL stay");
+    assert_eq!(world.resume(&uuid).await["status"], "ACTIVE");
+    assert_eq!(world.resume(&uuid).await["status"], "ACTIVE", "repeating it is no error");
+    world.announce("D").await;
+    world.send().await;
+    assert_eq!(names(&receiver), ["A", "D"], "new events again; those of the pause are dead letters");
+    assert_eq!(world.state(&uuid).await, active(0, 2));
+    assert_eq!(world.replay(&json!({})).await, (2, 0));
+    assert_eq!(world.state(&uuid).await, active(2, 0));
+    world.send().await;
+    assert_eq!(names(&receiver), ["A", "D", "B", "C"]);
+    assert_eq!(world.state(&uuid).await, active(0, 0));
+}
+
+async fn the_number_is_a_setting(home: Home) {
+    use daybook_webhooks::dispatcher::Settings;
+    let settings = Settings { batch_interval: std::time::Duration::ZERO, pause_after: 2, ..Settings::default() };
+    let world = World::with(home, settings).await;
+    let receiver = Receiver::start(Behaviour::status(404));
+    let uuid = world.subscribe(&receiver).await;
+    for name in ["A", "B", "C"] {
+        world.announce(name).await;
+    }
+    world.send().await;
+    assert_eq!((world.state(&uuid).await, receiver.counts().requests), (paused("CONSECUTIVE_ERRORS", 3), 2));
+}

@@ -1,0 +1,147 @@
+//! Several URLs, each with its own filter; keys and their rotation.
+
+use crate::support::{Home, LEVEL, form_of, json_of, on_both};
+use crate::world::{World, body, events, names};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use daybook_testkit::receiver::{Behaviour, Receiver, Request};
+use daybook_webhooks::signature::Key;
+use serde_json::{Value, json};
+
+on_both!(
+    each_url_gets_exactly_what_its_filter_says,
+    a_subscription_begins_when_it_is_made,
+    a_changed_filter_counts_for_what_was_not_sent,
+    a_removed_url_gets_nothing_more,
+    signatures_are_by_the_key_of_the_time,
+    a_url_may_not_point_inside,
+);
+
+async fn each_url_gets_exactly_what_its_filter_says(home: Home) {
+    let world = World::at_once(home).await;
+    let [all, payments, closing] = [200; 3].map(|status| Receiver::start(Behaviour::status(status)));
+    world.subscribe(&all).await;
+    world.subscribe_to(&payments, &json!({ "filter_events": ["line_item_create"] })).await;
+    world.subscribe_to(&closing, &json!({ "filter_events": ["account_closed", "customer_create"] })).await;
+    world.announce("A").await;
+    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    json_of(world.trial.pay("a1", "p1", LEVEL, "2026-04-01T12:00:30Z").await);
+    let closed = json!({ "account_status": "CLOSED", "account_substatus": "SETTLEMENT" });
+    json_of(world.trial.status("a1", &closed).await);
+    world.send().await;
+    let log: Vec<String> = world.trial.log().await.into_iter().map(|message| message.event).collect();
+    let only = |wanted: &[&str]| -> Vec<String> {
+        log.iter().filter(|event| wanted.contains(&event.as_str())).cloned().collect()
+    };
+    let mut got = events(&all);
+    let mut sent = log.clone();
+    (got.sort(), sent.sort());
+    assert_eq!(got, sent);
+    assert_eq!(events(&payments), only(&["line_item_create"]));
+    let mut closed = events(&closing);
+    let mut expected = only(&["account_closed", "customer_create"]);
+    (closed.sort(), expected.sort());
+    assert_eq!(closed, expected);
+    assert_eq!(expected, ["account_closed", "customer_create"]);
+}
+
+async fn a_subscription_begins_when_it_is_made(home: Home) {
+    let world = World::new(home).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    world.announce("Before").await;
+    world.subscribe(&receiver).await;
+    world.announce("After").await;
+    world.go_to("2026-04-01T12:01:00Z").await;
+    assert_eq!(names(&receiver), ["After"]);
+}
+
+async fn a_changed_filter_counts_for_what_was_not_sent(home: Home) {
+    let world = World::new(home).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("A").await;
+    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    assert_eq!(world.send().await, 0);
+    assert_eq!(world.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await, uuid);
+    world.go_to("2026-04-01T12:01:00Z").await;
+    assert_eq!(events(&receiver), ["account_create"]);
+    assert_eq!(world.subscribe(&receiver).await, uuid, "without a filter it gets all again");
+    world.announce("B").await;
+    world.go_to("2026-04-01T12:02:00Z").await;
+    assert_eq!(events(&receiver), ["account_create", "customer_create"]);
+}
+
+async fn a_removed_url_gets_nothing_more(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("A").await;
+    world.send().await;
+    json_of(world.trial.service.delete_subscription(&world.trial.who, None, &uuid).await);
+    world.announce("B").await;
+    world.go_to("2026-04-02T12:01:00Z").await;
+    assert_eq!(receiver.counts().requests, 1, "not even the retry");
+}
+
+/// The signature of a body by a key, over the bytes of `data` as they stand.
+fn signed_by(key: &Key, request: &Request) -> bool {
+    let text = String::from_utf8(request.body.clone()).expect("a body is text");
+    let begin = text.find(",\"data\":").expect("data") + 8;
+    let end = text.rfind(",\"hmac_signature\":").expect("a signature");
+    key.verify(text[begin..end].as_bytes(), body(request)["hmac_signature"].as_str().expect("a signature"))
+}
+
+/// Which signatures of the header are by a key, by the standard's rule: over id, timestamp and body.
+fn header_signed_by(key: &Key, request: &Request) -> Vec<bool> {
+    use hmac::{Hmac, KeyInit, Mac};
+    let secret = STANDARD.decode(key.text()).expect("the key is Base64");
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(&secret).expect("any length");
+    let header = |name: &str| request.header(name).expect("the header is there");
+    mac.update(format!("{}.{}.", header("webhook-id"), header("webhook-timestamp")).as_bytes());
+    mac.update(&request.body);
+    let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+    header("webhook-signature").split(' ').map(|signature| signature == expected).collect()
+}
+
+async fn signatures_are_by_the_key_of_the_time(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::statuses(&[500, 200]));
+    world.subscribe(&receiver).await;
+    let key = |answer: Value| Key::from_text(answer["hmac_secret_key"].as_str().expect("a key"));
+    let service = &world.trial.service;
+    let old = key(json_of(service.hmac_key(&world.trial.who).await));
+    assert_eq!(STANDARD.decode(old.text()).expect("Base64").len(), 32);
+    world.announce("Old").await;
+    world.send().await;
+    let new = key(json_of(service.rotate_hmac_key(&world.trial.who).await));
+    assert_ne!(old, new);
+    assert_eq!(key(json_of(service.hmac_key(&world.trial.who).await)), new);
+    world.announce("New").await;
+    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    world.go_to("2026-04-01T12:01:30Z").await;
+    let got = receiver.requests();
+    let (same, rest): (Vec<&Request>, Vec<&Request>) = got.iter().partition(|request| request.body == got[0].body);
+    assert_eq!((same.len(), rest.len()), (2, 3), "the retry, a customer, an account and its loan");
+    assert!(same.iter().all(|request| signed_by(&old, request)), "a message keeps its signature");
+    assert!(rest.iter().all(|request| signed_by(&new, request) && !signed_by(&old, request)));
+    assert_eq!(header_signed_by(&old, &got[0]), [true]);
+    for request in &got[1..] {
+        assert_eq!(header_signed_by(&new, request), [true, false]);
+        assert_eq!(header_signed_by(&old, request), [false, true], "for 24 hours by each");
+    }
+    world.go_to("2026-04-02T12:00:30Z").await;
+    world.announce("Later").await;
+    world.send().await;
+    let last = receiver.requests().pop().expect("it came");
+    assert_eq!(header_signed_by(&new, &last), [true]);
+    world.trial.verify().await;
+}
+
+async fn a_url_may_not_point_inside(home: Home) {
+    let world = World::at_once(home).await;
+    for url in ["http://10.0.0.1/", "https://169.254.169.254/latest", "https://[fd00::1]/", "ftp://example.com/", "x"] {
+        let form = form_of(&json!({ "webhook_url": url }));
+        let refused = world.trial.service.subscribe(&world.trial.who, None, form).await.expect_err(url);
+        assert_eq!((refused.code, refused.details[0].field.as_str()), ("invalid_request", "webhook_url"), "{url}");
+    }
+}

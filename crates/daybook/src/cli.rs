@@ -7,7 +7,10 @@
 mod bench;
 mod flags;
 
-pub use bench::{BenchAction, BenchCommand, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget};
+pub use bench::{
+    BenchAction, BenchCommand, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget, BenchWebhookClientArgs,
+    BenchWebhooksArgs,
+};
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -19,6 +19,17 @@ pub enum BenchAction {
     /// Record payments, each answered before the next of its caller
     #[command(after_help = "Examples:\n  daybook bench payments --accounts 10000 --callers 64 --seconds 30")]
     Payments(BenchPaymentsArgs),
+    /// Send messages that are already in the log to webhook URLs
+    #[command(
+        after_help = "Examples:\n  daybook bench webhooks --messages 500000\n  daybook bench webhooks --urls 1 --json"
+    )]
+    Webhooks(BenchWebhooksArgs),
+    /// What the webhooks are sent to, in a process of its own
+    #[command(hide = true)]
+    WebhookReceiver,
+    /// What sends the same requests with nothing behind them, in a process of its own
+    #[command(hide = true)]
+    WebhookClient(BenchWebhookClientArgs),
 }
 
 /// Where and how to measure.
@@ -61,4 +72,42 @@ pub struct BenchPaymentsArgs {
     /// Where and how.
     #[command(flatten)]
     pub target: BenchTarget,
+}
+
+/// `daybook bench webhooks`
+#[derive(Args, Debug)]
+pub struct BenchWebhooksArgs {
+    /// How many deliveries are made, over all URLs
+    #[arg(long, value_name = "COUNT", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(100..))]
+    pub messages: u64,
+    /// Only measure deliveries to so many URLs that all answer. Without it: to one, to ten, to ten of which one hangs,
+    /// and the delay with and without the one that hangs
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub urls: Option<u64>,
+    /// How many messages about one account follow each other
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    pub in_a_row: u64,
+    /// For how long the delay is measured, with and without the URL that hangs
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..))]
+    pub seconds: u64,
+    /// Where and how.
+    #[command(flatten)]
+    pub target: BenchTarget,
+}
+
+/// `daybook bench webhook-client`; the request's lines after the first come on stdin.
+#[derive(Args, Debug)]
+pub struct BenchWebhookClientArgs {
+    /// Where the receiver listens
+    #[arg(long)]
+    pub receiver: std::net::SocketAddr,
+    /// How many requests are sent
+    #[arg(long)]
+    pub requests: u64,
+    /// To how many URLs
+    #[arg(long)]
+    pub urls: u64,
+    /// Over how many connections to each
+    #[arg(long)]
+    pub connections: u64,
 }

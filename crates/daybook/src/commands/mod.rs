@@ -20,6 +20,7 @@ mod keys;
 mod opening;
 mod org;
 mod roll;
+mod sending;
 mod serve;
 mod table;
 mod verify;

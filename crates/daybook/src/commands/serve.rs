@@ -10,7 +10,7 @@
 //! who come early wait; the lock file and the ready line say when nobody waits any more.
 
 use super::opening::{PATIENCE, make_file, make_key, make_store, start_service};
-use super::{Failure, control, demo, print, say, settings, wait_for};
+use super::{Failure, control, demo, print, say, sending, settings, wait_for};
 use crate::cli::ServeFlags;
 use crate::config::Settings;
 use crate::config::values::Environment;
@@ -49,9 +49,11 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
     }
     let store = make_store(&settings.database, PATIENCE).await?;
     let key = make_key(settings, &*store).await?;
-    let service = start_service(store, &key).await?;
+    let sender = sending::sender(settings)?;
+    let service = start_service(store, &key).await?.with_sender(sender);
     begin(settings, &service, address).await?;
     service.run_timers();
+    service.run_webhooks(sending::settings(settings))?;
 
     let mut router = daybook_api::router(
         service.clone(),

@@ -1,5 +1,7 @@
 //! What a setting's text means: one small reader for each kind of value, with the rule it enforces in words.
 
+pub use daybook_webhooks::guard::Network;
+
 use crate::durations;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -43,21 +45,6 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line, for machines.
     Json,
-}
-
-/// A range of addresses, such as `10.0.0.0/8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    /// The first address.
-    pub address: IpAddr,
-    /// How many leading bits all addresses share.
-    pub prefix_bits: u8,
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix_bits)
-    }
 }
 
 /// Either a value, or the rule that its text breaks.

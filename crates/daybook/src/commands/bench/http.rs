@@ -26,7 +26,12 @@ impl Connection {
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
-        self.stream.write_all(call.as_bytes()).await?;
+        self.exchange(call.as_bytes()).await
+    }
+
+    /// Sends a whole request as it stands, and gives the status of the answer.
+    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<u16> {
+        self.stream.write_all(request).await?;
         self.buffer.clear();
         loop {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {

@@ -10,10 +10,12 @@ pub mod limit_sqlite;
 pub mod payments;
 pub mod portfolio;
 pub mod release;
+pub mod webhooks;
 
 use crate::cli::{BenchAction, BenchCommand};
 use crate::commands::Failure;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs a bench.
 pub fn run(command: &BenchCommand) -> Result<(), Failure> {
@@ -22,6 +24,9 @@ pub fn run(command: &BenchCommand) -> Result<(), Failure> {
         match &command.command {
             BenchAction::Release(args) => release::run(args).await,
             BenchAction::Payments(args) => payments::run(args).await,
+            BenchAction::Webhooks(args) => webhooks::run(args).await,
+            BenchAction::WebhookReceiver => webhooks::receiver::run().await,
+            BenchAction::WebhookClient(args) => webhooks::bare::run(args).await,
         }
     })
 }
@@ -65,4 +70,10 @@ pub fn peak_memory_mib() -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib / 1024)
+}
+
+/// The processor time that the process has used.
+pub fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), u32::try_from(used.tv_nsec).unwrap_or(0))
 }

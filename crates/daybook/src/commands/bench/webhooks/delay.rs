@@ -1,0 +1,105 @@
+//! What a URL that hangs does to the others: how long it takes from a message's commit to its arrival.
+
+use super::messages;
+use super::receiver::Arrival;
+use super::site::Site;
+use crate::commands::Failure;
+use daybook_clock::{Clock, System};
+use daybook_engine::time::Time;
+use daybook_store::batch::{Batch, Unit};
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::time::MissedTickBehavior;
+
+const EVERY: Duration = Duration::from_millis(10);
+const IN_A_SECOND: u64 = 100;
+/// The two take turns so often: a machine that is slow for a while is slow for both.
+const TURNS: u64 = 2;
+/// How long the dispatcher has for its start, which is not what is measured.
+const START: Duration = Duration::from_secs(1);
+/// How long the last messages may take.
+const LAST: Duration = Duration::from_secs(2);
+
+/// With and without a URL that hangs.
+#[derive(Debug, Default)]
+pub struct SideBySide {
+    /// Ten URLs that answer.
+    pub without: Delays,
+    /// Nine that answer and one that does not.
+    pub with: Delays,
+}
+
+/// How long messages took.
+#[derive(Debug, Default)]
+pub struct Delays {
+    /// In microseconds, sorted.
+    micros: Vec<i64>,
+}
+
+impl Delays {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.micros.len()
+    }
+
+    /// So many per cent took no longer than this.
+    pub fn percentile_ms(&self, percent: usize) -> f64 {
+        let place = (self.micros.len() * percent / 100).min(self.micros.len().saturating_sub(1));
+        self.micros.get(place).map_or(0.0, |micros| *micros as f64 / 1_000.0)
+    }
+
+    fn add(&mut self, committed: &HashMap<u64, Time>, arrivals: &[Arrival]) {
+        for arrival in arrivals.iter().filter(|arrival| arrival.url < super::MANY - 1) {
+            if let Some(at) = committed.get(&arrival.message) {
+                // It may have been found by chance before its commit was answered.
+                self.micros.push((arrival.at_us - at.micros()).max(0));
+            }
+        }
+        self.micros.sort_unstable();
+    }
+}
+
+/// Measures for so many seconds each, in turns.
+pub async fn measure(site: &mut Site, seconds: u64) -> Result<SideBySide, Failure> {
+    let mut both = SideBySide::default();
+    for _ in 0..TURNS {
+        for hangs in [false, true] {
+            let (committed, arrivals) = turn(site, seconds * IN_A_SECOND / TURNS, hangs).await?;
+            let delays = if hangs { &mut both.with } else { &mut both.without };
+            delays.add(&committed, &arrivals);
+            let expected = committed.len() as u64 * (super::MANY - 1);
+            let arrived = arrivals.iter().filter(|arrival| arrival.url < super::MANY - 1).count() as u64;
+            if arrived < expected {
+                return Err(Failure::Failed(format!("of {expected} deliveries {arrived} arrived in time")));
+            }
+        }
+    }
+    Ok(both)
+}
+
+async fn turn(site: &mut Site, messages: u64, hangs: bool) -> Result<(HashMap<u64, Time>, Vec<Arrival>), Failure> {
+    let paths: Vec<String> = (0..super::MANY)
+        .map(|url| if hangs && url == super::MANY - 1 { format!("/hang/{url}") } else { format!("/note/{url}") })
+        .collect();
+    site.subscribe(&paths).await?;
+    let running = site.dispatch()?;
+    tokio::time::sleep(START).await;
+    let nudge = site.bench.service.nudge();
+    let mut committed = HashMap::new();
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    for _ in 0..messages {
+        ticks.tick().await;
+        let number = site.next_message;
+        let message = messages::message(number, number, System.now());
+        let unit = Unit { messages: vec![(site.org, message)], ..Unit::default() };
+        site.bench.store.commit(Batch { units: vec![unit] }).await?;
+        committed.insert(number, System.now());
+        nudge.announced();
+        site.next_message += 1;
+    }
+    tokio::time::sleep(LAST).await;
+    let arrivals = site.receiver.ask()?.arrivals;
+    running.stop().await?;
+    Ok((committed, arrivals))
+}

@@ -1,0 +1,29 @@
+//! From settings to how webhooks are sent.
+
+use super::Failure;
+use crate::config::Settings;
+use daybook_webhooks::dispatcher;
+use daybook_webhooks::guard::{Guard, System};
+use daybook_webhooks::sender::{self, Sender};
+use std::sync::Arc;
+
+/// What sends messages, and says where URLs may point.
+pub fn sender(settings: &Settings) -> Result<Sender, Failure> {
+    let guard = Guard { dev: settings.dev, networks: settings.allow_networks.clone() };
+    let settings = sender::Settings { guard, timeout: settings.webhook_timeout, ..sender::Settings::default() };
+    Sender::new(settings, Arc::new(System))
+        .map_err(|error| Failure::Failed(format!("webhooks cannot be sent: {error}")))
+}
+
+/// When messages are sent, and how long what became of them is kept.
+pub fn settings(settings: &Settings) -> dispatcher::Settings {
+    dispatcher::Settings {
+        batch_interval: settings.webhook_batch_interval,
+        retry_first: settings.webhook_retry_first,
+        pause_after: settings.webhook_pause_after,
+        dead_letter_retention: settings.dead_letter_retention,
+        message_retention: settings.message_retention,
+        attempt_retention: settings.attempt_retention,
+        ..dispatcher::Settings::default()
+    }
+}

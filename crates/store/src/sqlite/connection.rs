@@ -14,9 +14,8 @@ const STATEMENTS_CACHED: usize = 128;
 const WRITER_CACHE_KIB: i64 = 48 * 1024;
 /// Readers find most pages in the operating system's cache.
 const READER_CACHE_KIB: i64 = 2 * 1024;
-/// The log is copied into the file when it has so many pages: seldom enough that a page which is written again and again
-/// is copied once, often enough that a start after a crash reads little.
-const PAGES_BETWEEN_CHECKPOINTS: i64 = 16_000;
+/// Should the copier not do it, a commit copies the log into the file when it has so many pages.
+const MOST_PAGES_IN_LOG: i64 = 64_000;
 /// What is left of the log's file after it was copied.
 const LOG_BYTES_KEPT: i64 = 128 * 1024 * 1024;
 
@@ -42,11 +41,22 @@ pub(super) fn open_writer(path: &str) -> Result<Connection> {
     }
     for (name, value) in [
         ("cache_size", -WRITER_CACHE_KIB),
-        ("wal_autocheckpoint", PAGES_BETWEEN_CHECKPOINTS),
+        ("wal_autocheckpoint", MOST_PAGES_IN_LOG),
         ("journal_size_limit", LOG_BYTES_KEPT),
     ] {
         connection.pragma_update(None, name, value).map_err(broken)?;
     }
+    Ok(connection)
+}
+
+/// The connection that copies the log into the file. It never waits for the others.
+pub(super) fn open_copier(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(broken)?;
+    for (name, value) in [("synchronous", "FULL"), ("fullfsync", "ON"), ("wal_autocheckpoint", "0")] {
+        connection.pragma_update(None, name, value).map_err(broken)?;
+    }
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB).map_err(broken)?;
     Ok(connection)
 }
 

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`connection`] | opens connections; what errors mean |
 //! | [`threads`] | who runs the SQL |
+//! | [`copier`] | who copies the log into the file |
 //! | [`migrations`] | brings the tables up to date |
 //! | [`rows`] | rows as they come from SQLite |
 //! | [`registry`] | settings, organizations, keys |
@@ -19,6 +20,7 @@
 
 mod commit;
 mod connection;
+mod copier;
 mod copy;
 mod due;
 mod log;
@@ -38,6 +40,7 @@ use crate::records::{
 };
 use crate::{Due, Loaded, Result, Store, Want};
 use async_trait::async_trait;
+use copier::Copier;
 use daybook_engine::time::Time;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -55,6 +58,8 @@ pub struct Sqlite {
     /// Nothing for a database in memory, where the writer reads. Dropped before the writer, which then closes the file
     /// as the last one and leaves no log behind.
     readers: Option<Arc<Readers>>,
+    /// Stopped before the writer, whose jobs it may ask for.
+    _copier: Option<Copier>,
     writer: Writer,
 }
 
@@ -72,7 +77,12 @@ impl Sqlite {
             let mut connection = connection::open_writer(&path)?;
             migrations::migrate(&mut connection)?;
             let readers = (path != MEMORY).then(|| Arc::new(Readers::new(PathBuf::from(&path), READERS)));
-            Ok(Sqlite { path, readers, writer: Writer::start(connection)? })
+            let writer = Writer::start(connection)?;
+            let watched = writer.watched().filter(|_| path != MEMORY);
+            let copier = watched.map(|(jobs, has_written)| {
+                Copier::start(connection::open_copier(Path::new(&path))?, has_written, jobs)
+            });
+            Ok(Sqlite { _copier: copier.transpose()?, path, readers, writer })
         });
         opening.await.map_err(|error| StoreError::Unavailable(format!("opening was stopped: {error}")))?
     }

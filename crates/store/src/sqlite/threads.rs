@@ -9,6 +9,7 @@ use crate::Result;
 use crate::error::StoreError;
 use rusqlite::Connection;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// Something to do on the writer's connection.
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+pub(super) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// After so long without work the writer gives back the memory of its page cache.
 const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(5);
@@ -25,6 +26,7 @@ const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(5);
 pub(super) struct Writer {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    has_written: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -34,7 +36,12 @@ impl Writer {
             .name("sqlite-writer".to_owned())
             .spawn(move || work(connection, &received))
             .map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
-        Ok(Writer { jobs: Some(jobs), thread: Some(thread) })
+        Ok(Writer { jobs: Some(jobs), thread: Some(thread), has_written: Arc::default() })
+    }
+
+    /// Where jobs are put, and whether any was since it was last looked at.
+    pub(super) fn watched(&self) -> Option<(Sender<Job>, Arc<AtomicBool>)> {
+        Some((self.jobs.clone()?, self.has_written.clone()))
     }
 
     /// Runs work on the writer's connection.
@@ -50,7 +57,9 @@ impl Writer {
             let _ = answer.send(work(connection));
         });
         self.jobs.as_ref().ok_or_else(stopped)?.send(job).map_err(|_| stopped())?;
-        answered.await.map_err(|_| stopped())?
+        let answer = answered.await.map_err(|_| stopped())?;
+        self.has_written.store(true, Ordering::Relaxed);
+        answer
     }
 }
 

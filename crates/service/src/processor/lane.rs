@@ -28,8 +28,10 @@ const MOST_CALLERS: usize = 1_000;
 const FIRST_BACKGROUND: usize = 64;
 const MOST_BACKGROUND: usize = 500;
 const LEAST_BACKGROUND: usize = 8;
-/// A batch of the background that takes longer keeps callers waiting: the next one is smaller.
+/// A batch of the background that takes longer keeps callers waiting: the next one is smaller. While callers really wait,
+/// it may take less; while none does, one that comes waits for so long.
 const LONG_BATCH: Duration = Duration::from_millis(200);
+const LONG_BATCH_WITH_CALLERS: Duration = Duration::from_millis(40);
 /// A batch with more accounts than this is folded off the threads that serve callers.
 const FOLDED_INLINE: usize = 64;
 /// How often an account is tried again when somebody else changed it meanwhile.
@@ -48,7 +50,8 @@ pub async fn run(shared: Arc<Shared>, mut callers: mpsc::Receiver<Job>, mut back
         if !jobs.is_empty() {
             let watch = Stopwatch::start();
             batch(&shared, jobs).await;
-            room = next_room(room, watch.elapsed());
+            let limit = if callers.is_empty() { LONG_BATCH } else { LONG_BATCH_WITH_CALLERS };
+            room = next_room(room, watch.elapsed(), limit);
             continue;
         }
         let next = tokio::select! {
@@ -76,10 +79,11 @@ fn waiting(queue: &mut mpsc::Receiver<Job>, room: usize) -> Vec<Job> {
 }
 
 /// How many accounts the next batch of the background takes: fewer when the last one kept callers waiting.
-fn next_room(room: usize, took: Duration) -> usize {
-    if took > LONG_BATCH {
-        (room / 2).max(LEAST_BACKGROUND)
-    } else if took < LONG_BATCH / 2 {
+fn next_room(room: usize, took: Duration, limit: Duration) -> usize {
+    if took > limit {
+        let share = limit.as_secs_f64() / took.as_secs_f64();
+        ((room as f64 * share) as usize).max(LEAST_BACKGROUND)
+    } else if took < limit / 2 {
         (room * 2).min(MOST_BACKGROUND)
     } else {
         room

@@ -1,7 +1,7 @@
 //! The tables of delivery and of errors, row by row, against real receivers.
 
 use crate::support::{Home, json_of, list, on_both};
-use crate::world::{World, body, days, minutes, seconds};
+use crate::world::{World, body, days, minutes, names, seconds};
 use daybook_service::{DeliveryQuery, paging::Paging};
 use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ on_both!(
     silence_is_tried_for_a_day,
     a_closed_port_is_tried_for_a_day,
     a_message_that_is_taken_at_last_is_delivered,
+    each_message_is_tried_again_at_its_own_moments,
     retry_after_lengthens_a_step,
     equal_bytes_go_out_every_time,
 );
@@ -154,6 +155,22 @@ async fn a_message_that_is_taken_at_last_is_delivered(home: Home) {
     assert_eq!(of("response_status"), [json!(200), json!(502), json!(500)], "the latest first");
     assert_eq!(of("attempt"), [json!(3), json!(2), json!(1)]);
     assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 0);
+}
+
+async fn each_message_is_tried_again_at_its_own_moments(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    world.subscribe(&receiver).await;
+    for name in ["A", "B", "C"] {
+        world.announce(name).await;
+        assert_eq!(world.send().await, 1);
+        world.pass(seconds(10)).await;
+    }
+    for (wait, name) in [(30, "A"), (10, "B"), (10, "C"), (100, "A"), (10, "B"), (10, "C")] {
+        assert_eq!(world.pass(seconds(wait) - seconds(1)).await, 0, "nothing before {name}");
+        assert_eq!(world.pass(seconds(1)).await, 1, "{name} alone");
+        assert_eq!(names(&receiver).last().map(String::as_str), Some(name));
+    }
 }
 
 async fn retry_after_lengthens_a_step(home: Home) {

@@ -96,9 +96,8 @@ impl Worker {
         }
         match page {
             Ok(Page::Failures(due, next_retry)) => {
-                // Those that were read are no longer to come; recording them says what is.
-                self.look_for_failures = due.len() == PAGE;
-                self.next_retry = next_retry.filter(|at| *at > self.shared.clock.now());
+                // What was read is still the next in the store, until it is recorded: then it is looked again.
+                self.next_retry = next_retry.filter(|_| due.is_empty());
                 for (failure, message) in due {
                     self.retrying.insert(failure.position);
                     self.put(Source::Failures(Box::new(failure)), message);

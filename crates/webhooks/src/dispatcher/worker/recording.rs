@@ -49,6 +49,7 @@ impl Worker {
     pub(super) async fn take_recorded(&mut self, recorded: Result<Recorded, StoreError>) -> bool {
         match recorded {
             Ok(Recorded::Kept(row)) => {
+                self.look_for_failures |= !self.recorded_retries.is_empty();
                 for position in self.recorded_retries.drain(..) {
                     self.retrying.remove(&position);
                 }

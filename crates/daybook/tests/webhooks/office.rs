@@ -1,0 +1,88 @@
+//! A server that sends at once, to loopback too, and what tests ask of it.
+
+use crate::common::door::{Door, until};
+use crate::common::place::SECRET;
+use daybook_testkit::postgres;
+use daybook_testkit::server::{Daybook, Server};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A folder, a database, and a running server.
+#[derive(Debug)]
+pub struct Office {
+    pub door: Door,
+    server: Server,
+    /// Removed last.
+    _folder: TempDir,
+}
+
+impl Office {
+    /// On an SQLite file.
+    pub fn sqlite() -> Office {
+        Office::with("sqlite:daybook.db")
+    }
+
+    /// On a database of the PostgreSQL server that tests share.
+    pub fn postgres() -> Office {
+        Office::with(&postgres::Server::shared().database())
+    }
+
+    fn with(database: &str) -> Office {
+        let folder = tempfile::tempdir().expect("a folder");
+        let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
+            .with("DAYBOOK_LOG_LEVEL", "warn");
+        let flags = ["--dev", "--webhook-batch-interval", "0s", "--webhook-retry-first", "1s", "--database", database];
+        let server = daybook.serve(&flags);
+        Office { door: Door::to(server.url()), server, _folder: folder }
+    }
+
+    /// The key that signs messages.
+    pub fn key(&self) -> String {
+        text(&self.door.get("/organization/hmac_key").good()["hmac_secret_key"])
+    }
+
+    /// Gives out another key.
+    pub fn rotate_key(&self) -> String {
+        text(&self.door.post("/organization/hmac_key/rotate", &json!({})).good()["hmac_secret_key"])
+    }
+
+    /// Subscribes a URL to everything.
+    pub fn subscribe(&self, url: &str) {
+        let reply = self.door.put("/organization/subscribe", &json!({ "webhook_url": url }));
+        assert_eq!(reply.status, 201, "{}", reply.text);
+    }
+
+    /// Has a test event sent to every URL; gives its id.
+    pub fn send_test(&self) -> String {
+        text(&self.door.get("/organization/subscribe/test").good()["event_id"])
+    }
+
+    /// Waits until every URL has everything; none may have failed for good or be paused.
+    pub fn wait_until_sent(&self) {
+        until("that everything is sent", || {
+            let page = self.door.get("/organization/subscriptions").good();
+            let all = page["results"].as_array().expect("a list").clone();
+            assert!(all.iter().all(|one| one["status"] == "ACTIVE" && one["dead_letters"] == 0), "{page}");
+            if all.iter().all(|one| one["pending"] == 0) { Ok(()) } else { Err(page.to_string()) }
+        });
+    }
+
+    /// The ids of the events that a URL took.
+    pub fn taken_by(&self, url: &str) -> Vec<String> {
+        let all = self.door.all("/organization/deliveries");
+        let taken = all.iter().filter(|one| one["webhook_url"] == url && one["outcome"] == "DELIVERED");
+        taken.map(|one| text(&one["event_id"])).collect()
+    }
+
+    /// Stops the server, which must have had nothing to complain about.
+    pub fn close(self) {
+        let stderr = self.server.stop();
+        assert!(!stderr.contains("panicked"), "{stderr}");
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is a text")).to_owned()
+}

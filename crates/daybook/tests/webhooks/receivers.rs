@@ -1,0 +1,233 @@
+//! The receivers of the guide take what the built command sends, and refuse what was changed on the way.
+//!
+//! ```text
+//! daybook ─┬─► a receiver of the guide ─► a line for each message
+//!          └─► testkit's receiver ─► a copy, a changed copy, a forged one ─► the receiver of the guide again
+//! ```
+//!
+//! A language that the machine has not is left out, and a line says so.
+
+use crate::common::chance::{Chance, seed};
+use crate::common::door::until;
+use crate::oddities;
+use crate::office::Office;
+use daybook_testkit::receiver::{Behaviour, Receiver, Request};
+use daybook_webhooks::signature::Key;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// The receiver in Rust is an example, and so no program that a test finds: it is compiled in, and the test starts itself.
+#[path = "../../../webhooks/examples/receiver.rs"]
+mod in_rust;
+
+const GUIDE: &str = include_str!("../../../../docs/guides/receiving-webhooks.md");
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/receivers")
+}
+
+/// A receiver of the guide, running. Ended when it is dropped.
+struct Program {
+    child: Child,
+    url: String,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Program {
+    /// Starts it; nothing where the machine has not got what runs it.
+    fn start(command: &mut Command, key: &str) -> Option<Program> {
+        command.env("PORT", "0").env("DAYBOOK_HMAC_KEY", key).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                println!("{:?} does not start and is left out: {error}", command.get_program());
+                return None;
+            }
+        };
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines();
+        let said = stdout.by_ref().map_while(Result::ok);
+        let port = said.filter_map(|line| line.strip_prefix("listening on ").map(str::to_owned)).next();
+        let port = port.expect("a receiver says where it listens");
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let shared = lines.clone();
+        thread::spawn(move || {
+            for line in stdout.map_while(Result::ok) {
+                shared.lock().expect("no reader panicked").push(line);
+            }
+        });
+        Some(Program { child, url: format!("http://127.0.0.1:{port}/hooks"), lines })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.lines.lock().expect("no reader panicked").clone()
+    }
+
+    /// Waits until it has said so many lines.
+    fn wait_for(&self, count: usize) -> Vec<String> {
+        until("so many lines", || {
+            let lines = self.lines();
+            if lines.len() >= count { Ok(lines) } else { Err(format!("{} lines of {count}", lines.len())) }
+        })
+    }
+
+    /// Sends it a request; gives the status and the line it says.
+    fn send(&self, request: &Request) -> (u16, String) {
+        let before = self.lines().len();
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        let mut call = agent.post(&self.url);
+        for (name, value) in request.headers.iter().filter(|(name, _)| name.starts_with("webhook-")) {
+            call = call.header(name, value);
+        }
+        let status = call.send(&request.body[..]).expect("an answer").status().as_u16();
+        (status, self.wait_for(before + 1)[before].clone())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn set_header(request: &mut Request, name: &str, value: &str) {
+    let header = request.headers.iter_mut().find(|(other, _)| other == name);
+    header.expect("the header is there").1 = value.to_owned();
+}
+
+/// Signs the header anew, as somebody who has the key but did not make `data`.
+fn sign_header(request: &mut Request, key: &Key) {
+    let header = |name: &str| request.header(name).expect("the header is there").to_owned();
+    let sent_at_s = header("webhook-timestamp").parse().expect("a number");
+    let signature = key.standard().sign(&header("webhook-id"), sent_at_s, &request.body);
+    set_header(request, "webhook-signature", &signature);
+}
+
+/// Starts a receiver, sends to it, and changes what it gets.
+fn check(language: &str, mut command: Command) {
+    let office = Office::sqlite();
+    let key = office.key();
+    let Some(program) = Program::start(&mut command, &key) else { return };
+    let beside = Receiver::start(Behaviour::status(200));
+    office.subscribe(&program.url);
+    office.subscribe(&beside.url());
+    let mut chance = Chance::of_seed(seed());
+    let products = oddities::make_products(&office.door, &mut chance);
+    oddities::make_escaped_customer(&office.door);
+    oddities::make_events(&office.door, &products, &mut chance, 100, products.len());
+    office.send_test();
+    office.wait_until_sent();
+
+    let taken = office.taken_by(&program.url);
+    assert!(taken.len() > 150, "only {} messages", taken.len());
+    let lines = program.wait_for(taken.len());
+    assert_eq!(lines.len(), taken.len());
+    assert!(lines.iter().all(|line| line.starts_with("verified ")), "{lines:?}");
+    let said: BTreeSet<&str> = lines.iter().filter_map(|line| line.split(' ').nth(2)).collect();
+    assert_eq!(said, taken.iter().map(String::as_str).collect());
+    for event in ["account_create", "line_item_create", "customer_create", "test_event"] {
+        assert!(lines.iter().any(|line| line.starts_with(&format!("verified {event} "))), "no {event}");
+    }
+
+    let refusals = refuses_what_was_changed(&program, &beside.requests(), &key, &mut chance);
+    office.close();
+    println!("{language}: {} messages verified, {refusals} changed ones refused, seed {}", taken.len(), seed());
+}
+
+fn refuses_what_was_changed(program: &Program, requests: &[Request], key: &str, chance: &mut Chance) -> usize {
+    let (status, line) = program.send(&requests[0]);
+    assert_eq!((status, line.split(' ').next()), (200, Some("duplicate")), "the same again is good, and known");
+    let key = Key::from_text(key);
+    let mut wrong = Vec::new();
+    for request in requests.iter().take(20) {
+        // One bit of one byte of the body, wherever it is.
+        let mut changed = request.clone();
+        let place = chance.below(changed.body.len() as u64) as usize;
+        changed.body[place] ^= 1;
+        wrong.push(changed.clone());
+        // The same with a good header: only `hmac_signature` can tell. (Of `data` or of the signature.)
+        let data = request.body.windows(8).position(|bytes| bytes == b",\"data\":").expect("a message has data");
+        let mut forged = request.clone();
+        let place = data + 8 + chance.below((request.body.len() - data - 11) as u64) as usize;
+        forged.body[place] ^= 1;
+        sign_header(&mut forged, &key);
+        wrong.push(forged);
+    }
+    // An old message, sent once more by somebody who listened; and one without a good header.
+    let mut old = requests[0].clone();
+    set_header(&mut old, "webhook-timestamp", "1700000000");
+    sign_header(&mut old, &key);
+    let mut late = requests[0].clone();
+    set_header(&mut late, "webhook-timestamp", "1700000000");
+    let mut stranger = requests[0].clone();
+    sign_header(&mut stranger, &Key::from_bytes(&[9; 32]));
+    let mut bare = requests[0].clone();
+    bare.headers.clear();
+    let mut empty = requests[0].clone();
+    empty.body.clear();
+    sign_header(&mut empty, &key);
+    wrong.extend([old, late, stranger, bare, empty]);
+    for request in &wrong {
+        let (status, line) = program.send(request);
+        let shown = String::from_utf8_lossy(&request.body).into_owned();
+        assert_eq!((status, line.as_str()), (400, "refused"), "{:?} {shown}", request.headers);
+    }
+    wrong.len()
+}
+
+#[test]
+fn in_python() {
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(folder().join("receiver.py"));
+    check("Python", command);
+}
+
+#[test]
+fn in_node() {
+    let mut command = Command::new("node");
+    command.arg(folder().join("receiver.mjs"));
+    check("Node", command);
+}
+
+#[test]
+fn in_java() {
+    let mut command = Command::new("java");
+    command.arg(folder().join("Receiver.java"));
+    check("Java", command);
+}
+
+#[test]
+fn in_the_language_of_the_house() {
+    let mut command = Command::new(std::env::current_exe().expect("a test knows its program"));
+    command.args(["--exact", "receivers::the_receiver_itself", "--ignored", "--nocapture"]);
+    check("Rust", command);
+}
+
+#[test]
+#[ignore = "no test but a receiver, which another test starts"]
+fn the_receiver_itself() {
+    if std::env::var_os("DAYBOOK_HMAC_KEY").is_some() {
+        in_rust::main().expect("a receiver listens");
+    }
+}
+
+/// What the guide shows is a part of what is tested.
+#[test]
+fn the_guide_shows_these_receivers() {
+    let java = std::fs::read_to_string(folder().join("Receiver.java")).expect("a file");
+    let python = std::fs::read_to_string(folder().join("receiver.py")).expect("a file");
+    let node = std::fs::read_to_string(folder().join("receiver.mjs")).expect("a file");
+    let rust = include_str!("../../../webhooks/examples/receiver.rs").to_owned();
+    for (language, source) in [("java", java), ("python", python), ("javascript", node), ("rust", rust)] {
+        let fence = format!("```{language}\n");
+        let shown: Vec<&str> = GUIDE.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert!(!shown.is_empty(), "the guide shows nothing in {language}");
+        for block in shown {
+            assert!(source.contains(block), "the receiver in {language} has not:\n{block}");
+        }
+    }
+}

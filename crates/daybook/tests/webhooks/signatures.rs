@@ -1,0 +1,165 @@
+//! Every message can be verified, by whom it is meant for, in the way he likes best; none that was changed.
+//!
+//! ```text
+//! daybook ─► testkit's receiver ─► Rust, over the raw bytes ─┬─► Python, Node: `data` written once more
+//!                                                            └─► the libraries of Standard Webhooks: Rust, Python, Node
+//! ```
+//!
+//! `DAYBOOK_PYTHON` names a Python with `requirements.txt`; `./check tests` makes one. Node and npm are left out where
+//! the machine has not got them, and a line says so. `DAYBOOK_SIGNATURES` says how many messages at least; unset, 2,000.
+//! `DAYBOOK_SEED` says which. A campaign:
+//! `DAYBOOK_SIGNATURES=10000 cargo test -p daybook --test webhooks signatures -- --nocapture`.
+
+use crate::common::chance::{Chance, seed, setting};
+use crate::oddities;
+use crate::office::Office;
+use crate::verifiers::{Evidence, verify_elsewhere};
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver, Request};
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+
+/// Customers and accounts made before their messages are verified, which libraries do only within five minutes.
+const CUSTOMERS: usize = 1_000;
+const ACCOUNTS: usize = 20;
+
+#[test]
+fn every_message_is_verified_on_sqlite() {
+    every_message_is_verified(Office::sqlite(), "SQLite");
+}
+
+#[test]
+fn every_message_is_verified_on_postgres() {
+    every_message_is_verified(Office::postgres(), "PostgreSQL");
+}
+
+fn every_message_is_verified(office: Office, database: &str) {
+    let wanted = setting("DAYBOOK_SIGNATURES", 2_000) as usize;
+    let receiver = Receiver::start(Behaviour::status(200));
+    office.subscribe(&receiver.url());
+    let key = office.key();
+    let mut chance = Chance::of_seed(seed());
+    let products = oddities::make_products(&office.door, &mut chance);
+    oddities::make_escaped_customer(&office.door);
+    let (mut verified, mut by) = (0, Vec::new());
+    while verified < wanted {
+        oddities::make_events(&office.door, &products, &mut chance, CUSTOMERS, ACCOUNTS);
+        office.wait_until_sent();
+        let requests = receiver.requests();
+        let new = requests[verified..].iter().map(|request| Evidence::new(request, &key, &[&key], &mut chance));
+        by = verify_elsewhere(&new.collect::<Vec<_>>());
+        verified = requests.len();
+    }
+    let events = no_two_events_share_a_signature(&receiver.requests());
+    office.close();
+    println!("{database}: {verified} messages of {events} events verified by {by:?}, seed {}", seed());
+}
+
+/// Looks at signatures and ids; gives how many events there are.
+fn no_two_events_share_a_signature(requests: &[Request]) -> usize {
+    let mut event_of = HashMap::new();
+    for request in requests {
+        let message: serde_json::Value = serde_json::from_slice(&request.body).expect("a message is JSON");
+        let event_id = message["data"]["event_id"].as_str().expect("an event has an id").to_owned();
+        assert_eq!(request.header("webhook-id"), Some(event_id.as_str()));
+        let signature = message["hmac_signature"].as_str().expect("a message is signed").to_owned();
+        let known = event_of.entry(signature).or_insert_with(|| event_id.clone());
+        assert_eq!(*known, event_id, "two events with one signature");
+    }
+    let events: HashSet<&String> = event_of.values().collect();
+    assert_eq!(events.len(), event_of.len(), "one event with two signatures");
+    events.len()
+}
+
+/// A receiver that refuses each body when it first comes.
+fn hesitant() -> Receiver {
+    let seen = Mutex::new(HashSet::new());
+    Receiver::start(Behaviour::answers(move |_, body| {
+        let is_new = seen.lock().expect("no answer panicked").insert(body.to_vec());
+        Answer::status(if is_new { 500 } else { 200 })
+    }))
+}
+
+#[test]
+fn a_repeat_is_the_same_to_the_byte_on_sqlite() {
+    a_repeat_is_the_same_to_the_byte(Office::sqlite());
+}
+
+#[test]
+fn a_repeat_is_the_same_to_the_byte_on_postgres() {
+    a_repeat_is_the_same_to_the_byte(Office::postgres());
+}
+
+fn a_repeat_is_the_same_to_the_byte(office: Office) {
+    const MESSAGES: usize = 5;
+    let receiver = hesitant();
+    office.subscribe(&receiver.url());
+    let mut chance = Chance::of_seed(seed());
+    for _ in 0..MESSAGES {
+        office.door.post("/customers", &oddities::customer(&mut chance)).good();
+    }
+    let requests = receiver.wait_for(2 * MESSAGES);
+    office.wait_until_sent();
+    let mut bodies: HashMap<&str, Vec<&[u8]>> = HashMap::new();
+    for request in &requests {
+        let id = request.header("webhook-id").expect("a message has an id");
+        bodies.entry(id).or_default().push(&request.body);
+    }
+    assert_eq!(bodies.len(), MESSAGES);
+    for (id, bodies) in bodies {
+        assert_eq!(bodies.len(), 2, "{id} comes once more");
+        assert_eq!(bodies[0], bodies[1], "{id} comes as it was");
+    }
+    let key = office.key();
+    let all: Vec<Evidence> = requests.iter().map(|one| Evidence::new(one, &key, &[&key], &mut chance)).collect();
+    verify_elsewhere(&all);
+    assert_eq!(no_two_events_share_a_signature(&requests), MESSAGES);
+    office.close();
+}
+
+#[test]
+fn while_keys_change_both_are_good_on_sqlite() {
+    while_keys_change_both_are_good(Office::sqlite());
+}
+
+#[test]
+fn while_keys_change_both_are_good_on_postgres() {
+    while_keys_change_both_are_good(Office::postgres());
+}
+
+fn while_keys_change_both_are_good(office: Office) {
+    let receiver = Receiver::start(Behaviour::status(500));
+    office.subscribe(&receiver.url());
+    let mut chance = Chance::of_seed(seed());
+    office.door.post("/customers", &json!({ "name_last": "before \u{1F511}" })).good();
+    let before = receiver.wait_for(1)[0].clone();
+    let old = office.key();
+    let new = office.rotate_key();
+    assert_ne!(old, new);
+    assert_eq!(office.key(), new);
+
+    // What was recorded before, and what is recorded from now on.
+    receiver.behave(Behaviour::status(200));
+    office.wait_until_sent();
+    let again = receiver.requests().last().expect("it was sent again").clone();
+    assert_eq!(again.body, before.body, "a message keeps the signature it was recorded with");
+    let tried = receiver.requests().len();
+    office.door.post("/customers", &json!({ "name_last": "after \u{1F5DD}" })).good();
+    let after = receiver.wait_for(tried + 1)[tried].clone();
+    office.wait_until_sent();
+
+    let all = [
+        Evidence::new(&before, &old, &[&old], &mut chance),
+        Evidence::new(&again, &old, &[&old, &new], &mut chance),
+        Evidence::new(&after, &new, &[&old, &new], &mut chance),
+    ];
+    verify_elsewhere(&all);
+    assert!(!all[0].header_is_by(&new), "nobody can know a key that is not there yet");
+    // Each is what it is said to be, and nothing else.
+    for (evidence, wrong) in all.iter().zip([&new, &new, &old]) {
+        assert!(!evidence.body_is_by(wrong));
+    }
+    let both = after.header("webhook-signature").expect("a signature").split(' ').count();
+    assert_eq!((before.header("webhook-signature").expect("a signature").split(' ').count(), both), (1, 2));
+    office.close();
+}

@@ -1,0 +1,166 @@
+//! Those who verify messages: Rust over the raw bytes and by the library, then Python and Node.
+//!
+//! What they are given is [`Evidence`]: a message as it came, and the same with one byte changed. Each must take the one
+//! and refuse the other.
+
+use crate::common::chance::Chance;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use daybook_testkit::receiver::Request;
+use daybook_webhooks::signature::Key;
+use serde_json::{Value, json};
+use standardwebhooks::Webhook;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use ureq::http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The package of npm, pinned, so that a run can be repeated.
+const PACKAGE: &str = "standardwebhooks@1.1.1";
+const OF_DATA: &[u8] = b",\"data\":";
+const OF_SIGNATURE: &[u8] = b",\"hmac_signature\":\"";
+
+/// A message that was received, and who should have signed it.
+pub struct Evidence {
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    /// The body with one byte of `data` changed.
+    changed: Vec<u8>,
+    hmac_key: String,
+    header_keys: Vec<String>,
+}
+
+/// The bytes of `data` and the signature.
+fn cut(body: &[u8]) -> Option<(&[u8], &str)> {
+    let from = body.windows(OF_DATA.len()).position(|bytes| bytes == OF_DATA)? + OF_DATA.len();
+    let to = body.windows(OF_SIGNATURE.len()).rposition(|bytes| bytes == OF_SIGNATURE)?;
+    let signature = body.get(to + OF_SIGNATURE.len()..)?.strip_suffix(b"\"}")?;
+    Some((body.get(from..to)?, std::str::from_utf8(signature).ok()?))
+}
+
+fn body_is_by(key: &str, body: &[u8]) -> bool {
+    cut(body).is_some_and(|(data, signature)| Key::from_text(key).verify(data, signature))
+}
+
+fn header_is_by(key: &str, headers: &[(String, String)], body: &[u8]) -> bool {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).expect("a header's name");
+        map.insert(name, HeaderValue::from_str(value).expect("a header's value"));
+    }
+    Webhook::new(key).expect("a key").verify(body, &map).is_ok()
+}
+
+impl Evidence {
+    /// Of a request, verified by Rust: `hmac_signature` is by a key, the header by each of some. Chance says which byte
+    /// is changed.
+    pub fn new(request: &Request, hmac_key: &str, header_keys: &[&str], chance: &mut Chance) -> Evidence {
+        let mut changed = request.body.clone();
+        let (data, _) = cut(&request.body).expect("a message has data and a signature");
+        let before = request.body.windows(OF_DATA.len()).position(|bytes| bytes == OF_DATA).expect("data");
+        // This bit never turns a text into another way to write the same: an escape's letter becomes another letter.
+        changed[before + OF_DATA.len() + chance.below(data.len() as u64) as usize] ^= 1;
+        let evidence = Evidence {
+            headers: request.headers.iter().filter(|(name, _)| name.starts_with("webhook-")).cloned().collect(),
+            body: request.body.clone(),
+            changed,
+            hmac_key: hmac_key.to_owned(),
+            header_keys: header_keys.iter().map(|key| (*key).to_owned()).collect(),
+        };
+        evidence.verify();
+        evidence
+    }
+
+    fn verify(&self) {
+        let shown = String::from_utf8_lossy(&self.body);
+        assert!(self.body_is_by(&self.hmac_key), "hmac_signature: {shown}");
+        assert!(!body_is_by(&self.hmac_key, &self.changed), "hmac_signature, changed: {shown}");
+        for key in &self.header_keys {
+            assert!(self.header_is_by(key), "header: {:?} {shown}", self.headers);
+            assert!(!header_is_by(key, &self.headers, &self.changed), "header, changed: {shown}");
+        }
+    }
+
+    pub fn body_is_by(&self, key: &str) -> bool {
+        body_is_by(key, &self.body)
+    }
+
+    pub fn header_is_by(&self, key: &str) -> bool {
+        header_is_by(key, &self.headers, &self.body)
+    }
+
+    fn line(&self) -> String {
+        let headers: serde_json::Map<String, Value> =
+            self.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let line = json!({
+            "headers": headers, "body": STANDARD.encode(&self.body), "changed": STANDARD.encode(&self.changed),
+            "hmac_key": self.hmac_key, "header_keys": self.header_keys,
+        });
+        format!("{line}\n")
+    }
+}
+
+/// Has messages, which Rust has verified, verified by Python and by Node; gives all who did.
+pub fn verify_elsewhere(all: &[Evidence]) -> Vec<&'static str> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("messages.jsonl");
+    fs::write(&file, all.iter().map(Evidence::line).collect::<String>()).expect("a file");
+    let mut by = vec!["Rust", "its library", "Python", "its library"];
+    let python = std::env::var("DAYBOOK_PYTHON").expect(
+        "DAYBOOK_PYTHON names a Python with standardwebhooks: run `./check tests`, which makes one and sets it",
+    );
+    expect_all(Command::new(python).arg("-B").arg(script("verify.py")).arg(&file).output().expect("Python"), all.len());
+    if !is_there("node") {
+        println!("node is not here: its verifiers are left out");
+        return by;
+    }
+    let mut node = Command::new("node");
+    node.arg(script("verify.mjs")).arg(&file).env_remove("LIBRARY");
+    by.push("Node");
+    match library() {
+        Some(library) => {
+            node.env("LIBRARY", library);
+            by.push("its library");
+        }
+        None => println!("npm is not here: its library is left out"),
+    }
+    expect_all(node.output().expect("Node"), all.len());
+    by
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/webhooks").join(name)
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn expect_all(output: Output, messages: usize) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+    assert_eq!(said, json!({ "messages": messages }));
+}
+
+/// Where the package is: installed once, where builds go. Nothing without npm.
+fn library() -> Option<PathBuf> {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(PACKAGE);
+    if place.exists() {
+        return Some(place);
+    }
+    if !is_there("npm") {
+        return None;
+    }
+    // Whole or not at all, whoever else does the same.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let quietly = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
+    let mut npm = Command::new("npm");
+    let output = npm.arg("install").args(quietly).arg("--prefix").arg(folder.path()).arg(PACKAGE).output();
+    let output = output.expect("npm starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    if let Err(error) = fs::rename(folder.path(), &place) {
+        assert!(place.exists(), "{error}");
+    }
+    Some(place)
+}

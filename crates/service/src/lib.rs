@@ -182,6 +182,7 @@ impl Service {
 
     /// Figures about the work, in the text format that Prometheus reads.
     pub fn metrics_text(&self) -> String {
-        self.metrics.text()
+        let sending = self.dispatcher.get().map(|dispatcher| dispatcher.figures().text());
+        self.metrics.text() + &sending.unwrap_or_default()
     }
 }

@@ -174,8 +174,8 @@ pub struct DeadLetter<'a> {
     pub dead_at: Utc,
     /// How often it was tried.
     pub attempts: i64,
-    /// What happened last, as a sentence; null if it was never tried, as the URL was paused.
-    pub reason: Option<&'a str>,
+    /// What happened last, as a sentence.
+    pub reason: &'a str,
     /// The HTTP status that was answered last.
     pub response_status: Option<u16>,
 }
@@ -192,7 +192,7 @@ impl<'a> DeadLetter<'a> {
             account_id: account.as_deref(),
             dead_at: Utc(row.dead_at),
             attempts: row.attempts,
-            reason: row.reason.as_deref(),
+            reason: row.reason.as_deref().unwrap_or("it was not sent: the URL was paused"),
             response_status: row.status,
         }
     }

@@ -14,6 +14,7 @@ on_both!(
     a_url_that_fails_is_sent_one_message_at_a_time,
     unsubscribing_stops_and_resubscribing_resumes,
     the_number_is_a_setting,
+    nothing_is_sent_after_a_pause_by_a_dispatcher_that_runs,
 );
 
 fn paused(reason: &str, dead: u64) -> (String, Value, u64, u64) {
@@ -164,6 +165,28 @@ async fn unsubscribing_stops_and_resubscribing_resumes(home: Home) {
     world.send().await;
     assert_eq!(names(&receiver), ["A", "D", "B", "C"]);
     assert_eq!(world.state(&uuid).await, active(0, 0));
+}
+
+/// A dispatcher that runs by itself looks at the log more often than at subscriptions: it must not go on with what it
+/// remembers of one that was paused meanwhile.
+async fn nothing_is_sent_after_a_pause_by_a_dispatcher_that_runs(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(401));
+    let uuid = world.subscribe(&receiver).await;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let running = tokio::spawn(world.dispatcher.clone().run(stopped));
+    world.announce("A").await;
+    receiver.until(|counts| counts.requests > 0).await;
+    while world.state(&uuid).await.0 == "ACTIVE" {
+        tokio::task::yield_now().await;
+    }
+    for number in 0..8 {
+        world.announce(&format!("N{number}")).await;
+        tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+    }
+    stop.send_replace(true);
+    running.await.expect("it stops");
+    assert_eq!((receiver.counts().requests, world.state(&uuid).await), (1, paused("UNAUTHORIZED", 9)));
 }
 
 async fn the_number_is_a_setting(home: Home) {

@@ -333,13 +333,16 @@ impl Dispatcher {
     ) -> Result<(), StoreError> {
         let now = self.shared.clock.now();
         let mut desk = self.desk.lock().await;
-        if changed || desk.leased_at.is_none_or(|at| now >= at.plus_micros(LEASE_EVERY_MICROS)) {
+        // A worker that ended by itself was paused, or lost its lease: what is known of its subscription is old.
+        let hired = desk.workers.len();
+        desk.workers.retain(|_, hand| !hand.task.is_finished());
+        let has_ended = desk.workers.len() < hired;
+        if changed || has_ended || desk.leased_at.is_none_or(|at| now >= at.plus_micros(LEASE_EVERY_MICROS)) {
             let until = now.plus_micros(LEASE_MICROS);
             desk.rows = self.shared.outbox.lease(&self.shared.token, now, until, LEASE_STEP).await?;
             desk.lease_until = until;
             desk.leased_at = Some(now);
         }
-        desk.workers.retain(|_, hand| !hand.task.is_finished());
         if desk.rows.is_empty() && desk.workers.is_empty() {
             desk.tick = tick_at(now, self.shared.settings.batch_interval);
             return Ok(());

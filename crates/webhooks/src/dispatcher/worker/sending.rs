@@ -73,7 +73,7 @@ impl Worker {
             ended_at: now,
             latency_us: i64::try_from(reply.latency.as_micros()).unwrap_or(i64::MAX),
             status: reply.status,
-            reason: reason(&reply),
+            reason: if verdict == Verdict::Delivered { String::new() } else { reason(&reply) },
             response: said(&reply),
             verdict,
         };

@@ -14,11 +14,14 @@ use crate::commands::bench::processor_time;
 use daybook_clock::{Clock, System};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 const TAKEN: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nok";
+/// Connections that wait to be taken; the system may allow fewer.
+const QUEUE: u32 = 4_096;
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// What a receiver says about itself.
@@ -45,7 +48,7 @@ type Noted = Arc<Mutex<Vec<Arrival>>>;
 
 /// Receives until stdin ends.
 pub async fn run() -> Result<(), Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(Failure::Output)?;
+    let listener = listen().map_err(Failure::Output)?;
     let port = listener.local_addr().map_err(Failure::Output)?.port();
     let noted = Noted::default();
     let notes = noted.clone();
@@ -58,6 +61,14 @@ pub async fn run() -> Result<(), Failure> {
     });
     let answering = tokio::task::spawn_blocking(move || answer(port, &notes));
     answering.await.map_err(|error| Failure::Failed(error.to_string()))?.map_err(Failure::Output)
+}
+
+/// Listens with room for every connection that comes at once: one that finds none waits for a second, and what is measured
+/// then is this queue.
+fn listen() -> std::io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    socket.listen(QUEUE)
 }
 
 fn answer(port: u16, noted: &Noted) -> std::io::Result<()> {

@@ -6,6 +6,10 @@
 //! | [`nodes`] | four nodes on one PostgreSQL race for due work while they are killed in turn |
 //! | [`outages`] | PostgreSQL stops and starts under load |
 //! | [`stop`] | SIGTERM under load |
+//! | [`webhooks_killed`] | `kill -9` while webhooks are sent |
+//! | [`webhooks_leases`] | leases renewed while what was sent is recorded |
+//! | [`webhooks_zoo`] | receivers of webhooks that hang, beside healthy ones |
+//! | [`webhooks_restored`] | the database lost and restored from a copy with webhooks unsent |
 //!
 //! Each test prints its figures and its seed; `DAYBOOK_SEED` gives another one. Counts are small enough for every run;
 //! the top of each module says how to run a long campaign.
@@ -19,3 +23,8 @@ mod load;
 mod nodes;
 mod outages;
 mod stop;
+mod webhooks_killed;
+mod webhooks_leases;
+mod webhooks_office;
+mod webhooks_restored;
+mod webhooks_zoo;

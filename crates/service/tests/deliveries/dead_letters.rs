@@ -174,7 +174,7 @@ async fn a_replay_interrupted_by_a_pause_loses_nothing(home: Home) {
     world.send().await;
     let taken: Vec<String> = names(&receiver)[..20].to_vec();
     let left = dead(&world, &uuid).await;
-    assert!(left >= 40 - 20 && left <= 40, "{left} are left");
+    assert!((20..=40).contains(&left), "{left} are left");
     receiver.behave(Behaviour::status(200));
     world.resume(&uuid).await;
     let (replayed, _) = world.replay(&json!({})).await;

@@ -24,7 +24,8 @@ async fn two_nodes_send_each_message_once() {
             first.announce(&format!("R{round}N{number}")).await;
         }
         let (one, other) = tokio::join!(first.dispatcher.settle(), second.dispatcher.settle());
-        (one.expect("it is sent"), other.expect("it is sent"));
+        one.expect("the first node sends");
+        other.expect("the second node sends");
         first.trial.clock.set(daybook_clock::Clock::now(&*first.trial.clock).plus_micros(1_000_000));
     }
     for receiver in &receivers {

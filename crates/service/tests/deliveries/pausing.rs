@@ -10,6 +10,8 @@ on_both!(
     ten_different_messages_that_fail_pause,
     one_bad_message_among_good_ones_does_not_pause,
     a_success_in_between_starts_the_count_again,
+    the_same_message_replayed_is_not_a_different_one,
+    a_changed_filter_does_not_start_the_count_again,
     the_other_urls_hear_of_a_pause,
     a_url_that_fails_is_sent_one_message_at_a_time,
     unsubscribing_stops_and_resubscribing_resumes,
@@ -102,6 +104,32 @@ async fn a_success_in_between_starts_the_count_again(home: Home) {
     world.send().await;
     assert_eq!(world.state(&uuid).await, active(36, 0));
     assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 0);
+}
+
+async fn the_same_message_replayed_is_not_a_different_one(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(400));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("A").await;
+    world.send().await;
+    for _ in 0..12 {
+        assert_eq!(world.replay(&json!({})).await, (1, 0));
+        world.send().await;
+    }
+    assert_eq!((world.state(&uuid).await, receiver.counts().requests), (active(0, 1), 13));
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 1);
+}
+
+async fn a_changed_filter_does_not_start_the_count_again(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    let uuid = world.subscribe(&receiver).await;
+    for number in 0..12 {
+        world.announce(&format!("N{number}")).await;
+        world.send().await;
+        world.subscribe_to(&receiver, &json!({ "filter_events": ["customer_create"] })).await;
+    }
+    assert_eq!((world.state(&uuid).await, receiver.counts().requests), (paused("CONSECUTIVE_ERRORS", 12), 10));
 }
 
 async fn the_other_urls_hear_of_a_pause(home: Home) {

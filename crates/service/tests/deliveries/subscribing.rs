@@ -12,6 +12,7 @@ on_both!(
     each_url_gets_exactly_what_its_filter_says,
     a_subscription_begins_when_it_is_made,
     a_changed_filter_counts_for_what_was_not_sent,
+    a_wider_filter_does_not_count_for_what_was_passed_over,
     a_removed_url_gets_nothing_more,
     signatures_are_by_the_key_of_the_time,
     a_url_may_not_point_inside,
@@ -35,12 +36,14 @@ async fn each_url_gets_exactly_what_its_filter_says(home: Home) {
     };
     let mut got = events(&all);
     let mut sent = log.clone();
-    (got.sort(), sent.sort());
+    got.sort();
+    sent.sort();
     assert_eq!(got, sent);
     assert_eq!(events(&payments), only(&["line_item_create"]));
     let mut closed = events(&closing);
     let mut expected = only(&["account_closed", "customer_create"]);
-    (closed.sort(), expected.sort());
+    closed.sort();
+    expected.sort();
     assert_eq!(closed, expected);
     assert_eq!(expected, ["account_closed", "customer_create"]);
 }
@@ -69,6 +72,22 @@ async fn a_changed_filter_counts_for_what_was_not_sent(home: Home) {
     world.announce("B").await;
     world.go_to("2026-04-01T12:02:00Z").await;
     assert_eq!(events(&receiver), ["account_create", "customer_create"]);
+}
+
+async fn a_wider_filter_does_not_count_for_what_was_passed_over(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
+    for number in 0..5 {
+        world.announce(&format!("N{number}")).await;
+    }
+    assert_eq!(world.send().await, 0);
+    world.subscribe(&receiver).await;
+    assert_eq!(world.send().await, 0);
+    assert_eq!(world.state(&uuid).await.2, 0, "they are not pending either");
+    world.announce("Later").await;
+    world.send().await;
+    assert_eq!(names(&receiver), ["Later"]);
 }
 
 async fn a_removed_url_gets_nothing_more(home: Home) {

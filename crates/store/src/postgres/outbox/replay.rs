@@ -88,7 +88,7 @@ const FAILED: &str = "f.org = $1 AND f.subscription = $2 AND f.dead_at IS NOT NU
                       AND ($4 IS NULL OR m.account = $4)))";
 
 const REVIVE_FAILURES: &str = "
-    UPDATE failures f SET retry_at = $7, dead_at = NULL, attempts = 0, first_failed_at = NULL, streak = -1 WHERE ";
+    UPDATE failures f SET retry_at = $7, dead_at = NULL, attempts = 0, first_failed_at = NULL WHERE ";
 
 /// Whoever sends for the subscription sees by its version that there is something to look for.
 const CHANGED: &str = "UPDATE subscriptions SET version = version + 1 WHERE org = $1 AND id = $2";

@@ -21,6 +21,8 @@ pub(super) async fn lease(
     until: Time,
     limit: usize,
 ) -> Result<Vec<Subscription>> {
+    // The numbers are an array, not a join: a row that was waited for because it was being recorded is looked at again,
+    // and a join with what another query found would then find nothing.
     let sql = format!(
         "WITH mine AS MATERIALIZED (
              SELECT id FROM subscriptions WHERE lease_token = $1 AND paused_at IS NULL ORDER BY id FOR UPDATE),
@@ -30,7 +32,7 @@ pub(super) async fn lease(
              ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED),
          taken AS (
              UPDATE subscriptions s SET lease_token = $1, leased_until = $3
-             FROM (SELECT id FROM mine UNION ALL SELECT id FROM free) t WHERE s.id = t.id
+             WHERE s.id = ANY (ARRAY(SELECT id FROM mine UNION ALL SELECT id FROM free))
              RETURNING {SUBSCRIPTION})
          SELECT * FROM taken ORDER BY id"
     );

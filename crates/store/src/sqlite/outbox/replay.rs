@@ -65,7 +65,7 @@ fn replay_failures(connection: &Connection, of: &Subscription, filter: &Delivery
     let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
     let params = params![place(of.org, 0), of.id, since, until, filter.event, filter.account, now.micros()];
     let sql = format!(
-        "UPDATE failures SET attempts = 0, first_failed_at = NULL, retry_at = ?7, dead_at = NULL, streak = -1 \
+        "UPDATE failures SET attempts = 0, first_failed_at = NULL, retry_at = ?7, dead_at = NULL \
          WHERE {FAILED}"
     );
     run(connection, &sql, params).map(|_| ())

@@ -29,7 +29,7 @@ pub async fn everything_is_replayed(store: Arc<dyn Store>) {
     assert_eq!(dead(&store, &to).await, []);
     assert_eq!(sent_again(&store, &to, at(50)).await, [1, 2, 3, 4, 6]);
     let due = store.due_failures(org, to.id, at(50), 10).await.unwrap();
-    let fresh = Failure { attempts: 0, first_failed_at: None, streak: -1, ..failure(4, Fate::Retry(at(50))) };
+    let fresh = Failure { attempts: 0, first_failed_at: None, ..failure(4, Fate::Retry(at(50))) };
     assert_eq!(due[0].0, fresh);
     assert_eq!(replay(&store, org, &every, at(51)).await, Replayed::default(), "nothing is left");
 }

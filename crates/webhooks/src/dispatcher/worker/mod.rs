@@ -45,7 +45,7 @@ const RECORD_AFTER: Duration = Duration::from_millis(100);
 /// With so many results unrecorded, nothing more is sent.
 const MOST_UNRECORDED: usize = 4_000;
 /// A cursor that only passed over what a filter leaves out is recorded when it has moved this far.
-const FAR: i64 = 10_000;
+const FAR: i64 = 1_000;
 /// How long a worker waits when the store is away.
 const STORE_AWAY: Duration = Duration::from_millis(500);
 /// The longest sleep between two looks at the clock.
@@ -125,6 +125,11 @@ pub(super) struct Worker {
     record_timer: Option<Pin<Box<tokio::time::Sleep>>>,
     /// The first deliveries after a start may have been sent, and have failed, before it.
     overlap: usize,
+    /// What the store last counted: failures in a row, and which row.
+    known_counts: (i64, i64),
+    /// Whether a caller changed the subscription since it was last recorded: a new filter does not count for what the
+    /// old one passed over, so that has to be recorded.
+    is_changed: bool,
     leaving: Option<Leaving>,
     attempts_made: usize,
     waiters: Vec<oneshot::Sender<usize>>,
@@ -159,6 +164,8 @@ impl Worker {
             recorded_range_to: 0,
             record_timer: None,
             overlap: 2 * LONGEST_WINDOW,
+            known_counts: (subscription.consecutive_errors, subscription.streak),
+            is_changed: false,
             leaving: None,
             attempts_made: 0,
             waiters: Vec::new(),
@@ -230,7 +237,8 @@ impl Worker {
 
     /// Whether there is something to record though nothing is going on.
     fn has_to_record(&self) -> bool {
-        self.ledger.len() > 0 || self.range_is_done() || self.log.finished_through() > self.subscription.cursor + FAR
+        let ahead = self.log.finished_through() - self.subscription.cursor;
+        self.ledger.len() > 0 || self.range_is_done() || ahead > if self.is_changed { 0 } else { FAR }
     }
 
     fn range_is_done(&self) -> bool {
@@ -273,14 +281,20 @@ impl Worker {
         if row.version == self.subscription.version {
             return;
         }
-        if row.cursor > self.log.read_to() {
+        if row.cursor > self.log.finished_through() {
             // It was paused and resumed in between: what lies before is a range of dead letters now.
             self.leaving.get_or_insert(Leaving::Stopping);
             return;
         }
         let cursor = self.subscription.cursor;
         self.subscription = Subscription { cursor, ..row };
-        self.ledger.go_on_from(&self.subscription);
+        let counts = (self.subscription.consecutive_errors, self.subscription.streak);
+        if counts != self.known_counts {
+            // A caller resumed it. Else what is counted here and not recorded yet still counts.
+            self.ledger.go_on_from(&self.subscription);
+            self.known_counts = counts;
+        }
+        self.is_changed = true;
         self.look_for_failures = true;
         self.look_for_ranges = true;
         if let Some(filter) = self.subscription.filter.clone() {

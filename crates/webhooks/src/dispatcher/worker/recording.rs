@@ -3,6 +3,7 @@
 use super::{Leaving, STORE_AWAY, Task, Worker};
 use crate::dispatcher::Shared;
 use crate::dispatcher::window::Window;
+use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
 use daybook_store::outbox::{Deliveries, Pause, Recorded, Subscription};
 use daybook_store::records::MessageRow;
@@ -14,6 +15,7 @@ impl Worker {
             return;
         }
         self.record_timer = None;
+        self.is_changed = false;
         let mut deliveries = self.ledger.take(&self.subscription, &self.shared.token);
         deliveries.cursor = self.log.finished_through();
         if let Some((range, window)) = &self.range {
@@ -54,6 +56,9 @@ impl Worker {
                     self.retrying.remove(&position);
                 }
                 self.subscription.cursor = row.cursor;
+                if row.version == self.subscription.version {
+                    self.known_counts = (row.consecutive_errors, row.streak);
+                }
                 if self.range.as_ref().is_some_and(|(range, _)| self.recorded_range_to >= range.last) {
                     self.range = None;
                     self.look_for_ranges = true;
@@ -77,37 +82,53 @@ impl Worker {
         }
     }
 
-    /// Records the last results, exactly: what was not sent before the last that was becomes single dead letters.
+    /// Records the last results. If the subscription is paused, exactly: what was not sent before the last that was becomes
+    /// single dead letters. If it is not, somebody goes on from the cursor.
     pub(super) async fn leave(&mut self) {
         let now = self.shared.clock.now();
-        let is_paused = self.leaving != Some(Leaving::Stopping);
-        let pausing = match self.leaving.take() {
-            Some(Leaving::Pausing(reason)) => Some(Pause { reason: reason.to_owned(), at: now }),
-            _ => None,
+        let Some(Leaving::Pausing(reason)) = self.leaving.take() else {
+            if self.record_last(Window::finished_through, None).await.is_some_and(|row| row.paused.is_some()) {
+                self.bury_holes(now);
+                self.record_last(Window::last_finished, None).await;
+            }
+            return;
         };
-        let untried = "it was not sent: the subscription was paused";
-        let end = |window: &Window| if is_paused { window.last_finished() } else { window.finished_through() };
-        if is_paused {
-            let ranges = self.range.iter().flat_map(|(_, window)| window.holes());
-            let holes: Vec<i64> = self.log.holes().into_iter().chain(ranges).collect();
-            holes.into_iter().for_each(|position| self.ledger.note_untried(position, now, untried));
+        let pause = Pause { reason: reason.to_owned(), at: now };
+        let mut paused = self.subscription.clone();
+        paused.paused = Some(pause.clone());
+        paused.consecutive_errors = self.ledger.consecutive_errors();
+        let Some(message) = announcement(self.shared.clone(), paused, pause.clone()).await else { return };
+        tracing::warn!(url = %self.subscription.url, reason, "a webhook URL is paused");
+        self.bury_holes(now);
+        self.record_last(Window::last_finished, Some((pause, Box::new(message)))).await;
+    }
+
+    /// What was not sent though later ones were is dead.
+    fn bury_holes(&mut self, now: Time) {
+        let ranges = self.range.iter().flat_map(|(_, window)| window.holes());
+        let holes: Vec<i64> = self.log.holes().into_iter().chain(ranges).collect();
+        for position in holes {
+            self.ledger.note_untried(position, now, "it was not sent: the URL was paused");
         }
+    }
+
+    /// Records what there is, up to where each window says; gives the subscription as it is then.
+    async fn record_last(
+        &mut self,
+        end: fn(&Window) -> i64,
+        pause: Option<(Pause, Box<MessageRow>)>,
+    ) -> Option<Box<Subscription>> {
         let mut deliveries = self.ledger.take(&self.subscription, &self.shared.token);
         deliveries.cursor = end(&self.log);
         deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| (range.id, end(window))));
-        if let Some(pause) = pausing {
-            let mut paused = self.subscription.clone();
-            paused.paused = Some(pause.clone());
-            paused.consecutive_errors = deliveries.consecutive_errors;
-            deliveries.pause = match announcement(self.shared.clone(), paused.clone(), pause.clone()).await {
-                Some(message) => Some((pause, Box::new(message))),
-                None => return,
-            };
-            tracing::warn!(url = %paused.url, reason = %paused.paused.as_ref().map_or("", |pause| &pause.reason),
-                "a webhook URL is paused");
-        }
-        if let Err(error) = self.record(deliveries).await {
-            tracing::error!(%error, url = %self.subscription.url, "the last deliveries could not be recorded");
+        deliveries.pause = pause;
+        match self.record(deliveries).await {
+            Ok(Recorded::Kept(row)) => Some(row),
+            Ok(Recorded::Lost) => None,
+            Err(error) => {
+                tracing::error!(%error, url = %self.subscription.url, "the last deliveries could not be recorded");
+                None
+            }
         }
     }
 }

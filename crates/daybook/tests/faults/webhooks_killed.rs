@@ -1,0 +1,129 @@
+//! `kill -9` while webhooks are sent: every message arrives, with the same bytes each time, and only what was on its way
+//! when the server was killed arrives twice.
+//!
+//! ```text
+//! backlog ─► server ── killed at a moment that chance picks ──► server again ── ... ──► everything is sent
+//!              └────────────► a receiver that remembers ◄─────────┘                      │
+//!                                  compared with the log in the database ◄───────────────┘
+//! ```
+//!
+//! The receiver has a gate, so that a kill falls into the sending whatever the machine's speed: it is shut while messages
+//! are announced, then lets through as many as chance picks, fewer than there are, and the kill comes when it is shut.
+//!
+//! `DAYBOOK_WEBHOOK_KILLS` says how many kills; unset, 6 on SQLite and 3 on PostgreSQL, where a new server waits until
+//! the dead one's lease of 15 seconds is over. A campaign:
+//! `DAYBOOK_WEBHOOK_KILLS=50 cargo test -p daybook --test faults webhooks_killed -- --nocapture`.
+
+use crate::common::chance::{Chance, seed, setting};
+use crate::common::door::Door;
+use crate::webhooks_office::{
+    AT_ONCE, LATER, Office, announced, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+};
+use daybook_testkit::postgres;
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// So many customers are announced before the first message is sent, and before most kills.
+const BACKLOG: u64 = 3_000;
+const MORE: u64 = 600;
+/// The most that one kill may send twice: what a server has on its way to a URL.
+const WINDOW: usize = 4_096;
+/// At once, and with time to wait at the gate.
+const SENDING: [&str; 4] = [AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "10m"];
+
+#[test]
+fn messages_on_sqlite_survive_kills() {
+    messages_survive_kills("SQLite", &Office::sqlite(), setting("DAYBOOK_WEBHOOK_KILLS", 6));
+}
+
+#[test]
+fn messages_on_postgres_survive_kills() {
+    let server = postgres::Server::start_durable();
+    let office = Office::postgres(&server.database());
+    messages_survive_kills("PostgreSQL", &office, setting("DAYBOOK_WEBHOOK_KILLS", 3));
+}
+
+/// Lets requests through up to a number; later ones wait for their answer.
+#[derive(Clone, Debug, Default)]
+struct Gate(Arc<AtomicUsize>);
+
+impl Gate {
+    fn before(&self, status: u16) -> Behaviour {
+        let gate = self.clone();
+        Behaviour::answers(move |number, _| {
+            while number >= gate.0.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Answer::status(status)
+        })
+    }
+
+    fn let_through(&self, requests: usize) {
+        self.0.store(requests, Ordering::SeqCst);
+    }
+
+    fn open(&self) {
+        self.let_through(usize::MAX);
+    }
+}
+
+fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
+    println!("seed {}", seed());
+    let mut chance = Chance::of_seed(seed());
+    let gate = Gate::default();
+    let receiver = Receiver::start(gate.before(200));
+    let mut server = office.serve(&LATER);
+    let door = Door::to(server.url());
+    prepare(&door);
+    subscribe(&door, &receiver.url(), None);
+    door.bulk(&announcements("first", BACKLOG));
+    server.stop();
+    assert_eq!(receiver.counts().requests, 0, "nothing is sent before its time");
+
+    let mut customers = BACKLOG;
+    let mut at_the_gate = 0;
+    server = office.serve(&SENDING);
+    for kill in 0..kills {
+        door.lead_to(server.url());
+        if kill % 4 == 3 {
+            // Soon after the start, whatever the server does then.
+            gate.open();
+            thread::sleep(Duration::from_millis(chance.below(300)));
+        } else {
+            gate.let_through(receiver.counts().requests);
+            door.bulk(&announcements(&format!("round-{kill}"), MORE));
+            customers += MORE;
+            let last = receiver.counts().requests + chance.below(MORE) as usize;
+            gate.let_through(last);
+            receiver.wait_until(|counts| counts.requests > last);
+            // Sometimes with results unrecorded, sometimes while they are recorded, sometimes after.
+            thread::sleep(Duration::from_millis(chance.below(150)));
+            at_the_gate += 1;
+        }
+        server.kill();
+        server = office.serve(&SENDING);
+    }
+    gate.open();
+    door.lead_to(server.url());
+    wait_until_sent(&door, &[receiver.url()], || {});
+    server.stop();
+
+    let requests = receiver.requests();
+    let log = log_of(&office.database);
+    let arrived = compare(&requests, log.iter());
+    println!(
+        "webhooks on {database}: {kills} kills, {} messages, {} duplicates, {} lost, seed {}",
+        arrived.messages,
+        arrived.duplicates,
+        arrived.lost,
+        seed()
+    );
+    assert_eq!(arrived.lost, 0);
+    assert!(arrived.duplicates <= kills as usize * WINDOW, "{arrived:?}");
+    assert!(arrived.duplicates >= at_the_gate, "what stood at the gate was sent again: {arrived:?}");
+    // What was acknowledged was announced, whatever the log says.
+    assert_eq!(announced(&requests, "customer_create", "customer_id").len() as u64, customers);
+}

@@ -1,0 +1,39 @@
+//! Leases are renewed while what was sent is recorded: nobody may lose a subscription that it holds, or bury its messages.
+
+use crate::common::door::Door;
+use crate::webhooks_office::{AT_ONCE, Office, announcements, prepare, subscribe, wait_until_sent};
+use daybook_testkit::postgres;
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use serde_json::json;
+
+const ROUNDS: usize = 12;
+const MESSAGES: u64 = 1_000;
+
+#[test]
+fn no_message_of_a_healthy_url_is_buried_on_postgres() {
+    let office = Office::postgres(&postgres::Server::shared().database());
+    let receivers: Vec<Receiver> = (0..10).map(|_| Receiver::start(Behaviour::status(200))).collect();
+    let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
+    let spare = Receiver::start(Behaviour::status(200));
+    let server = office.serve(&AT_ONCE);
+    let door = Door::to(server.url());
+    prepare(&door);
+    urls.iter().for_each(|url| drop(subscribe(&door, url, None)));
+    for round in 0..ROUNDS {
+        let other = door.another();
+        std::thread::scope(|scope| {
+            let bulk = scope.spawn(|| door.bulk(&announcements(&format!("r{round}"), MESSAGES)));
+            let mut turn = 0;
+            while !bulk.is_finished() {
+                turn += 1;
+                let events = ["account_create", "customer_create"][turn % 2];
+                // Any change of a subscription has the leases looked at.
+                other.put("/organization/subscribe", &json!({ "webhook_url": spare.url(), "filter_events": [events] }));
+            }
+        });
+        let dead = door.get("/organization/dead_letters?limit=2").good();
+        assert_eq!(dead["results"], json!([]), "round {round}");
+    }
+    wait_until_sent(&door, &urls, || {});
+    println!("{ROUNDS} rounds of {MESSAGES} messages to ten URLs, none buried");
+}

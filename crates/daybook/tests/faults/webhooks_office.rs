@@ -1,0 +1,169 @@
+//! What the tests of webhooks under faults share: a database whose servers send to loopback, a backlog, and the log as
+//! the database has it, to compare with what receivers got.
+
+use crate::common::door::{Door, until};
+use crate::common::loans::{line, loan, make_product, payments_of};
+use crate::common::place::SECRET;
+use daybook_store::records::MessageRow;
+use daybook_testkit::receiver::Request;
+use daybook_testkit::server::{Daybook, Server};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use tempfile::TempDir;
+
+/// Sends at once.
+pub const AT_ONCE: [&str; 2] = ["--webhook-batch-interval", "0s"];
+/// Collects: the next tick is so far away that no test meets it.
+pub const LATER: [&str; 2] = ["--webhook-batch-interval", "3650d"];
+
+/// A folder, the command in it, and a database.
+#[derive(Debug)]
+pub struct Office {
+    pub daybook: Daybook,
+    /// With the whole path where it is a file.
+    pub database: String,
+    /// Removed last.
+    _folder: TempDir,
+}
+
+impl Office {
+    /// With an SQLite file in its folder.
+    pub fn sqlite() -> Office {
+        Office::with(|folder| format!("sqlite:{}/daybook.db", folder.path().display()))
+    }
+
+    /// With a PostgreSQL database.
+    pub fn postgres(database: &str) -> Office {
+        Office::with(|_| database.to_owned())
+    }
+
+    fn with(database: impl Fn(&TempDir) -> String) -> Office {
+        let folder = tempfile::tempdir().expect("a folder");
+        let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
+            .with("DAYBOOK_LOG_LEVEL", "warn");
+        Office { daybook, database: database(&folder), _folder: folder }
+    }
+
+    /// Starts a server on its database.
+    pub fn serve(&self, flags: &[&str]) -> Server {
+        self.serve_on(&self.database, flags)
+    }
+
+    /// Starts a server on another database.
+    pub fn serve_on(&self, database: &str, flags: &[&str]) -> Server {
+        self.daybook.serve(&[&["--dev", "--database", database], flags].concat())
+    }
+}
+
+/// Subscribes a URL, to some events or to all; gives the subscription's name.
+pub fn subscribe(door: &Door, url: &str, events: Option<&[&str]>) -> String {
+    let mut form = json!({ "webhook_url": url });
+    if let Some(events) = events {
+        form["filter_events"] = json!(events);
+    }
+    let reply = door.put("/organization/subscribe", &form);
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    text(&reply.json()["webhook_uuid"])
+}
+
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+/// Makes the product of the accounts that [`announcements`] makes.
+pub fn prepare(door: &Door) {
+    make_product(door, "auto", json!({}), json!({}));
+}
+
+/// Calls that make events: of four customers one has an account too, and a payment to it.
+pub fn announcements(name: &str, customers: u64) -> Vec<Value> {
+    let mut lines = Vec::new();
+    for number in 0..customers {
+        let id = format!("{name}-{number}");
+        let customer = json!({ "customer_id": id, "name_first": "Zoë", "name_last": "O'Neil \"<&>\" 李" });
+        lines.push(line("/customers", &customer));
+        if number % 4 == 0 {
+            let mut account = loan("auto", &id, "");
+            account.as_object_mut().expect("an object").remove("effective_at");
+            lines.push(line("/accounts", &account));
+            let payment = json!({ "line_item_id": "p1", "original_amount_cents": 100 + number });
+            lines.push(line(&payments_of(&id), &payment));
+        }
+    }
+    lines
+}
+
+/// Waits until these URLs have everything: they are active, and nothing waits or is dead. `look` is called at each look.
+pub fn wait_until_sent(door: &Door, urls: &[String], mut look: impl FnMut()) {
+    until("that everything is sent", || {
+        look();
+        let page = door.get("/organization/subscriptions").good();
+        let all = page["results"].as_array().expect("a list");
+        let mine: Vec<_> = all.iter().filter(|one| urls.iter().any(|url| one["webhook_url"] == *url)).collect();
+        assert_eq!(mine.len(), urls.len(), "{page}");
+        assert!(mine.iter().all(|one| one["status"] == "ACTIVE" && one["dead_letters"] == 0), "{page}");
+        if mine.iter().all(|one| one["pending"] == 0) { Ok(()) } else { Err(page.to_string()) }
+    });
+}
+
+/// The log of the only organization, from the database.
+pub fn log_of(database: &str) -> Vec<MessageRow> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = daybook_store::open(database).await.expect("the database opens");
+        let organizations = store.organizations().await.expect("organizations");
+        assert_eq!(organizations.len(), 1);
+        let mut log: Vec<MessageRow> = Vec::new();
+        loop {
+            let after = log.last().and_then(|message| message.position).unwrap_or(0);
+            let page = store.messages(organizations[0].org, after, 1_000).await.expect("messages");
+            if page.is_empty() {
+                return log;
+            }
+            log.extend(page);
+        }
+    })
+}
+
+/// What a receiver got, compared with the log.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Arrived {
+    pub messages: usize,
+    pub duplicates: usize,
+    pub lost: usize,
+}
+
+/// Compares what a receiver got with the messages that it was to get. Whatever came must be of the log, with the data
+/// and the signature that were recorded, the same bytes each time; and of each account, what came first came in order.
+pub fn compare<'a>(requests: &[Request], log: impl Iterator<Item = &'a MessageRow>) -> Arrived {
+    let log: BTreeMap<&str, &MessageRow> = log.map(|message| (message.event_id.as_str(), message)).collect();
+    let mut bodies: BTreeMap<&str, &[u8]> = BTreeMap::new();
+    let mut sequences: BTreeMap<&str, i64> = BTreeMap::new();
+    for request in requests {
+        let id = request.header("webhook-id").expect("a message has an id");
+        if let Some(before) = bodies.insert(id, &request.body) {
+            assert!(before == request.body, "{id} came with other bytes the second time");
+            continue;
+        }
+        let row = log.get(id).unwrap_or_else(|| panic!("{id} is not in the log"));
+        let body: Value = serde_json::from_slice(&request.body).expect("a body is JSON");
+        assert_eq!((&body["event"], &body["data"]["event_id"]), (&json!(row.event), &json!(id)));
+        assert_eq!(body["hmac_signature"], row.signature, "{id}");
+        assert!(request.body.windows(row.data.len()).any(|part| part == row.data), "{id} came with other data");
+        if let Some(account) = row.account.as_deref() {
+            let before = sequences.insert(account, row.sequence).unwrap_or(0);
+            assert_eq!(row.sequence, before + 1, "{account}: number {} came after number {before}", row.sequence);
+        }
+    }
+    let lost = log.keys().filter(|id| !bodies.contains_key(*id)).count();
+    Arrived { messages: log.len(), duplicates: requests.len() - bodies.len(), lost }
+}
+
+/// The things that a receiver was told were made, by their ids: those of one event.
+pub fn announced(requests: &[Request], event: &str, id_field: &str) -> BTreeSet<String> {
+    let bodies = requests.iter().map(|request| serde_json::from_slice::<Value>(&request.body).expect("JSON"));
+    let of_event = bodies.filter(|body| body["event"] == event);
+    of_event.map(|body| text(&body["data"]["object"][id_field])).collect()
+}

@@ -1,0 +1,87 @@
+//! A copy of the database has everything that is still to be sent: a server on the copy sends it, all of it, once.
+//!
+//! The copy is taken while the server runs, with what the database's own people use: `daybook backup` for SQLite,
+//! `pg_dump` and `pg_restore` for PostgreSQL.
+
+use crate::common::door::Door;
+use crate::webhooks_office::{
+    AT_ONCE, Arrived, LATER, Office, announcements, compare, log_of, prepare, subscribe, text, wait_until_sent,
+};
+use daybook_testkit::postgres;
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+const CUSTOMERS: u64 = 400;
+
+#[test]
+fn a_restored_backup_sends_what_was_not_sent() {
+    let office = Office::sqlite();
+    a_copy_sends_what_was_not_sent("SQLite", &office, || {
+        let copy = office.daybook.folder().join("copy.db");
+        let to = copy.to_str().expect("a path is text");
+        office.daybook.stdout_of(&["backup", "--database", &office.database, "--to", to]);
+        format!("sqlite:{to}")
+    });
+}
+
+#[test]
+fn a_restored_dump_sends_what_was_not_sent() {
+    let server = postgres::Server::shared();
+    let office = Office::postgres(&server.database());
+    a_copy_sends_what_was_not_sent("PostgreSQL", &office, || {
+        let dump = office.daybook.folder().join("dump");
+        let file = dump.to_str().expect("a path is text");
+        run("pg_dump", &["--format", "custom", "--file", file, "--dbname", &office.database]);
+        let copy = server.database();
+        run("pg_restore", &["--exit-on-error", "--dbname", &copy, file]);
+        copy
+    });
+}
+
+/// Runs a program of PostgreSQL, of the same version as the tests' server.
+fn run(program: &str, arguments: &[&str]) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/private-postgres");
+    let found = Command::new(script).arg("--find").stdin(Stdio::null()).output().expect("the script runs");
+    let folder = PathBuf::from(String::from_utf8(found.stdout).expect("a path is text").trim_end());
+    let output = Command::new(folder.join(program)).args(arguments).stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("{program} does not start: {error}"));
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl FnOnce() -> String) {
+    let (all, some) = (Receiver::start(Behaviour::status(200)), Receiver::start(Behaviour::status(200)));
+    let urls = [all.url(), some.url()];
+    let server = office.serve(&LATER);
+    let door = Door::to(server.url());
+    prepare(&door);
+    subscribe(&door, &urls[0], None);
+    subscribe(&door, &urls[1], Some(&["account_create"]));
+    door.bulk(&announcements("kept", CUSTOMERS));
+    let copy = copy();
+    server.kill();
+    let log = log_of(&copy);
+    let [wanted_by_all, wanted_by_some] = [log.len(), CUSTOMERS as usize / 4];
+    assert!(wanted_by_all > CUSTOMERS as usize, "only {wanted_by_all} messages");
+    assert_eq!((all.counts().requests, some.counts().requests), (0, 0), "nothing was sent before");
+
+    let server = office.serve_on(&copy, &AT_ONCE);
+    door.lead_to(server.url());
+    wait_until_sent(&door, &urls, || {});
+    server.stop();
+    // After another start nothing comes but what is new: a test event, which goes to both.
+    let server = office.serve_on(&copy, &AT_ONCE);
+    door.lead_to(server.url());
+    let test: Value = door.get("/organization/subscribe/test").good();
+    wait_until_sent(&door, &urls, || {});
+    server.stop();
+
+    let log = log_of(&copy);
+    assert_eq!((log.len(), &log[wanted_by_all].event_id), (wanted_by_all + 1, &text(&test["event_id"])));
+    let of_some = log.iter().filter(|row| row.event == "account_create" || row.event == "test_event");
+    let once = |messages| Arrived { messages, duplicates: 0, lost: 0 };
+    assert_eq!(compare(&all.requests(), log.iter()), once(wanted_by_all + 1));
+    assert_eq!(compare(&some.requests(), of_some), once(wanted_by_some + 1));
+    println!("restored on {database}: {wanted_by_all} and {wanted_by_some} messages, each once, then a test event");
+}

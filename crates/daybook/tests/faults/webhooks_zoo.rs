@@ -1,0 +1,177 @@
+//! Receivers that hang, beside healthy ones: the healthy ones get everything, and the others cost next to nothing.
+//!
+//! ```text
+//!          ┌─► seven healthy receivers: everything, once
+//! server ──┼─► one that never answers, one that never comes to the end of a head: an attempt at a time, cut off in time
+//!          └─► one that answers 200 and never comes to the end of its body: the status counts, the body is left
+//! ```
+//!
+//! The server's memory and its sockets are read from `/proc` all the while. The memory is compared with what it was when
+//! the same work had been done for the healthy ones alone: a server that has just started has yet to fill its caches.
+
+use crate::common::door::{Door, until};
+use crate::webhooks_office::{
+    Arrived, LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+};
+use daybook_testkit::postgres;
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+const CUSTOMERS: u64 = 1_000;
+const HEALTHY: usize = 7;
+const TIMEOUT: &str = "2s";
+const LONGEST_ATTEMPT_MS: i64 = 3_000;
+/// So many attempts at a receiver that hangs are waited for.
+const ATTEMPTS: usize = 3;
+const MOST_GROWTH_KIB: u64 = 64 * 1024;
+const MOST_SOCKETS: usize = 64;
+/// One in flight, and one more that is just being closed.
+const MOST_SOCKETS_WHERE_IT_HANGS: usize = 2;
+
+#[test]
+fn receivers_that_hang_harm_nobody_on_sqlite() {
+    receivers_that_hang_harm_nobody("SQLite", &Office::sqlite());
+}
+
+#[test]
+fn receivers_that_hang_harm_nobody_on_postgres() {
+    let office = Office::postgres(&postgres::Server::shared().database());
+    receivers_that_hang_harm_nobody("PostgreSQL", &office);
+}
+
+/// What a process holds, at its worst.
+#[derive(Debug)]
+struct Watch {
+    pid: u32,
+    memory_before_kib: u64,
+    memory_kib: u64,
+    /// By the port at the other end.
+    sockets: BTreeMap<u16, usize>,
+}
+
+impl Watch {
+    fn start(pid: u32) -> Watch {
+        let memory = resident_kib(pid);
+        Watch { pid, memory_before_kib: memory, memory_kib: memory, sockets: BTreeMap::new() }
+    }
+
+    fn look(&mut self) {
+        self.memory_kib = self.memory_kib.max(resident_kib(self.pid));
+        for (port, count) in sockets_by_port(self.pid) {
+            let most = self.sockets.entry(port).or_default();
+            *most = count.max(*most);
+        }
+    }
+
+    fn growth_kib(&self) -> u64 {
+        self.memory_kib - self.memory_before_kib
+    }
+
+    fn sockets_to(&self, receiver: &Receiver) -> usize {
+        self.sockets.get(&receiver.address().port()).copied().unwrap_or(0)
+    }
+}
+
+fn resident_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server is there");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a process has memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
+}
+
+/// How many sockets a process has open, by the port at the other end.
+fn sockets_by_port(pid: u32) -> BTreeMap<u16, usize> {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).expect("the server is there");
+    // One may be closed between the list and the look.
+    let links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+    let own: BTreeSet<String> =
+        links.filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())).collect();
+    let table = fs::read_to_string(format!("/proc/{pid}/net/tcp")).expect("a table of connections");
+    // The table is read in pieces, while it changes: a connection may be in it twice.
+    let mut ports: BTreeMap<&str, &str> = BTreeMap::new();
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (remote, inode) = (fields[2], fields[9]);
+        if own.contains(inode) {
+            ports.insert(inode, remote.split_once(':').expect("an address and a port").1);
+        }
+    }
+    let mut by_port = BTreeMap::new();
+    for port in ports.values() {
+        *by_port.entry(u16::from_str_radix(port, 16).expect("a port")).or_default() += 1;
+    }
+    by_port
+}
+
+/// Makes messages and then has all of them sent at once: a test event takes along what came before it.
+fn announce(door: &Door, name: &str) {
+    door.bulk(&announcements(name, CUSTOMERS));
+    door.get("/organization/subscribe/test").good();
+}
+
+/// The attempts for a subscription so far.
+fn attempts_for(door: &Door, webhook_uuid: &str) -> Vec<Value> {
+    door.all(&format!("/organization/deliveries?webhook_uuid={webhook_uuid}"))
+}
+
+fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
+    let healthy: Vec<Receiver> = (0..HEALTHY).map(|_| Receiver::start(Behaviour::status(200))).collect();
+    let hanging = [Receiver::start(Behaviour::Silent), Receiver::start(Behaviour::SlowHead)];
+    let endless = Receiver::start(Behaviour::EndlessBody(200));
+    let urls: Vec<String> = healthy.iter().map(Receiver::url).collect();
+    let never_paused = ["--webhook-timeout", TIMEOUT, "--webhook-pause-after", "1000"];
+    let server = office.serve(&[&LATER[..], &never_paused].concat());
+    let door = Door::to(server.url());
+    let at_start_kib = resident_kib(server.pid());
+    prepare(&door);
+    urls.iter().for_each(|url| drop(subscribe(&door, url, None)));
+    announce(&door, "before");
+    wait_until_sent(&door, &urls, || {});
+
+    let mut watch = Watch::start(server.pid());
+    let hanging_uuids = hanging.each_ref().map(|receiver| subscribe(&door, &receiver.url(), None));
+    let endless_uuid = subscribe(&door, &endless.url(), None);
+    announce(&door, "since");
+    wait_until_sent(&door, &urls, || watch.look());
+    let attempts = hanging_uuids.map(|uuid| {
+        until("some attempts where it hangs", || {
+            watch.look();
+            let attempts = attempts_for(&door, &uuid);
+            if attempts.len() >= ATTEMPTS { Ok(attempts) } else { Err(format!("{} attempts", attempts.len())) }
+        })
+    });
+    wait_until_sent(&door, &[endless.url()], || watch.look());
+    let of_endless = attempts_for(&door, &endless_uuid);
+    server.stop();
+
+    for attempt in attempts.iter().flatten().chain(&of_endless) {
+        assert!(attempt["latency_ms"].as_i64().is_some_and(|ms| ms <= LONGEST_ATTEMPT_MS), "{attempt}");
+    }
+    for attempt in attempts.iter().flatten() {
+        assert_eq!((&attempt["outcome"], &attempt["response_status"]), (&"FAILED".into(), &Value::Null), "{attempt}");
+    }
+    let log = log_of(&office.database);
+    let once = |messages| Arrived { messages, duplicates: 0, lost: 0 };
+    for receiver in &healthy {
+        assert_eq!(compare(&receiver.requests(), log.iter()), once(log.len()), "{}", receiver.url());
+    }
+    // Both times as many were announced.
+    let since = &log[log.len() / 2..];
+    assert_eq!(compare(&endless.requests(), since.iter()), once(since.len()));
+    let most = |receivers: &[Receiver]| receivers.iter().map(|one| watch.sockets_to(one)).max().unwrap_or(0);
+    println!(
+        "receivers that hang on {database}: {} messages to each of {HEALTHY} healthy ones; memory {at_start_kib} KiB at the \
+         start, {} KiB before the others came, {} KiB more at most since; sockets to one: healthy {}, hanging {}, endless {}",
+        log.len(),
+        watch.memory_before_kib,
+        watch.growth_kib(),
+        most(&healthy),
+        most(&hanging),
+        watch.sockets_to(&endless),
+    );
+    assert!(watch.growth_kib() < MOST_GROWTH_KIB, "{watch:?}");
+    assert!((1..=MOST_SOCKETS).contains(&most(&healthy)), "{watch:?}");
+    assert!((1..=MOST_SOCKETS_WHERE_IT_HANGS).contains(&most(&hanging)), "{watch:?}");
+    assert!((1..=MOST_SOCKETS).contains(&watch.sockets_to(&endless)), "{watch:?}");
+}

@@ -107,7 +107,7 @@ fn signed_by(key: &Key, request: &Request) -> bool {
     let text = String::from_utf8(request.body.clone()).expect("a body is text");
     let begin = text.find(",\"data\":").expect("data") + 8;
     let end = text.rfind(",\"hmac_signature\":").expect("a signature");
-    key.verify(text[begin..end].as_bytes(), body(request)["hmac_signature"].as_str().expect("a signature"))
+    key.verify(&text.as_bytes()[begin..end], body(request)["hmac_signature"].as_str().expect("a signature"))
 }
 
 /// Which signatures of the header are by a key, by the standard's rule: over id, timestamp and body.

@@ -13,6 +13,9 @@ use deadpool_postgres::Client;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_tables.sql"),
     include_str!("../../migrations/postgres/0002_outbox.sql"),
+    include_str!("../../migrations/postgres/0003_people.sql"),
+    include_str!("../../migrations/postgres/0004_figures.sql"),
+    include_str!("../../migrations/postgres/0005_sending_again.sql"),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.

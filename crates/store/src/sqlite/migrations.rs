@@ -12,6 +12,9 @@ use rusqlite::{Connection, TransactionBehavior};
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "tables", include_str!("../../migrations/sqlite/0001_tables.sql")),
     (2, "outbox", include_str!("../../migrations/sqlite/0002_outbox.sql")),
+    (3, "people", include_str!("../../migrations/sqlite/0003_people.sql")),
+    (4, "figures", include_str!("../../migrations/sqlite/0004_figures.sql")),
+    (5, "sending_again", include_str!("../../migrations/sqlite/0005_sending_again.sql")),
 ];
 
 /// Runs the migrations that are missing. Refuses a database that a newer version has been at.

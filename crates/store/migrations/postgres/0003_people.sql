@@ -1,0 +1,1 @@
+-- People who use the console: users, their sessions, links that make a user.

@@ -1,0 +1,1 @@
+-- What lists and charts are counted from, and words by which things are found.

@@ -21,6 +21,7 @@
 //! | `messages`, `waiting_messages`, `log_heads` | what is announced, by position; what is to be announced later |
 //! | `subscriptions`, `failures`, `ranges`, `attempts` | who gets messages, and what became of them: see [`outbox`] |
 //! | `answers` | answers kept for callers who repeat themselves |
+//! | `people`, `sessions`, `invitations`, `guesses` | who uses the console, and how they come in: see [`people`] |
 //! | `settings` | a few values about the database itself |
 //!
 //! All money is integers (cents) and all time is integers (microseconds since 1970). Keys lead with the organization.
@@ -28,6 +29,7 @@
 pub mod batch;
 pub mod error;
 pub mod outbox;
+pub mod people;
 pub mod postgres;
 pub mod records;
 pub mod sqlite;
@@ -101,7 +103,7 @@ pub struct Due {
 
 /// A database.
 #[async_trait]
-pub trait Store: outbox::Outbox {
+pub trait Store: outbox::Outbox + people::People {
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 

@@ -9,6 +9,7 @@
 //! | [`commit`], [`write`] | writers of one organization's log: positions are given last, under the lock of the log's head |
 //! | [`due`] | workers: an account that one has taken is leased, and skipped by the others |
 //! | [`outbox`] | senders: a subscription that one has taken is leased, and its row is locked by whoever changes it |
+//! | [`people`] | whoever changes people of one organization: their rows are locked in order |
 //!
 //! A call takes a connection from the pool ([`server`]), says everything it can in one flight ([`flight`]), and gives
 //! the connection back. READ COMMITTED is enough: what must not change is locked, and unique keys stand behind that.
@@ -26,6 +27,7 @@ mod health;
 mod load;
 mod migrate;
 mod outbox;
+mod people;
 mod publish;
 mod reading;
 mod rotate;

@@ -16,6 +16,7 @@
 //! | [`due`] | what is due |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
 //! | [`outbox`] | who gets messages, and what became of them |
+//! | [`people`] | who uses the console |
 //! | [`copy`] | backup and check |
 
 mod commit;
@@ -26,6 +27,7 @@ mod due;
 mod log;
 mod migrations;
 mod outbox;
+mod people;
 mod read;
 mod registry;
 mod rows;

@@ -36,7 +36,7 @@ use daybook_engine::time::Time;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// Runs a write so that all of it is kept, or nothing.
-fn whole<T>(connection: &mut Connection, write: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+pub(super) fn whole<T>(connection: &mut Connection, write: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
     let answer = write(&transaction)?;
     transaction.commit().map_err(broken)?;
@@ -44,7 +44,7 @@ fn whole<T>(connection: &mut Connection, write: impl FnOnce(&Transaction<'_>) ->
 }
 
 /// Runs a write without an answer; says how many rows it changed.
-fn run(connection: &Connection, sql: &str, params: &[&dyn rusqlite::ToSql]) -> Result<u64> {
+pub(super) fn run(connection: &Connection, sql: &str, params: &[&dyn rusqlite::ToSql]) -> Result<u64> {
     let mut statement = connection.prepare_cached(sql).map_err(broken)?;
     let changed = statement.execute(params).map_err(broken)?;
     Ok(changed as u64)

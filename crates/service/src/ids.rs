@@ -48,6 +48,11 @@ pub fn mint_secret() -> String {
     format!("dbk_sk_{}", URL_SAFE_NO_PAD.encode(random_bytes::<32>()))
 }
 
+/// A new token of a session or a link: 256 random bits, as letters that a URL or a cookie takes.
+pub fn mint_token() -> String {
+    URL_SAFE_NO_PAD.encode(random_bytes::<32>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,6 +30,7 @@ pub mod migration;
 pub mod notifications;
 pub mod organizations;
 pub mod paging;
+pub mod people;
 pub mod policy;
 pub mod problem;
 pub mod processor;
@@ -72,6 +73,7 @@ pub struct Service {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) access: Arc<Access>,
     pub(crate) secrets: Secrets,
+    pub(crate) passwords: people::Passwords,
     pub(crate) processor: Processor,
     pub(crate) timekeeper: Timekeeper,
     pub(crate) nudge: Nudge,
@@ -125,6 +127,7 @@ impl Service {
             catalog,
             access,
             secrets,
+            passwords: people::Passwords::default(),
             processor,
             timekeeper,
             nudge,

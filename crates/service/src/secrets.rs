@@ -21,6 +21,7 @@ const TOKEN_PREFIX: &str = "dbk_at.";
 pub struct Secrets {
     sealing: [u8; 32],
     tokens: [u8; 32],
+    console: [u8; 32],
     fingerprint: [u8; 16],
 }
 
@@ -48,7 +49,12 @@ impl Secrets {
         let derive = |what: &[u8]| mac(key, what);
         let mut fingerprint = [0; 16];
         fingerprint.copy_from_slice(&derive(b"daybook fingerprint")[..16]);
-        Secrets { sealing: derive(b"daybook sealing"), tokens: derive(b"daybook tokens"), fingerprint }
+        Secrets {
+            sealing: derive(b"daybook sealing"),
+            tokens: derive(b"daybook tokens"),
+            console: derive(b"daybook console"),
+            fingerprint,
+        }
     }
 
     /// Tells keys apart without giving them away.
@@ -80,6 +86,16 @@ impl Secrets {
     /// A hash that nobody can make without the key.
     pub fn keyed_hash(&self, bytes: &[u8]) -> Vec<u8> {
         mac(&self.sealing, bytes).to_vec()
+    }
+
+    /// A hash for the console that nobody can make without the key; for different things it differs.
+    pub fn console_hash(&self, thing: &str, bytes: &[u8]) -> Vec<u8> {
+        mac(&self.console, &[thing.as_bytes(), b"\0", bytes].concat()).to_vec()
+    }
+
+    /// What the forms of a session carry: it follows from the session's token, and the token does not follow from it.
+    pub fn form_token(&self, session_token: &str) -> String {
+        URL_SAFE_NO_PAD.encode(self.console_hash("forms", session_token.as_bytes()))
     }
 
     /// A token that speaks for a client for a while.

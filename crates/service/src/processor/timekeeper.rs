@@ -99,6 +99,7 @@ impl Timekeeper {
         }
         if count == 0 && published == 0 {
             self.shared.store.expire_answers(now, STEP_ROWS).await?;
+            self.shared.store.expire_people(now, STEP_ROWS).await?;
             self.shared.access.flush().await?;
         }
         settled.map(|()| count + published as usize)

@@ -1,0 +1,76 @@
+//! What administrators do with people, and what a person does with their password.
+
+use super::{Person, client_id, passwords};
+use crate::Service;
+use crate::access::{Caller, Right, Role};
+use crate::problem::Problem;
+use crate::secrets::hash;
+use daybook_store::people::{Changed, PersonChange};
+
+impl Service {
+    /// The people of the caller's organization.
+    pub async fn list_people(&self, who: &Caller) -> Result<Vec<Person>, Problem> {
+        who.may(Right::Administer)?;
+        self.store.people(who.org).await?.into_iter().map(Person::of).collect()
+    }
+
+    /// Gives a person another role, from their next click on.
+    pub async fn set_role(&self, who: &Caller, person_id: &str, role: Role) -> Result<Person, Problem> {
+        self.change_person(who, person_id, &PersonChange::Role(role.name().to_owned())).await
+    }
+
+    /// Keeps a person out, and ends their sessions.
+    pub async fn disable_person(&self, who: &Caller, person_id: &str) -> Result<Person, Problem> {
+        self.change_person(who, person_id, &PersonChange::Disabled(self.clock.now())).await
+    }
+
+    /// Lets a person in again.
+    pub async fn enable_person(&self, who: &Caller, person_id: &str) -> Result<Person, Problem> {
+        self.change_person(who, person_id, &PersonChange::Enabled).await
+    }
+
+    async fn change_person(&self, who: &Caller, person_id: &str, change: &PersonChange) -> Result<Person, Problem> {
+        who.may(Right::Administer)?;
+        let unknown = || Problem::not_found("person", person_id);
+        match self.store.change_person(who.org, person_id, change, Role::Admin.name()).await? {
+            Changed::Yes => {}
+            Changed::NotFound => return Err(unknown()),
+            Changed::LastOne => {
+                let message = "this is the last ADMIN: make somebody else one first";
+                return Err(Problem::new("conflict", message));
+            }
+        }
+        tracing::info!(by = %who.client_id, person = %person_id, ?change, "a person was changed");
+        Person::of(self.store.person(who.org, person_id).await?.ok_or_else(unknown)?)
+    }
+
+    /// Ends all sessions of a person: an administrator those of anybody, others their own. Gives how many.
+    pub async fn end_sessions(&self, who: &Caller, person_id: &str) -> Result<u64, Problem> {
+        if who.client_id != client_id(person_id) {
+            who.may(Right::Administer)?;
+        }
+        if self.store.person(who.org, person_id).await?.is_none() {
+            return Err(Problem::not_found("person", person_id));
+        }
+        Ok(self.store.end_sessions(who.org, person_id).await?)
+    }
+
+    /// Gives the person of a session another password, if they know the old one, and ends their other sessions.
+    pub async fn change_password(&self, token: &str, old: &str, new: &str) -> Result<(), Problem> {
+        let token_hash = hash(token.as_bytes());
+        let found = self.store.session(&token_hash, self.clock.now()).await?;
+        let (_, person) = found.ok_or_else(|| Problem::new("unauthenticated", "the session is over: sign in again"))?;
+        passwords::check(new).map_err(|rule| Problem::invalid("new_password", rule))?;
+        let begun = self.begin_try(&person.email_key, None).await?;
+        if !self.passwords.is_right(old, Some(&person.password_hash)).await? {
+            return Err(Problem::invalid("old_password", "is not right"));
+        }
+        self.end_try(begun).await?;
+        let hashed = self.passwords.hash(new).await?;
+        if !self.store.change_password(&person.person, &person.password_hash, &hashed, &token_hash).await? {
+            return Err(Problem::new("conflict", "the password was changed meanwhile"));
+        }
+        tracing::info!(person = %person.person, "a password was changed");
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Signing in and out, and who comes with a token.
+
+use super::{Session, Visit, client_id, email_key, role};
+use crate::Service;
+use crate::access::Caller;
+use crate::ids::mint_token;
+use crate::problem::Problem;
+use crate::secrets::hash;
+use daybook_engine::time::Time;
+use daybook_store::people::{PersonRow, SessionRow};
+use std::net::IpAddr;
+
+const HOUR_MICROS: i64 = 3_600 * 1_000_000;
+/// After so long without a visit a session is over.
+pub const IDLE_MICROS: i64 = 12 * HOUR_MICROS;
+/// After so long a session is over, however often it was used.
+pub const ABSOLUTE_MICROS: i64 = 7 * 24 * HOUR_MICROS;
+/// A visit is noted unless one was noted less than so long ago.
+pub const TOUCH_MICROS: i64 = 60 * 1_000_000;
+/// How long a token is.
+const TOKEN_LENGTH: usize = 43;
+
+impl Service {
+    /// Lets a person in who knows their password. `from` is where they come from, if that is known.
+    pub async fn sign_in(&self, email: &str, password: &str, from: Option<IpAddr>) -> Result<Session, Problem> {
+        let email_key = email_key(email);
+        let begun = self.begin_try(&email_key, from).await?;
+        let person = self.store.person_by_email(&email_key).await?;
+        let hashed = person.as_ref().map(|person| person.password_hash.as_str());
+        let is_right = self.passwords.is_right(password, hashed).await?;
+        if let Some(person) = person.filter(|_| is_right)
+            && let Some(session) = self.begin_session(&person).await?
+        {
+            self.end_try(begun).await?;
+            return Ok(session);
+        }
+        Err(Problem::new("unauthenticated", "the e-mail address or the password is not right"))
+    }
+
+    /// Begins a session of a person whose password was just checked; nothing if they may not come in, or the password is
+    /// no longer the same.
+    pub(super) async fn begin_session(&self, person: &PersonRow) -> Result<Option<Session>, Problem> {
+        let token = mint_token();
+        let now = self.clock.now();
+        let session = SessionRow {
+            token_hash: hash(token.as_bytes()),
+            person: person.person.clone(),
+            created_at: now,
+            seen_at: now,
+            expires_at: expiry(now, now),
+        };
+        let begun = self.store.begin_session(&session, &person.password_hash).await?;
+        Ok(begun.then(|| Session { csrf: self.csrf(&token), token }))
+    }
+
+    /// Who comes with a token; nothing if it is nobody's, or no longer anybody's.
+    pub async fn visit(&self, token: &str) -> Result<Option<Visit>, Problem> {
+        if token.len() != TOKEN_LENGTH {
+            return Ok(None);
+        }
+        let token_hash = hash(token.as_bytes());
+        let now = self.clock.now();
+        let Some((session, person)) = self.store.session(&token_hash, now).await? else { return Ok(None) };
+        if now >= session.seen_at.plus_micros(TOUCH_MICROS) {
+            self.store.touch_session(&token_hash, now, expiry(session.created_at, now)).await?;
+        }
+        let organization = self.catalog.organization(person.org).await?;
+        let environment = organization.row.environment.clone();
+        let caller = Caller {
+            org: person.org,
+            environment: environment.clone(),
+            role: role(&person.role)?,
+            client_id: client_id(&person.person),
+        };
+        Ok(Some(Visit {
+            person_id: person.person,
+            name: person.name,
+            email: person.email,
+            caller,
+            organization: organization.row.name.clone(),
+            environment,
+            csrf: self.csrf(token),
+        }))
+    }
+
+    /// Ends a session.
+    pub async fn sign_out(&self, token: &str) -> Result<(), Problem> {
+        self.store.end_session(&hash(token.as_bytes())).await?;
+        Ok(())
+    }
+
+    /// What every form of a session must carry: follows from its token, and does not give it away.
+    fn csrf(&self, token: &str) -> String {
+        self.secrets.form_token(token)
+    }
+}
+
+/// When a session that was used now is over.
+fn expiry(created_at: Time, now: Time) -> Time {
+    now.plus_micros(IDLE_MICROS).min(created_at.plus_micros(ABSOLUTE_MICROS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_its_length() {
+        assert_eq!(mint_token().len(), TOKEN_LENGTH);
+    }
+}

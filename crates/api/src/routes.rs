@@ -61,7 +61,7 @@ pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
 pub(crate) fn serve(api: Api) -> Router {
     let (described, _) = described(api.settings.bulk_limit_bytes).split_for_parts();
     described
-        .route("/", get(async || axum::response::Redirect::to("/docs")))
+        .route("/", get(async || axum::response::Redirect::to("/console")))
         .route("/openapi.json", get(docs::openapi_json))
         .route("/docs", get(docs::reference))
         .route("/docs/style.css", get(docs::style))

@@ -23,6 +23,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use daybook_api::ApiSettings;
 use daybook_clock::{Clock, System};
+use daybook_console::ConsoleSettings;
 use daybook_service::Service;
 use daybook_service::organizations::{Bootstrap, FirstKey};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -59,6 +60,7 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
         service.clone(),
         ApiSettings { rate_limit_per_second: settings.rate_limit, ..ApiSettings::default() },
     );
+    router = router.merge(daybook_console::router(service.clone(), ConsoleSettings::default()));
     if let Some(held) = held {
         let token = control_token()?;
         router = router.merge(control::route(service.clone(), &token));
@@ -166,6 +168,8 @@ async fn answer_until_stopped(listener: TcpListener, router: Router, mut stop: S
         // The other half lives in this function: an error here means that it is over anyway.
         let _ = closed.wait_for(|closed| *closed).await;
     };
+    // The console slows guessing by where it comes from.
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     let serving = axum::serve(listener, router).with_graceful_shutdown(told).into_future();
     tokio::pin!(serving);
     let failed = |error| Failure::Failed(format!("the server cannot go on: {error}"));

@@ -1,0 +1,243 @@
+//! What people can do here: calls of the API, as data.
+//!
+//! An action knows its method, path and body, so it can be shown as the `curl` line that does the same; and it can be
+//! performed, which asks the service what the API's handler would ask.
+
+use crate::page::Trouble;
+use axum::http::Method;
+use bytes::Bytes;
+use daybook_service::Service;
+use daybook_service::access::Caller;
+use daybook_service::form::parse;
+use daybook_service::processor::job::Repeat;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Makes a product.
+    CreateProduct(Value),
+    /// Turns migration mode on or off.
+    SetMigrationMode(String, Value),
+    /// Makes a customer.
+    CreateCustomer(Value),
+    /// Changes a customer.
+    UpdateCustomer(String, Value),
+    /// Opens an account.
+    CreateAccount(Value),
+    /// Sets an account's status.
+    SetStatus(String, Value),
+    /// Configures a notice of an account.
+    SetNotification(String, Value),
+    /// Records a payment.
+    RecordPayment(String, Value),
+    /// Turns a pending payment valid or invalid.
+    ChangeLineItem(String, String, Value),
+    /// Withdraws what is still held.
+    WithdrawLineItem(String, String),
+    /// A payment bounced.
+    ReversePayment(String, String, Value),
+    /// Charges a fee.
+    ChargeFee(String, Value),
+    /// Forgives a fee.
+    WaiveFee(String, String, Value),
+    /// Raises the balance.
+    CreditOffset(String, Value),
+    /// Lowers the balance.
+    DebitOffset(String, Value),
+    /// Rolls an account.
+    Roll(Value),
+    /// Pauses a subscription.
+    Unsubscribe(String),
+    /// Resumes a subscription.
+    Resubscribe(String),
+    /// Removes a subscription.
+    DeleteSubscription(String),
+    /// Sends dead letters again.
+    Replay(Value),
+    /// Sends a test event.
+    SendTestEvent,
+    /// Makes a key.
+    CreateKey(Value),
+    /// Revokes a key.
+    RevokeKey(String),
+    /// Gives out another signing key.
+    RotateHmacKey,
+}
+
+impl Action {
+    /// The method of the call.
+    pub fn method(&self) -> Method {
+        match self {
+            Action::CreateProduct(_)
+            | Action::CreateCustomer(_)
+            | Action::CreateAccount(_)
+            | Action::RecordPayment(..)
+            | Action::ReversePayment(..)
+            | Action::ChargeFee(..)
+            | Action::WaiveFee(..)
+            | Action::CreditOffset(..)
+            | Action::DebitOffset(..)
+            | Action::CreateKey(_)
+            | Action::RotateHmacKey => Method::POST,
+            Action::SetMigrationMode(..)
+            | Action::UpdateCustomer(..)
+            | Action::SetStatus(..)
+            | Action::SetNotification(..)
+            | Action::ChangeLineItem(..)
+            | Action::Unsubscribe(_)
+            | Action::Resubscribe(_)
+            | Action::Replay(_) => Method::PUT,
+            Action::Roll(_) => Method::PATCH,
+            Action::WithdrawLineItem(..) | Action::DeleteSubscription(_) | Action::RevokeKey(_) => Method::DELETE,
+            Action::SendTestEvent => Method::GET,
+        }
+    }
+
+    /// The path of the call.
+    pub fn path(&self) -> String {
+        let items = |account: &str, rest: &str| format!("/accounts/{account}/line_items{rest}");
+        let subscription = |uuid: &str, rest: &str| format!("/organization/subscriptions/{uuid}{rest}");
+        match self {
+            Action::CreateProduct(_) => "/products".to_owned(),
+            Action::SetMigrationMode(product, _) => format!("/products/{product}/migration_mode"),
+            Action::CreateCustomer(_) => "/customers".to_owned(),
+            Action::UpdateCustomer(customer, _) => format!("/customers/{customer}"),
+            Action::CreateAccount(_) => "/accounts".to_owned(),
+            Action::SetStatus(account, _) => format!("/accounts/{account}/status"),
+            Action::SetNotification(account, _) => format!("/accounts/{account}/notification_config"),
+            Action::RecordPayment(account, _) => items(account, "/payments/payment_record"),
+            Action::ChangeLineItem(account, item, _) | Action::WithdrawLineItem(account, item) => {
+                items(account, &format!("/{item}"))
+            }
+            Action::ReversePayment(account, item, _) => items(account, &format!("/payment_reversals/{item}")),
+            Action::ChargeFee(account, _) => items(account, "/manual_fees"),
+            Action::WaiveFee(account, item, _) => items(account, &format!("/fee_waiver/{item}")),
+            Action::CreditOffset(account, _) => items(account, "/credit_offsets"),
+            Action::DebitOffset(account, _) => items(account, "/debit_offsets"),
+            Action::Roll(_) => "/admin/roll/account".to_owned(),
+            Action::Unsubscribe(uuid) => subscription(uuid, "/unsubscribe"),
+            Action::Resubscribe(uuid) => subscription(uuid, "/resubscribe"),
+            Action::DeleteSubscription(uuid) => subscription(uuid, ""),
+            Action::Replay(_) => "/organization/subscribe/replay_failed_events".to_owned(),
+            Action::SendTestEvent => "/organization/subscribe/test".to_owned(),
+            Action::CreateKey(_) => "/organization/keys".to_owned(),
+            Action::RevokeKey(client_id) => format!("/organization/keys/{client_id}"),
+            Action::RotateHmacKey => "/organization/hmac_key/rotate".to_owned(),
+        }
+    }
+
+    /// The body of the call, where it has one.
+    pub fn body(&self) -> Option<&Value> {
+        match self {
+            Action::CreateProduct(body)
+            | Action::SetMigrationMode(_, body)
+            | Action::CreateCustomer(body)
+            | Action::UpdateCustomer(_, body)
+            | Action::CreateAccount(body)
+            | Action::SetStatus(_, body)
+            | Action::SetNotification(_, body)
+            | Action::RecordPayment(_, body)
+            | Action::ChangeLineItem(_, _, body)
+            | Action::ReversePayment(_, _, body)
+            | Action::ChargeFee(_, body)
+            | Action::WaiveFee(_, _, body)
+            | Action::CreditOffset(_, body)
+            | Action::DebitOffset(_, body)
+            | Action::Roll(body)
+            | Action::Replay(body)
+            | Action::CreateKey(body) => Some(body),
+            Action::WithdrawLineItem(..)
+            | Action::Unsubscribe(_)
+            | Action::Resubscribe(_)
+            | Action::DeleteSubscription(_)
+            | Action::SendTestEvent
+            | Action::RevokeKey(_)
+            | Action::RotateHmacKey => None,
+        }
+    }
+
+    /// The line that does the same from a shell; the key is the reader's.
+    pub fn curl(&self, base_url: &str) -> String {
+        let method = match self.method() {
+            Method::GET => String::new(),
+            method => format!(" -X {method}"),
+        };
+        let mut line = format!(
+            "curl{method} {} \\\n  -H \"Authorization: Bearer $DAYBOOK_KEY\"",
+            quoted(&format!("{base_url}{}", self.path()))
+        );
+        if let Some(body) = self.body() {
+            line += &format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d {}", quoted(&body.to_string()));
+        }
+        line
+    }
+
+    /// Does it. `once` is a word that only this one form has: sent twice, it is done once.
+    pub async fn perform(self, service: &Service, who: &Caller, once: Option<&str>) -> Result<Bytes, Trouble> {
+        let repeat = once.filter(|once| !once.is_empty()).map(|once| self.repeat(once));
+        let json = self.body().map(Value::to_string).unwrap_or_default();
+        let json = json.as_bytes();
+        Ok(match &self {
+            Action::CreateProduct(_) => service.create_product(who, repeat, parse(json)?).await?,
+            Action::SetMigrationMode(product, _) => {
+                service.set_migration_mode(who, repeat, product, parse(json)?).await?
+            }
+            Action::CreateCustomer(_) => service.create_customer(who, repeat, parse(json)?).await?,
+            Action::UpdateCustomer(customer, _) => service.update_customer(who, repeat, customer, parse(json)?).await?,
+            Action::CreateAccount(_) => service.create_account(who, repeat, parse(json)?).await?,
+            Action::SetStatus(account, _) => service.set_account_status(who, repeat, account, parse(json)?).await?,
+            Action::SetNotification(account, _) => {
+                service.set_notification_config(who, repeat, account, parse(json)?).await?
+            }
+            Action::RecordPayment(account, _) => service.record_payment(who, repeat, account, parse(json)?).await?,
+            Action::ChangeLineItem(account, item, _) => {
+                service.change_line_item(who, repeat, account, item, parse(json)?).await?
+            }
+            Action::WithdrawLineItem(account, item) => service.withdraw_line_item(who, repeat, account, item).await?,
+            Action::ReversePayment(account, item, _) => {
+                service.reverse_payment(who, repeat, account, item, parse(json)?).await?
+            }
+            Action::ChargeFee(account, _) => service.charge_manual_fee(who, repeat, account, parse(json)?).await?,
+            Action::WaiveFee(account, item, _) => service.waive_fee(who, repeat, account, item, parse(json)?).await?,
+            Action::CreditOffset(account, _) => service.credit_offset(who, repeat, account, parse(json)?).await?,
+            Action::DebitOffset(account, _) => service.debit_offset(who, repeat, account, parse(json)?).await?,
+            Action::Roll(_) => service.roll_account(who, repeat, parse(json)?).await?,
+            Action::Unsubscribe(uuid) => service.unsubscribe(who, repeat, uuid).await?,
+            Action::Resubscribe(uuid) => service.resubscribe(who, repeat, uuid).await?,
+            Action::DeleteSubscription(uuid) => service.delete_subscription(who, repeat, uuid).await?,
+            Action::Replay(_) => service.replay_failed_events(who, repeat, parse(json)?).await?,
+            Action::SendTestEvent => service.send_test_event(who).await?,
+            Action::CreateKey(_) => service.create_key(who, parse(json)?).await?,
+            Action::RevokeKey(client_id) => service.revoke_key(who, client_id).await?,
+            Action::RotateHmacKey => service.rotate_hmac_key(who).await?,
+        })
+    }
+
+    fn repeat(&self, once: &str) -> Repeat {
+        let call = format!("{} {}\n{}", self.method(), self.path(), self.body().unwrap_or(&Value::Null));
+        let once: String = once.chars().take(100).collect();
+        Repeat { key: format!("console:{once}"), content_hash: Sha256::digest(call.as_bytes()).to_vec() }
+    }
+}
+
+/// A word as a shell takes it, whatever is in it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_curl_line_survives_a_shell() {
+        let body = json!({"name_last": "O'Hara; rm -rf ~ $(id) \"x\""});
+        let line = Action::CreateCustomer(body.clone()).curl("http://127.0.0.1:8080");
+        let script = format!("curl() {{ for last; do :; done; printf %s \"$last\"; }}; {line}");
+        let output = std::process::Command::new("sh").arg("-c").arg(script).output().expect("sh(1) is there");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), body.to_string());
+    }
+}

@@ -1,0 +1,343 @@
+//! Forms whose fields explain themselves, and what was typed as the JSON of a call.
+//!
+//! A page describes its form as a list of [`Field`]s. A field's name is the path of a field of the API
+//! (`summary.initial_principal_cents`), so that what was typed becomes the body of the call, and a rule that the service
+//! says is broken is shown beside the field that it names. Money is typed in dollars and sent in cents; moments are typed on
+//! the clocks of a zone and sent with their offset. What is left empty is not sent: the service has the defaults.
+
+use crate::shape::{Moment, Money, typed_moment};
+use daybook_engine::zone::Zone;
+use daybook_service::problem::{Detail, Problem};
+use serde_json::{Map, Number, Value};
+use std::collections::BTreeMap;
+
+/// What is typed into a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Words.
+    Text,
+    /// More words.
+    LongText,
+    /// An email address.
+    Email,
+    /// A password, never shown again.
+    Password,
+    /// A whole number.
+    Whole,
+    /// A decimal number, sent as it was typed.
+    Decimal,
+    /// Money, typed in dollars, sent in cents.
+    Dollars,
+    /// A moment on the clocks of the form's zone.
+    Moment,
+    /// A date.
+    Date,
+    /// One of some values, each with its explanation; the first is taken where nothing is chosen if it is empty.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// Yes or no; sent only if it is ticked.
+    Flag,
+}
+
+/// A field of a form.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The path of the field of the API.
+    pub name: &'static str,
+    /// What it is called.
+    pub label: &'static str,
+    /// What it means, in a sentence or two.
+    pub help: &'static str,
+    /// What is typed.
+    pub kind: Kind,
+    /// Whether it must be typed.
+    pub required: bool,
+    /// What happens if nothing is typed, or an example.
+    pub placeholder: &'static str,
+}
+
+impl Field {
+    /// A field that may be left empty.
+    pub const fn new(name: &'static str, label: &'static str, kind: Kind, help: &'static str) -> Field {
+        Field { name, label, help, kind, required: false, placeholder: "" }
+    }
+
+    /// One that must be filled in.
+    pub const fn required(self) -> Field {
+        Field { required: true, ..self }
+    }
+
+    /// With a word on what an empty one means, or an example.
+    pub const fn hint(self, placeholder: &'static str) -> Field {
+        Field { placeholder, ..self }
+    }
+}
+
+/// What was typed, by the names of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Typed(Vec<(String, String)>);
+
+impl Typed {
+    /// Reads a form, or a query.
+    pub fn read(text: &[u8]) -> Typed {
+        Typed(url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
+    }
+
+    /// What was typed into a field; empty for nothing.
+    pub fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim())
+    }
+
+    /// What was typed into a field, blanks and all.
+    pub fn untrimmed(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// All that was typed into fields of this name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.trim())
+    }
+
+    /// Whether anything was typed into it.
+    pub fn has(&self, name: &str) -> bool {
+        !self.get(name).is_empty()
+    }
+
+    /// Types something, for a form that begins with it.
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Typed {
+        self.0.retain(|(known, _)| known != name);
+        self.0.push((name.to_owned(), value.into()));
+        self
+    }
+}
+
+impl<S: Send + Sync> axum::extract::FromRequest<S> for Typed {
+    type Rejection = crate::page::Trouble;
+
+    async fn from_request(request: axum::extract::Request, state: &S) -> Result<Typed, crate::page::Trouble> {
+        let bytes = bytes::Bytes::from_request(request, state).await;
+        let bytes = bytes.map_err(|_| Problem::new("too_large", "the form is larger than a form may be"))?;
+        Ok(Typed::read(&bytes))
+    }
+}
+
+/// What was asked for in the URL.
+#[derive(Clone, Debug, Default)]
+pub struct Asked(pub Typed);
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Asked {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(
+        parts: &mut axum::http::request::Parts,
+        _: &S,
+    ) -> Result<Asked, std::convert::Infallible> {
+        Ok(Asked(Typed::read(parts.uri.query().unwrap_or_default().as_bytes())))
+    }
+}
+
+/// A form as it is shown: with what was typed and what is wrong with it.
+#[derive(Clone, Debug, Default)]
+pub struct Form {
+    fields: Vec<Field>,
+    typed: Typed,
+    wrong: BTreeMap<String, String>,
+    /// What is wrong with none of the fields in particular.
+    pub general: Vec<String>,
+}
+
+impl Form {
+    /// An untouched form, or one with something in it.
+    pub fn new(fields: &[Field], typed: Typed) -> Form {
+        Form { fields: fields.to_vec(), typed, ..Form::default() }
+    }
+
+    /// With what the service says is wrong. A field of the API that no field of the form has is told in general.
+    pub fn refused(mut self, problem: &Problem) -> Form {
+        for Detail { field, message } in &problem.details {
+            if self.fields.iter().any(|known| known.name == field) {
+                self.wrong.insert(field.clone(), message.clone());
+            } else {
+                self.general.push(format!("{field} {message}").trim().to_owned());
+            }
+        }
+        if problem.details.is_empty() {
+            self.general.push(problem.message.clone());
+        }
+        self
+    }
+
+    /// Every field, ready to be shown.
+    pub fn inputs(&self) -> Vec<Input<'_>> {
+        self.fields.iter().map(|field| self.shown(field)).collect()
+    }
+
+    /// Some fields, by the beginning of their names, or by their whole names.
+    pub fn group(&self, names: &[&str]) -> Vec<Input<'_>> {
+        let wanted = |field: &&Field| {
+            names.iter().any(|name| field.name == *name || field.name.starts_with(&format!("{name}.")))
+        };
+        self.fields.iter().filter(wanted).map(|field| self.shown(field)).collect()
+    }
+
+    /// One field; nothing if the form has none of this name.
+    pub fn input(&self, name: &str) -> Option<Input<'_>> {
+        self.fields.iter().find(|field| field.name == name).map(|field| self.shown(field))
+    }
+
+    /// Whether anything is wrong with some fields.
+    pub fn is_wrong(&self, names: &[&str]) -> bool {
+        self.group(names).iter().any(|input| !input.wrong.is_empty())
+    }
+
+    /// What was typed.
+    pub fn typed(&self) -> &Typed {
+        &self.typed
+    }
+
+    fn shown<'a>(&'a self, field: &'a Field) -> Input<'a> {
+        Input { field, value: self.typed.get(field.name), wrong: self.wrong.get(field.name).map_or("", String::as_str) }
+    }
+}
+
+/// A field with what was typed into it.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The field.
+    pub field: &'a Field,
+    /// What was typed.
+    pub value: &'a str,
+    /// Which rule it breaks; empty for none.
+    pub wrong: &'a str,
+}
+
+impl Input<'_> {
+    /// What an `id` attribute can be.
+    pub fn id(&self) -> String {
+        format!("f-{}", self.field.name.replace(['.', '[', ']'], "-"))
+    }
+
+    /// The name of the template's case.
+    pub fn kind(&self) -> &'static str {
+        match self.field.kind {
+            Kind::Text => "text",
+            Kind::LongText => "long",
+            Kind::Email => "email",
+            Kind::Password => "password",
+            Kind::Whole => "whole",
+            Kind::Decimal => "decimal",
+            Kind::Dollars => "dollars",
+            Kind::Moment => "moment",
+            Kind::Date => "date",
+            Kind::Choice(_) => "choice",
+            Kind::Flag => "flag",
+        }
+    }
+
+    /// The values that can be chosen.
+    pub fn choices(&self) -> &'static [(&'static str, &'static str)] {
+        match self.field.kind {
+            Kind::Choice(choices) => choices,
+            _ => &[],
+        }
+    }
+}
+
+/// The body of a call, from what was typed.
+pub fn body(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+    let mut body = Value::Object(Map::new());
+    let mut wrong = Vec::new();
+    for field in fields {
+        let text = typed.get(field.name);
+        if text.is_empty() {
+            if field.required {
+                wrong.push(Detail { field: field.name.to_owned(), message: "must be filled in".to_owned() });
+            }
+            continue;
+        }
+        match value(field.kind, text, zone) {
+            Ok(value) => put(&mut body, field.name, value),
+            Err(message) => wrong.push(Detail { field: field.name.to_owned(), message: message.to_owned() }),
+        }
+    }
+    if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
+}
+
+fn value(kind: Kind, text: &str, zone: &Zone) -> Result<Value, &'static str> {
+    match kind {
+        Kind::Text | Kind::LongText | Kind::Email | Kind::Password | Kind::Date | Kind::Choice(_) => {
+            Ok(Value::from(text))
+        }
+        Kind::Whole => text.parse::<i64>().map(Value::from).map_err(|_| "must be a whole number, such as 36"),
+        Kind::Decimal => {
+            let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
+            let number = serde_json::from_str::<Number>(text).ok().filter(|_| plain);
+            number.map(Value::Number).ok_or("must be a number, such as 6.25")
+        }
+        Kind::Dollars => {
+            Money::typed(text).map(|money| Value::from(money.0)).ok_or("must be an amount in dollars, such as 1,234.56")
+        }
+        Kind::Moment => {
+            let time =
+                typed_moment(text, zone).ok_or("must be a date, or a date and a time, such as 2025-02-15 09:00")?;
+            Ok(Value::from(Moment::new(time, zone).0))
+        }
+        Kind::Flag => Ok(Value::from(true)),
+    }
+}
+
+/// Puts a value at a path, making the objects on the way.
+pub fn put(body: &mut Value, path: &str, value: Value) {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let Value::Object(fields) = body else { return };
+    match rest {
+        None => {
+            fields.insert(first.to_owned(), value);
+        }
+        Some(rest) => put(fields.entry(first).or_insert_with(|| Value::Object(Map::new())), rest, value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIELDS: &[Field] = &[
+        Field::new("name", "Name", Kind::Text, "").required(),
+        Field::new("summary.amount_cents", "Amount", Kind::Dollars, ""),
+        Field::new("rate", "Rate", Kind::Decimal, ""),
+        Field::new("at", "At", Kind::Moment, ""),
+        Field::new("holds", "Holds", Kind::Flag, ""),
+    ];
+
+    fn zone() -> Zone {
+        Zone::named("America/New_York").expect("a zone")
+    }
+
+    #[test]
+    fn what_is_typed_becomes_the_body_of_a_call() {
+        let typed = Typed::read(
+            b"name=Ann+%26+Co&summary.amount_cents=1%2C200.50&rate=6.20&at=2025-02-15T09%3A00&holds=on&other=1",
+        );
+        let body = body(FIELDS, &typed, &zone()).expect("all is right");
+        let text = r#"{"at":"2025-02-15T09:00:00-05:00","holds":true,"name":"Ann & Co","rate":6.20,"summary":{"amount_cents":120050}}"#;
+        assert_eq!(
+            serde_json::to_string(&body).expect("JSON").replace("6.2}", "6.20}"),
+            text.replace("6.20", &body["rate"].to_string())
+        );
+        assert_eq!(body["rate"].to_string().parse::<Number>().ok(), "6.2".parse().ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_beside_its_field() {
+        let typed = Typed::read(b"summary.amount_cents=lots&rate=1e5&at=soon");
+        let problem = body(FIELDS, &typed, &zone()).expect_err("four fields are wrong");
+        let named: Vec<&str> = problem.details.iter().map(|detail| detail.field.as_str()).collect();
+        assert_eq!(named, ["name", "summary.amount_cents", "rate", "at"]);
+        let form = Form::new(FIELDS, typed).refused(&problem);
+        assert!(form.general.is_empty());
+        assert_eq!(form.input("name").map(|input| input.wrong), Some("must be filled in"));
+        let elsewhere = Problem::invalid("effective_at", "must not lie in the future");
+        let form = Form::new(FIELDS, Typed::default()).refused(&elsewhere);
+        assert_eq!(form.general, ["effective_at must not lie in the future"]);
+    }
+}

@@ -1,0 +1,332 @@
+//! The frame around every page, and what goes wrong, as a page.
+
+use crate::Console;
+use crate::guard::{Manner, Visitor, keep_theme, redirect, safe_path};
+use askama::Template;
+use axum::Form;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::response::{Html, IntoResponse, Response};
+use bytes::Bytes;
+use daybook_service::problem::{Kind, Problem};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::any::Any;
+
+/// What most handlers answer with.
+pub type Answer = Result<Response, Trouble>;
+
+/// The rooms in the navigation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// None of them.
+    None,
+    /// The home page.
+    Home,
+    /// Products.
+    Products,
+    /// Accounts.
+    Accounts,
+    /// Customers.
+    Customers,
+    /// Webhooks.
+    Webhooks,
+    /// Test cases.
+    Cases,
+    /// Keys.
+    Keys,
+    /// People.
+    People,
+}
+
+/// A line of the navigation.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Which.
+    pub section: Section,
+    /// What it is called.
+    pub name: &'static str,
+    /// Where it is.
+    pub path: &'static str,
+}
+
+/// Every room, in order.
+pub const PLACES: &[Place] = &[
+    Place { section: Section::Home, name: "Home", path: "/console" },
+    Place { section: Section::Accounts, name: "Accounts", path: "/console/accounts" },
+    Place { section: Section::Customers, name: "Customers", path: "/console/customers" },
+    Place { section: Section::Products, name: "Products", path: "/console/products" },
+    Place { section: Section::Webhooks, name: "Webhooks", path: "/console/webhooks" },
+    Place { section: Section::Cases, name: "Test cases", path: "/console/cases" },
+    Place { section: Section::Keys, name: "Keys", path: "/console/keys" },
+    Place { section: Section::People, name: "People", path: "/console/people" },
+];
+
+/// The frame around a page. Every template has one as `page`.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// What it is called.
+    pub title: String,
+    /// Which room it is in.
+    pub section: Section,
+    /// Who looks; nothing at the door.
+    pub visitor: Option<Visitor>,
+    /// How they look.
+    pub manner: Manner,
+}
+
+impl Page {
+    /// A page for somebody who is signed in.
+    pub fn new(title: impl Into<String>, section: Section, visitor: &Visitor) -> Page {
+        Page { title: title.into(), section, visitor: Some(visitor.clone()), manner: visitor.manner.clone() }
+    }
+
+    /// A page at the door.
+    pub fn at_the_door(title: impl Into<String>, manner: &Manner) -> Page {
+        Page { title: title.into(), section: Section::None, visitor: None, manner: manner.clone() }
+    }
+
+    /// Every room.
+    pub fn places(&self) -> &'static [Place] {
+        PLACES
+    }
+
+    /// The token that forms carry.
+    pub fn csrf(&self) -> &str {
+        &self.manner.csrf
+    }
+
+    /// Whether the one who looks may change things.
+    pub fn may_write(&self) -> bool {
+        self.visitor.as_ref().is_some_and(Visitor::may_write)
+    }
+
+    /// Whether the one who looks may administer.
+    pub fn may_administer(&self) -> bool {
+        self.visitor.as_ref().is_some_and(Visitor::may_administer)
+    }
+
+    /// Whether the organization is for testing.
+    pub fn is_test(&self) -> bool {
+        self.visitor.as_ref().is_some_and(Visitor::is_test)
+    }
+}
+
+/// Renders a page.
+pub fn show(template: &impl Template) -> Answer {
+    match template.render() {
+        Ok(text) => Ok(Html(text).into_response()),
+        Err(error) => Err(Trouble::new(Problem::internal(format!("a page cannot be rendered: {error}")))),
+    }
+}
+
+/// Renders a page that says that what was typed is not right yet.
+pub fn show_again(template: &impl Template) -> Answer {
+    let mut response = show(template)?;
+    *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    Ok(response)
+}
+
+/// Reads the part that a page shows out of an answer of the service.
+pub fn read<T: DeserializeOwned>(answer: &Bytes) -> Result<T, Trouble> {
+    serde_json::from_slice(answer)
+        .map_err(|error| Trouble::new(Problem::internal(format!("an answer cannot be shown: {error}"))))
+}
+
+/// A sentence that one page leaves for the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Whether something was done, or was not.
+    pub good: bool,
+    /// What.
+    pub text: String,
+}
+
+impl Notice {
+    /// Something was done.
+    pub fn done(text: impl Into<String>) -> Notice {
+        Notice { good: true, text: text.into() }
+    }
+
+    /// Something was not done.
+    pub fn not_done(text: impl Into<String>) -> Notice {
+        Notice { good: false, text: text.into() }
+    }
+
+    /// As the value of a cookie.
+    pub fn write(&self) -> String {
+        let sign = if self.good { '+' } else { '-' };
+        let short: String = self.text.chars().take(600).collect();
+        url::form_urlencoded::byte_serialize(format!("{sign}{short}").as_bytes()).collect()
+    }
+
+    /// From the value of a cookie.
+    pub fn read(value: &str) -> Option<Notice> {
+        let pair = format!("n={value}");
+        let (_, text) = url::form_urlencoded::parse(pair.as_bytes()).next()?;
+        let good = text.starts_with('+');
+        text.get(1..).filter(|text| !text.is_empty()).map(|text| Notice { good, text: text.to_owned() })
+    }
+}
+
+/// What went wrong, on its way to somebody.
+#[derive(Debug)]
+pub struct Trouble {
+    /// What the service, or the console, says.
+    pub problem: Problem,
+    page: Option<Box<Page>>,
+}
+
+impl Trouble {
+    /// Nobody in particular asked.
+    pub fn new(problem: Problem) -> Trouble {
+        Trouble { problem, page: None }
+    }
+
+    /// As an answer to somebody who is signed in.
+    pub fn seen_by(mut self, visitor: &Visitor) -> Response {
+        self.page = Some(Box::new(Page::new("Not done", Section::None, visitor)));
+        self.into_response()
+    }
+
+    /// As an answer to somebody who is not.
+    pub fn at_the_door(mut self, manner: &Manner) -> Response {
+        self.page = Some(Box::new(Page::at_the_door("Not done", manner)));
+        self.into_response()
+    }
+}
+
+impl From<Problem> for Trouble {
+    fn from(problem: Problem) -> Trouble {
+        Trouble::new(problem)
+    }
+}
+
+impl From<daybook_service::form::BadForm> for Trouble {
+    fn from(bad: daybook_service::form::BadForm) -> Trouble {
+        Trouble::new(Problem::from(bad))
+    }
+}
+
+#[derive(Template)]
+#[template(path = "trouble.html")]
+struct TroublePage {
+    page: Page,
+    heading: &'static str,
+    problem: Problem,
+    /// What one can do now.
+    advice: &'static str,
+}
+
+/// What to call a family of problems, and what one can do.
+fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
+    match kind {
+        Kind::Malformed => (StatusCode::BAD_REQUEST, "That could not be read", "Go back and try again."),
+        Kind::Unauthenticated => (StatusCode::UNAUTHORIZED, "Sign in first", "Sign in, and do it again."),
+        Kind::Forbidden => (
+            StatusCode::FORBIDDEN,
+            "That is not allowed",
+            "If you need it, ask an administrator of your organization for another role.",
+        ),
+        Kind::NotFound => (
+            StatusCode::NOT_FOUND,
+            "There is nothing here",
+            "Look for it with the search field, or go back to the list it would be in.",
+        ),
+        Kind::Conflict => (
+            StatusCode::CONFLICT,
+            "That contradicts what is there",
+            "Go back, look at how it stands now, and decide again.",
+        ),
+        Kind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, "That breaks a rule", "Go back and correct what is named."),
+        Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "Too often", "Wait a little, and try again."),
+        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "That is too large", "Send less at once."),
+        Kind::Unsupported => {
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "That is not understood", "Use the forms of the console.")
+        }
+        Kind::Unavailable => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The database is away",
+            "Nothing is lost. Try again in a moment; `daybook doctor` tells more.",
+        ),
+        Kind::Internal => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "This is our mistake",
+            "Nothing was half done. The server's log has the details.",
+        ),
+    }
+}
+
+impl IntoResponse for Trouble {
+    fn into_response(self) -> Response {
+        let (status, heading, advice) = words(self.problem.kind);
+        if self.problem.kind == Kind::Internal {
+            tracing::error!(problem = %self.problem, "a page failed");
+        }
+        let page = self.page.map_or_else(|| Page::at_the_door(heading, &Manner::default()), |page| *page);
+        let page = Page { title: heading.to_owned(), ..page };
+        let mut problem = self.problem;
+        if problem.kind == Kind::Internal {
+            problem.message = "something went wrong inside the server".to_owned();
+        }
+        let text = TroublePage { page, heading, advice, problem }.render();
+        let mut response = Html(text.unwrap_or_else(|_| heading.to_owned())).into_response();
+        *response.status_mut() = status;
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, axum::http::HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+/// What somebody chose to see.
+#[derive(Debug, Deserialize)]
+pub struct Colours {
+    #[serde(default)]
+    theme: String,
+    #[serde(default)]
+    next: String,
+}
+
+/// Keeps the colours that somebody chose.
+pub async fn choose_theme(visitor: Visitor, Form(colours): Form<Colours>) -> Response {
+    let theme = if ["light", "dark"].contains(&colours.theme.as_str()) { colours.theme.as_str() } else { "" };
+    keep_theme(safe_path(&colours.next), theme, &visitor.manner)
+}
+
+/// `/console/` is the home page too.
+pub async fn to_home() -> Response {
+    redirect("/console")
+}
+
+/// There is no such page.
+pub async fn no_such_page(State(console): State<Console>, request: axum::extract::Request) -> Response {
+    let problem = Problem::not_found("page", request.uri().path());
+    let (manner, _) = crate::guard::manner_of(&console, &request);
+    drop(request);
+    match crate::guard::glance(&console, manner).await {
+        Some(visitor) => Trouble::new(problem).seen_by(&visitor),
+        None => Trouble::new(problem).into_response(),
+    }
+}
+
+/// A page failed in a way that nobody thought of.
+#[expect(clippy::needless_pass_by_value, reason = "the layer gives it so")]
+pub fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let message = format!("a page panicked: {}", text.unwrap_or("without a word"));
+    Trouble::new(Problem::internal(message)).into_response()
+}
+
+/// A piece of a page, for a script that asked for it.
+pub fn fragment(template: &impl Template) -> Answer {
+    show(template)
+}
+
+/// Something that is no page.
+pub fn plain(kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(CONTENT_TYPE, axum::http::HeaderValue::from_static(kind));
+    response
+}

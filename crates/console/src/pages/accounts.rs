@@ -1,0 +1,1 @@
+//! Accounts: the list, and opening one.

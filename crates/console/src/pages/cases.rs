@@ -1,0 +1,1 @@
+//! Test cases: listing them, running them, writing one from an account.

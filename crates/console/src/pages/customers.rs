@@ -1,0 +1,1 @@
+//! Customers, with their accounts.

@@ -1,0 +1,1 @@
+//! Finding anything: by id, by name, by what a page is called.

@@ -1,0 +1,1 @@
+//! Home: how the portfolio stands, and what needs attention.

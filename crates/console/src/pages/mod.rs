@@ -1,0 +1,13 @@
+//! The rooms of the console, a file (or a folder) for each.
+
+pub mod account;
+pub mod accounts;
+pub mod cases;
+pub mod customers;
+pub mod find;
+pub mod home;
+pub mod keys;
+pub mod people;
+pub mod products;
+pub mod sign_in;
+pub mod webhooks;

@@ -1,0 +1,1 @@
+//! People: who may use the console, and as what.

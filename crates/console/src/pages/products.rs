@@ -1,0 +1,1 @@
+//! Products: the list, making one, and the migration switch.

@@ -1,0 +1,113 @@
+//! The door: signing in, signing out, and links that make a new user.
+
+use crate::Console;
+use crate::form::{Asked, Field, Form, Kind, Typed};
+use crate::guard::{Manner, Visitor, begin_session, end_session, safe_path};
+use crate::page::{Answer, Page, Trouble, show_again};
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use daybook_service::people::NewPerson;
+use daybook_service::problem::Problem;
+
+const SIGN_IN: &[Field] = &[
+    Field::new("email", "Email", Kind::Email, "The address you were registered with.").required(),
+    Field::new("password", "Password", Kind::Password, "").required(),
+];
+
+const WELCOME: &[Field] = &[
+    Field::new("name", "Your name", Kind::Text, "What your colleagues see.").required(),
+    Field::new("email", "Email", Kind::Email, "You sign in with it. It gets no mail.").required(),
+    Field::new("password", "Password", Kind::Password, "Ten characters at least. A sentence is a good password.")
+        .required(),
+];
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignIn {
+    page: Page,
+    form: Form,
+    next: String,
+}
+
+/// The form to sign in.
+pub async fn show(manner: Manner, Asked(asked): Asked) -> Answer {
+    let form = Form::new(SIGN_IN, Typed::default());
+    let next = safe_path(asked.get("next")).to_owned();
+    crate::page::show(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next })
+}
+
+/// Signs somebody in.
+pub async fn sign_in(State(console): State<Console>, manner: Manner, typed: Typed) -> Answer {
+    let next = safe_path(typed.get("next")).to_owned();
+    match console.service.sign_in(typed.get("email"), password(&typed), manner.address).await {
+        Ok(session) => Ok(begin_session(&next, &session.token, &manner)),
+        Err(problem) => {
+            let form = Form::new(SIGN_IN, Typed::default().with("email", typed.get("email"))).refused(&problem);
+            show_again(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next })
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "welcome.html")]
+struct Welcome {
+    page: Page,
+    form: Form,
+    organization: String,
+    role: String,
+}
+
+impl Welcome {
+    async fn new(console: &Console, manner: &Manner, link: &str, form: Form) -> Result<Welcome, Trouble> {
+        let invitation = console.service.invitation(link).await?;
+        Ok(Welcome {
+            page: Page::at_the_door("Welcome", manner),
+            form,
+            organization: invitation.organization,
+            role: invitation.role.name().to_owned(),
+        })
+    }
+}
+
+/// What a one-time link leads to.
+pub async fn welcome(State(console): State<Console>, manner: Manner, Path(link): Path<String>) -> Answer {
+    match Welcome::new(&console, &manner, &link, Form::new(WELCOME, Typed::default())).await {
+        Ok(page) => crate::page::show(&page),
+        Err(trouble) => Ok(trouble.at_the_door(&manner)),
+    }
+}
+
+/// Makes the user that a one-time link is for, and signs them in.
+pub async fn accept(State(console): State<Console>, manner: Manner, Path(link): Path<String>, typed: Typed) -> Answer {
+    let person = NewPerson {
+        name: typed.get("name").to_owned(),
+        email: typed.get("email").to_owned(),
+        password: password(&typed).to_owned(),
+    };
+    match console.service.accept(&link, person).await {
+        Ok(session) => Ok(begin_session("/console", &session.token, &manner)),
+        Err(problem) => Ok(refuse(&console, &manner, &link, &typed, problem).await),
+    }
+}
+
+async fn refuse(console: &Console, manner: &Manner, link: &str, typed: &Typed, problem: Problem) -> Response {
+    let kept = Typed::default().with("name", typed.get("name")).with("email", typed.get("email"));
+    let form = Form::new(WELCOME, kept).refused(&problem);
+    let page = match Welcome::new(console, manner, link, form).await {
+        Ok(page) => show_again(&page),
+        Err(trouble) => Err(trouble),
+    };
+    page.unwrap_or_else(|trouble| trouble.at_the_door(manner))
+}
+
+/// Signs somebody out.
+pub async fn sign_out(State(console): State<Console>, visitor: Visitor) -> Answer {
+    console.service.sign_out(&visitor.manner.session).await?;
+    Ok(end_session("/console/sign-in", &visitor.manner))
+}
+
+/// Passwords may begin and end with blanks.
+fn password(typed: &Typed) -> &str {
+    typed.untrimmed("password")
+}

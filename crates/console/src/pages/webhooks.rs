@@ -1,0 +1,1 @@
+//! Webhooks: who is told, what became of it, and sending again.

@@ -1,0 +1,209 @@
+//! Money, moments and words as pages show them.
+//!
+//! These types read themselves out of the service's JSON and write themselves as people read them, so that templates
+//! only say `{{ account.balance }}`. Nothing is computed with money here.
+
+use daybook_engine::calendar::{Day, TimeOfDay};
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// An amount in cents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Money(pub i64);
+
+impl Money {
+    /// Whether it is nothing.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether it is less than nothing.
+    pub const fn is_negative(&self) -> bool {
+        self.0 < 0
+    }
+
+    /// As a plain decimal, for fields and tables to take away: `-1234.56`.
+    pub fn plain(&self) -> String {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let cents = self.0.unsigned_abs();
+        format!("{sign}{}.{:02}", cents / 100, cents % 100)
+    }
+
+    /// Reads what somebody typed: `1,234.56`, `$12`, `12.5`. Digits beyond cents are refused.
+    pub fn typed(text: &str) -> Option<Money> {
+        let text = text.trim();
+        let (negative, text) = match text.strip_prefix(['-', '\u{2212}']) {
+            Some(rest) => (true, rest.trim_start()),
+            None => (false, text),
+        };
+        let text = text.strip_prefix('$').unwrap_or(text).trim();
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let whole = whole.replace(',', "");
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if (whole.is_empty() && part.is_empty()) || !digits(&whole) || !digits(part) || part.len() > 2 {
+            return None;
+        }
+        let cents = format!("{whole}{part:0<2}").parse::<i64>().ok()?;
+        Some(Money(if negative { -cents } else { cents }))
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cents = self.0.unsigned_abs();
+        let sign = if self.0 < 0 { "\u{2212}" } else { "" };
+        write!(f, "{sign}${}.{:02}", Count(cents / 100), cents % 100)
+    }
+}
+
+/// A number of things, with its thousands apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Count(pub u64);
+
+impl Count {
+    /// Whether there is none.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// `1 account`, `2 accounts`.
+    pub fn of(&self, one: &str, many: &str) -> String {
+        format!("{self} {}", if self.0 == 1 { one } else { many })
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index) % 3 == 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A moment, as the service writes it: RFC 3339 with the offset of the product's zone, or UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Moment(pub String);
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+impl Moment {
+    /// A moment on the clocks of a zone.
+    pub fn new(time: Time, zone: &Zone) -> Moment {
+        Moment(daybook_service::view::time::Local::new(time, zone).to_string())
+    }
+
+    /// The moment itself.
+    pub fn time(&self) -> Option<Time> {
+        Time::parse(&self.0)
+    }
+
+    /// `15 Feb 2025`.
+    pub fn day(&self) -> String {
+        let part = |range: std::ops::Range<usize>| self.0.get(range).unwrap_or_default();
+        let month = part(5..7).parse::<usize>().ok().and_then(|month| MONTHS.get(month.wrapping_sub(1)));
+        match month {
+            Some(month) => format!("{} {month} {}", part(8..10).trim_start_matches('0'), part(0..4)),
+            None => self.0.clone(),
+        }
+    }
+
+    /// `09:00`, or `09:00:05` where seconds matter.
+    pub fn clock(&self) -> &str {
+        match self.0.get(17..19) {
+            Some("00") | None => self.0.get(11..16).unwrap_or_default(),
+            Some(_) => self.0.get(11..19).unwrap_or_default(),
+        }
+    }
+
+    /// `2025-02-15`, as date fields want it.
+    pub fn date(&self) -> &str {
+        self.0.get(0..10).unwrap_or_default()
+    }
+
+    /// `2025-02-15T09:00:00`, as fields for moments want it.
+    pub fn field(&self) -> &str {
+        self.0.get(0..19).unwrap_or_default()
+    }
+
+    /// `UTC`, `UTC−05:00`.
+    pub fn offset(&self) -> String {
+        let text = self.0.trim_start_matches(|letter: char| letter != 'T');
+        match text.find(['+', '-', 'Z']).and_then(|at| text.get(at..)) {
+            Some("Z" | "+00:00" | "-00:00") | None => "UTC".to_owned(),
+            Some(offset) => format!("UTC{}", offset.replace('-', "\u{2212}")),
+        }
+    }
+}
+
+/// `15 Feb 2025, 09:00 UTC−05:00`
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} {}", self.day(), self.clock(), self.offset())
+    }
+}
+
+/// Reads a moment that was typed on the clocks of a zone: `2025-02-15T09:00`, with seconds or without, or a date alone,
+/// which is its first moment. One with an offset is taken as it is.
+pub fn typed_moment(text: &str, zone: &Zone) -> Option<Time> {
+    let text = text.trim();
+    if let Some(time) = Time::parse(text) {
+        return Some(time);
+    }
+    let (date, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
+    let day = Day::parse(date)?;
+    let clock = if clock.len() == 5 { format!("{clock}:00") } else { clock.to_owned() };
+    Some(zone.at(day, TimeOfDay::parse(&clock)?))
+}
+
+/// `DELINQUENT` as people say it: `Delinquent`; `CHARGE_OFF`: `Charge off`.
+pub fn plain_words(name: &str) -> String {
+    let text = name.replace('_', " ").to_lowercase();
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_reads_and_writes_as_people_do() {
+        let shown = [(0, "$0.00"), (5, "$0.05"), (123_456_789, "$1,234,567.89"), (-100_000, "\u{2212}$1,000.00")];
+        for (cents, text) in shown {
+            assert_eq!(Money(cents).to_string(), text);
+        }
+        let typed = [("1,234.56", 123_456), ("$12", 1_200), ("12.5", 1_250), (".5", 50), ("-3", -300), (" 7.00 ", 700)];
+        for (text, cents) in typed {
+            assert_eq!(Money::typed(text), Some(Money(cents)), "{text}");
+        }
+        for nonsense in ["", "abc", "1.234", "1e5", "0x10", "NaN", "1.2.3", "99999999999999999999", "--1", "$"] {
+            assert_eq!(Money::typed(nonsense), None, "{nonsense}");
+        }
+        assert_eq!(Money(-123_456).plain(), "-1234.56");
+    }
+
+    #[test]
+    fn moments_are_read_in_their_zone() {
+        let moment = Moment("2025-02-05T09:00:00-05:00".to_owned());
+        assert_eq!(moment.to_string(), "5 Feb 2025, 09:00 UTC\u{2212}05:00");
+        assert_eq!(moment.field(), "2025-02-05T09:00:00");
+        assert_eq!(Moment("2025-02-05T09:00:07.25Z".to_owned()).to_string(), "5 Feb 2025, 09:00:07 UTC");
+        let zone = Zone::named("America/New_York").expect("a zone");
+        assert_eq!(typed_moment("2025-02-05T09:00", &zone), Time::parse("2025-02-05T09:00:00-05:00"));
+        assert_eq!(typed_moment("2025-07-05", &zone), Time::parse("2025-07-05T00:00:00-04:00"));
+        assert_eq!(typed_moment("2025-07-05T00:00:00Z", &zone), Time::parse("2025-07-05T00:00:00Z"));
+        for nonsense in ["", "yesterday", "2025-02-30", "2025-13-01", "2025-02-05T25:00"] {
+            assert_eq!(typed_moment(nonsense, &zone), None, "{nonsense}");
+        }
+    }
+}

@@ -2,8 +2,7 @@
 //!
 //! `main` parses the command line ([`cli`]) and hands it to [`commands`]. A command loads its settings ([`config`]),
 //! starts [`logging`], finds the secrets key ([`secrets_file`]), and, where it writes to a SQLite database, takes the
-//! database's lock or finds the server that holds it ([`instance`]). Test cases and demo data are files that
-//! [`scenario`] reads.
+//! database's lock or finds the server that holds it ([`instance`]).
 
 pub mod cli;
 pub mod commands;
@@ -11,5 +10,4 @@ pub mod config;
 pub mod durations;
 pub mod instance;
 pub mod logging;
-pub mod scenario;
 pub mod secrets_file;

@@ -20,6 +20,7 @@ mod answers;
 pub mod catalog;
 pub mod customers;
 pub mod form;
+pub mod history;
 pub mod ids;
 pub mod items;
 pub mod keys;

@@ -7,37 +7,20 @@
 //! moment it was recorded, which is when it counted.
 
 use super::Failure;
-use crate::scenario::{self, Event, Kind, Scenario};
+use daybook_cases::scenario::Event;
+use daybook_cases::submit::{read, submit};
+use daybook_cases::{Scenario, builtin};
 use daybook_engine::calendar::MonthEnd;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::Service;
 use daybook_service::access::Caller;
-use daybook_service::form;
 use daybook_service::paging::Paging;
 use daybook_service::policy::DEFAULT_ZONE;
 use daybook_service::problem::Problem;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// Takes test cases into the program.
-macro_rules! cases {
-    ($($file:literal),* $(,)?) => { [$(($file, include_str!(concat!("../../../../scenarios/", $file)))),*] };
-}
-
-const CASES: [(&str, &str); 10] = cases![
-    "01-on-time.toml",
-    "02-two-missed-then-catch-up.toml",
-    "03-backdated-payment-as-posted.toml",
-    "04-migration-in-shuffled-order.toml",
-    "05-bounced-payment.toml",
-    "06-fee-waiver.toml",
-    "07-early-payoff.toml",
-    "08-charge-off.toml",
-    "09-biweekly-daily-interest.toml",
-    "10-month-end.toml",
-];
 
 /// Fills an empty database. Gives the sentence that tells of it.
 pub async fn load(service: &Service, now: Time) -> Result<String, Failure> {
@@ -47,14 +30,14 @@ pub async fn load(service: &Service, now: Time) -> Result<String, Failure> {
     let who = service.operator(None).await?;
     let mut demo = Demo { service, who, products: BTreeSet::new() };
     let zone = Zone::named(DEFAULT_ZONE).ok_or_else(|| Failure::Failed("the default zone is unknown".to_owned()))?;
-    for (file, text) in CASES {
-        let case = scenario::parse(Path::new(file), text).map_err(|error| Failure::Failed(error.to_string()))?;
+    for (file, text) in builtin() {
+        let case = daybook_cases::parse(Path::new(file), text).map_err(|error| Failure::Failed(error.to_string()))?;
         let shift = Shift::until(&case, now, &zone);
         let loaded = demo.load(&case, &shift).await;
         loaded.map_err(|problem| Failure::Failed(format!("demo data, {file}: {}", Failure::from(problem))))?;
     }
     demo.release().await?;
-    Ok(format!("Loaded {} accounts of {} products as demo data.", CASES.len(), demo.products.len()))
+    Ok(format!("Loaded {} accounts of {} products as demo data.", builtin().len(), demo.products.len()))
 }
 
 async fn is_empty(service: &Service) -> Result<bool, Failure> {
@@ -104,17 +87,17 @@ impl Demo<'_> {
     async fn load(&mut self, case: &Scenario, shift: &Shift<'_>) -> Result<(), Problem> {
         let product_id = case.product["product_id"].as_str().unwrap_or_default().to_owned();
         if self.products.insert(product_id.clone()) {
-            self.service.create_product(&self.who, None, parse(&case.product)?).await?;
+            self.service.create_product(&self.who, None, read(&case.product)?).await?;
             self.hold(&product_id, true).await?;
         }
         let mut account = case.account.clone();
         account["product_id"] = Value::from(product_id);
         account["effective_at"] = shift.text(case.account_effective_at.time);
         if let Some(customer) = &case.customer {
-            self.service.create_customer(&self.who, None, parse(customer)?).await?;
+            self.service.create_customer(&self.who, None, read(customer)?).await?;
             account["assign_customers"] = json!([{ "customer_id": customer["customer_id"] }]);
         }
-        self.service.create_account(&self.who, None, parse(&account)?).await?;
+        self.service.create_account(&self.who, None, read(&account)?).await?;
         let account_id = account["account_id"].as_str().unwrap_or_default();
         for event in &case.events {
             self.record(account_id, event, shift).await?;
@@ -123,29 +106,12 @@ impl Demo<'_> {
     }
 
     async fn record(&self, account: &str, event: &Event, shift: &Shift<'_>) -> Result<(), Problem> {
-        let (service, who) = (self.service, &self.who);
-        let mut body: Map<String, Value> = event.input.body.clone();
-        body.insert("effective_at".to_owned(), shift.text(event.comes_in_at().time));
-        let body = Value::Object(body);
-        let target = event.input.target.as_deref().unwrap_or_default();
-        match event.input.kind {
-            Kind::Roll => return Ok(()),
-            Kind::Payment => service.record_payment(who, None, account, parse(&body)?).await,
-            Kind::PaymentReversal => service.reverse_payment(who, None, account, target, parse(&body)?).await,
-            Kind::PaymentStatus => service.change_line_item(who, None, account, target, parse(&body)?).await,
-            Kind::ManualFee => service.charge_manual_fee(who, None, account, parse(&body)?).await,
-            Kind::FeeWaiver => service.waive_fee(who, None, account, target, parse(&body)?).await,
-            Kind::CreditOffset => service.credit_offset(who, None, account, parse(&body)?).await,
-            Kind::DebitOffset => service.debit_offset(who, None, account, parse(&body)?).await,
-            Kind::Status => service.set_account_status(who, None, account, parse(&body)?).await,
-            Kind::NotificationConfig => service.set_notification_config(who, None, account, parse(&body)?).await,
-            Kind::Charge => return Err(Problem::internal("an instalment loan takes no charges")),
-        }
-        .map(drop)
+        let effective_at = shift.moved(event.comes_in_at().time).to_string();
+        submit(self.service, &self.who, account, &event.input, &effective_at).await
     }
 
     async fn hold(&self, product: &str, on: bool) -> Result<(), Problem> {
-        let form = parse(&json!({ "migration_mode": on }))?;
+        let form = read(&json!({ "migration_mode": on }))?;
         self.service.set_migration_mode(&self.who, None, product, form).await.map(drop)
     }
 
@@ -166,31 +132,16 @@ impl Demo<'_> {
     }
 }
 
-fn parse<T: serde::de::DeserializeOwned>(body: &Value) -> Result<T, Problem> {
-    Ok(form::parse(body.to_string().as_bytes())?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-
-    #[test]
-    fn every_case_of_the_folder_is_taken_in() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-        let names =
-            fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("an entry").file_name());
-        let mut names: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
-        names.sort();
-        assert_eq!(names, CASES.map(|(file, _)| file));
-    }
 
     #[test]
     fn a_case_is_moved_to_the_month_before_now() {
         let zone = Zone::named("America/New_York").expect("a zone");
         let time = |text: &str| Time::parse(text).expect("a time");
-        let (file, text) = CASES[7];
-        let case = scenario::parse(Path::new(file), text).expect("a case");
+        let (file, text) = builtin()[7];
+        let case = daybook_cases::parse(Path::new(file), text).expect("a case");
         assert_eq!(case.ends_at().text, "2025-06-01T12:00:00-04:00");
         // In winter the clocks show another offset, and the same hour.
         for (now, end) in [

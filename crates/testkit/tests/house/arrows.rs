@@ -1,4 +1,4 @@
-//! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `clock` below all that need time.
+//! `engine <- store <- webhooks <- service <- cases <- {api, console} <- daybook`, with `clock` below all that need time.
 
 use super::{assert_none, output_of};
 use serde_json::Value;
@@ -11,8 +11,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("webhooks", &["engine", "clock", "store"]),
     ("service", &["engine", "clock", "store", "webhooks"]),
     ("api", &["engine", "clock", "service"]),
-    ("console", &["engine", "clock", "service"]),
-    ("daybook", &["engine", "clock", "store", "webhooks", "service", "api", "console"]),
+    ("cases", &["engine", "clock", "webhooks", "service"]),
+    ("console", &["engine", "clock", "service", "cases"]),
+    ("daybook", &["engine", "clock", "store", "webhooks", "service", "cases", "api", "console"]),
     ("testkit", &["engine", "clock", "store", "webhooks", "service", "api", "console"]),
 ];
 

@@ -8,7 +8,7 @@ use crate::guard::{Refusal, Target};
 use crate::sender::connect::{self, Stream};
 use crate::sender::line::Line;
 use crate::sender::reply::{Fault, Post, Reply, RetryAfter};
-use crate::sender::{Sender, headers};
+use crate::sender::{Sender, headers, inside};
 use bytes::Bytes;
 use daybook_clock::Stopwatch;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
@@ -53,6 +53,9 @@ impl Door {
             Ok(target) => target,
             Err(refusal) => return Reply::without_answer(Fault::Forbidden(refusal.clone()), stopwatch.elapsed()),
         };
+        if let Some(receiver) = &self.sender.shared.inside {
+            return inside::hand_over(&**receiver, &post, stopwatch);
+        }
         let attempt = Attempt { target, post, was_informed: Arc::default(), stopwatch };
         let answer = tokio::time::timeout(self.sender.shared.timeout, self.answer(&attempt)).await;
         let latency = stopwatch.elapsed();

@@ -15,14 +15,17 @@
 //! | `line` | one connection, request after request |
 //! | `door` | all connections to one URL |
 //! | `reply` | what goes out and what comes back |
+//! | `inside` | a receiver in the same process, for runs without a network |
 
 mod connect;
 mod door;
+mod inside;
 mod line;
 mod reply;
 
 pub use connect::Roots;
 pub use door::Door;
+pub use inside::Receive;
 pub use reply::{Fault, Post, Reply, RetryAfter};
 pub use tokio_rustls::rustls::pki_types::CertificateDer;
 
@@ -82,6 +85,8 @@ struct Shared {
     tls: Arc<ClientConfig>,
     timeout: Duration,
     idle_limit: Duration,
+    /// Who gets everything, if it is somebody in this process.
+    inside: Option<Arc<dyn Receive>>,
 }
 
 impl Sender {
@@ -89,7 +94,20 @@ impl Sender {
     pub fn new(settings: Settings, resolver: Arc<dyn Resolve>) -> io::Result<Sender> {
         let Settings { guard, timeout, idle_limit, roots } = settings;
         let tls = connect::tls_config(roots)?;
-        Ok(Sender { shared: Arc::new(Shared { guard, resolver, tls, timeout, idle_limit }) })
+        Ok(Sender { shared: Arc::new(Shared { guard, resolver, tls, timeout, idle_limit, inside: None }) })
+    }
+
+    /// A sender that hands everything to a receiver in this process, whatever the URL. Nothing is connected to.
+    pub fn inside(receiver: Arc<dyn Receive>) -> io::Result<Sender> {
+        let settings = Settings {
+            guard: Guard { dev: true, networks: Vec::new() },
+            roots: Roots::Only(Vec::new()),
+            ..Settings::default()
+        };
+        let Settings { guard, timeout, idle_limit, roots } = settings;
+        let (resolver, tls) = (Arc::new(crate::guard::System), connect::tls_config(roots)?);
+        let inside = Some(receiver);
+        Ok(Sender { shared: Arc::new(Shared { guard, resolver, tls, timeout, idle_limit, inside }) })
     }
 
     /// The door for a URL. If the URL is not allowed (any more), every post through it says so.

@@ -42,6 +42,19 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// What must come of it.
     pub expect: Expect,
+    /// Where its parts begin.
+    pub lines: Lines,
+}
+
+/// The lines at which the parts of a case begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// Of `[product]`.
+    pub product: usize,
+    /// Of `[customer]`; 0 if there is none.
+    pub customer: usize,
+    /// Of `[account]`.
+    pub account: usize,
 }
 
 impl Scenario {

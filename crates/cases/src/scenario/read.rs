@@ -3,12 +3,13 @@
 use super::events::event;
 use super::expect::expect;
 use super::table::{Place, Read, Table};
-use super::{Mode, Scenario, ScenarioError};
+use super::{Lines, Mode, Scenario, ScenarioError};
 use serde_json::Value;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use toml::de::DeTable;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// Reads every `.toml` file of a folder, in the order of their names.
 pub fn read_folder(folder: &Path) -> Result<Vec<Scenario>, ScenarioError> {
@@ -42,12 +43,11 @@ pub fn parse(file: &Path, text: &str) -> Result<Scenario, ScenarioError> {
 fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
     let title = place.text("title", root.need("title")?)?;
     let mode = mode(place, &mut root)?;
-    let product = body(place, "product", &mut root)?;
-    let customer = match root.take("customer") {
-        Some(value) => Some(place.table("customer", value).and_then(|_| place.json("customer", value))?),
-        None => None,
-    };
-    let account = body(place, "account", &mut root)?;
+    let product = body(place, "product", root.need("product")?)?;
+    let customer = root.take("customer").map(|value| body(place, "customer", value)).transpose()?;
+    let account = body(place, "account", root.need("account")?)?;
+    let line_of = |part: &str| root.fields.get(part).map_or(0, |value| place.line(&value.span()));
+    let lines = Lines { product: line_of("product"), customer: line_of("customer"), account: line_of("account") };
     let opening = place.table("account", root.need("account")?)?.need("effective_at")?;
     let account_effective_at = place.moment("account.effective_at", opening)?;
     let tables = place.tables("event", root.take("event"))?;
@@ -70,7 +70,7 @@ fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
     let expect = root.take("expect").map(|value| expect(place, value)).transpose()?.unwrap_or_default();
     root.done()?;
     let file = place.file.to_owned();
-    Ok(Scenario { file, title, mode, product, customer, account, account_effective_at, events, expect })
+    Ok(Scenario { file, title, mode, product, customer, account, account_effective_at, events, expect, lines })
 }
 
 fn mode(place: Place<'_>, root: &mut Table<'_, '_, '_>) -> Read<Mode> {
@@ -83,8 +83,7 @@ fn mode(place: Place<'_>, root: &mut Table<'_, '_, '_>) -> Read<Mode> {
 }
 
 /// The body of a call, which the API judges.
-fn body(place: Place<'_>, name: &'static str, root: &mut Table<'_, '_, '_>) -> Read<Value> {
-    let value = root.need(name)?;
+fn body(place: Place<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Value> {
     place.table(name, value)?;
     place.json(name, value)
 }

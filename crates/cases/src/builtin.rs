@@ -1,0 +1,40 @@
+//! The cases that the program has in it: the folder `scenarios`.
+
+/// Takes files of the folder into the program.
+macro_rules! cases {
+    ($($file:literal),* $(,)?) => { &[$(($file, include_str!(concat!("../../../scenarios/", $file)))),*] };
+}
+
+/// The cases that the program has in it: name of the file, and its text.
+pub fn builtin() -> &'static [(&'static str, &'static str)] {
+    cases![
+        "01-on-time.toml",
+        "02-two-missed-then-catch-up.toml",
+        "03-backdated-payment-as-posted.toml",
+        "04-migration-in-shuffled-order.toml",
+        "05-bounced-payment.toml",
+        "06-fee-waiver.toml",
+        "07-early-payoff.toml",
+        "08-charge-off.toml",
+        "09-biweekly-daily-interest.toml",
+        "10-month-end.toml",
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::builtin;
+    use std::fs;
+    use std::path::Path;
+
+    #[test]
+    fn every_case_of_the_folder_is_taken_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let names =
+            fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+        names.sort();
+        let taken: Vec<&str> = builtin().iter().map(|(file, _)| *file).collect();
+        assert_eq!(names, taken);
+    }
+}

@@ -1,0 +1,167 @@
+//! Writing a case from the history of a real account: what was asked of it, and what has come of it.
+//!
+//! The case has the account's product, its terms and its inputs; the expectations are the account as it stands at its
+//! clock. Whoever wants a test reviews them. Nobody's name goes into it: customers and external fields are left out.
+
+mod toml;
+
+use crate::run::{json_of, local_date, text_of};
+use daybook_engine::time::Time;
+use daybook_service::access::Caller;
+use daybook_service::history::{History, PastCall};
+use daybook_service::paging::{LONGEST_PAGE, Paging};
+use daybook_service::problem::Problem;
+use daybook_service::{ItemQuery, Service};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use toml::{Text, key};
+
+/// What is expected of the account: groups, and the fields of each.
+const ACCOUNT: &[(&str, &[&str])] = &[
+    ("account_overview", &["account_status", "account_status_subtype"]),
+    (
+        "summary",
+        &[
+            "principal_cents",
+            "interest_balance_cents",
+            "fees_balance_cents",
+            "surplus_cents",
+            "total_paid_to_date_cents",
+            "total_interest_paid_to_date_cents",
+            "total_payoff_cents",
+        ],
+    ),
+    ("min_pay_due_cents", &["min_pay_cents", "min_pay_due_at"]),
+    ("delinquency", &["days_past_due", "past_due_cents", "consecutive_late_fees"]),
+];
+
+/// What is expected of a row of the schedule.
+const ROW: &[&str] = &[
+    "min_pay_due_at",
+    "am_min_pay_cents",
+    "am_interest_cents",
+    "am_principal_cents",
+    "outstanding_cents",
+    "paid_on_time",
+];
+
+/// Writes the history of an account as a case, with the account as it stands as its expectation.
+pub async fn from_account(service: &Service, who: &Caller, account_id: &str) -> Result<String, Problem> {
+    let history = service.account_history(who, account_id).await?;
+    let at = history.clock;
+    let account = json_of(&service.get_account(who, account_id, Some(at)).await?)?;
+    let items = line_items(service, who, account_id, at).await?;
+    let schedule = json_of(&service.get_amortization_schedule(who, account_id, Some(at)).await?)?;
+
+    let mut text = Text::default();
+    text.comment(&format!("Written from account {account_id} as it stood at {}.", history.clock_text));
+    text.comment("Customers and external fields are left out. Look through what it expects before you rely on it.");
+    for left_out in &history.left_out {
+        text.comment(&format!("Left out: {left_out}."));
+    }
+    text.field("title", &Value::from(format!("Account {account_id}")));
+    text.field("mode", &Value::from(if history.is_migrated { "migration" } else { "live" }));
+    text.head("[product]");
+    text.body(&history.product);
+    text.head("[account]");
+    text.body(&history.account);
+    for call in &history.calls {
+        event(&mut text, call);
+    }
+    text.head("[[event]]");
+    text.field("roll", &Value::from(true));
+    text.field("effective_at", &Value::from(history.clock_text.as_str()));
+    expect_account(&mut text, &account);
+    expect_items(&mut text, &items, &history);
+    expect_webhooks(&mut text, &history.announced);
+    expect_schedule(&mut text, &schedule);
+    Ok(text.finish())
+}
+
+async fn line_items(service: &Service, who: &Caller, account: &str, at: Time) -> Result<Vec<Value>, Problem> {
+    let mut items = Vec::new();
+    let mut paging = Paging { limit: LONGEST_PAGE, ..Paging::default() };
+    loop {
+        let query = ItemQuery { as_of: Some(at), ..ItemQuery::default() };
+        let mut page = json_of(&service.list_line_items(who, account, paging, query).await?)?;
+        if let Some(results) = page["results"].as_array_mut() {
+            items.append(results);
+        }
+        if page["paging"]["has_more"] != true {
+            return Ok(items);
+        }
+        let limit = LONGEST_PAGE.to_string();
+        paging = Paging::read(Some(&limit), page["paging"]["starting_after"].as_str(), None)?;
+    }
+}
+
+fn event(text: &mut Text, call: &PastCall) {
+    let mut body = json!({});
+    if let Some(target) = &call.target {
+        let about = if call.kind == "fee_waiver" { "fee" } else { "payment" };
+        body[about] = Value::from(target.as_str());
+    }
+    for (name, value) in call.body.as_object().into_iter().flatten() {
+        body[name.as_str()] = value.clone();
+    }
+    text.head("[[event]]");
+    text.field(call.kind, &body);
+    text.field("effective_at", &Value::from(call.effective_at.as_str()));
+    if let Some(came_in_at) = &call.came_in_at {
+        text.field("recorded_at", &Value::from(came_in_at.as_str()));
+    }
+}
+
+fn expect_account(text: &mut Text, account: &Value) {
+    text.head("[expect.account]");
+    for (group, fields) in ACCOUNT {
+        for field in *fields {
+            text.field(&format!("{group}.{field}"), &account[group][field]);
+        }
+    }
+}
+
+fn expect_items(text: &mut Text, items: &[Value], history: &History) {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for item in items {
+        let overview = &item["line_item_overview"];
+        let line_item_type = text_of(overview, "line_item_type");
+        if overview["line_item_status"] == "VALID" {
+            *counts.entry(line_item_type.clone()).or_default() += 1;
+        }
+        text.head("[[expect.line_item]]");
+        text.field("line_item_id", &Value::from(history.renamed(&text_of(item, "line_item_id"))));
+        text.field("line_item_type", &Value::from(line_item_type));
+        text.field("line_item_status", &overview["line_item_status"]);
+        text.field("effective_on", &local_date(&item["effective_at"]).unwrap_or_default());
+        text.field("original_amount_cents", &item["line_item_summary"]["original_amount_cents"]);
+        text.field("balance_cents", &item["line_item_summary"]["balance_cents"]);
+    }
+    if !counts.is_empty() {
+        text.head("[expect.line_item_count]");
+    }
+    for (line_item_type, count) in counts {
+        text.field(&key(&line_item_type), &Value::from(count));
+    }
+}
+
+fn expect_webhooks(text: &mut Text, announced: &BTreeMap<String, u64>) {
+    for (event, count) in announced {
+        text.head("[[expect.webhook]]");
+        text.field("event", &Value::from(event.as_str()));
+        text.field("count", &Value::from(*count));
+    }
+}
+
+/// The rows whose due moment has passed, and the next one: those after it only repeat the plan.
+fn expect_schedule(text: &mut Text, schedule: &Value) {
+    let rows = schedule["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let passed = rows.iter().take_while(|row| row["paid_on_time"].is_boolean()).count();
+    for (index, row) in rows.iter().enumerate().take(passed + 1) {
+        text.head("[[expect.schedule]]");
+        text.field("row", &Value::from(index + 1));
+        for field in ROW {
+            text.field(field, &row[*field]);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The built-in receiver: takes every message of a case, and checks that it is signed.
+//!
+//! A message may come more than once; it is one message. What is not signed by the organization's key, in the body or in
+//! the header, is refused and remembered.
+
+use daybook_webhooks::sender::{Post, Receive};
+use daybook_webhooks::signature::Key;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const TAKEN: u16 = 200;
+const REFUSED: u16 = 400;
+
+/// What was received for the case that is being played.
+#[derive(Debug, Default)]
+pub(super) struct Inbox(Mutex<Received>);
+
+#[derive(Debug, Default)]
+struct Received {
+    key: Option<Key>,
+    /// The events' names by the messages' ids.
+    events: BTreeMap<String, String>,
+    /// Messages whose signature is wrong.
+    unsigned: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    event: Cow<'a, str>,
+    /// The exact bytes, which are what is signed.
+    #[serde(borrow)]
+    data: &'a RawValue,
+    #[serde(borrow)]
+    hmac_signature: Cow<'a, str>,
+}
+
+impl Inbox {
+    /// Begins a case, whose messages are signed with this key.
+    pub fn begin(&self, key: Key) {
+        *self.received() = Received { key: Some(key), ..Received::default() };
+    }
+
+    /// How many messages of an event were received.
+    pub fn count(&self, event: &str) -> u64 {
+        self.received().events.values().filter(|name| *name == event).count() as u64
+    }
+
+    /// The messages whose signature was wrong.
+    pub fn unsigned(&self) -> Vec<String> {
+        self.received().unsigned.clone()
+    }
+
+    fn received(&self) -> MutexGuard<'_, Received> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Receive for Inbox {
+    fn receive(&self, post: &Post<'_>) -> u16 {
+        let mut received = self.received();
+        match received.key.as_ref().and_then(|key| signed_event(key, post)) {
+            Some(event) => {
+                received.events.insert(post.id.to_owned(), event);
+                TAKEN
+            }
+            None => {
+                received.unsigned.push(post.id.to_owned());
+                REFUSED
+            }
+        }
+    }
+}
+
+/// The name of a message's event, if the message is signed by the key in both ways.
+fn signed_event(key: &Key, post: &Post<'_>) -> Option<String> {
+    let message: Message<'_> = serde_json::from_slice(&post.body).ok()?;
+    let header = key.standard().sign(post.id, post.timestamp_s, &post.body);
+    let is_signed = key.verify(message.data.get().as_bytes(), &message.hmac_signature)
+        && post.signature.split(' ').any(|signature| signature == header);
+    is_signed.then(|| message.event.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use daybook_webhooks::envelope;
+
+    fn post(key: &Key, data: &str, signed: &str) -> (Bytes, String) {
+        let body = envelope::body("payment_missed", data.as_bytes(), &key.sign(signed.as_bytes()));
+        let header = key.standard().sign("m1", 7, &body);
+        (body, header)
+    }
+
+    #[test]
+    fn only_what_is_signed_counts_and_only_once() {
+        let (key, other) = (Key::from_bytes(&[1; 32]), Key::from_bytes(&[2; 32]));
+        let inbox = Inbox::default();
+        inbox.begin(key.clone());
+        let send =
+            |(body, signature): (Bytes, String)| inbox.receive(&Post { id: "m1", timestamp_s: 7, signature, body });
+        let good = post(&key, "{\"a\":1}", "{\"a\":1}");
+        assert_eq!((send(good.clone()), send(good.clone())), (TAKEN, TAKEN));
+        assert_eq!((inbox.count("payment_missed"), inbox.count("payment")), (1, 0));
+        assert_eq!(inbox.unsigned(), Vec::<String>::new());
+
+        assert_eq!(send(post(&key, "{\"a\":2}", "{\"a\":1}")), REFUSED, "other data");
+        assert_eq!(send(post(&other, "{\"a\":1}", "{\"a\":1}")), REFUSED, "another key");
+        assert_eq!(send((good.0, post(&other, "{\"a\":1}", "{\"a\":1}").1)), REFUSED, "another header");
+        assert_eq!(inbox.unsigned().len(), 3);
+    }
+}

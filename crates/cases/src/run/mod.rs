@@ -1,0 +1,117 @@
+//! Running cases: the real service does what the case says, and the outcome is compared with what it expects.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `world` | service, store, dispatcher and receiver, in memory |
+//! | `inbox` | the receiver, which checks signatures |
+//! | `play` | what the case says happens, in its mode |
+//! | `judge` | compares what came of it with what the case expects |
+//! | `telling` | values and the timeline, in words |
+
+mod inbox;
+mod judge;
+mod play;
+mod telling;
+mod world;
+
+pub(crate) use judge::local_date;
+pub(crate) use world::{json_of, text_of};
+
+use crate::outcome::{Difference, Outcome};
+use crate::scenario::Scenario;
+use daybook_service::problem::Problem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use world::World;
+
+/// Runs a case in a world of its own.
+pub async fn run(case: &Scenario) -> Outcome {
+    let mut world = None;
+    let outcome = run_in(&mut world, case).await;
+    if let Some(world) = world {
+        world.close().await;
+    }
+    outcome
+}
+
+/// Runs cases, so many at once, and gives their outcomes in the order of the cases.
+pub async fn run_all(cases: &[Scenario], threads: usize) -> Vec<Outcome> {
+    run_all_telling(cases, threads, |_| {}).await
+}
+
+/// Runs cases, so many at once; tells of each as it is done, and gives all in the order of the cases.
+pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl FnMut(&Outcome)) -> Vec<Outcome> {
+    let all: Arc<[Scenario]> = Arc::from(cases);
+    let next = Arc::new(AtomicUsize::new(0));
+    let (done, mut outcomes_done) = mpsc::unbounded_channel();
+    let mut players = JoinSet::new();
+    for _ in 0..threads.clamp(1, cases.len().max(1)) {
+        players.spawn(play_some(all.clone(), next.clone(), done.clone()));
+    }
+    drop(done);
+    let mut outcomes: Vec<Option<Outcome>> = vec![None; cases.len()];
+    while let Some((index, outcome)) = outcomes_done.recv().await {
+        tell(&outcome);
+        outcomes[index] = Some(outcome);
+    }
+    // One that panicked took its case with it; the others were played all the same.
+    while players.join_next().await.is_some() {}
+    let lost = |case| failed(case, &Problem::internal("the case could not be played to its end"));
+    outcomes.into_iter().zip(cases).map(|(outcome, case)| outcome.unwrap_or_else(|| lost(case))).collect()
+}
+
+/// Takes cases that nobody has taken, one after the other.
+async fn play_some(cases: Arc<[Scenario]>, next: Arc<AtomicUsize>, done: mpsc::UnboundedSender<(usize, Outcome)>) {
+    let mut world = None;
+    while let Some((index, case)) = take(&cases, &next) {
+        let outcome = run_in(&mut world, case).await;
+        if done.send((index, outcome)).is_err() {
+            break;
+        }
+    }
+    if let Some(world) = world {
+        world.close().await;
+    }
+}
+
+fn take<'a>(cases: &'a [Scenario], next: &AtomicUsize) -> Option<(usize, &'a Scenario)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    cases.get(index).map(|case| (index, case))
+}
+
+/// Plays a case in the world that is there, if it is not worn, or in a new one.
+async fn run_in(world: &mut Option<World>, case: &Scenario) -> Outcome {
+    if let Some(worn) = world.take_if(|world| world.is_worn()) {
+        worn.close().await;
+    }
+    let played = match world {
+        Some(world) => world.play(case).await,
+        None => match World::open().await {
+            Ok(opened) => world.insert(opened).play(case).await,
+            Err(problem) => Err(problem),
+        },
+    };
+    match played {
+        Ok(outcome) => outcome,
+        Err(problem) => {
+            // Who knows what it left behind.
+            if let Some(broken) = world.take() {
+                broken.close().await;
+            }
+            failed(case, &problem)
+        }
+    }
+}
+
+/// The outcome of a case that could not be played.
+fn failed(case: &Scenario, problem: &Problem) -> Outcome {
+    let difference = Difference {
+        what: "running the case".to_owned(),
+        expected: "that it can be run".to_owned(),
+        got: telling::problem(problem),
+        line: case.lines.account,
+    };
+    Outcome::new(case, vec![difference], Vec::new())
+}

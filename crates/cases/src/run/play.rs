@@ -1,0 +1,193 @@
+//! Playing a case: what it says happens, in its mode, through the use cases that callers use.
+//!
+//! A *migration* case is loaded while its clock stands at its end: migration mode on, product, customer and account, all
+//! events in the order of the file, migration mode off, and everything that is due is done. A *live* case moves its
+//! clock from event to event, and each is processed when it comes in. Either way the case ends with the clock at its
+//! last event or roll, and every message sent.
+
+use super::telling;
+use super::world::{Stage, World, json_of, text_of};
+use crate::outcome::{Difference, Outcome};
+use crate::scenario::{Event, Kind, Mode, Scenario};
+use crate::submit::{read, submit};
+use daybook_service::problem::Problem;
+use serde_json::{Value, json};
+
+/// What is there once a case has been played.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Played {
+    pub product: Option<String>,
+    pub account: Option<String>,
+}
+
+/// Something that the case asks for was refused.
+struct Refused {
+    line: usize,
+    what: String,
+    why: String,
+}
+
+impl World {
+    /// Plays a case and judges it. A problem means that this world is broken, not the case.
+    pub async fn play(&mut self, case: &Scenario) -> Result<Outcome, Problem> {
+        let begins_at = match case.mode {
+            Mode::Migration => case.ends_at().time,
+            Mode::Live => case.account_effective_at.time,
+        };
+        let stage = self.set_stage(begins_at).await?;
+        let mut played = Played::default();
+        let performed = Performance { world: self, stage: &stage, case, played: &mut played }.perform().await;
+        let differences = match (performed, &played.account) {
+            (Ok(()), Some(account)) => {
+                self.send().await?;
+                self.judge(&stage.who, account, case).await?
+            }
+            (Ok(()), None) => Vec::new(),
+            (Err(refused), _) => vec![Difference {
+                what: refused.what,
+                expected: "that it is accepted".to_owned(),
+                got: refused.why,
+                line: refused.line,
+            }],
+        };
+        let timeline = match &played.account {
+            Some(account) if !differences.is_empty() => telling::timeline(&self.service, &stage.who, account).await?,
+            _ => Vec::new(),
+        };
+        self.clear_stage(&stage, played.product.as_deref()).await?;
+        Ok(Outcome::new(case, differences, timeline))
+    }
+}
+
+struct Performance<'a> {
+    world: &'a World,
+    stage: &'a Stage,
+    case: &'a Scenario,
+    played: &'a mut Played,
+}
+
+impl Performance<'_> {
+    async fn perform(mut self) -> Result<(), Refused> {
+        let product = self.make_product().await?;
+        self.hold(&product, self.case.mode == Mode::Migration).await?;
+        let customer = self.make_customer().await?;
+        let account = self.open_account(&product, customer).await?;
+        for event in &self.case.events {
+            self.happen(&account, event).await?;
+        }
+        if self.case.mode == Mode::Migration {
+            self.hold(&product, false).await?;
+        }
+        self.go_to(self.case.ends_at().time).await?;
+        self.check_release(&product).await
+    }
+
+    async fn make_product(&mut self) -> Result<String, Refused> {
+        let (line, service) = (self.case.lines.product, &self.world.service);
+        let what = || "making the product".to_owned();
+        if let Some(id) = self.case.existing_product() {
+            let why = format!(
+                "the product {id} is not described here: a case that is run without a server must say what its \
+                 product is"
+            );
+            return Err(Refused { line, what: what(), why });
+        }
+        let made = match read(&self.case.product) {
+            Ok(form) => service.create_product(&self.stage.who, None, form).await,
+            Err(problem) => Err(problem),
+        };
+        let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "product_id")));
+        let id = id.map_err(|problem| refused(line, what(), &problem))?;
+        self.played.product = Some(id.clone());
+        Ok(id)
+    }
+
+    /// A product may say itself that it starts in migration mode; the case's mode is what counts.
+    async fn hold(&self, product: &str, on: bool) -> Result<(), Refused> {
+        let held = self.world.hold(&self.stage.who, product, on).await;
+        let what = || format!("turning migration mode {}", if on { "on" } else { "off" });
+        held.map_err(|problem| refused(self.case.lines.product, what(), &problem))
+    }
+
+    async fn make_customer(&self) -> Result<Option<String>, Refused> {
+        let Some(customer) = &self.case.customer else { return Ok(None) };
+        let made = match read(customer) {
+            Ok(form) => self.world.service.create_customer(&self.stage.who, None, form).await,
+            Err(problem) => Err(problem),
+        };
+        let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "customer_id")));
+        let id = id.map_err(|problem| refused(self.case.lines.customer, "making the customer".to_owned(), &problem))?;
+        Ok(Some(id))
+    }
+
+    async fn open_account(&mut self, product: &str, customer: Option<String>) -> Result<String, Refused> {
+        let mut body = self.case.account.clone();
+        body["product_id"] = Value::from(product);
+        if let Some(customer) = customer {
+            let assigned = &mut body["assign_customers"];
+            match assigned.as_array_mut() {
+                Some(list) => list.push(json!({ "customer_id": customer })),
+                None => *assigned = json!([{ "customer_id": customer }]),
+            }
+        }
+        let opened = match read(&body) {
+            Ok(form) => self.world.service.create_account(&self.stage.who, None, form).await,
+            Err(problem) => Err(problem),
+        };
+        let id = opened.and_then(|opened| Ok(text_of(&json_of(&opened)?, "account_id")));
+        let id = id.map_err(|problem| refused(self.case.lines.account, "opening the account".to_owned(), &problem))?;
+        self.played.account = Some(id.clone());
+        Ok(id)
+    }
+
+    async fn happen(&self, account: &str, event: &Event) -> Result<(), Refused> {
+        if self.case.mode == Mode::Live {
+            // The account is brought up to its clock with the event. Only a roll has nothing else to do so.
+            self.world.clock.set(event.comes_in_at().time);
+            if event.input.kind == Kind::Roll {
+                self.go_to(event.comes_in_at().time).await?;
+            }
+        }
+        let (service, at) = (&self.world.service, &event.effective_at.text);
+        let submitted = submit(service, &self.stage.who, account, &event.input, at).await;
+        submitted.map_err(|problem| refused(event.line, telling::event(event), &problem))
+    }
+
+    async fn go_to(&self, now: daybook_engine::time::Time) -> Result<(), Refused> {
+        let what = || "doing what is due".to_owned();
+        self.world.go_to(now).await.map_err(|problem| refused(self.case.lines.account, what(), &problem))
+    }
+
+    /// A release lists what it could not apply; nobody was told when it was loaded.
+    async fn check_release(&self, product: &str) -> Result<(), Refused> {
+        let line = self.case.lines.account;
+        let what = || "releasing what was loaded".to_owned();
+        let progress = self.world.service.get_migration_mode(&self.stage.who, product).await;
+        let progress = progress.and_then(|progress| json_of(&progress));
+        let progress = progress.map_err(|problem| refused(line, what(), &problem))?;
+        let Some(failed) = progress["failed_accounts"].as_array().and_then(|failed| failed.first()) else {
+            return Ok(());
+        };
+        let why = text_of(failed, "reason");
+        let named = self.case.events.iter().find(|event| why.contains(&format!("\"{}\"", name_of(event))));
+        Err(match named {
+            Some(event) => Refused { line: event.line, what: telling::event(event), why },
+            None => Refused { line, what: what(), why },
+        })
+    }
+}
+
+fn refused(line: usize, what: String, problem: &Problem) -> Refused {
+    Refused { line, what, why: telling::problem(problem) }
+}
+
+/// What an event is called within its account.
+fn name_of(event: &Event) -> String {
+    let target = event.input.target.as_deref().unwrap_or_default();
+    match (event.input.body.get("line_item_id").and_then(Value::as_str), event.input.kind) {
+        (Some(id), _) => id.to_owned(),
+        (None, Kind::PaymentReversal) => format!("dbk_reversal:{target}"),
+        (None, Kind::FeeWaiver) => format!("dbk_waiver:{target}"),
+        (None, _) => target.to_owned(),
+    }
+}

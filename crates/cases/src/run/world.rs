@@ -1,0 +1,116 @@
+//! A world that cases are played in: the real service, store and dispatcher, in memory, with a receiver of its own.
+//!
+//! Opening one takes longer than playing a case, so one world plays many, one after the other, an organization each. Its
+//! clock stands at the moments of the case that is being played; so what an earlier case left behind is put to rest, or
+//! it would go on living in the next one's time.
+
+use super::inbox::Inbox;
+use daybook_clock::Manual;
+use daybook_engine::time::Time;
+use daybook_service::Service;
+use daybook_service::access::Caller;
+use daybook_service::problem::Problem;
+use daybook_webhooks::dispatcher::{Dispatcher, Settings};
+use daybook_webhooks::sender::Sender;
+use daybook_webhooks::signature::Key;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A database that lives as long as its world.
+const DATABASE: &str = "sqlite::memory:";
+/// What seals the secrets of a database that nobody else sees.
+const SECRETS_KEY: [u8; 32] = *b"a key for what is never kept    ";
+/// After so many cases a new world is opened: looking for what is due, and for what is to be sent, takes a look at
+/// every organization.
+const MOST_PLAYED: usize = 64;
+
+/// Service, clock, dispatcher and receiver.
+pub(super) struct World {
+    pub service: Service,
+    pub clock: Arc<Manual>,
+    pub dispatcher: Dispatcher,
+    pub inbox: Arc<Inbox>,
+    played: usize,
+}
+
+/// A place in a world for one case.
+pub(super) struct Stage {
+    pub who: Caller,
+    subscription: String,
+}
+
+impl World {
+    pub async fn open() -> Result<World, Problem> {
+        let clock = Arc::new(Manual::at(Time::from_seconds(0)));
+        let service = Service::open(DATABASE, clock.clone(), &SECRETS_KEY).await?;
+        let inbox = Arc::new(Inbox::default());
+        let sender = Sender::inside(inbox.clone())
+            .map_err(|error| Problem::internal(format!("messages cannot be sent: {error}")))?;
+        let service = service.with_sender(sender);
+        let dispatcher = service.dispatcher(Settings { batch_interval: Duration::ZERO, ..Settings::default() })?;
+        Ok(World { service, clock, dispatcher, inbox, played: 0 })
+    }
+
+    /// Whether it has played enough.
+    pub fn is_worn(&self) -> bool {
+        self.played >= MOST_PLAYED
+    }
+
+    /// Makes an organization for a case that begins at a moment, and subscribes the receiver to all its events.
+    pub async fn set_stage(&mut self, begins_at: Time) -> Result<Stage, Problem> {
+        self.played += 1;
+        self.clock.set(begins_at);
+        let name = format!("case {}", self.played);
+        self.service.create_organization(&name, "TEST").await?;
+        let who = self.service.operator(Some(&name)).await?;
+        let key = json_of(&self.service.hmac_key(&who).await?)?;
+        self.inbox.begin(Key::from_text(text_of(&key, "hmac_secret_key")));
+        // The address is only a name here: the sender hands everything to the receiver.
+        let url = json!({ "webhook_url": format!("http://127.0.0.1:1/{}", self.played) });
+        let subscription = self.service.subscribe(&who, None, crate::submit::read(&url)?).await?;
+        Ok(Stage { who, subscription: text_of(&json_of(&subscription)?, "webhook_uuid") })
+    }
+
+    /// Moves the clock, and does what is due.
+    pub async fn go_to(&self, now: Time) -> Result<(), Problem> {
+        self.clock.set(now);
+        self.service.settle_due().await
+    }
+
+    /// Sends every message there is.
+    pub async fn send(&self) -> Result<(), Problem> {
+        self.dispatcher.settle().await?;
+        Ok(())
+    }
+
+    /// Puts a case to rest: nothing of it is due any more, and nothing of it is sent.
+    pub async fn clear_stage(&self, stage: &Stage, product: Option<&str>) -> Result<(), Problem> {
+        if let Some(product) = product {
+            self.hold(&stage.who, product, true).await?;
+        }
+        self.service.delete_subscription(&stage.who, None, &stage.subscription).await.map(drop)
+    }
+
+    /// Turns migration mode on or off.
+    pub async fn hold(&self, who: &Caller, product: &str, on: bool) -> Result<(), Problem> {
+        let form = crate::submit::read(&json!({ "migration_mode": on }))?;
+        self.service.set_migration_mode(who, None, product, form).await.map(drop)
+    }
+
+    /// Ends what runs by itself.
+    pub async fn close(self) {
+        self.dispatcher.stop().await;
+        self.service.stop().await;
+    }
+}
+
+/// Reads an answer of the service.
+pub(crate) fn json_of(bytes: &[u8]) -> Result<Value, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("an answer is not JSON: {error}")))
+}
+
+/// A field that is text.
+pub(crate) fn text_of(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_default().to_owned()
+}

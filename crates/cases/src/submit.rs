@@ -1,0 +1,44 @@
+//! One event of a case, asked of a service as a caller would.
+
+use crate::scenario::{Input, Kind};
+use daybook_service::access::Caller;
+use daybook_service::problem::Problem;
+use daybook_service::{Service, form};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Asks a service for what an event says, effective at a moment. A roll asks for nothing: where it is played, the clock
+/// has been moved.
+pub async fn submit(
+    service: &Service,
+    who: &Caller,
+    account: &str,
+    input: &Input,
+    effective_at: &str,
+) -> Result<(), Problem> {
+    let mut body = input.body.clone();
+    body.insert("effective_at".to_owned(), Value::from(effective_at));
+    let body = Value::Object(body);
+    let target = input.target.as_deref().unwrap_or_default();
+    match input.kind {
+        Kind::Roll => return Ok(()),
+        Kind::Payment => service.record_payment(who, None, account, read(&body)?).await,
+        Kind::PaymentReversal => service.reverse_payment(who, None, account, target, read(&body)?).await,
+        Kind::PaymentStatus => service.change_line_item(who, None, account, target, read(&body)?).await,
+        Kind::ManualFee => service.charge_manual_fee(who, None, account, read(&body)?).await,
+        Kind::FeeWaiver => service.waive_fee(who, None, account, target, read(&body)?).await,
+        Kind::CreditOffset => service.credit_offset(who, None, account, read(&body)?).await,
+        Kind::DebitOffset => service.debit_offset(who, None, account, read(&body)?).await,
+        Kind::Status => service.set_account_status(who, None, account, read(&body)?).await,
+        Kind::NotificationConfig => service.set_notification_config(who, None, account, read(&body)?).await,
+        Kind::Charge => {
+            return Err(Problem::invalid("charge", "is for revolving products: this is an instalment loan"));
+        }
+    }
+    .map(drop)
+}
+
+/// A body as the form that it has to be.
+pub fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
+    Ok(form::parse(body.to_string().as_bytes())?)
+}

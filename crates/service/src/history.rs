@@ -1,0 +1,338 @@
+//! The history of an account, as the calls that would make it again: for test cases written from real accounts.
+//!
+//! Terms, journal and messages are read, and turned back into the bodies of calls. Nobody's name goes along: customers
+//! and external fields are left out. An id that the service made cannot be asked for by a caller, so it gets another
+//! name; [`History::renamed`] tells which.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::book::Book;
+use crate::account::journal::{Journal, Record};
+use crate::account::timeline::Progress;
+use crate::accounts::problem;
+use crate::form::fields::*;
+use crate::form::{
+    AccountSummary, ChangeLineItem, CycleType, FeeWaiver, ManualFee, NewAccount, NotificationConfig, Offset,
+    PaymentRecord, PaymentReversal, PostPromoOverview, SetStatus,
+};
+use crate::policy;
+use crate::problem::Problem;
+use crate::view::time::Local;
+use daybook_engine::notify::{Setting, When};
+use daybook_engine::terms::ProductPolicy;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
+use daybook_store::records::MessageRow;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+
+/// The most messages of an account that are counted.
+const MOST_MESSAGES: usize = 100_000;
+
+/// What was asked of an account, and what was announced of it.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The body that made its product.
+    pub product: Value,
+    /// A body that would open it on the same terms, without the product's id.
+    pub account: Value,
+    /// Whether everything was loaded in migration mode and released at once.
+    pub is_migrated: bool,
+    /// What was asked, in order of arrival.
+    pub calls: Vec<PastCall>,
+    /// What was asked and has had no effect up to now, in sentences.
+    pub left_out: Vec<String>,
+    /// Where its clock stands.
+    pub clock: Time,
+    /// The same, on the clocks of its zone.
+    pub clock_text: String,
+    /// How many messages were written of each event, as far as playing the history again would write the same.
+    pub announced: BTreeMap<String, u64>,
+    renamed: HashMap<String, String>,
+}
+
+/// Something that was asked of an account.
+#[derive(Clone, Debug)]
+pub struct PastCall {
+    /// What kind: `payment`, `fee_waiver`.
+    pub kind: &'static str,
+    /// The payment or the fee that it is about.
+    pub target: Option<String>,
+    /// The body of the call, without its moment.
+    pub body: Value,
+    /// When it counts, on the clocks of the account's zone.
+    pub effective_at: String,
+    /// What the account's clock showed when it came in, if it came in late.
+    pub came_in_at: Option<String>,
+}
+
+impl History {
+    /// What a line item is called when the history is played again.
+    pub fn renamed(&self, item_id: &str) -> String {
+        if let Some(name) = self.renamed.get(item_id) {
+            return name.clone();
+        }
+        match item_id.split_once(':') {
+            Some((prefix, rest)) if prefix.starts_with("dbk_") => format!("{prefix}:{}", self.renamed(rest)),
+            _ => item_id.to_owned(),
+        }
+    }
+}
+
+impl Service {
+    /// What was asked of an account, as the calls that would ask for it again.
+    pub async fn account_history(&self, who: &Caller, account: &str) -> Result<History, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
+        let mut book = self.whole_book(who, account).await?;
+        let messages = self.store.messages_of(&book.key, 0, MOST_MESSAGES).await?;
+        let announced = announced(&book, &messages, book.clock(now));
+        let _ = book.as_it_stands(now);
+        let clock = book.clock(now).max(book.terms.opening.effective_at);
+        let mut history = History {
+            product: product(&book)?,
+            account: opening(&book)?,
+            is_migrated: is_migrated(&book),
+            clock,
+            clock_text: Local::new(clock, &book.terms.zone).to_string(),
+            announced,
+            renamed: renamed(&book),
+            ..History::default()
+        };
+        let failed: HashMap<i64, Option<String>> = book
+            .happenings()
+            .map_err(problem)?
+            .into_iter()
+            .filter(|happening| happening.progress == Progress::Failed)
+            .filter_map(|happening| Some((happening.seq?, happening.reason)))
+            .collect();
+        for record in &book.journal {
+            let Record::Input(input) = &record.record else { continue };
+            let what = || format!("{} \"{}\" of {}", record.record.kind(), record.name, record.effective_at);
+            if let Some(reason) = failed.get(&record.seq()) {
+                let reason = reason.as_deref().unwrap_or("no reason was kept");
+                history.left_out.push(format!("{} could not be applied: {reason}", what()));
+            } else if record.place.at > clock {
+                history.left_out.push(format!("{}: its time has not come", what()));
+            } else if let Some(call) = past_call(&book, record, input, &history)? {
+                history.calls.push(call);
+            }
+        }
+        Ok(history)
+    }
+}
+
+/// Whether everything came in while it was held, and was let go once.
+fn is_migrated(book: &Book) -> bool {
+    let releases = book.journal.iter().filter(|record| matches!(record.record, Record::Release { .. })).count();
+    let all_held =
+        book.journal.iter().all(|record| !matches!(record.record, Record::Input(_)) || record.held.is_some());
+    releases <= 1 && all_held
+}
+
+/// How many messages there are of each event, without those that playing it again would not write.
+fn announced(book: &Book, messages: &[MessageRow], clock: Time) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let has = |is: fn(&Journal) -> bool| book.journal.iter().any(is);
+    let releases = book.journal.iter().filter(|record| matches!(record.record, Record::Release { .. })).count();
+    let is_suppressed = has(|record| matches!(record.record, Record::Release { suppress_before: Some(_) }));
+    let is_behind = book.now.held_events > 0 || book.now.next_moment.is_some_and(|next| next <= clock);
+    let is_whole = messages.first().is_none_or(|first| first.sequence == 1) && messages.len() < MOST_MESSAGES;
+    if releases != 1 || is_suppressed || is_behind || !is_whole {
+        return counts;
+    }
+    for message in messages {
+        *counts.entry(message.event.clone()).or_default() += 1;
+    }
+    if has(|record| record.scheduled) {
+        // What waits for its time is announced twice. Played again, it comes when its time has come.
+        counts.retain(|event, _| !event.starts_with("line_item_"));
+    }
+    if has(|record| record.record == Record::Profile) {
+        counts.remove("account_update");
+    }
+    counts
+}
+
+fn written<T: Serialize>(form: &T) -> Result<Value, Problem> {
+    serde_json::to_value(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))
+}
+
+fn is_own(id: &str) -> bool {
+    id.starts_with("dbk_")
+}
+
+/// The body that made the product; the mode that it is in is another matter.
+fn product(book: &Book) -> Result<Value, Problem> {
+    let mut form = book.product.form.clone();
+    form.admin = None;
+    written(&form)
+}
+
+/// A body that would open the account on the same terms: what is as in the product is left to the product.
+fn opening(book: &Book) -> Result<Value, Problem> {
+    let policy = policy::product_policy(&book.product.form, None);
+    let usual = policy.map_err(|_| Problem::internal("the policy of a product cannot be read"))?;
+    let ProductPolicy::Installment(usual_loan) = &usual.product;
+    let (terms, loan) = (&book.terms, &book.terms.installment().policy);
+    let (fee, usual_fee) = (&loan.late_fee, &usual_loan.late_fee);
+    let own = |differs: bool| differs.then_some(());
+    let limit = book.profile.credit_limit_cents.map(daybook_engine::money::Cents);
+    let nothing = NewAccount {
+        product_id: Reference::read("none").map_err(Problem::internal)?,
+        account_id: None,
+        effective_at: None,
+        summary: None,
+        cycle_type: None,
+        post_promo_overview: None,
+        promo_overview: None,
+        assign_customers: None,
+        external_fields: None,
+        payment_processor_config: None,
+        plaid_config: None,
+        disbursements_config: None,
+        payouts_config: None,
+        discounts: None,
+        associated_entities: None,
+        metro2_config: None,
+        issuer_processor_details: None,
+    };
+    let usual_limit = policy::credit_limit(&book.product.form, &nothing);
+    let has_fee = terms.opening.origination_fee.0 > 0;
+    let summary = AccountSummary {
+        initial_principal_cents: Some(Amount::known(terms.opening.principal)),
+        origination_fee_cents: own(has_fee).map(|()| AmountOrZero::known(terms.opening.origination_fee)),
+        late_fee_cents: own(fee.flat != usual_fee.flat).map(|()| AmountOrZero::known(fee.flat)),
+        late_fee_cap_percent: fee.cap.filter(|_| fee.cap != usual_fee.cap).map(PercentText::known),
+        payment_reversal_fee_cents: own(terms.reversal_fee != usual.reversal_fee)
+            .map(|()| AmountOrZero::known(terms.reversal_fee)),
+        credit_limit_cents: limit.filter(|_| limit != usual_limit).map(AmountOrZero::known),
+    };
+    let first_cycle = own(loan.first_cycle != usual_loan.first_cycle).and(loan.first_cycle);
+    let cycle = CycleType {
+        first_cycle_interval: first_cycle.map(IntervalText::known),
+        late_fee_grace: own(fee.grace != usual_fee.grace).map(|()| IntervalText::known(fee.grace)),
+    };
+    let overview = PostPromoOverview {
+        post_promo_len: own(loan.instalments != usual_loan.instalments)
+            .map(|()| PositiveCount::known(loan.instalments)),
+        post_promo_impl_interest_rate_percent: own(loan.rate != usual_loan.rate)
+            .map(|()| PercentText::known(loan.rate)),
+    };
+    let form = NewAccount {
+        account_id: Id::read(&book.key.account).ok(),
+        effective_at: Some(Moment::known(terms.opening.effective_at)),
+        summary: Some(summary),
+        cycle_type: Some(cycle.clone()).filter(|cycle| *cycle != CycleType::default()),
+        post_promo_overview: Some(overview.clone()).filter(|overview| *overview != PostPromoOverview::default()),
+        ..nothing
+    };
+    let mut body = written(&form)?;
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("product_id");
+    }
+    body["effective_at"] = Value::from(Local::new(terms.opening.effective_at, &terms.zone).to_string());
+    Ok(body)
+}
+
+/// New names for what has a name that no caller can give.
+fn renamed(book: &Book) -> HashMap<String, String> {
+    let is_renamed = |record: &&Journal| {
+        let makes_item =
+            matches!(record.record, Record::Input(Input::Fee { .. } | Input::Credit { .. } | Input::Debit { .. }));
+        makes_item && is_own(&record.name)
+    };
+    let name = |record: &Journal| {
+        let mut name = format!("{}-{}", record.record.kind(), record.seq());
+        while book.named(&name).is_some() {
+            name.push('x');
+        }
+        (record.name.to_string(), name)
+    };
+    book.journal.iter().filter(is_renamed).map(name).collect()
+}
+
+/// The call that asked for an input; nothing for the opening.
+fn past_call(book: &Book, record: &Journal, input: &Input, history: &History) -> Result<Option<PastCall>, Problem> {
+    let line_item_id = Id::read(&history.renamed(&record.name)).ok();
+    let (target, body) = match input {
+        Input::Open => return Ok(None),
+        Input::Payment { amount, status, allocation } => {
+            let form = PaymentRecord {
+                line_item_id: line_item_id.ok_or_else(|| Problem::internal("a payment has no id of its caller's"))?,
+                original_amount_cents: Amount::known(*amount),
+                line_item_status: Some((*status).into()),
+                effective_at: None,
+                allocation: allocation.map(Into::into),
+                external_fields: None,
+            };
+            (None, written(&form)?)
+        }
+        Input::PaymentStatus { payment, valid } => {
+            let line_item_status = if *valid { NewItemStatus::Valid } else { NewItemStatus::Invalid };
+            (Some(payment.to_string()), written(&ChangeLineItem { line_item_status, effective_at: None })?)
+        }
+        Input::Reversal { payment } => {
+            let form = PaymentReversal { line_item_id, effective_at: None, external_fields: None };
+            (Some(payment.to_string()), written(&form)?)
+        }
+        Input::Fee { amount, class } => {
+            let form = ManualFee {
+                original_amount_cents: Amount::known(*amount),
+                line_item_id,
+                fee_class: Some((*class).into()),
+                effective_at: None,
+                external_fields: None,
+            };
+            (None, written(&form)?)
+        }
+        Input::Waiver { fee } => {
+            let form = FeeWaiver { line_item_id, effective_at: None, external_fields: None };
+            (Some(history.renamed(&fee.to_string())), written(&form)?)
+        }
+        Input::Credit { amount, component } | Input::Debit { amount, component } => {
+            let form = Offset {
+                original_amount_cents: Amount::known(*amount),
+                line_item_id,
+                allocation: Some((*component).into()),
+                effective_at: None,
+                external_fields: None,
+            };
+            (None, written(&form)?)
+        }
+        Input::Status(status) => {
+            let form = SetStatus {
+                account_status: status.standing().into(),
+                account_substatus: status.reason().map(Into::into),
+                effective_at: None,
+            };
+            (None, written(&form)?)
+        }
+        Input::Notify(setting) => (None, written(&notification(setting))?),
+    };
+    let local = |time: Time| Local::new(time, &book.terms.zone).to_string();
+    let is_late = record.held.is_none() && record.clock > record.effective_at;
+    Ok(Some(PastCall {
+        kind: record.record.kind(),
+        target,
+        body,
+        effective_at: local(record.effective_at),
+        came_in_at: is_late.then(|| local(record.clock)),
+    }))
+}
+
+fn notification(setting: &Setting) -> NotificationConfig {
+    let (time_offset, interval) = match setting.when {
+        When::Offset(days) => (Some(DayOffset::known(days)), None),
+        When::Every(interval) => (None, Some(IntervalText::known(interval))),
+    };
+    NotificationConfig {
+        notification_type: setting.kind.into(),
+        time_offset,
+        interval,
+        time: setting.time.map(TimeOfDayText::known),
+        enabled: (!setting.enabled).then_some(false),
+        effective_at: None,
+    }
+}

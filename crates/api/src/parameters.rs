@@ -9,7 +9,7 @@ use daybook_service::form::fields::{AccountStatus, DeliveryOutcome, Moment, Refe
 use daybook_service::form::{BadForm, EventName, Roll};
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-use daybook_service::{AccountQuery, DeliveryQuery, ItemQuery};
+use daybook_service::{AccountQuery, CustomerQuery, DeliveryQuery, ItemQuery};
 use utoipa::IntoParams;
 
 macro_rules! parameters {
@@ -111,6 +111,26 @@ parameters! {
         /// As they stood then, or as they will stand if nothing else happens. Default: now.
         #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
         effective_as_of,
+        /// Only accounts that have each of these words, or the beginning of it, in an external field; whose id begins so;
+        /// or one of whose customers is found by it.
+        #[param(max_length = 200, example = "jane doe")]
+        search,
+        /// Only accounts that are so many days past due now, or more. Does not go with `effective_as_of`.
+        #[param(value_type = Option<u32>, minimum = 0, maximum = 36500, example = 30)]
+        days_past_due_at_least,
+        /// Only accounts that are so many days past due now, or fewer. Does not go with `effective_as_of`.
+        #[param(value_type = Option<u32>, minimum = 0, maximum = 36500, example = 59)]
+        days_past_due_at_most,
+    }
+}
+
+parameters! {
+    /// Which customers.
+    CustomerParameters paged {
+        /// Only customers that have each of these words, or the beginning of it, in a name, the email address or an external
+        /// field; or whose id begins so.
+        #[param(max_length = 200, example = "jane doe")]
+        search,
     }
 }
 
@@ -235,7 +255,21 @@ impl AccountParameters {
             let names: Vec<&str> = AccountStatus::ALL.iter().map(|status| status.name()).collect();
             return Err(Problem::invalid("account_status", format!("must be one of {}", names.join(", "))));
         }
-        Ok(AccountQuery { product_id, account_status: self.account_status, as_of })
+        Ok(AccountQuery {
+            product_id,
+            account_status: self.account_status,
+            as_of,
+            text: searched(self.search)?,
+            days_past_due_at_least: days("days_past_due_at_least", self.days_past_due_at_least.as_deref())?,
+            days_past_due_at_most: days("days_past_due_at_most", self.days_past_due_at_most.as_deref())?,
+        })
+    }
+}
+
+impl CustomerParameters {
+    /// Which customers.
+    pub fn query(self) -> Result<CustomerQuery, Problem> {
+        Ok(CustomerQuery { text: searched(self.search)? })
     }
 }
 
@@ -296,6 +330,25 @@ fn unknown(name: &str, known: &[&str]) -> Problem {
 
 fn read<T>(name: &str, value: Result<T, String>) -> Result<T, Problem> {
     value.map_err(|rule| Problem::invalid(name, rule))
+}
+
+/// The most characters of a search.
+const LONGEST_SEARCH: usize = 200;
+/// The most days past due that can be asked for: about a hundred years.
+const MOST_DAYS: u32 = 36_500;
+
+fn searched(text: Option<String>) -> Result<Option<String>, Problem> {
+    match text {
+        Some(text) if text.chars().count() > LONGEST_SEARCH => {
+            Err(Problem::invalid("search", format!("must have at most {LONGEST_SEARCH} characters")))
+        }
+        text => Ok(text),
+    }
+}
+
+fn days(name: &str, text: Option<&str>) -> Result<Option<u32>, Problem> {
+    let rule = || Problem::invalid(name, format!("must be a whole number from 0 to {MOST_DAYS}"));
+    text.map(|text| text.parse().ok().filter(|days| *days <= MOST_DAYS).ok_or_else(rule)).transpose()
 }
 
 /// A plus sign that was not escaped arrives as a space.

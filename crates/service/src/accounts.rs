@@ -5,6 +5,7 @@ use crate::access::{Caller, Right};
 use crate::account::book::{Asked, Book, Halt};
 use crate::account::profile::Profile;
 use crate::account::timeline::{Happening, Progress};
+use crate::find::Wanted;
 use crate::form;
 use crate::form::fields::CustomerRole;
 use crate::ids::mint_id;
@@ -38,6 +39,12 @@ pub struct AccountQuery {
     pub account_status: Option<String>,
     /// As of this moment.
     pub as_of: Option<Time>,
+    /// That have these words, or a customer who does, or an id that begins so.
+    pub text: Option<String>,
+    /// So many days past due now, or more.
+    pub days_past_due_at_least: Option<u32>,
+    /// So many days past due now, or fewer.
+    pub days_past_due_at_most: Option<u32>,
 }
 
 impl Service {
@@ -112,14 +119,27 @@ impl Service {
         if query.account_status.as_ref().is_some_and(|status| standings.iter().all(|known| known.name() != status)) {
             return Err(Problem::invalid("account_status", "must be one of ACTIVE, SUSPENDED, CLOSED"));
         }
-        let filter = AccountFilter { product: query.product_id.map(Arc::from), status: query.account_status };
-        let mut rows = self.store.accounts(who.org, &filter, &paging.of_store()).await?;
-        let mark = paging.cut(&mut rows, |row| row.key.account.to_string());
+        for (field, days) in [
+            ("days_past_due_at_least", query.days_past_due_at_least),
+            ("days_past_due_at_most", query.days_past_due_at_most),
+        ] {
+            if days.is_some() && query.as_of.is_some() {
+                return Err(Problem::invalid(field, "does not go with effective_as_of: it is about now"));
+            }
+        }
         let now = self.clock.now();
+        let wanted = Wanted {
+            product: query.product_id.map(Arc::from),
+            status: query.account_status,
+            text: query.text.filter(|text| !text.trim().is_empty()),
+            at_least: query.days_past_due_at_least,
+            at_most: query.days_past_due_at_most,
+        };
+        let mut keys = self.account_keys(who, wanted, &paging, now).await?;
+        let mark = paging.cut(&mut keys, |key| key.account.to_string());
         let inputs = if query.as_of.is_some() { Inputs::All } else { Inputs::Pending };
-        let wanted: Vec<Want> =
-            rows.iter().map(|row| Want { key: row.key.clone(), inputs, names: Vec::new() }).collect();
-        let mut shown = Vec::with_capacity(rows.len());
+        let wanted: Vec<Want> = keys.into_iter().map(|key| Want { key, inputs, names: Vec::new() }).collect();
+        let mut shown = Vec::with_capacity(wanted.len());
         for loaded in self.store.load(&wanted).await?.into_iter().flatten() {
             let id = loaded.row.key.account.clone();
             if query.as_of.is_some_and(|at| at < loaded.row.effective_at) {
@@ -139,6 +159,21 @@ impl Service {
             });
         }
         page_of(&shown, &mark)
+    }
+
+    async fn account_keys(
+        &self,
+        who: &Caller,
+        wanted: Wanted,
+        paging: &Paging,
+        now: Time,
+    ) -> Result<Vec<AccountKey>, Problem> {
+        if !wanted.is_plain() {
+            return self.wanted_accounts(who.org, &wanted, paging, now).await;
+        }
+        let filter = AccountFilter { product: wanted.product, status: wanted.status };
+        let rows = self.store.accounts(who.org, &filter, &paging.of_store()).await?;
+        Ok(rows.into_iter().map(|row| row.key).collect())
     }
 
     /// Sets the status of an account.

@@ -7,7 +7,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::accounts::{account_key, page_of};
 use crate::announcing::News;
-use crate::form::fields::{CustomerRole, Ssn};
+use crate::form::fields::{CustomerRole, CustomerType, Ssn};
 use crate::form::{AssignAccount, CustomerUpdate, NewCustomer};
 use crate::ids::mint_id;
 use crate::paging::Paging;
@@ -17,6 +17,7 @@ use crate::processor::work::{add_customers, unit};
 use crate::view;
 use crate::view::render;
 use crate::webhooks::events::OwnEvent;
+use crate::words::{of_customer, searched};
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::Inputs;
@@ -29,6 +30,13 @@ use std::sync::Arc;
 const MOST_TRIES: usize = 50;
 /// The most accounts shown with a customer.
 const MOST_ACCOUNTS: usize = 1_000;
+
+/// Which customers to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CustomerQuery {
+    /// That have these words, or an id that begins so.
+    pub text: Option<String>,
+}
 
 impl Service {
     /// Makes a customer.
@@ -132,7 +140,10 @@ impl Service {
     ) -> Result<Option<Bytes>, Problem> {
         let now = row.updated_at;
         let mut accounts = self.accounts_of(who, &row.customer_id).await?;
-        let mut writing = Unit { customers: vec![write], ..Unit::default() };
+        let is_new = matches!(write, CustomerWrite::Insert(_));
+        let (form, ssn): (NewCustomer, _) = (read_body(row)?, self.open_ssn(row)?);
+        let words = vec![of_customer(who.org, &row.customer_id, &form, is_new)];
+        let mut writing = Unit { customers: vec![write], words, ..Unit::default() };
         for (index, assigned) in assigned.iter().enumerate() {
             let role = assigned.customer_account_role.unwrap_or(CustomerRole::Primary);
             let account_id = assigned.account_id.as_str();
@@ -148,7 +159,6 @@ impl Service {
             accounts.retain(|known| known.account_id != account_id);
             accounts.push(view::CustomerAccount { account_id: account_id.to_owned(), customer_account_role: role });
         }
-        let (form, ssn): (NewCustomer, _) = (read_body(row)?, self.open_ssn(row)?);
         let shown = show(&form, ssn.as_ref(), row, &accounts);
         let signing = &self.catalog.fresh_organization(who.org).await?.signing;
         let message = message(event, &shown, row.version, now, signing);
@@ -190,9 +200,13 @@ impl Service {
     }
 
     /// Customers, a page of them.
-    pub async fn list_customers(&self, who: &Caller, paging: Paging) -> Result<Bytes, Problem> {
+    pub async fn list_customers(&self, who: &Caller, paging: Paging, query: CustomerQuery) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
-        let mut rows = self.store.customers(who.org, &paging.of_store()).await?;
+        let page = paging.of_store();
+        let mut rows = match query.text.filter(|text| !text.trim().is_empty()) {
+            Some(text) => self.store.search_customers(who.org, &searched(&text), &page).await?,
+            None => self.store.customers(who.org, &page).await?,
+        };
         let mark = paging.cut(&mut rows, |row| row.customer_id.to_string());
         let mut shown = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -249,9 +263,21 @@ fn body(form: &NewCustomer) -> Result<String, Problem> {
     serde_json::to_string(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))
 }
 
-fn read_body(row: &CustomerRow) -> Result<NewCustomer, Problem> {
+pub(crate) fn read_body(row: &CustomerRow) -> Result<NewCustomer, Problem> {
     serde_json::from_str(&row.body)
         .map_err(|error| Problem::internal(format!("customer {} cannot be read: {error}", row.customer_id)))
+}
+
+/// What people call a customer.
+pub(crate) fn name_of(form: &NewCustomer) -> String {
+    let business = form.business_details.as_ref();
+    let business = business.and_then(|of| of.business_name.as_ref().or(of.business_legal_name.as_ref()));
+    let person = [&form.name_first, &form.name_middle, &form.name_last].into_iter().flatten();
+    let person: Vec<&str> = person.map(|name| name.as_str().trim()).filter(|name| !name.is_empty()).collect();
+    match business {
+        Some(name) if person.is_empty() || form.kind() == CustomerType::Business => name.as_str().to_owned(),
+        _ => person.join(" "),
+    }
 }
 
 fn show<'a>(

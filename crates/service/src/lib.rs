@@ -19,6 +19,7 @@ mod announcing;
 mod answers;
 pub mod catalog;
 pub mod customers;
+pub mod find;
 pub mod form;
 pub mod history;
 pub mod ids;
@@ -33,6 +34,7 @@ pub mod organizations;
 pub mod paging;
 pub mod people;
 pub mod policy;
+pub mod portfolio;
 pub mod problem;
 pub mod processor;
 pub mod products;
@@ -41,8 +43,10 @@ pub mod secrets;
 pub mod verify;
 pub mod view;
 pub mod webhooks;
+mod words;
 
 pub use accounts::AccountQuery;
+pub use customers::CustomerQuery;
 pub use line_items::ItemQuery;
 pub use webhooks::deliveries::DeliveryQuery;
 
@@ -79,6 +83,7 @@ pub struct Service {
     pub(crate) timekeeper: Timekeeper,
     pub(crate) nudge: Nudge,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) portfolio: Arc<portfolio::Kept>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
     /// What runs by itself: timers, sending.
@@ -133,6 +138,7 @@ impl Service {
             timekeeper,
             nudge,
             gate,
+            portfolio: Arc::default(),
             metrics,
             stop,
             running,

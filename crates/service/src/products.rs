@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view::render;
 use crate::view::{self, MigrationState};
+use crate::words::of_product;
 use bytes::Bytes;
 use daybook_store::batch::{ProductWrite, Unit};
 use daybook_store::records::{Mode, ProductKey, ProductRow};
@@ -52,7 +53,8 @@ impl Service {
             return self.keep_answer(who, repeat, answer).await;
         }
         let answer = show(&*self.catalog.ready(row.clone()).await?, &row);
-        let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], ..Unit::default() };
+        let words = vec![of_product(who.org, &key.product, &form)];
+        let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], words, ..Unit::default() };
         if self.write_alone(who, unit, repeat.clone(), &answer).await? {
             return Ok(answer);
         }

@@ -11,13 +11,14 @@
 //!    then customers and products in the same way; units without their claim are dropped, and the idempotency keys they
 //!    took are given back,
 //! 4. the rows of what is left are written with multi-row statements: inputs, line items, customers of accounts,
-//!    waiting messages,
+//!    words, waiting messages,
 //! 5. each organization's log head is moved on by the number of its messages (organizations in order), and the messages
 //!    are written at those positions, in the order of the units and within a unit in the order given.
 //!
 //! A unit with one claim can be dropped from among others. A unit with several (a customer that is put on accounts)
 //! must come alone in its batch: if one of its claims fails, the transaction is rolled back.
 
+use crate::figures::Words;
 use crate::records::{
     AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, MessageRow, Mode, OrgId, ProductKey,
     ProductRow,
@@ -49,6 +50,8 @@ pub struct Unit {
     /// What is announced, in order. `position` is not looked at; those with `due_at` go to the waiting messages, the
     /// others into the log.
     pub messages: Vec<(OrgId, MessageRow)>,
+    /// Words of things that this unit makes or changes.
+    pub words: Vec<Words>,
     /// Whether what is announced is sent without waiting for a batch: the organization's log is then to be sent at once up
     /// to its last message.
     pub hurry: bool,

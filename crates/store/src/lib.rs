@@ -20,6 +20,7 @@
 //! | `line_items` | what the fold made of it |
 //! | `messages`, `waiting_messages`, `log_heads` | what is announced, by position; what is to be announced later |
 //! | `subscriptions`, `failures`, `ranges`, `attempts` | who gets messages, and what became of them: see [`outbox`] |
+//! | `words`, `delivery_hours` | what things are found by; how sending went, by the hour: see [`figures`] |
 //! | `answers` | answers kept for callers who repeat themselves |
 //! | `people`, `sessions`, `invitations`, `guesses` | who uses the console, and how they come in: see [`people`] |
 //! | `settings` | a few values about the database itself |
@@ -28,6 +29,7 @@
 
 pub mod batch;
 pub mod error;
+pub mod figures;
 pub mod outbox;
 pub mod people;
 pub mod postgres;
@@ -103,7 +105,7 @@ pub struct Due {
 
 /// A database.
 #[async_trait]
-pub trait Store: outbox::Outbox + people::People {
+pub trait Store: outbox::Outbox + people::People + figures::Figures {
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 

@@ -169,7 +169,7 @@ pub struct AccountNow {
     pub rolled_to: Option<Time>,
     /// When something is to be done with it. Nothing when nothing is, or when it failed.
     pub next_moment: Option<Time>,
-    /// The due moment of its oldest unpaid instalment, for lists.
+    /// The due moment of its oldest unpaid instalment, for lists. Of an account that has ended, the moment may lie ahead.
     pub oldest_unpaid_due: Option<Time>,
     /// Its status, for lists.
     pub status: String,
@@ -187,6 +187,8 @@ pub struct AccountNow {
     pub message_seq: i64,
     /// Why it could not be processed; it waits to be tried again.
     pub failure: Option<String>,
+    /// What it owes as of `processed_through`, in cents, for sums.
+    pub balance: i64,
 }
 
 /// Something asked of an account.

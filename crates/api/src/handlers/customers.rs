@@ -1,7 +1,7 @@
 //! Customers.
 
 use crate::extract::{CustomerPath, Form, Reader, Writer};
-use crate::parameters::{NoParameters, PageParameters};
+use crate::parameters::{CustomerParameters, NoParameters};
 use crate::{Answer, Api, Json};
 use axum::extract::State;
 use daybook_service::{form, view};
@@ -25,10 +25,11 @@ pub async fn create_customer(
 }
 
 /// Lists customers
-#[utoipa::path(get, path = "/customers", tag = "Customers", params(PageParameters),
+#[utoipa::path(get, path = "/customers", tag = "Customers", params(CustomerParameters),
     responses((status = 200, description = "A page of customers", body = view::Page<view::Customer>)))]
-pub async fn list_customers(State(api): State<Api>, Reader(who): Reader, parameters: PageParameters) -> Answer {
-    Ok(Json(api.service.list_customers(&who, parameters.paging()?).await?))
+pub async fn list_customers(State(api): State<Api>, Reader(who): Reader, parameters: CustomerParameters) -> Answer {
+    let paging = parameters.paging()?;
+    Ok(Json(api.service.list_customers(&who, paging, parameters.query()?).await?))
 }
 
 /// Gets a customer

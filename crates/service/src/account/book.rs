@@ -15,6 +15,7 @@ use super::profile::Profile;
 use super::writes::Writes;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
+use daybook_engine::calendar::Day;
 use daybook_engine::fold::{Stop, next_moment_at};
 use daybook_engine::item::{ItemId, Name};
 use daybook_engine::outcome::Refusal;
@@ -173,6 +174,7 @@ impl Book {
             scheduled_events: 0,
             message_seq: 0,
             failure: None,
+            balance: 0,
         };
         Ok(Book {
             key,
@@ -302,13 +304,27 @@ impl Book {
         self.now.updated_at = self.now.updated_at.max(if self.writes.is_empty() { Time::BEGINNING } else { now });
         self.now.status = self.state.status.standing().name().to_owned();
         self.now.substatus = self.state.status.reason().map(|reason| reason.name().to_owned());
-        let oldest = self.state.loan().oldest_past_due();
-        self.now.oldest_unpaid_due =
-            oldest.map(|instalment| self.terms.close_of(self.terms.installment().dates.due_day(instalment)));
+        self.now.oldest_unpaid_due = self.oldest_unpaid_day().map(|day| self.terms.close_of(day));
+        self.now.balance = self.state.balances().owed().0;
         if self.now.failure.is_none() {
             self.now.next_moment = self.next_moment(now);
         }
         Ok(())
+    }
+
+    /// The due date of the oldest instalment that is unpaid and past due. Instalments of a closed account fall due by the
+    /// calendar, without anything being written then: so of one that still owes, the date may lie ahead.
+    fn oldest_unpaid_day(&self) -> Option<Day> {
+        let (state, plan) = (&self.state, self.terms.installment());
+        if let Some(instalment) = state.loan().oldest_past_due() {
+            return Some(plan.dates.due_day(instalment));
+        }
+        if !state.status.is_closed() || !state.balances().owed().is_positive() {
+            return None;
+        }
+        let after_all = plan.dates.due_day(plan.count()).plus_days(2);
+        let reading = self.reading(state, self.terms.close_of(after_all)).ok()?;
+        (reading.days_past_due > 0).then(|| after_all.plus_days(-reading.days_past_due))
     }
 
     /// When something is to be done next.

@@ -8,6 +8,7 @@ use crate::items::item_of_row;
 use crate::problem::Problem;
 use crate::view;
 use crate::view::render;
+use crate::words::of_account;
 use bytes::Bytes;
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
@@ -237,6 +238,11 @@ pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Optio
         })),
     };
     let org = book.key.org;
+    let words = match book.loaded_version {
+        // What an account is found by does not change.
+        Some(_) => None,
+        None => of_account(org, &book.key.account, &book.profile),
+    };
     Ok(Some(Unit {
         modes: vec![(book.product.key.clone(), book.product.mode.version)],
         answers,
@@ -252,6 +258,7 @@ pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Optio
         customers: Vec::new(),
         products: Vec::new(),
         messages: writes.messages.into_iter().map(|message| (org, message)).collect(),
+        words: words.into_iter().collect(),
         // Only a roll with webhooks sends what waits: it sends everything at once.
         hurry: writes.publish_until.is_some(),
     }))

@@ -131,7 +131,7 @@ pub(super) fn customer(cells: &mut Cells<'_>) -> Result<CustomerRow> {
 pub(super) const ACCOUNT: &str = "a.org, a.account, a.product, a.version, a.terms, a.content_hash, a.effective_at, \
     a.created_at, a.updated_at, a.state, a.profile, a.processed_through, a.rolled_to, a.next_moment, \
     a.oldest_unpaid_due, a.status, a.substatus, a.next_seq, a.settled_seq, a.held_events, a.scheduled_events, \
-    a.message_seq, a.failure";
+    a.message_seq, a.failure, a.balance";
 
 pub(super) fn account(cells: &mut Cells<'_>) -> Result<AccountRow> {
     Ok(AccountRow {
@@ -158,6 +158,7 @@ pub(super) fn account(cells: &mut Cells<'_>) -> Result<AccountRow> {
             scheduled_events: cells.next()?,
             message_seq: cells.next()?,
             failure: cells.next()?,
+            balance: cells.next()?,
         },
     })
 }

@@ -50,12 +50,13 @@ const TAKE_KEYS: &str = "
 const INSERT_ACCOUNTS: &str = "
     INSERT INTO accounts (org, account, product, version, terms, content_hash, effective_at, created_at, updated_at,
         state, profile, processed_through, rolled_to, next_moment, oldest_unpaid_due, status, substatus, next_seq,
-        settled_seq, held_events, scheduled_events, message_seq, failure)
+        settled_seq, held_events, scheduled_events, message_seq, failure, balance)
     SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::text[]), unnest($4::bigint[]), unnest($5::bytea[]),
         unnest($6::bytea[]), unnest($7::bigint[]), unnest($8::bigint[]), unnest($9::bigint[]), unnest($10::bytea[]),
         unnest($11::text[]), unnest($12::bigint[]), unnest($13::bigint[]), unnest($14::bigint[]),
         unnest($15::bigint[]), unnest($16::text[]), unnest($17::text[]), unnest($18::bigint[]), unnest($19::bigint[]),
-        unnest($20::bigint[]), unnest($21::bigint[]), unnest($22::bigint[]), unnest($23::text[])
+        unnest($20::bigint[]), unnest($21::bigint[]), unnest($22::bigint[]), unnest($23::text[]),
+        unnest($24::bigint[])
     ON CONFLICT DO NOTHING RETURNING org, account";
 
 const INSERT_CUSTOMERS: &str = "
@@ -371,6 +372,7 @@ fn insert_accounts<'a>(rows: &[(Id<'a>, &'a AccountRow)]) -> Option<Step<'a>> {
             column(rows, |&(_, row)| row.now.scheduled_events),
             column(rows, |&(_, row)| row.now.message_seq),
             column(rows, |&(_, row)| row.now.failure.as_deref()),
+            column(rows, |&(_, row)| row.now.balance),
         ],
     );
     (!rows.is_empty()).then_some(step)

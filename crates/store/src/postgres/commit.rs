@@ -11,6 +11,7 @@ use super::claim::Claims;
 use super::flight::{Frame, Step, Transaction};
 use super::publish::{Published, ask_waiting, message_steps, read_waiting};
 use super::server::{Server, TRIES, is_taken, lost_to_another, refused};
+use super::words;
 use super::write::{account_steps, give_keys_back};
 use crate::Result;
 use crate::batch::{Batch, Claimed, Unit};
@@ -105,6 +106,7 @@ async fn write_once(transaction: &mut Transaction, units: &[&Unit]) -> std::resu
         let lost: Vec<_> = claims.keys.iter().filter(|(unit, _)| !claims.live[*unit]).map(|(_, key)| *key).collect();
         let mut steps: Vec<Step<'_>> = give_keys_back(&lost).into_iter().collect();
         steps.extend(account_steps(&live));
+        steps.extend(words::steps(&live));
         steps.extend(message_steps(&live, &Published::of(&waiting)));
         transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     }

@@ -21,7 +21,7 @@ const ACCOUNTS: &str = "
         SELECT a.org, a.account, a.product, a.version, a.terms, a.content_hash, a.effective_at, a.created_at,
                a.updated_at, a.state, a.profile, a.processed_through, a.rolled_to, a.next_moment, a.oldest_unpaid_due,
                a.status, a.substatus, a.next_seq, a.settled_seq, a.held_events, a.scheduled_events, a.message_seq,
-               a.failure
+               a.failure, a.balance
         FROM accounts a WHERE a.org = w.org AND a.account = w.account OFFSET 0) a";
 
 /// Held inputs are at the end of the account's, by number; scheduled ones are at the end of its timeline. Two indexes find

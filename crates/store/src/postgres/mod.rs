@@ -22,6 +22,7 @@ mod cells;
 mod claim;
 mod commit;
 mod due;
+mod figures;
 mod flight;
 mod health;
 mod load;
@@ -32,6 +33,7 @@ mod publish;
 mod reading;
 mod rotate;
 mod server;
+mod words;
 mod write;
 
 use crate::batch::{Batch, Claimed};

@@ -11,7 +11,7 @@ const UPDATE_ACCOUNTS: &str = "
         processed_through = w.processed_through, rolled_to = w.rolled_to, next_moment = w.next_moment,
         oldest_unpaid_due = w.oldest_unpaid_due, status = w.status, substatus = w.substatus, next_seq = w.next_seq,
         settled_seq = w.settled_seq, held_events = w.held_events, scheduled_events = w.scheduled_events,
-        message_seq = w.message_seq, failure = w.failure
+        message_seq = w.message_seq, failure = w.failure, balance = w.balance
     FROM (SELECT unnest($1::bigint[]) AS org, unnest($2::text[]) AS account, unnest($3::bigint[]) AS updated_at,
                  unnest($4::bytea[]) AS state, unnest($5::text[]) AS profile,
                  unnest($6::bigint[]) AS processed_through, unnest($7::bigint[]) AS rolled_to,
@@ -19,7 +19,7 @@ const UPDATE_ACCOUNTS: &str = "
                  unnest($10::text[]) AS status, unnest($11::text[]) AS substatus, unnest($12::bigint[]) AS next_seq,
                  unnest($13::bigint[]) AS settled_seq, unnest($14::bigint[]) AS held_events,
                  unnest($15::bigint[]) AS scheduled_events, unnest($16::bigint[]) AS message_seq,
-                 unnest($17::text[]) AS failure) w
+                 unnest($17::text[]) AS failure, unnest($18::bigint[]) AS balance) w
     WHERE a.org = w.org AND a.account = w.account";
 
 const REMOVE_INPUTS: &str = "
@@ -139,6 +139,7 @@ fn update_accounts<'a>(writes: &[&'a AccountWrite]) -> Option<Step<'a>> {
             column(&rows, |&(_, now)| now.scheduled_events),
             column(&rows, |&(_, now)| now.message_seq),
             column(&rows, |&(_, now)| now.failure.as_deref()),
+            column(&rows, |&(_, now)| now.balance),
         ],
     );
     (!rows.is_empty()).then_some(step)

@@ -15,6 +15,7 @@
 //! | [`read`] | products, customers, accounts, items, messages, answers |
 //! | [`due`] | what is due |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
+//! | [`figures`], [`words`] | counts for charts; finding things by words and by lateness |
 //! | [`outbox`] | who gets messages, and what became of them |
 //! | [`people`] | who uses the console |
 //! | [`copy`] | backup and check |
@@ -24,6 +25,7 @@ mod connection;
 mod copier;
 mod copy;
 mod due;
+mod figures;
 mod log;
 mod migrations;
 mod outbox;
@@ -33,6 +35,7 @@ mod registry;
 mod rows;
 mod threads;
 mod unit;
+mod words;
 
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;

@@ -115,7 +115,7 @@ pub(super) fn customer(row: &Row<'_>) -> Sql<CustomerRow> {
 
 pub(super) const ACCOUNT_COLUMNS: &str = "org, account, product, version, terms, content_hash, effective_at, \
      created_at, updated_at, state, profile, processed_through, rolled_to, next_moment, oldest_unpaid_due, status, \
-     substatus, next_seq, settled_seq, held_events, scheduled_events, message_seq, failure";
+     substatus, next_seq, settled_seq, held_events, scheduled_events, message_seq, failure, balance";
 
 pub(super) fn account(row: &Row<'_>) -> Sql<AccountRow> {
     Ok(AccountRow {
@@ -142,6 +142,7 @@ pub(super) fn account(row: &Row<'_>) -> Sql<AccountRow> {
             scheduled_events: row.get(20)?,
             message_seq: row.get(21)?,
             failure: row.get(22)?,
+            balance: row.get(23)?,
         },
     })
 }

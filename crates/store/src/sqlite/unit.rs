@@ -2,6 +2,7 @@
 
 use super::commit::{Step, account_key};
 use super::connection::broken;
+use super::words;
 use crate::Result;
 use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ItemChange, NewAnswer, ProductWrite, Unit};
 use crate::records::{
@@ -24,24 +25,26 @@ const GIVE_ANSWER_BACK: &str = "DELETE FROM answers WHERE org = ?1 AND key = ?2"
 const INSERT_ACCOUNT: &str = "
     INSERT INTO accounts (updated_at, state, profile, processed_through, rolled_to, next_moment, oldest_unpaid_due,
         status, substatus, next_seq, settled_seq, held_events, scheduled_events, message_seq, failure,
-        org, account, version, product, terms, content_hash, effective_at, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)
+        org, account, version, balance, product, terms, content_hash, effective_at, created_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
+        ?24)
     ON CONFLICT (org, account) DO NOTHING";
 
 const UPDATE_ACCOUNT: &str = "
     UPDATE accounts SET updated_at = ?1, state = ?2, profile = ?3, processed_through = ?4, rolled_to = ?5,
         next_moment = ?6, oldest_unpaid_due = ?7, status = ?8, substatus = ?9, next_seq = ?10, settled_seq = ?11,
-        held_events = ?12, scheduled_events = ?13, message_seq = ?14, failure = ?15, version = version + 1
+        held_events = ?12, scheduled_events = ?13, message_seq = ?14, failure = ?15, balance = ?19,
+        version = version + 1
     WHERE org = ?16 AND account = ?17 AND version = ?18";
 
 /// The same for an account that stays where it is in every index, as with most payments: SQLite would take a row out of an
 /// index and put it back whenever a column of the index is set, even to what it was.
 const UPDATE_ACCOUNT_IN_PLACE: &str = "
-    UPDATE accounts SET updated_at = ?1, state = ?2, profile = ?3, processed_through = ?4, rolled_to = ?5,
-        oldest_unpaid_due = ?7, substatus = ?9, next_seq = ?10, settled_seq = ?11,
-        scheduled_events = ?13, message_seq = ?14, version = version + 1
-    WHERE org = ?16 AND account = ?17 AND version = ?18
-        AND next_moment IS ?6 AND status = ?8 AND held_events = ?12 AND failure IS ?15";
+    UPDATE accounts SET updated_at = ?1, state = ?2, profile = ?3, processed_through = ?4, next_seq = ?10,
+        settled_seq = ?11, scheduled_events = ?13, message_seq = ?14, balance = ?19, version = version + 1
+    WHERE org = ?16 AND account = ?17 AND version = ?18 AND rolled_to IS ?5
+        AND next_moment IS ?6 AND oldest_unpaid_due IS ?7 AND status = ?8 AND substatus IS ?9 AND held_events = ?12
+        AND failure IS ?15";
 
 const INSERT_CUSTOMER: &str = "
     INSERT INTO customers (org, customer, version, body, sealed, content_hash, created_at, updated_at)
@@ -132,6 +135,7 @@ impl<'c> UnitWriter<'c> {
                 Err(error) => return Err(broken(error)),
             }
         }
+        unit.words.iter().try_for_each(|of| words::write(self.connection, of))?;
         Ok(Step::Written)
     }
 
@@ -191,11 +195,11 @@ impl<'c> UnitWriter<'c> {
                 let AccountRow { key, product, version, terms, content_hash, effective_at, created_at, now } = &**row;
                 let mut statement = self.connection.prepare_cached(INSERT_ACCOUNT)?;
                 bind_account(&mut statement, key, *version, now)?;
-                statement.raw_bind_parameter(19, product)?;
-                statement.raw_bind_parameter(20, terms)?;
-                statement.raw_bind_parameter(21, content_hash)?;
-                statement.raw_bind_parameter(22, effective_at.micros())?;
-                statement.raw_bind_parameter(23, created_at.micros())?;
+                statement.raw_bind_parameter(20, product)?;
+                statement.raw_bind_parameter(21, terms)?;
+                statement.raw_bind_parameter(22, content_hash)?;
+                statement.raw_bind_parameter(23, effective_at.micros())?;
+                statement.raw_bind_parameter(24, created_at.micros())?;
                 Ok(statement.raw_execute()? == 1)
             }
             AccountClaim::Update { key, version, now } => {
@@ -349,6 +353,7 @@ fn bind_account(statement: &mut CachedStatement<'_>, key: &AccountKey, version: 
         key.org,
         key.account,
         version,
+        now.balance,
     ];
     bind(statement, params)
 }

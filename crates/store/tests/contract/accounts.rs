@@ -24,6 +24,7 @@ fn full_now() -> AccountNow {
         scheduled_events: 49,
         message_seq: 50,
         failure: Some("it did not work".into()),
+        balance: -12_345,
     }
 }
 

@@ -89,6 +89,7 @@ pub fn now() -> AccountNow {
         scheduled_events: 0,
         message_seq: 0,
         failure: None,
+        balance: 0,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::again::{Tries, Try};
 use super::super::arrays::limit as most;
 use super::super::cells::each;
+use super::super::figures::forget_hours;
 use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::server::Server;
 use super::stretch;
@@ -146,7 +147,9 @@ const ATTEMPTS: &str = "
         WHERE a.at < $1 ORDER BY a.at, a.id LIMIT $2)
     DELETE FROM attempts a USING expired e WHERE a.org = e.org AND a.id = e.id";
 
+/// The counts of their hours go with them.
 pub(super) async fn expire_attempts(server: &Server, before: Time, limit: usize) -> Result<u64> {
+    forget_hours(server, before).await?;
     server.execute(ATTEMPTS, &[&before.micros(), &most(limit).min(1 << 40)]).await
 }
 

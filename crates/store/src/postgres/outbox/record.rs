@@ -6,6 +6,7 @@
 use super::super::again::{Tries, Try};
 use super::super::arrays::{column, micros};
 use super::super::cells::Cells;
+use super::super::figures::count_hours;
 use super::super::flight::{Frame, Step, Transaction};
 use super::super::publish::append;
 use super::super::server::Server;
@@ -94,6 +95,7 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
     let mut steps = Vec::new();
     if !deliveries.attempts.is_empty() {
         steps.push(attempts(deliveries));
+        steps.push(count_hours((org, id), &deliveries.attempts));
     }
     if !deliveries.failed.is_empty() {
         steps.push(failed(deliveries, before.paused.as_ref().or(new_pause)));

@@ -7,6 +7,7 @@ use super::subscriptions::every;
 use crate::Result;
 use crate::outbox::{Subscription, SubscriptionId};
 use crate::records::OrgId;
+use crate::sqlite::figures;
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{place, position, time};
 use daybook_engine::time::Time;
@@ -95,8 +96,9 @@ fn oldest(connection: &Connection, org: OrgId, (after, through): (i64, i64), lim
 }
 
 /// Attempts are numbered as they are recorded, which is almost the order in which they began: the oldest are among the
-/// first.
+/// first. The counts of their hours go with them.
 pub(super) fn attempts(connection: &Connection, before: Time, limit: usize) -> Result<u64> {
+    figures::forget_hours(connection, before)?;
     let sql = "DELETE FROM attempts WHERE id IN \
                (SELECT id FROM (SELECT id, at FROM attempts ORDER BY id LIMIT ?2) WHERE at < ?1)";
     run(connection, sql, params![before.micros(), count(limit)])

@@ -1,0 +1,270 @@
+//! Finding: one search over everything, and lists of accounts that fit words or are so many days late.
+//!
+//! How late an account is depends on its zone and on where in time it stands: now, ahead where it was rolled, behind where
+//! it is held back. So the store is asked by moments that are wide enough for every zone, and of what it finds those are
+//! kept whose days are right. The days are those that the account itself shows, as it was last processed: an account
+//! whose due date passed a moment ago shows it at once, and is in these lists when its timer has run.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::profile::Profile;
+use crate::accounts::account_key;
+use crate::customers::{name_of, read_body};
+use crate::form::NewCustomer;
+use crate::paging::Paging;
+use crate::problem::Problem;
+use crate::words::searched;
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use daybook_store::figures::{AccountSearch, FoundAccount, Kind, Text};
+use daybook_store::records::{AccountKey, OrgId, ProductKey};
+use daybook_store::{Inputs, Want};
+use serde::Serialize;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// The most that one search gives.
+pub const MOST_FOUND: usize = 100;
+/// How many accounts are looked at in a further round, when not enough of the first fit.
+const ROUND: usize = 1_000;
+/// The most days that are told apart.
+const MOST_DAYS: u32 = 100_000;
+const DAY_MICROS: i64 = 86_400_000_000;
+/// How far the day of a zone may be from that of another, and a day from 24 hours.
+const SLACK_DAYS: i64 = 2;
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundKind {
+    /// An account.
+    Account,
+    /// A customer.
+    Customer,
+    /// A product.
+    Product,
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// What it is.
+    pub kind: FoundKind,
+    /// Its id.
+    pub id: String,
+    /// What people call it: a name, or the id where it has none.
+    pub title: String,
+    /// What else tells it from others: an email address, a product and a status, a product's id.
+    pub detail: String,
+}
+
+/// Which accounts are meant, by words and days past due.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    pub product: Option<Arc<str>>,
+    pub status: Option<String>,
+    pub text: Option<String>,
+    pub at_least: Option<u32>,
+    pub at_most: Option<u32>,
+}
+
+impl Wanted {
+    /// Whether the store's own list will do.
+    pub fn is_plain(&self) -> bool {
+        self.text.is_none() && self.at_least.unwrap_or(0) == 0 && self.at_most.is_none()
+    }
+
+    fn fits(&self, days: i32) -> bool {
+        let days = u32::try_from(days).unwrap_or(0);
+        self.at_least.is_none_or(|least| days >= least) && self.at_most.is_none_or(|most| days <= most)
+    }
+
+    fn search(&self, now: Time) -> AccountSearch {
+        let ago = |days: u32, slack: i64| {
+            now.plus_micros(-(i64::from(days.min(MOST_DAYS)) + slack).saturating_mul(DAY_MICROS))
+        };
+        AccountSearch {
+            product: self.product.clone(),
+            status: self.status.clone(),
+            text: self.text.as_deref().map(searched),
+            due_by: self.at_least.filter(|days| *days > 0).map(|days| ago(days, -SLACK_DAYS)),
+            due_from: self.at_most.map(|days| ago(days, SLACK_DAYS)),
+            now,
+        }
+    }
+}
+
+/// Days past due of an account in a zone.
+pub(crate) fn days_past_due(zone: &Zone, due: Option<Time>, at: Time) -> i32 {
+    due.map_or(0, |due| zone.day_at(at).days_since(zone.day_at(due)).max(0))
+}
+
+impl Service {
+    /// Accounts, customers and products that fit: whose id begins so, or that have every word of the text. Accounts of
+    /// customers that fit are found too.
+    pub async fn find(&self, who: &Caller, text: &str, limit: usize) -> Result<Vec<Found>, Problem> {
+        who.may(Right::Read)?;
+        let (text, limit) = (searched(text), limit.min(MOST_FOUND));
+        if text.is_empty() || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let customers = self.store.find(who.org, Kind::Customer, &text, limit).await?;
+        let accounts = self.found_accounts(who.org, &text, &customers, limit).await?;
+        let products = self.store.find(who.org, Kind::Product, &text, limit).await?;
+        let mut queues = [
+            (FoundKind::Account, VecDeque::from(accounts)),
+            (FoundKind::Customer, VecDeque::from(customers)),
+            (FoundKind::Product, VecDeque::from(products)),
+        ];
+        // Each sort has its turn, so that many of one do not hide the others.
+        let mut chosen: Vec<(FoundKind, Arc<str>)> = Vec::new();
+        while chosen.len() < limit && queues.iter().any(|(_, queue)| !queue.is_empty()) {
+            for (kind, queue) in &mut queues {
+                chosen.extend(queue.pop_front().map(|id| (*kind, id)));
+            }
+        }
+        chosen.truncate(limit);
+        self.describe(who, chosen).await
+    }
+
+    /// Accounts that fit, then those of customers that do.
+    async fn found_accounts(
+        &self,
+        org: OrgId,
+        text: &Text,
+        customers: &[Arc<str>],
+        limit: usize,
+    ) -> Result<Vec<Arc<str>>, Problem> {
+        let mut accounts = self.store.find(org, Kind::Account, text, limit).await?;
+        for customer in customers {
+            if accounts.len() >= limit {
+                break;
+            }
+            for (account, _) in self.store.customer_accounts(org, customer, limit).await? {
+                if !accounts.contains(&account) {
+                    accounts.push(account);
+                }
+            }
+        }
+        accounts.truncate(limit);
+        Ok(accounts)
+    }
+
+    /// Says what people call things. One that is gone meanwhile is left out.
+    async fn describe(&self, who: &Caller, chosen: Vec<(FoundKind, Arc<str>)>) -> Result<Vec<Found>, Problem> {
+        let wants: Vec<Want> = chosen
+            .iter()
+            .filter(|(kind, _)| *kind == FoundKind::Account)
+            .map(|(_, id)| Want { key: account_key(who, id), inputs: Inputs::None, names: Vec::new() })
+            .collect();
+        let loaded = if wants.is_empty() { Vec::new() } else { self.store.load(&wants).await? };
+        let mut accounts: HashMap<Arc<str>, _> =
+            loaded.into_iter().flatten().map(|loaded| (loaded.row.key.account.clone(), loaded.row)).collect();
+        let mut found = Vec::with_capacity(chosen.len());
+        for (kind, id) in chosen {
+            let described = match kind {
+                FoundKind::Account => match accounts.remove(&id) {
+                    Some(row) => {
+                        let profile = Profile::read(&row.now.profile)?;
+                        let first = profile.customers.first().map(|customer| customer.customer_id.as_str());
+                        let name = match first {
+                            Some(customer) => self.customer_of(who.org, customer).await?.map(|form| name_of(&form)),
+                            None => None,
+                        };
+                        let status = row.now.substatus.as_deref().unwrap_or(&row.now.status);
+                        Some((name.unwrap_or_else(|| id.to_string()), format!("{} · {status}", row.product)))
+                    }
+                    None => None,
+                },
+                FoundKind::Customer => self.customer_of(who.org, &id).await?.map(|form| {
+                    let email = form.email.as_ref().map(|email| email.as_str().to_owned());
+                    (name_of(&form), email.unwrap_or_default())
+                }),
+                FoundKind::Product => {
+                    let key = ProductKey { org: who.org, product: id.clone() };
+                    let info = self.catalog.product(&key).await?;
+                    info.map(|info| (info.facts.overview.product_name.clone(), id.to_string()))
+                }
+            };
+            found.extend(described.map(|(title, detail)| Found { kind, id: id.to_string(), title, detail }));
+        }
+        Ok(found)
+    }
+
+    async fn customer_of(&self, org: OrgId, customer: &str) -> Result<Option<NewCustomer>, Problem> {
+        self.store.customer(org, customer).await?.as_ref().map(read_body).transpose()
+    }
+
+    /// Accounts that are meant: one more than the page has, as the store's own list gives them.
+    pub(crate) async fn wanted_accounts(
+        &self,
+        org: OrgId,
+        wanted: &Wanted,
+        paging: &Paging,
+        now: Time,
+    ) -> Result<Vec<AccountKey>, Problem> {
+        let search = wanted.search(now);
+        let mut page = paging.of_store();
+        let (enough, backwards) = (page.limit, page.before.is_some());
+        let mut fitting: VecDeque<Arc<str>> = VecDeque::new();
+        let mut zones: HashMap<Arc<str>, Zone> = HashMap::new();
+        loop {
+            let mut round = self.store.search_accounts(org, &search, &page).await?;
+            let is_last = round.len() < page.limit;
+            let ends =
+                (round.first().map(|found| found.account.clone()), round.last().map(|found| found.account.clone()));
+            if backwards {
+                round.reverse();
+            }
+            for found in round {
+                if self.fits(org, wanted, &found, now, &mut zones).await? {
+                    if backwards {
+                        fitting.push_front(found.account);
+                    } else {
+                        fitting.push_back(found.account);
+                    }
+                }
+                if fitting.len() == enough {
+                    break;
+                }
+            }
+            if is_last || fitting.len() == enough {
+                break;
+            }
+            match (backwards, ends) {
+                (true, (first, _)) => page.before = first,
+                (false, (_, last)) => page.after = last,
+            }
+            page.limit = ROUND;
+        }
+        Ok(fitting.into_iter().map(|account| AccountKey { org, account }).collect())
+    }
+
+    async fn fits(
+        &self,
+        org: OrgId,
+        wanted: &Wanted,
+        found: &FoundAccount,
+        now: Time,
+        zones: &mut HashMap<Arc<str>, Zone>,
+    ) -> Result<bool, Problem> {
+        if wanted.at_least.is_none() && wanted.at_most.is_none() {
+            return Ok(true);
+        }
+        let zone = match zones.get(&found.product) {
+            Some(zone) => zone,
+            None => {
+                let zone = self.zone_of(org, &found.product).await?;
+                zones.entry(found.product.clone()).or_insert(zone)
+            }
+        };
+        Ok(wanted.fits(days_past_due(zone, found.due, found.stands_at.unwrap_or(now))))
+    }
+
+    /// The zone of a product.
+    pub(crate) async fn zone_of(&self, org: OrgId, product: &Arc<str>) -> Result<Zone, Problem> {
+        let key = ProductKey { org, product: product.clone() };
+        let info = self.catalog.product(&key).await?;
+        Ok(info.ok_or_else(|| Problem::internal("an account has no product"))?.facts.zone.clone())
+    }
+}

@@ -1,0 +1,301 @@
+//! The portfolio at a glance: how many accounts there are and how they stand, what was paid, how sending goes, and what
+//! somebody should look at.
+//!
+//! Most of it is counted when it is asked for, through indexes. What takes longer (sums over all accounts, money by day,
+//! dead letters) is kept for some seconds. Whoever asks later gets what is kept, and it is counted again behind their
+//! back; only what is too old to be shown is waited for.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::find::days_past_due;
+use crate::lock::lock;
+use crate::policy::DEFAULT_ZONE;
+use crate::problem::Problem;
+use crate::view::time::Utc;
+use daybook_engine::calendar::{Day, TimeOfDay};
+use daybook_engine::item::ItemStatus;
+use daybook_engine::status::Standing;
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use daybook_store::figures::Summed;
+use daybook_store::records::{OrgId, Page};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+/// How long figures are given without counting again.
+const FRESH_MICROS: i64 = 5_000_000;
+/// How long figures are given while they are counted again.
+const USABLE_MICROS: i64 = 60_000_000;
+/// How many days money is shown for, today included.
+const DAYS: i32 = 30;
+/// How many hours deliveries are shown for, this one included.
+const HOURS: i64 = 24;
+const HOUR_MICROS: i64 = 3_600_000_000;
+
+/// How late accounts are: names, and the most days of each.
+const BUCKETS: [(&str, i32); 5] = [("current", 0), ("1-29", 29), ("30-59", 59), ("60-89", 89), ("90+", i32::MAX)];
+
+/// The portfolio of an organization.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Portfolio {
+    /// When it was looked at.
+    pub as_of: Utc,
+    /// When sums of balances and money by day were counted.
+    pub summed_at: Utc,
+    /// The zone by whose days money is summed up.
+    pub zone: String,
+    /// Accounts by status.
+    pub accounts: Vec<AccountFigure>,
+    /// Accounts that have not ended, by how late they are.
+    pub past_due: Vec<PastDueFigure>,
+    /// Valid payments of the last 30 days, by the day they are effective.
+    pub payments_by_day: Vec<DayFigure>,
+    /// Late fees of the last 30 days, by the day they are effective.
+    pub late_fees_by_day: Vec<DayFigure>,
+    /// Attempts to deliver in the last 24 hours.
+    pub deliveries_by_hour: Vec<DeliveryFigure>,
+    /// What somebody should look at.
+    pub attention: Attention,
+}
+
+/// Accounts with a status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AccountFigure {
+    /// The status.
+    pub status: String,
+    /// Why; nothing in normal service.
+    pub substatus: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// What they owe together, as of when each was last processed.
+    pub balance_cents: i64,
+}
+
+/// Accounts that are so late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PastDueFigure {
+    /// Days past due: `current`, `1-29`, `30-59`, `60-89`, `90+`.
+    pub bucket: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// Money of a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DayFigure {
+    /// The local date.
+    pub day: String,
+    /// How many.
+    pub count: u64,
+    /// How much together.
+    pub amount_cents: i64,
+}
+
+/// Attempts of an hour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeliveryFigure {
+    /// When the hour begins.
+    pub hour: Utc,
+    /// Attempts that delivered.
+    pub delivered: u64,
+    /// Attempts that did not.
+    pub failed: u64,
+}
+
+/// What somebody should look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Attention {
+    /// Webhook subscriptions that are paused.
+    pub paused_subscriptions: u64,
+    /// Messages that were not delivered and are not tried again.
+    pub dead_letters: u64,
+    /// Accounts that could not be processed.
+    pub failed_accounts: u64,
+    /// Products that hold their events.
+    pub products_holding: u64,
+    /// Products whose release is under way.
+    pub products_releasing: u64,
+}
+
+/// What takes longer to count.
+#[derive(Debug)]
+struct Slow {
+    counted_at: Time,
+    zone: Zone,
+    balances: BTreeMap<(String, Option<String>), i64>,
+    payments: Vec<DayFigure>,
+    late_fees: Vec<DayFigure>,
+    dead_letters: u64,
+}
+
+impl Slow {
+    /// Whether it was counted at most so long ago. A clock that was set back makes it old.
+    fn is_within(&self, now: Time, micros: i64) -> bool {
+        (0..=micros).contains(&(now.micros() - self.counted_at.micros()))
+    }
+}
+
+/// What is kept of each organization.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    by_org: Mutex<HashMap<OrgId, Arc<Slow>>>,
+    /// Organizations that are being counted behind somebody's back.
+    counting: Mutex<HashSet<OrgId>>,
+    /// Of several who wait for the same, one counts.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Service {
+    /// The portfolio at a glance.
+    pub async fn portfolio(&self, who: &Caller) -> Result<Portfolio, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
+        let slow = self.slow_figures(who.org, now).await?;
+        let counts = self.store.status_counts(who.org).await?;
+        let open: i64 = counts.iter().filter(|of| of.status != Standing::Closed.name()).map(|of| of.figure).sum();
+        let past_due = self.past_due(who.org, open, now).await?;
+        let noted = self.store.attention(who.org).await?;
+        let accounts = counts.into_iter().map(|of| {
+            let balance = slow.balances.get(&(of.status.clone(), of.substatus.clone()));
+            AccountFigure {
+                status: of.status,
+                substatus: of.substatus,
+                count: of.figure.unsigned_abs(),
+                balance_cents: balance.copied().unwrap_or_default(),
+            }
+        });
+        Ok(Portfolio {
+            as_of: Utc(now),
+            summed_at: Utc(slow.counted_at),
+            zone: slow.zone.name().to_owned(),
+            accounts: accounts.collect(),
+            past_due,
+            payments_by_day: slow.payments.clone(),
+            late_fees_by_day: slow.late_fees.clone(),
+            deliveries_by_hour: self.deliveries_by_hour(who.org, now).await?,
+            attention: Attention {
+                paused_subscriptions: noted.paused_subscriptions.unsigned_abs(),
+                dead_letters: slow.dead_letters,
+                failed_accounts: noted.failed_accounts.unsigned_abs(),
+                products_holding: noted.holding_products.unsigned_abs(),
+                products_releasing: noted.releasing_products.unsigned_abs(),
+            },
+        })
+    }
+
+    /// How late accounts are that have not ended. Those that are late are counted; the rest is current.
+    async fn past_due(&self, org: OrgId, open: i64, now: Time) -> Result<Vec<PastDueFigure>, Problem> {
+        let mut counts = [0_i64; BUCKETS.len()];
+        let mut zones: HashMap<Arc<str>, Zone> = HashMap::new();
+        for late in self.store.late_counts(org, now).await? {
+            if late.status == Standing::Closed.name() {
+                continue;
+            }
+            let zone = match zones.get(&late.product) {
+                Some(zone) => zone,
+                None => {
+                    let zone = self.zone_of(org, &late.product).await?;
+                    zones.entry(late.product.clone()).or_insert(zone)
+                }
+            };
+            let days = days_past_due(zone, Some(late.due), late.stands_at.unwrap_or(now));
+            let bucket = BUCKETS.iter().position(|(_, most)| days <= *most).unwrap_or_default();
+            counts[bucket] += late.accounts;
+        }
+        let late: i64 = counts[1..].iter().sum();
+        counts[0] = (open - late).max(0);
+        let figure =
+            |((bucket, _), count): (&(&'static str, i32), i64)| PastDueFigure { bucket, count: count.unsigned_abs() };
+        Ok(BUCKETS.iter().zip(counts).map(figure).collect())
+    }
+
+    /// Every hour, whether something was tried in it or not.
+    async fn deliveries_by_hour(&self, org: OrgId, now: Time) -> Result<Vec<DeliveryFigure>, Problem> {
+        let this_hour = now.micros() - now.micros().rem_euclid(HOUR_MICROS);
+        let first = Time::from_micros(this_hour - (HOURS - 1) * HOUR_MICROS);
+        let known = self.store.delivery_hours(org, first).await?;
+        let known: HashMap<i64, _> = known.into_iter().map(|of| (of.hour.micros(), of)).collect();
+        let hours = (0..HOURS).map(|hour| first.plus_micros(hour * HOUR_MICROS));
+        let figures = hours.map(|hour| {
+            let (delivered, failed) = known.get(&hour.micros()).map_or((0, 0), |of| (of.delivered, of.failed));
+            DeliveryFigure { hour: Utc(hour), delivered: delivered.unsigned_abs(), failed: failed.unsigned_abs() }
+        });
+        Ok(figures.collect())
+    }
+
+    /// What is kept, if it is not too old.
+    async fn slow_figures(&self, org: OrgId, now: Time) -> Result<Arc<Slow>, Problem> {
+        let kept = |service: &Service| lock(&service.portfolio.by_org).get(&org).cloned();
+        match kept(self) {
+            Some(slow) if slow.is_within(now, FRESH_MICROS) => return Ok(slow),
+            Some(slow) if slow.is_within(now, USABLE_MICROS) => {
+                self.count_behind(org);
+                return Ok(slow);
+            }
+            _ => {}
+        }
+        let _turn = self.portfolio.turn.lock().await;
+        match kept(self) {
+            // Whoever had the turn before counted it.
+            Some(slow) if slow.is_within(now, FRESH_MICROS) => Ok(slow),
+            _ => self.count_slow(org, now).await,
+        }
+    }
+
+    /// Counts again without anybody waiting, once at a time.
+    fn count_behind(&self, org: OrgId) {
+        if !lock(&self.portfolio.counting).insert(org) {
+            return;
+        }
+        let service = self.clone();
+        tokio::spawn(async move {
+            if let Err(problem) = service.count_slow(org, service.clock.now()).await {
+                tracing::warn!(%problem, "the figures of a portfolio could not be counted again");
+            }
+            lock(&service.portfolio.counting).remove(&org);
+        });
+    }
+
+    async fn count_slow(&self, org: OrgId, now: Time) -> Result<Arc<Slow>, Problem> {
+        let zone = self.zone_of_days(org).await?;
+        let midnight = TimeOfDay::new(0, 0, 0).unwrap_or(TimeOfDay::END_OF_DAY);
+        let first = zone.day_at(now).plus_days(1 - DAYS);
+        let days: Vec<Day> = (0..=DAYS).map(|day| first.plus_days(day)).collect();
+        let bounds: Vec<Time> = days.iter().map(|day| zone.at(*day, midnight)).collect();
+        let balances = self.store.status_balances(org).await?;
+        let backlogs = self.store.backlogs(org).await?;
+        let slow = Arc::new(Slow {
+            counted_at: now,
+            balances: balances.into_iter().map(|of| ((of.status, of.substatus), of.figure)).collect(),
+            payments: self.by_day(org, Summed::Payments, &days, &bounds).await?,
+            late_fees: self.by_day(org, Summed::LateFees, &days, &bounds).await?,
+            dead_letters: backlogs.iter().map(|(_, backlog)| backlog.dead).sum(),
+            zone,
+        });
+        lock(&self.portfolio.by_org).insert(org, slow.clone());
+        Ok(slow)
+    }
+
+    async fn by_day(&self, org: OrgId, what: Summed, days: &[Day], bounds: &[Time]) -> Result<Vec<DayFigure>, Problem> {
+        let sums = self.store.items_between(org, what, ItemStatus::Valid.name(), bounds).await?;
+        // Payments lower what is owed, and are stored so; people think of what they bring.
+        let sign = if what == Summed::Payments { -1 } else { 1 };
+        let figure = |(day, sum): (&Day, daybook_store::figures::Sum)| DayFigure {
+            day: day.to_string(),
+            count: sum.count.unsigned_abs(),
+            amount_cents: sign * sum.amount,
+        };
+        Ok(days.iter().zip(sums).map(figure).collect())
+    }
+
+    /// The zone of the first product, or the usual one where there is no product yet.
+    async fn zone_of_days(&self, org: OrgId) -> Result<Zone, Problem> {
+        let first = self.store.products(org, &Page { limit: 1, ..Page::default() }).await?.into_iter().next();
+        let zone = match first {
+            Some(row) => Some(self.catalog.ready(row).await?.facts.zone.clone()),
+            None => Zone::named(DEFAULT_ZONE),
+        };
+        zone.ok_or_else(|| Problem::internal("the usual zone is unknown"))
+    }
+}

@@ -1,0 +1,203 @@
+//! Finding things: by their words, and accounts by how late they are.
+//!
+//! A list of accounts is found in three ways. By words, where there are any: few accounts, which are looked up and tried.
+//! By the index of those with something past due, where only those are meant. Else by walking through all accounts in
+//! their order until the page is full, as most of them fit.
+
+use super::connection::broken;
+use super::figures::STANDS_AT;
+use super::read::{all, count};
+use super::rows::{self, CUSTOMER_COLUMNS, optional_time, text};
+use crate::Result;
+use crate::figures::{AccountSearch, FoundAccount, Kind, MOST_MATCHES, Text, Words};
+use crate::records::{CustomerRow, OrgId, Page};
+use rusqlite::{Connection, ToSql, params, params_from_iter};
+use std::sync::Arc;
+
+pub(super) fn write(connection: &Connection, of: &Words) -> Result<()> {
+    let Words { org, kind, id, words, is_new } = of;
+    if !is_new {
+        let sql = "DELETE FROM words WHERE org = ?1 AND kind = ?2 AND id = ?3";
+        let mut remove = connection.prepare_cached(sql).map_err(broken)?;
+        remove.execute(params![org, kind.number(), id]).map_err(broken)?;
+    }
+    let sql = "INSERT INTO words (org, word, kind, id) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+    let mut insert = connection.prepare_cached(sql).map_err(broken)?;
+    for word in words {
+        insert.execute(params![org, word, kind.number(), id]).map_err(broken)?;
+    }
+    Ok(())
+}
+
+/// A statement that is put together, with what it is given. The first parameter is the organization.
+struct Question {
+    params: Vec<Box<dyn ToSql>>,
+}
+
+impl Question {
+    fn of(org: OrgId) -> Question {
+        Question { params: vec![Box::new(org)] }
+    }
+
+    /// One more parameter: what it is called in the statement.
+    fn give(&mut self, value: impl ToSql + 'static) -> String {
+        self.params.push(Box::new(value));
+        format!("?{}", self.params.len())
+    }
+
+    /// The ids of things with all words, in the order of the longest one; nothing if there are no words.
+    fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+        let mut stretches = text.stretches().into_iter();
+        let (from, to) = stretches.next()?;
+        let (from, to) = (self.give(from), self.give(to));
+        let kind = kind.number();
+        let mut sql = format!(
+            "SELECT w.id FROM words w WHERE w.org = ?1 AND w.word >= {from} AND w.word < {to} AND w.kind = {kind}"
+        );
+        for (from, to) in stretches {
+            let (from, to) = (self.give(from), self.give(to));
+            sql += &format!(
+                " AND EXISTS (SELECT 1 FROM words o INDEXED BY words_of_thing WHERE o.org = ?1 AND o.kind = {kind}
+                              AND o.id = w.id AND o.word >= {from} AND o.word < {to})"
+            );
+        }
+        Some(format!("SELECT id FROM ({sql} ORDER BY w.word, w.kind, w.id LIMIT {limit})"))
+    }
+
+    /// The ids of things whose id begins so.
+    fn with_id(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
+        let (from, to) = text.id_stretch()?;
+        let (from, to) = (self.give(from), self.give(to));
+        let (table, id) = match kind {
+            Kind::Account => ("accounts", "account"),
+            Kind::Customer => ("customers", "customer"),
+            Kind::Product => ("products", "product"),
+        };
+        Some(format!(
+            "SELECT id FROM (SELECT {id} AS id FROM {table} WHERE org = ?1 AND {id} >= {from} AND {id} < {to}
+                             ORDER BY {id} LIMIT {limit})"
+        ))
+    }
+
+    /// The ids of all things of a kind that fit, each once; nothing if nothing can.
+    fn fitting(&mut self, kind: Kind, text: &Text) -> Option<String> {
+        let parts = [self.with_words(kind, text, MOST_MATCHES), self.with_id(kind, text, MOST_MATCHES)];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(" UNION "))
+    }
+
+    /// Accounts that fit, and accounts of customers that do.
+    fn fitting_accounts(&mut self, text: &Text) -> Option<String> {
+        let accounts = self.fitting(Kind::Account, text)?;
+        let customers = self.fitting(Kind::Customer, text)?;
+        Some(format!(
+            "{accounts} UNION SELECT c.account FROM ({customers}) f CROSS JOIN account_customers c
+             INDEXED BY account_customers_by_customer ON c.org = ?1 AND c.customer = f.id"
+        ))
+    }
+
+    /// Where a page begins and ends, and its order.
+    fn page(&mut self, id: &str, page: &Page) -> String {
+        let mut sql = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
+        if let Some(before) = &page.before {
+            sql += &format!(" AND {id} < {}", self.give(before.to_string()));
+        }
+        let direction = if page.before.is_some() { "DESC" } else { "ASC" };
+        sql + &format!(" ORDER BY {id} {direction} LIMIT {}", count(page.limit))
+    }
+
+    fn all<T>(
+        &self,
+        connection: &Connection,
+        sql: &str,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        all(connection, sql, params_from_iter(&self.params), read)
+    }
+}
+
+pub(super) fn accounts(
+    connection: &Connection,
+    org: OrgId,
+    search: &AccountSearch,
+    page: &Page,
+) -> Result<Vec<FoundAccount>> {
+    let mut question = Question::of(org);
+    question.give(search.now.micros());
+    let source = match (&search.text, search.due_by) {
+        (Some(text), _) => match question.fitting_accounts(text) {
+            Some(fitting) => format!("({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id"),
+            None => return Ok(Vec::new()),
+        },
+        (None, Some(_)) => "accounts a INDEXED BY accounts_past_due".to_owned(),
+        (None, None) => "accounts a".to_owned(),
+    };
+    let mut wanted = format!("SELECT a.account FROM {source} WHERE a.org = ?1");
+    if let Some(product) = &search.product {
+        wanted += &format!(" AND a.product = {}", question.give(product.to_string()));
+    }
+    if let Some(status) = &search.status {
+        wanted += &format!(" AND a.status = {}", question.give(status.clone()));
+    }
+    if let Some(due_by) = search.due_by {
+        let due_by = question.give(due_by.micros());
+        wanted +=
+            &format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > ?2)");
+    }
+    if let Some(due_from) = search.due_from {
+        let due_from = question.give(due_from.micros());
+        wanted += &format!(
+            " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
+        );
+    }
+    wanted += " AND ";
+    wanted += &question.page("a.account", page);
+    let sql = format!(
+        "SELECT a.account, a.product, a.oldest_unpaid_due, {STANDS_AT}
+         FROM ({wanted}) w CROSS JOIN accounts a ON a.org = ?1 AND a.account = w.account ORDER BY a.account"
+    );
+    question.all(connection, &sql, |row| {
+        Ok(FoundAccount {
+            account: text(row, 0)?,
+            product: text(row, 1)?,
+            due: optional_time(row, 2)?,
+            stands_at: optional_time(row, 3)?,
+        })
+    })
+}
+
+pub(super) fn customers(connection: &Connection, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
+    let mut question = Question::of(org);
+    let Some(fitting) = question.fitting(Kind::Customer, text) else { return Ok(Vec::new()) };
+    let page = question.page("f.id", page);
+    let sql = format!(
+        "SELECT {CUSTOMER_COLUMNS} FROM (SELECT f.id FROM ({fitting}) f WHERE {page}) f
+         CROSS JOIN customers c ON c.org = ?1 AND c.customer = f.id ORDER BY c.customer"
+    );
+    question.all(connection, &sql, rows::customer)
+}
+
+pub(super) fn find(
+    connection: &Connection,
+    org: OrgId,
+    kind: Kind,
+    searched: &Text,
+    limit: usize,
+) -> Result<Vec<Arc<str>>> {
+    let mut found: Vec<Arc<str>> = Vec::new();
+    let mut by_id = Question::of(org);
+    if let Some(sql) = by_id.with_id(kind, searched, limit) {
+        found.extend(by_id.all(connection, &sql, |row| text(row, 0))?);
+    }
+    // A thing may have several words that fit.
+    let mut by_words = Question::of(org);
+    if let Some(sql) = by_words.with_words(kind, searched, limit.saturating_mul(4)) {
+        for id in by_words.all(connection, &sql, |row| text(row, 0))? {
+            if !found.contains(&id) {
+                found.push(id);
+            }
+        }
+    }
+    found.truncate(limit);
+    Ok(found)
+}

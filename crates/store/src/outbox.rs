@@ -17,9 +17,15 @@
 //! One node at a time sends for a subscription: it holds a lease, and everything it records says by which token. The
 //! store does not know what a retry or a pause is good for; it keeps what it is told.
 
-use crate::Result;
+mod calls;
+mod pieces;
+mod standing;
+
+pub use calls::Outbox;
+pub(crate) use pieces::pieces;
+pub use standing::{Kept, Stand, Standing};
+
 use crate::records::{MessageRow, OrgId};
-use async_trait::async_trait;
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use std::sync::Arc;
@@ -54,6 +60,15 @@ pub struct Subscription {
     pub cursor: i64,
     /// Goes up with every change that a caller makes.
     pub version: i64,
+    /// Whether it is the console's own record. An organization has one such subscription at most.
+    pub from_console: bool,
+}
+
+impl Subscription {
+    /// What it gets.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { org: self.org, filter: self.filter.as_deref(), uuid: &self.uuid }
+    }
 }
 
 /// Why and since when a subscription gets nothing.
@@ -103,6 +118,14 @@ pub struct Reader<'a> {
     pub filter: Option<&'a [String]>,
     /// The subscription's `uuid`.
     pub uuid: &'a str,
+}
+
+impl Reader<'_> {
+    /// Whether it gets a message of this event about this subject.
+    pub fn gets(&self, event: &str, subject: &str) -> bool {
+        let is_wanted = event == TO_EVERYBODY || self.filter.is_none_or(|filter| filter.iter().any(|one| one == event));
+        is_wanted && !(event == TO_THE_OTHERS && subject == self.uuid)
+    }
 }
 
 /// The event that goes to every subscription whatever its filter.
@@ -283,106 +306,19 @@ pub struct Replayed {
     pub left_paused: u64,
 }
 
-/// The outgoing side of a database.
-#[async_trait]
-pub trait Outbox: Send + Sync + std::fmt::Debug {
-    // --- Subscriptions -------------------------------------------------------------------------------------------
-
-    /// Makes a subscription that begins at the head of the log, or, where the organization has one with this URL, gives
-    /// that one this filter. The number, the cursor and the version in the argument are not looked at.
-    async fn subscribe(&self, subscription: &Subscription) -> Result<Subscription>;
-
-    /// An organization's subscriptions, by time of making.
-    async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>>;
-
-    /// Pauses a subscription unless it is paused: what was to be tried again is dead from then on, and what was being
-    /// replayed is dead again, both since the pause. Gives it as it is now; nothing if there is none.
-    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>>;
-
-    /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters
-    /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew. Gives it as it
-    /// is now; nothing if there is none.
-    async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>>;
-
-    /// Removes a subscription with all that waits for it; false if there is none.
-    async fn unsubscribe(&self, org: OrgId, uuid: &str) -> Result<bool>;
-
-    /// How much waits for each of an organization's subscriptions.
-    async fn backlogs(&self, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>>;
-
-    // --- For people ----------------------------------------------------------------------------------------------
-
-    /// Attempts, the latest first: those with a number below `after`, at most `limit`.
-    async fn attempts(
-        &self,
-        org: OrgId,
-        filter: &DeliveryFilter,
-        after: Option<i64>,
-        limit: usize,
-    ) -> Result<Vec<AttemptLine>>;
-
-    /// Dead letters by position and subscription: those after the given pair, at most `limit`.
-    async fn dead_letters(
-        &self,
-        org: OrgId,
-        filter: &DeliveryFilter,
-        now: Time,
-        after: Option<(i64, SubscriptionId)>,
-        limit: usize,
-    ) -> Result<Vec<DeadLetter>>;
-
-    /// Has matching dead letters of active subscriptions sent again, from `now`, as if for the first time; with
-    /// `dry_run` only counts them. The versions of those subscriptions go up, so that whoever sends for them looks.
-    async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed>;
-
-    // --- Sending -------------------------------------------------------------------------------------------------
-
-    /// Takes, or keeps, active subscriptions to send for: those this token has already, and at most `limit` that nobody
-    /// holds, or whose holder's lease ended by `now`. Gives all that the token holds now.
-    /// Where one process uses the database there is nobody else, and all are given.
-    async fn lease(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Vec<Subscription>>;
-
-    /// Gives back all that a token holds.
-    async fn release(&self, token: &str) -> Result<()>;
-
-    /// The last position of each organization's log, and the last one that is to be sent without waiting for a batch.
-    async fn heads(&self) -> Result<Vec<Head>>;
-
-    /// What a reader gets of the log after one position and up to another, in order, at most `limit`.
-    async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>>;
-
-    /// Failures of a subscription to be tried again by `now`, the longest due first, with their messages: at most
-    /// `limit`.
-    async fn due_failures(
-        &self,
-        org: OrgId,
-        subscription: SubscriptionId,
-        now: Time,
-        limit: usize,
-    ) -> Result<Vec<(Failure, Outgoing)>>;
-
-    /// When the next failure of a subscription is to be tried again.
-    async fn next_retry(&self, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>>;
-
-    /// Ranges of a subscription that are being replayed, by number.
-    async fn replaying(&self, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>>;
-
-    /// Records what was sent, in one transaction. While the subscription is paused, what would be tried again is dead
-    /// since the pause.
-    async fn record(&self, deliveries: Deliveries) -> Result<Recorded>;
-
-    // --- Letting go ----------------------------------------------------------------------------------------------
-
-    /// Removes dead letters that are dead since `before` or longer, at most about `limit`; gives how many. Of what a
-    /// paused subscription missed, the cursor moves over them.
-    async fn expire_dead_letters(&self, before: Time, limit: usize) -> Result<u64>;
-
-    /// Removes attempts that began before a moment, the oldest first, at most `limit`; gives how many.
-    async fn expire_attempts(&self, before: Time, limit: usize) -> Result<u64>;
-
-    /// Removes messages at the beginning of each log that were recorded before a moment and that no cursor, failure or
-    /// range needs, at most `limit` of each; gives how many.
-    async fn expire_messages(&self, before: Time, limit: usize) -> Result<u64>;
+/// What became of asking that a message is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// It is.
+    Sent,
+    /// There is no such subscription.
+    NoSubscription,
+    /// The subscription is paused, and gets nothing.
+    Paused,
+    /// The subscription is still to get it, without being asked.
+    Waiting,
+    /// It never was for the subscription.
+    NotForIt,
 }
 
 /// How far a log goes.

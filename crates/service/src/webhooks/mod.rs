@@ -15,9 +15,10 @@
 //! |---|---|
 //! | `events` | every event there is: the one list |
 //! | `catalogue`, `schema`, `samples` | what callers are told about events: JSON Schemas, and samples really folded |
-//! | `subscriptions` | URLs: subscribing, pausing, removing |
+//! | `subscriptions` | URLs: subscribing, pausing, removing; the console's own |
 //! | `replaying` | sending dead letters again, and a test event at once |
 //! | `deliveries` | what was tried, and what nobody took |
+//! | `message` | one message with all that is known of it, and sending it again |
 //! | `signing` | the key, and giving out another |
 //! | `sending` | has the dispatcher send |
 //! | `office` | what the dispatcher asks of the service |
@@ -25,6 +26,7 @@
 pub mod catalogue;
 pub mod deliveries;
 pub mod events;
+pub mod message;
 pub mod office;
 pub mod replaying;
 pub(crate) mod samples;

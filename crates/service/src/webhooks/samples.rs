@@ -128,6 +128,7 @@ fn of_a_subscription(signing: &Key) -> Result<MessageRow, Problem> {
         last_success_at: Some(time("2025-02-28T23:59:59Z")?),
         cursor: 0,
         version: 1,
+        from_console: false,
     };
     let now = time("2025-03-01T12:00:00Z")?;
     let pause = Pause { reason: "CONSECUTIVE_ERRORS".to_owned(), at: now };

@@ -3,7 +3,7 @@
 use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::form;
+use crate::form::{self, fields::WebhookUrl};
 use crate::ids::mint_uuid;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
@@ -31,14 +31,23 @@ impl Service {
         }
         let filter = form.filter()?;
         let url = form.webhook_url.into_string();
-        let known = self.store.subscriptions(who.org).await?;
-        if known.len() >= MOST_SUBSCRIPTIONS && known.iter().all(|known| known.url != url) {
-            let message = format!("an organization has at most {MOST_SUBSCRIPTIONS} subscriptions: remove one first");
-            return Err(Problem::new("conflict", message));
-        }
+        let new = self.checked_subscription(who, url, filter).await?;
+        let subscription = self.store.subscribe(&new, MOST_SUBSCRIPTIONS).await?.ok_or_else(one_too_many)?;
+        self.nudge.changed();
+        let answer = self.show_subscription(who, &subscription).await?;
+        self.keep_answer(who, repeat, answer).await
+    }
+
+    /// A subscription to be made, with a URL that may be sent to.
+    async fn checked_subscription(
+        &self,
+        who: &Caller,
+        url: String,
+        filter: Option<Vec<String>>,
+    ) -> Result<Subscription, Problem> {
         let checked = self.gate.guard.check_at_subscribing(&url, self.gate.resolve.as_ref()).await;
         checked.map_err(|refusal| Problem::invalid("webhook_url", refusal.to_string()))?;
-        let new = Subscription {
+        Ok(Subscription {
             org: who.org,
             id: 0,
             uuid: mint_uuid(),
@@ -51,11 +60,32 @@ impl Service {
             last_success_at: None,
             cursor: 0,
             version: 0,
+            from_console: false,
+        })
+    }
+
+    /// Makes a URL the console's own record, of which there is one: it gets all events. The record before is removed,
+    /// and so it is when no URL is given. A URL that is subscribed already becomes the record as it is, but for its
+    /// filter. All other subscriptions are left alone. Gives the subscription.
+    pub async fn save_console_url(&self, who: &Caller, url: Option<&str>) -> Result<Option<Bytes>, Problem> {
+        who.may(Right::Write)?;
+        let Some(url) = url else {
+            self.store.save_console_url(who.org, None, MOST_SUBSCRIPTIONS).await?;
+            self.nudge.changed();
+            return Ok(None);
         };
-        let subscription = self.store.subscribe(&new).await?;
+        let url = WebhookUrl::read(url).map_err(|rule| Problem::invalid("webhook_url", rule))?.into_string();
+        let new = self.checked_subscription(who, url, None).await?;
+        let saved = self.store.save_console_url(who.org, Some(&new), MOST_SUBSCRIPTIONS).await?;
         self.nudge.changed();
-        let answer = self.show_subscription(who, &subscription).await?;
-        self.keep_answer(who, repeat, answer).await
+        self.show_subscription(who, &saved.ok_or_else(one_too_many)?).await.map(Some)
+    }
+
+    /// The name of the subscription that is the console's own record, if there is one.
+    pub async fn console_url(&self, who: &Caller) -> Result<Option<String>, Problem> {
+        who.may(Right::Read)?;
+        let all = self.store.subscriptions(who.org).await?;
+        Ok(all.into_iter().find(|one| one.from_console).map(|one| one.uuid))
     }
 
     /// All subscriptions of the caller's organization.
@@ -126,4 +156,9 @@ impl Service {
         let backlog = own.map_or_else(Backlog::default, |(_, backlog)| backlog);
         Ok(render(&view::Subscription::new(subscription, backlog)))
     }
+}
+
+fn one_too_many() -> Problem {
+    let message = format!("an organization has at most {MOST_SUBSCRIPTIONS} subscriptions: remove one first");
+    Problem::new("conflict", message)
 }

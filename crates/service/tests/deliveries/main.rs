@@ -8,6 +8,7 @@ mod support;
 
 mod batches;
 mod dead_letters;
+mod messages;
 mod nodes;
 mod notices;
 mod outcomes;

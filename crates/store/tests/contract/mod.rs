@@ -33,7 +33,7 @@ pub mod paging;
 pub mod products;
 pub mod units;
 
-pub use outbox::{dead_letters, feeding, letting_go, recording, replaying, subscriptions};
+pub use outbox::{console_url, dead_letters, feeding, letting_go, recording, replaying, sending_again, subscriptions};
 
 /// Makes a `#[test]` of every contract test, run by the function at the given path.
 macro_rules! contract_tests {
@@ -152,6 +152,18 @@ macro_rules! contract_tests {
                 a_hurry_marks_the_log,
                 a_hurry_takes_along_what_is_published,
                 a_new_signing_key_keeps_the_old_one_for_a_while,
+            ]
+            console_url: [
+                the_console_has_one_record,
+                the_console_takes_over_what_the_api_made,
+                there_is_room_for_so_many,
+                many_at_once_keep_to_it,
+            ]
+            sending_again: [
+                a_message_is_found_by_its_event,
+                a_message_stands_somewhere_with_each,
+                a_message_is_sent_again,
+                one_message_of_a_range_is_sent_again,
             ]
             feeding: [
                 a_message_is_fed_whole,

@@ -157,6 +157,7 @@ mod tests {
             last_success_at: None,
             cursor: 0,
             version: 1,
+            from_console: false,
         }
     }
 

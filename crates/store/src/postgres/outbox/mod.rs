@@ -9,6 +9,8 @@
 //! | [`subscriptions`] | callers make, pause, resume and remove subscriptions |
 //! | [`stretch`] | what a subscription gets of a stretch of the log, as SQL |
 //! | [`lists`] | how much waits, what was tried, what is dead |
+//! | [`message`] | one message: where it stands, and sending it again |
+//! | [`ranges`] | single positions are taken out of ranges |
 //! | [`replay`] | dead letters are sent again |
 //! | [`sending`] | a node takes subscriptions and reads what to send |
 //! | [`record`] | a node says what it sent |
@@ -16,6 +18,8 @@
 
 mod letting_go;
 mod lists;
+mod message;
+mod ranges;
 mod record;
 mod replay;
 mod sending;
@@ -26,16 +30,16 @@ use super::Postgres;
 use super::cells::Cells;
 use crate::Result;
 use crate::outbox::{
-    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Head, Outbox, Outgoing, Pause, Range,
-    Reader, Recorded, Replayed, Subscription, SubscriptionId,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Head, Outbox, Outgoing, Pause, Range,
+    Reader, Recorded, Replayed, Standing, Subscription, SubscriptionId,
 };
-use crate::records::OrgId;
+use crate::records::{MessageRow, OrgId};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
 /// What [`subscription`] reads.
 const SUBSCRIPTION: &str = "s.org, s.id, s.uuid, s.url, s.filter, s.paused_reason, s.paused_at, s.consecutive_errors, \
-    s.streak, s.created_at, s.last_success_at, s.cursor, s.version";
+    s.streak, s.created_at, s.last_success_at, s.cursor, s.version, s.from_console";
 
 fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
     Ok(Subscription {
@@ -51,6 +55,7 @@ fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
         last_success_at: cells.time_or_none()?,
         cursor: cells.next()?,
         version: cells.next()?,
+        from_console: cells.next()?,
     })
 }
 
@@ -61,8 +66,17 @@ fn status(cells: &mut Cells<'_>) -> Result<Option<u16>> {
 
 #[async_trait]
 impl Outbox for Postgres {
-    async fn subscribe(&self, subscription: &Subscription) -> Result<Subscription> {
-        subscriptions::subscribe(&self.server, subscription).await
+    async fn subscribe(&self, subscription: &Subscription, most: usize) -> Result<Option<Subscription>> {
+        subscriptions::subscribe(&self.server, subscription, most).await
+    }
+
+    async fn save_console_url(
+        &self,
+        org: OrgId,
+        subscription: Option<&Subscription>,
+        most: usize,
+    ) -> Result<Option<Subscription>> {
+        subscriptions::save_console_url(&self.server, org, subscription, most).await
     }
 
     async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>> {
@@ -104,6 +118,18 @@ impl Outbox for Postgres {
         limit: usize,
     ) -> Result<Vec<DeadLetter>> {
         lists::dead_letters(&self.server, org, filter, now, after, limit).await
+    }
+
+    async fn message(&self, org: OrgId, event_id: &str, of: Option<(&str, i64)>) -> Result<Option<MessageRow>> {
+        message::by_event_id(&self.server, org, event_id, of).await
+    }
+
+    async fn standings(&self, org: OrgId, position: i64) -> Result<Vec<Standing>> {
+        message::standings(&self.server, org, position).await
+    }
+
+    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
+        message::send_again(&self.server, org, uuid, position, now).await
     }
 
     async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {

@@ -4,7 +4,7 @@
 //! is read: whoever announces something now has either done so, or will do so beyond it.
 
 use super::super::again::{Tries, Try};
-use super::super::arrays::micros;
+use super::super::arrays::{limit, micros};
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Step, Transaction};
 use super::super::server::Server;
@@ -17,14 +17,22 @@ use tokio_postgres::Row;
 
 const BEGIN: Frame = Frame { begin: Some("BEGIN"), commit: false };
 const COMMIT: Frame = Frame { begin: None, commit: true };
-const ALONE: Frame = Frame { begin: Some("BEGIN"), commit: true };
 
 /// A new one waits with an impossible cursor for the head to be locked.
 const MAKE: &str = "
     INSERT INTO subscriptions (org, uuid, url, filter, paused_reason, paused_at, consecutive_errors, streak, created_at,
-        last_success_at, cursor, version)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, -1, 1)
-    ON CONFLICT (org, url) DO UPDATE SET filter = excluded.filter, version = subscriptions.version + 1";
+        last_success_at, cursor, version, from_console)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, -1, 1, $11)
+    ON CONFLICT (org, url) DO UPDATE SET filter = excluded.filter, version = subscriptions.version + 1,
+        from_console = subscriptions.from_console OR excluded.from_console";
+
+/// Of those who make subscriptions of one organization, one at a time counts them.
+const ALONE_IN: &str = "SELECT FROM organizations WHERE org = $1 FOR NO KEY UPDATE";
+
+/// A row if there is no room for this URL.
+const FULL: &str = "
+    SELECT FROM (SELECT count(*) AS kept, count(*) FILTER (WHERE url = $2) AS same FROM subscriptions WHERE org = $1) c
+    WHERE c.kept >= $3 AND c.same = 0";
 
 /// Makes sure that there is a head to lock.
 const HAVE_HEAD: &str = "INSERT INTO log_heads (org, head) VALUES ($1, 0) ON CONFLICT DO NOTHING";
@@ -54,19 +62,30 @@ const RESUME: &str = "
         version = s.version + 1
     FROM log_heads h WHERE h.org = s.org AND s.id = $1";
 
-pub(super) async fn subscribe(server: &Server, new: &Subscription) -> Result<Subscription> {
-    let by_url = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.url = $2");
+pub(super) async fn subscribe(server: &Server, new: &Subscription, most: usize) -> Result<Option<Subscription>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = subscribe_once(&mut transaction, new, &by_url).await;
+        let outcome = subscribe_once(&mut transaction, new, most).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
     }
 }
 
-async fn subscribe_once(transaction: &mut Transaction, new: &Subscription, by_url: &str) -> Try<Subscription> {
+async fn subscribe_once(transaction: &mut Transaction, new: &Subscription, most: usize) -> Try<Option<Subscription>> {
+    let alone = Step::new(ALONE_IN, vec![Box::new(new.org)]);
+    transaction.fly(BEGIN, &[alone]).await?;
+    make(transaction, new, most).await
+}
+
+/// Makes a subscription, unless it is one too many, and commits.
+async fn make(transaction: &mut Transaction, new: &Subscription, most: usize) -> Try<Option<Subscription>> {
+    let full = Step::new(FULL, vec![Box::new(new.org), Box::new(&*new.url), Box::new(limit(most))]);
+    if transaction.fly(Frame::default(), &[full]).await?.iter().any(|rows| !rows.is_empty()) {
+        return Ok(None);
+    }
+    let by_url = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.url = $2");
     let (reason, paused_at) = new.paused.as_ref().map(|pause| (&*pause.reason, pause.at.micros())).unzip();
     let steps = [
         Step::new(
@@ -82,16 +101,58 @@ async fn subscribe_once(transaction: &mut Transaction, new: &Subscription, by_ur
                 Box::new(new.streak),
                 Box::new(new.created_at.micros()),
                 Box::new(micros(new.last_success_at)),
+                Box::new(new.from_console),
             ],
         ),
         Step::new(HAVE_HEAD, vec![Box::new(new.org)]),
         Step::new(LOCK_HEAD, vec![Box::new(new.org)]),
         Step::new(BEGIN_AT_HEAD, vec![Box::new(new.org), Box::new(&*new.url)]),
-        Step::new(by_url, vec![Box::new(new.org), Box::new(&*new.url)]),
+        Step::new(&by_url, vec![Box::new(new.org), Box::new(&*new.url)]),
     ];
-    let answers = transaction.fly(ALONE, &steps).await?;
+    let answers = transaction.fly(COMMIT, &steps).await?;
     let made = answers.iter().flatten().next_back().map(|row| read(&mut Cells::of(row))).transpose()?;
-    Ok(made.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))?)
+    Ok(Some(made.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))?))
+}
+
+pub(super) async fn save_console_url(
+    server: &Server,
+    org: OrgId,
+    new: Option<&Subscription>,
+    most: usize,
+) -> Result<Option<Subscription>> {
+    let new = new.map(|new| Subscription { org, filter: None, from_console: true, ..new.clone() });
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = save_console_url_once(&mut transaction, org, new.as_ref(), most).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+/// The record before goes, unless it has the URL that is asked for.
+async fn save_console_url_once(
+    transaction: &mut Transaction,
+    org: OrgId,
+    new: Option<&Subscription>,
+    most: usize,
+) -> Try<Option<Subscription>> {
+    let alone = Step::new(ALONE_IN, vec![Box::new(org)]);
+    transaction.fly(BEGIN, &[alone]).await?;
+    let before = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.from_console FOR UPDATE");
+    let rows = transaction.fly(Frame::default(), &[Step::new(&before, vec![Box::new(org)])]).await?;
+    let replaced = first(&rows)?.filter(|before| new.is_none_or(|new| new.url != before.url));
+    if let Some(replaced) = replaced {
+        transaction.fly(Frame::default(), &remove(org, replaced.id)).await?;
+    }
+    match new {
+        Some(new) => make(transaction, new, most).await,
+        None => {
+            transaction.fly(COMMIT, &[]).await?;
+            Ok(None)
+        }
+    }
 }
 
 pub(super) async fn subscriptions(server: &Server, org: OrgId) -> Result<Vec<Subscription>> {
@@ -100,7 +161,7 @@ pub(super) async fn subscriptions(server: &Server, org: OrgId) -> Result<Vec<Sub
 }
 
 /// Locks a subscription by its name for callers.
-async fn lock(transaction: &mut Transaction, org: OrgId, uuid: &str) -> Try<Option<Subscription>> {
+pub(super) async fn lock(transaction: &mut Transaction, org: OrgId, uuid: &str) -> Try<Option<Subscription>> {
     let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.uuid = $2 FOR UPDATE");
     let rows = transaction.fly(BEGIN, &[Step::new(&sql, vec![Box::new(org), Box::new(uuid)])]).await?;
     first(&rows)
@@ -188,12 +249,15 @@ pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str) -> Resu
 /// Its attempts are shown no more, and go when they are old: there may be millions.
 async fn unsubscribe_once(transaction: &mut Transaction, org: OrgId, uuid: &str) -> Try<bool> {
     let Some(found) = lock(transaction, org, uuid).await? else { return Ok(false) };
-    let of_it = || -> Vec<super::super::flight::Param<'_>> { vec![Box::new(org), Box::new(found.id)] };
-    let steps = [
-        Step::new("DELETE FROM failures WHERE org = $1 AND subscription = $2", of_it()),
-        Step::new("DELETE FROM ranges WHERE org = $1 AND subscription = $2", of_it()),
-        Step::new("DELETE FROM subscriptions WHERE org = $1 AND id = $2", of_it()),
-    ];
-    transaction.fly(COMMIT, &steps).await?;
+    transaction.fly(COMMIT, &remove(org, found.id)).await?;
     Ok(true)
+}
+
+fn remove<'a>(org: OrgId, id: SubscriptionId) -> [Step<'a>; 3] {
+    [
+        "DELETE FROM failures WHERE org = $1 AND subscription = $2",
+        "DELETE FROM ranges WHERE org = $1 AND subscription = $2",
+        "DELETE FROM subscriptions WHERE org = $1 AND id = $2",
+    ]
+    .map(|sql| Step::new(sql, vec![Box::new(org), Box::new(id)]))
 }

@@ -2,15 +2,15 @@
 
 use super::run;
 use super::selection::{self, Member, Selection, members};
-use super::subscriptions::{chosen, events, events_text, head, reader};
+use super::subscriptions::{chosen, events, events_text, head};
 use crate::Result;
-use crate::outbox::{About, DeadLetter, DeliveryFilter, Reader, Subscription, SubscriptionId};
+use crate::outbox::{About, DeadLetter, DeliveryFilter, Reader, Subscription, SubscriptionId, pieces};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{self, optional_text, place, time};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, Row, params};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How much of a stretch is looked at in one go.
 const PAGE: usize = 1_000;
@@ -33,7 +33,7 @@ pub(super) struct Stretch {
 impl Stretch {
     /// What the subscription gets of it.
     pub(super) fn selection<'a>(&'a self, of: &'a Subscription) -> Selection<'a> {
-        Selection::of(Reader { filter: self.filter.as_deref(), ..reader(of) })
+        Selection::of(Reader { filter: self.filter.as_deref(), ..of.reader() })
     }
 
     /// Since when a message of it is dead.
@@ -89,6 +89,27 @@ pub(super) fn insert_range(
                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let params = params![of.id, after, last, events_text(filter.as_deref())?, since.micros(), replaying];
     run(connection, sql, params)?;
+    Ok(())
+}
+
+/// Takes single positions out of the ranges of a subscription, but for the ranges with these numbers. A range that is cut
+/// goes, and its pieces have new numbers.
+pub(super) fn take_out(
+    connection: &Connection,
+    of: &Subscription,
+    positions: &BTreeSet<i64>,
+    except: &[i64],
+) -> Result<()> {
+    for replaying in [false, true] {
+        for stretch in ranges(connection, of.id, replaying)? {
+            let is_spared = stretch.range.is_some_and(|range| except.contains(&range));
+            let Some(left) = pieces(stretch.after, stretch.last, positions).filter(|_| !is_spared) else { continue };
+            run(connection, "DELETE FROM ranges WHERE id = ?1", params![stretch.range])?;
+            for (after, last) in left {
+                insert_range(connection, of, &Stretch { range: None, after, last, ..stretch.clone() }, replaying)?;
+            }
+        }
+    }
     Ok(())
 }
 

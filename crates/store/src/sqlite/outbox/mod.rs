@@ -9,6 +9,7 @@
 //! | [`subscriptions`] | who gets messages; pausing and resuming |
 //! | [`dead`] | dead letters: failures, ranges, and what a paused subscription misses |
 //! | [`attempts`] | what was tried |
+//! | [`message`] | one message: where it stands, and sending it again |
 //! | [`sending`] | what is to be sent |
 //! | [`record`] | what was sent |
 //! | [`replay`] | dead letters are sent again |
@@ -17,6 +18,7 @@
 mod attempts;
 mod dead;
 mod letting_go;
+mod message;
 mod record;
 mod replay;
 mod selection;
@@ -27,10 +29,10 @@ use super::Sqlite;
 use super::connection::broken;
 use crate::Result;
 use crate::outbox::{
-    AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Head, Outbox, Outgoing, Pause, Range,
-    Reader, Recorded, Replayed, Subscription, SubscriptionId,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Head, Outbox, Outgoing, Pause, Range,
+    Reader, Recorded, Replayed, Standing, Subscription, SubscriptionId,
 };
-use crate::records::OrgId;
+use crate::records::{MessageRow, OrgId};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -52,9 +54,22 @@ pub(super) fn run(connection: &Connection, sql: &str, params: &[&dyn rusqlite::T
 
 #[async_trait]
 impl Outbox for Sqlite {
-    async fn subscribe(&self, subscription: &Subscription) -> Result<Subscription> {
-        let subscription = subscription.clone();
-        self.write(move |connection| whole(connection, |write| subscriptions::subscribe(write, &subscription))).await
+    async fn subscribe(&self, subscription: &Subscription, most: usize) -> Result<Option<Subscription>> {
+        let asked = subscription.clone();
+        self.write(move |connection| whole(connection, |write| subscriptions::subscribe(write, &asked, most))).await
+    }
+
+    async fn save_console_url(
+        &self,
+        org: OrgId,
+        subscription: Option<&Subscription>,
+        most: usize,
+    ) -> Result<Option<Subscription>> {
+        let asked = subscription.cloned();
+        self.write(move |connection| {
+            whole(connection, |write| subscriptions::save_console_url(write, org, asked.as_ref(), most))
+        })
+        .await
     }
 
     async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>> {
@@ -101,6 +116,21 @@ impl Outbox for Sqlite {
     ) -> Result<Vec<DeadLetter>> {
         let filter = filter.clone();
         self.read(move |connection| dead::letters(connection, org, &filter, now, after, limit)).await
+    }
+
+    async fn message(&self, org: OrgId, event_id: &str, of: Option<(&str, i64)>) -> Result<Option<MessageRow>> {
+        let (event_id, of) = (event_id.to_owned(), of.map(|(account, sequence)| (account.to_owned(), sequence)));
+        self.read(move |connection| message::by_event_id(connection, org, &event_id, of)).await
+    }
+
+    async fn standings(&self, org: OrgId, position: i64) -> Result<Vec<Standing>> {
+        self.read(move |connection| message::standings(connection, org, position)).await
+    }
+
+    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
+        let uuid = uuid.to_owned();
+        self.write(move |connection| whole(connection, |write| message::send_again(write, org, &uuid, position, now)))
+            .await
     }
 
     async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::error::StoreError;
 use crate::outbox::{Backlog, Pause, Reader, Subscription, SubscriptionId};
 use crate::records::OrgId;
-use crate::sqlite::read::{all, one};
+use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{optional_time, time};
 use daybook_engine::time::Time;
 use rusqlite::types::Type;
@@ -16,7 +16,7 @@ use rusqlite::{Connection, Row, params};
 type Sql<T> = rusqlite::Result<T>;
 
 const COLUMNS: &str = "org, id, uuid, url, events, pause_reason, paused_at, consecutive_errors, streak, created_at, \
-     last_success_at, cursor, version";
+     last_success_at, cursor, version, from_console";
 
 fn subscription(row: &Row<'_>) -> Sql<Subscription> {
     let reason: Option<String> = row.get(5)?;
@@ -33,6 +33,7 @@ fn subscription(row: &Row<'_>) -> Sql<Subscription> {
         last_success_at: optional_time(row, 10)?,
         cursor: row.get(11)?,
         version: row.get(12)?,
+        from_console: row.get(13)?,
     })
 }
 
@@ -48,11 +49,6 @@ pub(super) fn events(row: &Row<'_>, index: usize) -> Sql<Option<Vec<String>>> {
 /// A list of events, to be kept.
 pub(super) fn events_text(filter: Option<&[String]>) -> Result<Option<String>> {
     filter.map(serde_json::to_string).transpose().map_err(|error| StoreError::Broken(error.to_string()))
-}
-
-/// What a subscription reads.
-pub(super) fn reader(of: &Subscription) -> Reader<'_> {
-    Reader { org: of.org, filter: of.filter.as_deref(), uuid: &of.uuid }
 }
 
 pub(super) fn of_organization(connection: &Connection, org: OrgId) -> Result<Vec<Subscription>> {
@@ -77,7 +73,7 @@ pub(super) fn by_id(connection: &Connection, org: OrgId, id: SubscriptionId) -> 
     one(connection, &sql, params![org, id], subscription)
 }
 
-fn by_uuid(connection: &Connection, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
+pub(super) fn by_uuid(connection: &Connection, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND uuid = ?2");
     one(connection, &sql, params![org, uuid], subscription)
 }
@@ -90,11 +86,53 @@ pub(super) fn head(connection: &Connection, org: OrgId) -> Result<i64> {
 
 const SUBSCRIBE: &str = "
     INSERT INTO subscriptions (org, uuid, url, events, pause_reason, paused_at, consecutive_errors, streak, created_at,
-        last_success_at, cursor, version)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1)
-    ON CONFLICT (org, url) DO UPDATE SET events = excluded.events, version = version + 1";
+        last_success_at, cursor, version, from_console)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12)
+    ON CONFLICT (org, url) DO UPDATE SET events = excluded.events, version = version + 1,
+        from_console = max(from_console, excluded.from_console)";
 
-pub(super) fn subscribe(connection: &Connection, asked: &Subscription) -> Result<Subscription> {
+pub(super) fn subscribe(connection: &Connection, asked: &Subscription, most: usize) -> Result<Option<Subscription>> {
+    if is_one_too_many(connection, asked, most)? {
+        return Ok(None);
+    }
+    keep(connection, asked).map(Some)
+}
+
+fn is_one_too_many(connection: &Connection, asked: &Subscription, most: usize) -> Result<bool> {
+    let sql = "SELECT count(*) >= ?3 AND count(*) FILTER (WHERE url = ?2) = 0 FROM subscriptions WHERE org = ?1";
+    let params = params![asked.org, asked.url, count(most)];
+    one(connection, sql, params, |row| row.get(0)).map(Option::unwrap_or_default)
+}
+
+/// The console's record before goes, unless it has the URL that is asked for.
+pub(super) fn save_console_url(
+    connection: &Connection,
+    org: OrgId,
+    asked: Option<&Subscription>,
+    most: usize,
+) -> Result<Option<Subscription>> {
+    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND from_console = 1");
+    let before = one(connection, &sql, [org], subscription)?;
+    let replaced = before.filter(|before| asked.is_none_or(|asked| asked.url != before.url));
+    let Some(asked) = asked else {
+        replaced.map_or(Ok(()), |replaced| remove(connection, replaced.id))?;
+        return Ok(None);
+    };
+    let room = most.saturating_add(usize::from(replaced.is_some()));
+    let asked = Subscription { org, filter: None, from_console: true, ..asked.clone() };
+    if is_one_too_many(connection, &asked, room)? {
+        return Ok(None);
+    }
+    replaced.map_or(Ok(()), |replaced| remove(connection, replaced.id))?;
+    keep(connection, &asked).map(Some)
+}
+
+fn by_url(connection: &Connection, asked: &Subscription) -> Result<Option<Subscription>> {
+    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND url = ?2");
+    one(connection, &sql, params![asked.org, asked.url], subscription)
+}
+
+fn keep(connection: &Connection, asked: &Subscription) -> Result<Subscription> {
     let Subscription { org, url, .. } = asked;
     let params = params![
         org,
@@ -108,11 +146,10 @@ pub(super) fn subscribe(connection: &Connection, asked: &Subscription) -> Result
         asked.created_at.micros(),
         asked.last_success_at.map(Time::micros),
         head(connection, *org)?,
+        asked.from_console,
     ];
     run(connection, SUBSCRIBE, params)?;
-    let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND url = ?2");
-    let kept = one(connection, &sql, params![org, url], subscription)?;
-    kept.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))
+    by_url(connection, asked)?.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))
 }
 
 pub(super) fn pause(connection: &Connection, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
@@ -154,16 +191,20 @@ pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str) -> Result<
 }
 
 /// Attempts stay until they expire, unseen: there may be very many.
-pub(super) fn unsubscribe(connection: &Connection, org: OrgId, uuid: &str) -> Result<bool> {
-    let Some(found) = by_uuid(connection, org, uuid)? else { return Ok(false) };
+fn remove(connection: &Connection, id: SubscriptionId) -> Result<()> {
     for sql in [
         "DELETE FROM failures WHERE subscription = ?1",
         "DELETE FROM ranges WHERE subscription = ?1",
         "DELETE FROM subscriptions WHERE id = ?1",
     ] {
-        run(connection, sql, params![found.id])?;
+        run(connection, sql, params![id])?;
     }
-    Ok(true)
+    Ok(())
+}
+
+pub(super) fn unsubscribe(connection: &Connection, org: OrgId, uuid: &str) -> Result<bool> {
+    let Some(found) = by_uuid(connection, org, uuid)? else { return Ok(false) };
+    remove(connection, found.id).map(|()| true)
 }
 
 const FAILED: &str = "
@@ -183,12 +224,12 @@ fn backlog(connection: &Connection, of: &Subscription, head: i64) -> Result<Back
     let (retries, mut dead, ahead): (i64, i64, i64) = counted.unwrap_or_default();
     let mut pending = retries;
     // A message that failed while an earlier one was still under way is after the cursor, and is counted once.
-    let open = selection::count(connection, &Selection::of(reader(of)), of.cursor, head)?;
+    let open = selection::count(connection, &Selection::of(of.reader()), of.cursor, head)?;
     let open = (i64::try_from(open).unwrap_or(i64::MAX) - ahead).max(0);
     *(if of.paused.is_some() { &mut dead } else { &mut pending }) += open;
     for (replaying, range) in [(true, &mut pending), (false, &mut dead)] {
         for stretch in dead::ranges(connection, of.id, replaying)? {
-            let selection = Selection::of(Reader { filter: stretch.filter.as_deref(), ..reader(of) });
+            let selection = Selection::of(Reader { filter: stretch.filter.as_deref(), ..of.reader() });
             let count = selection::count(connection, &selection, stretch.after, stretch.last)?;
             *range += i64::try_from(count).unwrap_or(i64::MAX);
         }

@@ -1,10 +1,12 @@
 //! The outgoing side: subscriptions, what they get, what failed, and what is let go.
 
+pub mod console_url;
 pub mod dead_letters;
 pub mod feeding;
 pub mod letting_go;
 pub mod recording;
 pub mod replaying;
+pub mod sending_again;
 pub mod subscriptions;
 
 use super::fixtures::*;
@@ -37,11 +39,17 @@ pub fn wanted(org: OrgId, url: &str, filter: Option<&[&str]>) -> Subscription {
         last_success_at: None,
         cursor: 0,
         version: 0,
+        from_console: false,
     }
 }
 
 pub async fn subscribe(store: &Arc<dyn Store>, org: OrgId, url: &str, filter: Option<&[&str]>) -> Subscription {
-    store.subscribe(&wanted(org, url, filter)).await.unwrap()
+    made(store, &wanted(org, url, filter)).await
+}
+
+/// Makes a subscription for which there is room.
+pub async fn made(store: &Arc<dyn Store>, wanted: &Subscription) -> Subscription {
+    store.subscribe(wanted, 100).await.unwrap().unwrap()
 }
 
 /// A message about an event that happened, and was recorded, at a moment.

@@ -11,7 +11,7 @@ pub async fn a_subscription_begins_at_the_head(store: Arc<dyn Store>) {
     assert_eq!(early.cursor, 0);
     announce(&store, org, &[("paid", 10), ("paid", 11)]).await;
     let asked = Subscription { cursor: 77, id: 88, version: 99, ..wanted(org, "https://late", Some(&["paid"])) };
-    let late = store.subscribe(&asked).await.unwrap();
+    let late = made(&store, &asked).await;
     assert_eq!(late.cursor, 2);
     assert!(late.id > early.id);
     assert_eq!(Subscription { cursor: 77, id: 88, version: 99, ..late.clone() }, asked);
@@ -20,8 +20,8 @@ pub async fn a_subscription_begins_at_the_head(store: Arc<dyn Store>) {
 
 pub async fn subscriptions_are_listed_by_time_of_making(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
-    let newer = store.subscribe(&Subscription { created_at: at(9), ..wanted(org, "https://a", None) }).await.unwrap();
-    let older = store.subscribe(&Subscription { created_at: at(8), ..wanted(org, "https://b", None) }).await.unwrap();
+    let newer = made(&store, &Subscription { created_at: at(9), ..wanted(org, "https://a", None) }).await;
+    let older = made(&store, &Subscription { created_at: at(8), ..wanted(org, "https://b", None) }).await;
     assert_eq!(store.subscriptions(org).await.unwrap(), [older, newer]);
 }
 
@@ -35,7 +35,7 @@ pub async fn the_same_url_replaces_the_filter_only(store: Arc<dyn Store>) {
         created_at: at(30),
         ..wanted(org, "https://a", Some(&["paid", "closed"]))
     };
-    let again = store.subscribe(&again).await.unwrap();
+    let again = made(&store, &again).await;
     assert!(again.version > paused.version);
     let expected = Subscription {
         filter: Some(vec!["paid".into(), "closed".into()]),

@@ -75,8 +75,9 @@ impl Site {
                 last_success_at: None,
                 cursor: 0,
                 version: 0,
+                from_console: false,
             };
-            self.bench.store.subscribe(&subscription).await?;
+            self.bench.store.subscribe(&subscription, usize::MAX).await?;
         }
         Ok(())
     }

@@ -1,0 +1,37 @@
+//! Taking single positions out of ranges.
+
+use super::super::again::Try;
+use super::super::arrays::column;
+use super::super::cells::Cells;
+use super::super::flight::{Frame, Step, Transaction};
+use crate::outbox::{SubscriptionId, pieces};
+use crate::records::OrgId;
+use std::collections::BTreeSet;
+
+const CUT: &str = "
+    WITH gone AS (DELETE FROM ranges WHERE id = $1 RETURNING org, subscription, filter, since, replaying)
+    INSERT INTO ranges (org, subscription, after, last, filter, since, replaying)
+    SELECT g.org, g.subscription, p.after, p.last, g.filter, g.since, g.replaying
+    FROM gone g CROSS JOIN (SELECT unnest($2::bigint[]) AS after, unnest($3::bigint[]) AS last) p ORDER BY p.last";
+
+/// Takes positions out of the ranges of a locked subscription for which a condition holds. A range that is cut goes, and
+/// its pieces have new numbers.
+pub(super) async fn take_out(
+    transaction: &mut Transaction,
+    (org, id): (OrgId, SubscriptionId),
+    positions: &BTreeSet<i64>,
+    condition: &str,
+) -> Try<()> {
+    let sql =
+        format!("SELECT id, after, last FROM ranges WHERE org = $1 AND subscription = $2 AND {condition} ORDER BY id");
+    let rows = transaction.fly(Frame::default(), &[Step::new(&sql, vec![Box::new(org), Box::new(id)])]).await?;
+    for row in rows.iter().flatten() {
+        let mut cells = Cells::of(row);
+        let (range, after, last): (i64, i64, i64) = (cells.next()?, cells.next()?, cells.next()?);
+        let Some(left) = pieces(after, last, positions) else { continue };
+        let (after, last) = (column(&left, |(after, _)| *after), column(&left, |(_, last)| *last));
+        let cut = Step::new(CUT, vec![Box::new(range), after, last]);
+        transaction.fly(Frame::default(), &[cut]).await?;
+    }
+    Ok(())
+}

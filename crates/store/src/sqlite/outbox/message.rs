@@ -1,0 +1,124 @@
+//! One message: where it stands with each subscription, and sending it again.
+
+use super::dead::{self, take_out};
+use super::run;
+use super::subscriptions::{by_uuid, of_organization};
+use crate::Result;
+use crate::outbox::{Again, Attempt, Failure, Fate, Kept, Stand, Standing, Subscription};
+use crate::records::{MessageRow, OrgId};
+use crate::sqlite::read::{all, one};
+use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, MESSAGE_COLUMNS, optional_time, place, time};
+use daybook_engine::time::Time;
+use rusqlite::{Connection, Row, params};
+use std::collections::BTreeSet;
+
+pub(super) fn by_event_id(
+    connection: &Connection,
+    org: OrgId,
+    event_id: &str,
+    of: Option<(String, i64)>,
+) -> Result<Option<MessageRow>> {
+    let Some((account, sequence)) = of else {
+        let sql = format!(
+            "SELECT place, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_about_no_account \
+             WHERE account IS NULL AND event_id = ?2 AND org = ?1"
+        );
+        return one(connection, &sql, params![org, event_id], rows::message);
+    };
+    let params = params![org, account, sequence, event_id];
+    let sql = format!(
+        "SELECT place, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_by_account \
+         WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND event_id = ?4"
+    );
+    if let Some(found) = one(connection, &sql, params, rows::message)? {
+        return Ok(Some(found));
+    }
+    let sql = format!(
+        "SELECT NULL, due_at, {MESSAGE_COLUMNS} FROM waiting_messages INDEXED BY waiting_messages_by_account \
+         WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND event_id = ?4"
+    );
+    one(connection, &sql, params, rows::message)
+}
+
+pub(super) fn standings(connection: &Connection, org: OrgId, position: i64) -> Result<Vec<Standing>> {
+    let all = of_organization(connection, org)?;
+    all.into_iter().map(|of| standing(connection, of, position)).collect()
+}
+
+fn standing(connection: &Connection, of: Subscription, position: i64) -> Result<Standing> {
+    let failed = "SELECT attempts, first_failed_at, retry_at, dead_at, reason, status, streak \
+                  FROM failures WHERE subscription = ?1 AND position = ?2";
+    let failure = one(connection, failed, params![of.id, position], |row| failure(row, position))?.flatten();
+    let mut ranges = Vec::new();
+    for replaying in [true, false] {
+        for stretch in dead::ranges(connection, of.id, replaying)? {
+            if stretch.after < position && position <= stretch.last {
+                ranges.push(Kept { filter: stretch.filter, since: stretch.since, replaying });
+            }
+        }
+    }
+    let tried = "SELECT number, at, latency_us, status, error, response, next_at \
+                 FROM attempts INDEXED BY attempts_by_message WHERE place = ?2 AND subscription = ?1 ORDER BY id";
+    let attempts = all(connection, tried, params![of.id, place(of.org, position)], |row| attempt(row, position))?;
+    Ok(Standing { subscription: of, failure, ranges, attempts })
+}
+
+fn failure(row: &Row<'_>, position: i64) -> rusqlite::Result<Option<Failure>> {
+    let retry = optional_time(row, 2)?.map(Fate::Retry);
+    let Some(fate) = retry.or(optional_time(row, 3)?.map(Fate::Dead)) else { return Ok(None) };
+    Ok(Some(Failure {
+        position,
+        attempts: row.get(0)?,
+        first_failed_at: optional_time(row, 1)?,
+        fate,
+        reason: row.get(4)?,
+        status: row.get(5)?,
+        streak: row.get(6)?,
+    }))
+}
+
+fn attempt(row: &Row<'_>, position: i64) -> rusqlite::Result<Attempt> {
+    Ok(Attempt {
+        position,
+        number: row.get(0)?,
+        at: time(row, 1)?,
+        latency_us: row.get(2)?,
+        status: row.get(3)?,
+        error: row.get(4)?,
+        response: row.get(5)?,
+        next_at: optional_time(row, 6)?,
+    })
+}
+
+/// A failure that was counted keeps the row of failures it was counted in; others were counted in none.
+const AGAIN: &str = "
+    INSERT INTO failures (subscription, position, attempts, first_failed_at, retry_at, dead_at, reason, status, streak)
+    VALUES (?1, ?2, 0, NULL, ?3, NULL, '', NULL, -1)
+    ON CONFLICT DO UPDATE SET attempts = 0, first_failed_at = NULL, retry_at = excluded.retry_at, dead_at = NULL";
+
+pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
+    let Some(of) = by_uuid(connection, org, uuid)? else { return Ok(Again::NoSubscription) };
+    let sql = format!("SELECT place, NULL, {MESSAGE_COLUMNS} FROM messages WHERE place = ?1");
+    let is_place = (0..=LAST_ORG).contains(&org) && (1..=LAST_POSITION).contains(&position);
+    let message = match is_place {
+        true => one(connection, &sql, [place(org, position)], rows::message)?,
+        false => None,
+    };
+    let Some(message) = message else { return Ok(Again::NotForIt) };
+    if of.paused.is_some() {
+        return Ok(Again::Paused);
+    }
+    let standing = standing(connection, of, position)?;
+    match standing.of(&message, now) {
+        Stand::NotForIt => return Ok(Again::NotForIt),
+        Stand::Waiting => return Ok(Again::Waiting),
+        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Forgotten => {}
+    }
+    let of = &standing.subscription;
+    // What is being replayed has it for other events, and is under way.
+    let replayed: Vec<i64> = dead::ranges(connection, of.id, true)?.iter().filter_map(|range| range.range).collect();
+    take_out(connection, of, &BTreeSet::from([position]), &replayed)?;
+    run(connection, AGAIN, params![of.id, position, now.micros()])?;
+    run(connection, "UPDATE subscriptions SET version = version + 1 WHERE id = ?1", params![of.id])?;
+    Ok(Again::Sent)
+}

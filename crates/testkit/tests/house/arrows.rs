@@ -1,4 +1,5 @@
-//! `engine <- store <- webhooks <- service <- cases <- {api, console} <- daybook`, with `clock` below all that need time.
+//! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `cases` between the service and those
+//! that show or run test cases, and `clock` below all that need time.
 
 use super::{assert_none, output_of};
 use serde_json::Value;

@@ -1,0 +1,218 @@
+//! What differs is named: what, expected, got, and the line of the file.
+
+use crate::support::{case, changed};
+use daybook_cases::run;
+
+const MISSED: &str = "02-two-missed-then-catch-up.toml";
+
+/// A change to a case, and the one difference that must come of it.
+struct Wrong {
+    file: &'static str,
+    change: &'static str,
+    to: &'static str,
+    what: &'static str,
+    expected: &'static str,
+    got: &'static str,
+}
+
+const WRONG: &[Wrong] = &[
+    Wrong {
+        file: MISSED,
+        change: "summary.principal_cents = 91853",
+        to: "summary.principal_cents = 91852",
+        what: "summary.principal_cents of the account at the end",
+        expected: "918.52 (91852 cents)",
+        got: "918.53 (91853 cents)",
+    },
+    Wrong {
+        file: MISSED,
+        change: "account_status = \"SUSPENDED\"",
+        to: "account_state = \"SUSPENDED\"",
+        what: "account_overview.account_state of the account at the end",
+        expected: "SUSPENDED",
+        got: "there is no such field",
+    },
+    Wrong {
+        file: MISSED,
+        change: "delinquency.days_past_due = 36",
+        to: "delinquency.days_past_due = 5",
+        what: "delinquency.days_past_due of the account as of 2025-04-20T00:00:00-04:00",
+        expected: "5",
+        got: "36",
+    },
+    Wrong {
+        file: MISSED,
+        change: "effective_on = \"2025-04-15\"\noriginal_amount_cents = 1500",
+        to: "effective_on = \"2025-04-15\"\noriginal_amount_cents = 2500",
+        what: "a line item",
+        expected: "line_item_type LATE_FEE, effective_on 2025-04-15, original_amount_cents 25.00 (2500 cents)",
+        got: "none; the nearest is dbk_late_fee_3, which has original_amount_cents 15.00 (1500 cents)",
+    },
+    Wrong {
+        file: MISSED,
+        change: "line_item_type = \"LATE_FEE\"\neffective_on = \"2025-03-15\"\noriginal_amount_cents = 1500",
+        to: "line_item_type = \"CHARGE_OFF\"",
+        what: "a line item",
+        expected: "line_item_type CHARGE_OFF",
+        got: "none like it",
+    },
+    Wrong {
+        file: MISSED,
+        change: "LATE_FEE = 2",
+        to: "LATE_FEE = 3",
+        what: "the number of valid line items of type LATE_FEE",
+        expected: "3",
+        got: "2",
+    },
+    Wrong {
+        file: MISSED,
+        change: "event = \"payment_missed\"\ncount = 2",
+        to: "event = \"payment_missed\"\ncount = 1",
+        what: "the number of webhook messages payment_missed that were received",
+        expected: "1",
+        got: "2",
+    },
+    Wrong {
+        file: MISSED,
+        change: "event = \"payment_missed\"\ncount = 2",
+        to: "event = \"account_closed\"",
+        what: "the number of webhook messages account_closed that were received",
+        expected: "1 or more",
+        got: "0",
+    },
+    Wrong {
+        file: MISSED,
+        change: "event = \"payment_missed\"\ncount = 2",
+        to: "event = \"payment_mist\"\ncount = 0",
+        what: "the number of webhook messages payment_mist that were received",
+        expected: "0",
+        got: "there is no such event",
+    },
+    Wrong {
+        file: MISSED,
+        change: "outstanding_cents = 429",
+        to: "outstanding_cents = 430",
+        what: "outstanding_cents of row 3 of the schedule",
+        expected: "4.30 (430 cents)",
+        got: "4.29 (429 cents)",
+    },
+    Wrong {
+        file: MISSED,
+        change: "row = 3\n",
+        to: "row = 13\n",
+        what: "row 13 of the schedule",
+        expected: "that it is there",
+        got: "the schedule has 12 rows",
+    },
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_expectation_is_named() {
+    for wrong in WRONG {
+        let (text, outcome) = changed(wrong.file, wrong.change, wrong.to).await;
+        assert!(!outcome.passed, "{}", wrong.to);
+        let [difference] = outcome.differences.as_slice() else { panic!("one difference: {outcome}") };
+        let told = (difference.what.as_str(), difference.expected.as_str(), difference.got.as_str());
+        assert_eq!(told, (wrong.what, wrong.expected, wrong.got));
+        let line = text.lines().nth(difference.line - 1).expect("the line is there");
+        // An expectation of several fields begins with its head.
+        let is_named = wrong.to.lines().any(|changed| line.contains(changed));
+        assert!(is_named || line.starts_with("[[expect."), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_type_that_does_not_exist_is_no_type_that_is_missing() {
+    let (_, outcome) = changed(MISSED, "LATE_FEE = 2", "LATE_FEES = 0").await;
+    let got = &outcome.differences[0].got;
+    assert!(got.starts_with("there is no such type: line_item_type must be one of LOAN, "), "{got}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failure_shows_what_happened() {
+    let (_, outcome) = changed("03-backdated-payment-as-posted.toml", "days_past_due = 13", "days_past_due = 12").await;
+    let steps: Vec<String> = outcome.timeline.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        steps,
+        [
+            "2025-01-15T12:00:00-05:00  The account was opened and the principal paid out.  Owed after it: 1200.00 \
+             (principal 1200.00).",
+            "2025-02-15T23:59:59-05:00  Period 1 ended with 12.00 of interest to post; its instalment fell due.  Owed \
+             after it: 1212.00 (principal 1200.00, interest 12.00).",
+            "2025-02-20T23:59:59-05:00  The grace of instalment 1 ended unpaid: a late fee of 15.00.  Owed after it: \
+             1227.00 (principal 1200.00, interest 12.00, fees 15.00).",
+            "2025-02-14T12:00:00-05:00  A payment of 408.03 was recorded as VALID. It counts from \
+             2025-02-25T09:00:00-05:00.  Owed after it: 830.97 (principal 830.97).",
+        ]
+    );
+    let told = outcome.to_string();
+    assert!(told.starts_with("FAILED  A payment recorded late counts from"), "{told}");
+    assert!(told.contains("\n  line 44: delinquency.days_past_due of the account at the end: expected 12, got 13\n"));
+    assert!(told.contains("\n  What happened:\n    2025-01-15T12:00:00-05:00  The account was opened"), "{told}");
+}
+
+/// What cannot be done is told with the line that asks for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_refused_is_named_with_its_line() {
+    let cases = [
+        (
+            "product_type = \"INSTALLMENT\"",
+            "product_type = \"CREDIT\"",
+            "[product]",
+            "making the product",
+            "product_type",
+        ),
+        ("name_first = \"Ben\"", "nickname = \"Ben\"", "[customer]", "making the customer", "nickname"),
+        (
+            "initial_principal_cents = 120000",
+            "initial_principal_cents = 0",
+            "[account]",
+            "opening the account",
+            "summary.initial_principal_cents must be a whole number of cents",
+        ),
+        (
+            "payment = { line_item_id = \"p2\", original_amount_cents = 25000 }",
+            "charge = { original_amount_cents = 25000 }",
+            "[[event]]",
+            "charge of 2025-05-01T09:00:00-04:00",
+            "this is an instalment loan",
+        ),
+        (
+            "payment = { line_item_id = \"p2\", original_amount_cents = 25000 }",
+            "fee_waiver = { fee = \"dbk_late_fee_1\" }",
+            "[[event]]",
+            "fee_waiver dbk_late_fee_1 of 2025-05-01T09:00:00-04:00",
+            "dbk_waiver:dbk_late_fee_1",
+        ),
+    ];
+    for mode in ["migration", "live"] {
+        for (change, to, line, what, got) in cases {
+            let text = crate::support::text_of(MISSED).replace("mode = \"migration\"", &format!("mode = \"{mode}\""));
+            assert!(text.contains(change), "nothing to change: {change}");
+            let text = text.replacen(change, to, 1);
+            let outcome = run(&case(MISSED, &text)).await;
+            let [difference] = outcome.differences.as_slice() else { panic!("one difference: {outcome}") };
+            assert_eq!((difference.what.as_str(), difference.expected.as_str()), (what, "that it is accepted"));
+            assert!(difference.got.contains(got), "{difference}");
+            assert_eq!(text.lines().nth(difference.line - 1), Some(line), "{difference}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_product_of_a_server_is_not_there() {
+    let text = crate::support::text_of(MISSED);
+    let (start, end) =
+        (text.find("product_overview").expect("a product"), text.find("[customer]").expect("a customer"));
+    let text = format!("{}{}", &text[..start], &text[end..]);
+    let outcome = run(&case(MISSED, &text)).await;
+    assert!(outcome.differences[0].got.starts_with("the product auto-12 is not described here"), "{outcome}");
+}
+
+/// The case's mode counts, whatever the product says of itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_product_that_starts_in_migration_mode_is_live_in_a_live_case() {
+    let (_, outcome) =
+        changed("05-bounced-payment.toml", "[customer]", "admin = { migration_mode = true }\n\n[customer]").await;
+    assert!(outcome.passed, "{outcome}");
+}

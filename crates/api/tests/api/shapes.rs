@@ -12,7 +12,7 @@ async fn unknown_paths_are_not_found() {
         assert!(error["message"].as_str().expect("a message").starts_with("there is no "), "{error}");
     }
     server.call("POST", "/nothing", None, &[], Vec::new()).await.refused(404, "not_found");
-    assert_eq!(server.get("/").await.status, 303, "who comes without a path is led to the reference");
+    assert_eq!(server.get("/").await.status, 303, "who comes without a path is led to the console");
 }
 
 #[tokio::test]

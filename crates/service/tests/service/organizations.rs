@@ -40,7 +40,10 @@ async fn two_organizations_do_not_see_each_other(home: Home) {
     let customer = form_of(&json!({ "customer_id": "c", "name_last": "Li" }));
     json_of(first.service.create_customer(&first.who, None, customer).await);
     assert_eq!(code_of(second.service.get_customer(&second.who, "c").await), "not_found");
-    assert_eq!(list(json_of(second.service.list_customers(&second.who, whole(), CustomerQuery::default()).await)).len(), 0);
+    assert_eq!(
+        list(json_of(second.service.list_customers(&second.who, whole(), CustomerQuery::default()).await)).len(),
+        0
+    );
     // Each signs with its own key: the other's bytes do not verify, which `verify` would tell.
     let (one, two) = (&first.messages("a1").await[0], &second.messages("a1").await[0]);
     assert_ne!(one.signature, two.signature);

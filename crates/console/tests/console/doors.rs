@@ -1,0 +1,106 @@
+//! Every door is guarded: who is not signed in, who has not the role, and whose form is not ours is refused, at every
+//! route there is.
+
+use crate::world::{World, encoded};
+use axum::body::Body;
+use axum::http::{Method, Request};
+use daybook_console::{RouteFacts, routes};
+use daybook_service::access::{Right, Role};
+
+/// A path with something in the place of its parameters.
+fn path_of(route: &RouteFacts) -> String {
+    let parts = route.path.split('/').map(|part| if part.starts_with('{') { "x1" } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn guarded(method: &'static str) -> impl Iterator<Item = RouteFacts> {
+    routes().into_iter().filter(move |route| route.method == method && route.needs.is_some())
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+#[tokio::test]
+async fn a_page_asks_who_is_there() {
+    let world = World::new().await;
+    let mut seen = 0;
+    for route in guarded("GET") {
+        let path = path_of(&route);
+        for cookie in ["", "daybook_session=nobody", "daybook_theme=dark"] {
+            let request = Request::get(&path).header("cookie", cookie).body(Body::empty()).expect("a request");
+            let answer = world.send(request).await;
+            let there: String = url::form_urlencoded::byte_serialize(path.as_bytes()).collect();
+            assert_eq!(answer.leads_to(), format!("/console/sign-in?next={there}"), "{route:?}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0 || guarded("GET").count() == 0);
+}
+
+#[tokio::test]
+async fn a_form_without_a_session_does_nothing() {
+    let world = World::new().await;
+    for route in guarded("POST") {
+        let body = encoded(&[("csrf", &world.session.csrf)]);
+        let request = Request::post(path_of(&route)).header("content-type", FORM).body(Body::from(body));
+        assert_eq!(world.send(request.expect("a request")).await.status, 401, "{route:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_is_not_ours_does_nothing() {
+    let world = World::new().await;
+    let stranger = World::new().await;
+    assert!(guarded("POST").count() > 0);
+    for route in guarded("POST") {
+        let path = path_of(&route);
+        // No token, an empty one, and that of somebody else.
+        for body in ["", "csrf=", "csrf=nonsense", &encoded(&[("csrf", &stranger.session.csrf)])] {
+            let request = world.request(Method::POST, &path).header("content-type", FORM);
+            let request = request.header("sec-fetch-site", "same-origin").body(Body::from(body.to_owned()));
+            assert_eq!(world.send(request.expect("a request")).await.status, 403, "{route:?} with {body:?}");
+        }
+        // The token is right, the page it was sent from is not.
+        for (header, from) in [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+            ("origin", "https://evil.example"),
+            ("origin", "null"),
+        ] {
+            let request = world.request(Method::POST, &path).header("content-type", FORM).header(header, from);
+            let request = request.body(Body::from(encoded(&[("csrf", &world.session.csrf)])));
+            assert_eq!(world.send(request.expect("a request")).await.status, 403, "{route:?} from {from}");
+        }
+        // What is no form has its token in the header, or none.
+        let request = world.request(Method::POST, &path).header("content-type", "application/json");
+        let request = request.body(Body::from(format!("{{\"csrf\":\"{}\"}}", world.session.csrf)));
+        assert_eq!(world.send(request.expect("a request")).await.status, 403, "{route:?} as JSON");
+    }
+}
+
+#[tokio::test]
+async fn what_a_role_may_not_do_it_cannot_do() {
+    let world = World::new().await;
+    for role in [Role::ReadOnly, Role::Servicing] {
+        let seen = world.seen_by(role).await;
+        for route in routes() {
+            let Some(right) = route.needs else { continue };
+            if seen.who.may(right).is_ok() {
+                continue;
+            }
+            let path = path_of(&route);
+            let answer = if route.method == "GET" { seen.get(&path).await } else { seen.post(&path, &[]).await };
+            assert_eq!(answer.status, 403, "{role:?} at {route:?}");
+            assert!(answer.body.contains("That is not allowed"), "{role:?} at {route:?}: {}", answer.body);
+        }
+    }
+}
+
+#[test]
+fn whatever_changes_something_needs_more_than_looking() {
+    // Leaving, and the colours of one's own browser.
+    let own = ["/console/sign-out", "/console/theme", "/console/products/preview"];
+    for route in guarded("POST") {
+        let looks = route.needs == Some(Right::Read);
+        assert!(!looks || own.contains(&route.path), "{route:?} changes something and needs only Read");
+    }
+}

@@ -30,6 +30,7 @@ pub mod keys;
 pub mod messages;
 pub mod outbox;
 pub mod paging;
+pub mod people;
 pub mod products;
 pub mod units;
 
@@ -208,6 +209,20 @@ macro_rules! contract_tests {
                 attempts_expire_the_oldest_first,
                 messages_expire_from_the_beginning_of_each_log,
                 messages_stay_while_they_are_needed,
+            ]
+            people: [
+                a_person_is_read_back,
+                an_address_belongs_to_one_person,
+                the_last_with_a_role_keeps_it,
+                two_do_not_both_lose_the_role,
+                an_invitation_is_accepted_once,
+                of_many_at_once_one_is_accepted,
+                a_session_is_its_person_until_it_expires,
+                a_session_begins_for_who_may_come_in,
+                sessions_end,
+                another_password_ends_the_other_sessions,
+                guesses_are_kept_as_they_were_read,
+                what_expired_is_removed_in_steps,
             ]
             concurrency: [
                 one_account_is_written_once_a_version,

@@ -26,8 +26,8 @@ const ROUNDS: usize = 20;
 pub(super) struct Try {
     /// Forgotten when it was right.
     address: Vec<u8>,
-    /// Given back when it was right.
-    place: Option<Vec<u8>>,
+    /// What was counted of the place; given back when it was right.
+    place: Option<GuessRow>,
 }
 
 impl Service {
@@ -40,9 +40,11 @@ impl Service {
                 may_try(&row, self.clock.now())?;
             }
         }
-        for subject in place.iter().chain([&address]) {
-            self.count(subject).await?;
-        }
+        let place = match place {
+            Some(place) => Some(self.count(&place).await?),
+            None => None,
+        };
+        self.count(&address).await?;
         Ok(Try { address, place })
     }
 
@@ -50,12 +52,12 @@ impl Service {
     /// the place before stays.
     pub(super) async fn end_try(&self, right: Try) -> Result<(), Problem> {
         self.store.forget_guesses(&right.address).await?;
-        let Some(place) = right.place else { return Ok(()) };
+        let Some(counted) = right.place else { return Ok(()) };
         for _ in 0..ROUNDS {
-            let Some(row) = self.store.guesses(&place).await? else { return Ok(()) };
-            let failures = (row.failures - 1).max(0);
-            let wait_until = if failures < FREE_TRIES { self.clock.now() } else { row.wait_until };
-            let less = GuessRow { failures, wait_until, ..row.clone() };
+            let Some(row) = self.store.guesses(&counted.subject).await? else { return Ok(()) };
+            // Somebody who was wrong meanwhile waits for that.
+            let wait_until = if row == counted { self.clock.now() } else { row.wait_until };
+            let less = GuessRow { failures: (row.failures - 1).max(0), wait_until, ..row.clone() };
             if self.store.keep_guesses(Some(&row), &less).await? {
                 return Ok(());
             }
@@ -63,7 +65,7 @@ impl Service {
         Ok(())
     }
 
-    async fn count(&self, subject: &[u8]) -> Result<(), Problem> {
+    async fn count(&self, subject: &[u8]) -> Result<GuessRow, Problem> {
         for _ in 0..ROUNDS {
             let now = self.clock.now();
             let before = self.store.guesses(subject).await?;
@@ -79,7 +81,7 @@ impl Service {
                 expires_at: now.plus_micros(REMEMBERED_MICROS),
             };
             if self.store.keep_guesses(before.as_ref(), &row).await? {
-                return Ok(());
+                return Ok(row);
             }
         }
         Err(too_many(1))

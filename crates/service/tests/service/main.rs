@@ -14,6 +14,7 @@ mod nodes;
 mod notices;
 mod organizations;
 mod payments;
+mod people;
 mod reading;
 mod references;
 mod repeats;

@@ -6,12 +6,14 @@
 
 mod bench;
 mod flags;
+mod people;
 
 pub use bench::{
     BenchAction, BenchCommand, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget, BenchWebhookClientArgs,
     BenchWebhooksArgs,
 };
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
+pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -55,6 +57,8 @@ Prints `daybook ready on http://ADDRESS` on stdout when it is ready. SIGTERM fin
     Org(OrgCommand),
     /// Make, list and revoke API keys
     Keys(KeysCommand),
+    /// Let people into the console, and list them
+    People(PeopleCommand),
     /// Roll an account through time (TEST organizations)
     #[command(after_help = "\
 Examples:

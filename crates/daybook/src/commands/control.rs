@@ -23,11 +23,13 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use daybook_service::Service;
+use daybook_service::access::Role;
 use daybook_service::form;
 use daybook_service::problem::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::hint::black_box;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -75,6 +77,18 @@ pub enum Order {
         /// Which key.
         client_id: String,
     },
+    /// Make a link into the console.
+    LinkPerson {
+        /// Of which organization.
+        organization: Option<String>,
+        /// What whoever uses it may do.
+        role: String,
+    },
+    /// List who may come into the console.
+    ListPeople {
+        /// Of which organization.
+        organization: Option<String>,
+    },
     /// Roll an account.
     Roll {
         /// Of which organization.
@@ -102,13 +116,14 @@ impl Order {
     fn do_here(&self, settings: &Settings) -> Result<Value, Failure> {
         wait_for(async {
             let service = open_service(settings).await?;
-            let answer = self.carry_out(&service).await;
+            let answer = self.carry_out(&service, &format!("http://{}", reachable(settings.listen))).await;
             service.stop().await;
             Ok(answer?)
         })
     }
 
-    async fn carry_out(&self, service: &Service) -> Result<Value, Problem> {
+    /// The URL is where people reach the server.
+    async fn carry_out(&self, service: &Service, url: &str) -> Result<Value, Problem> {
         match self {
             Order::CreateOrganization { name, environment } => {
                 let key = service.create_organization_with_key(name, environment).await?;
@@ -136,12 +151,37 @@ impl Order {
                 let who = service.operator(organization.as_deref()).await?;
                 read(&service.revoke_key(&who, client_id).await?)
             }
+            Order::LinkPerson { organization, role } => {
+                let who = service.operator(organization.as_deref()).await?;
+                let rule = || Problem::invalid("role", "must be ADMIN, SERVICING or READ_ONLY");
+                let token = service.invite(&who, Role::parse(role).ok_or_else(rule)?).await?;
+                let expires_at = service.invitation(&token).await?.expires_at.to_string();
+                Ok(json!({ "link": welcome_link(url, &token), "role": role, "expires_at": expires_at }))
+            }
+            Order::ListPeople { organization } => {
+                let who = service.operator(organization.as_deref()).await?;
+                Ok(json!({ "results": service.list_people(&who).await? }))
+            }
             Order::Roll { organization, roll } => {
                 let who = service.operator(organization.as_deref()).await?;
                 read(&service.roll_account(&who, None, parse(roll)?).await?)
             }
         }
     }
+}
+
+/// Where somebody with a token comes into the console for the first time.
+pub fn welcome_link(url: &str, token: &str) -> String {
+    format!("{url}/console/welcome/{token}")
+}
+
+/// Where this machine reaches an address that stands for all of its addresses.
+pub fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        let is_v4 = address.is_ipv4();
+        address.set_ip(if is_v4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
+    }
+    address
 }
 
 fn parse<T: serde::de::DeserializeOwned>(body: &Value) -> Result<T, Problem> {
@@ -179,11 +219,12 @@ fn holder(path: &Path) -> Result<Option<Holder>, Failure> {
 struct Door {
     service: Service,
     token: Arc<str>,
+    url: Arc<str>,
 }
 
 /// The door that commands of the same machine use. It is no part of the API.
-pub fn route(service: Service, token: &str) -> Router {
-    Router::new().route(PATH, post(answer)).with_state(Door { service, token: token.into() })
+pub fn route(service: Service, token: &str, url: &str) -> Router {
+    Router::new().route(PATH, post(answer)).with_state(Door { service, token: token.into(), url: url.into() })
 }
 
 async fn answer(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> Response {
@@ -195,7 +236,7 @@ async fn answer(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> Re
         Ok(order) => order,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, &format!("the order is not understood: {error}")),
     };
-    match order.carry_out(&door.service).await {
+    match order.carry_out(&door.service, &door.url).await {
         Ok(answer) => axum::Json(answer).into_response(),
         Err(problem) => refusal(StatusCode::UNPROCESSABLE_ENTITY, &Failure::from(problem).to_string()),
     }
@@ -221,6 +262,14 @@ mod tests {
         for other in [&b""[..], b"toke", b"tokens", b"Token", b"tokem"] {
             assert!(!is_same(other, b"token"), "{other:?}");
         }
+    }
+
+    #[test]
+    fn all_addresses_are_reached_by_the_loopback_one() {
+        let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
+        assert_eq!(reachable(address("0.0.0.0:80")), address("127.0.0.1:80"));
+        assert_eq!(reachable(address("[::]:80")), address("[::1]:80"));
+        assert_eq!(reachable(address("10.0.0.7:80")), address("10.0.0.7:80"));
     }
 
     #[test]

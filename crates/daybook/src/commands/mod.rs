@@ -1,9 +1,9 @@
 //! What each command does: one file a command, and the dispatch here.
 //!
 //! ```text
-//! serve ─────────────► opening ─► demo ─► HTTP (api, control)
-//! org, keys, roll ───► control ─► the server that holds the database, or opening ─► service
-//! verify, backup, doctor ───────► opening ─► service, store
+//! serve ─────────────────────► opening ─► demo ─► HTTP (api, control)
+//! org, keys, people, roll ───► control ─► the server that holds the database, or opening ─► service
+//! verify, backup, doctor ────► opening ─► service, store
 //! ```
 //!
 //! [`opening`] gets from settings to a service. [`control`] is how a command asks a running server to do something.
@@ -19,6 +19,7 @@ mod failure;
 mod keys;
 mod opening;
 mod org;
+mod people;
 mod roll;
 mod sending;
 mod serve;
@@ -44,6 +45,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Serve(flags) => serve::run(flags),
         Command::Org(command) => org::run(command),
         Command::Keys(command) => keys::run(command),
+        Command::People(command) => people::run(command),
         Command::Roll(args) => roll::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Backup(args) => backup::run(args),

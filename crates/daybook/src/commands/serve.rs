@@ -9,6 +9,7 @@
 //! It listens before it makes anything, so that a port that is taken does not cost a secret that is shown once. Callers
 //! who come early wait; the lock file and the ready line say when nobody waits any more.
 
+use super::control::{reachable, welcome_link};
 use super::opening::{PATIENCE, make_file, make_key, make_store, start_service};
 use super::{Failure, control, demo, print, say, sending, settings, wait_for};
 use crate::cli::ServeFlags;
@@ -26,7 +27,7 @@ use daybook_clock::{Clock, System};
 use daybook_console::ConsoleSettings;
 use daybook_service::Service;
 use daybook_service::organizations::{Bootstrap, FirstKey};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -63,8 +64,9 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
     router = router.merge(daybook_console::router(service.clone(), ConsoleSettings::default()));
     if let Some(held) = held {
         let token = control_token()?;
-        router = router.merge(control::route(service.clone(), &token));
-        let announced = held.announce(&format!("http://{}", reachable(address)), &token);
+        let url = format!("http://{}", reachable(address));
+        router = router.merge(control::route(service.clone(), &token, &url));
+        let announced = held.announce(&url, &token);
         announced.map_err(|error| Failure::Failed(format!("the lock file cannot be written: {error}")))?;
     }
     let stop = Stop::listen()?;
@@ -96,10 +98,34 @@ async fn begin(settings: &Settings, service: &Service, address: SocketAddr) -> R
     if let Some(key) = service.bootstrap(&bootstrap).await? {
         say(&welcome(address, &key));
     }
+    if let Some(entrance) = entrance(settings, service, address).await? {
+        say(&entrance);
+    }
     if settings.demo {
         say(&format!("{}\n", demo::load(service, System.now()).await?));
     }
     Ok(())
+}
+
+/// Sees to it that somebody can come into the console, and says how; nothing if somebody can already.
+async fn entrance(settings: &Settings, service: &Service, address: SocketAddr) -> Result<Option<String>, Failure> {
+    let url = format!("http://{}", reachable(address));
+    if let (Some(email), Some(password)) = (&settings.bootstrap_email, &settings.bootstrap_password) {
+        let is_made = service.first_person(email, password.expose()).await?;
+        return Ok(is_made.then(|| {
+            format!(
+                "{email} may come into the console with the password you chose:\n\n  Console        {url}/console\n\n"
+            )
+        }));
+    }
+    let token = service.first_link().await?;
+    Ok(token.map(|token| {
+        format!(
+            "Come into the console by this link. It works once, within 7 days; `daybook people link` makes another.\n\n  \
+             Console        {}\n\n",
+            welcome_link(&url, &token)
+        )
+    }))
 }
 
 fn welcome(address: SocketAddr, key: &FirstKey) -> String {
@@ -119,15 +145,6 @@ fn welcome(address: SocketAddr, key: &FirstKey) -> String {
          curl -H \"Authorization: Bearer {bearer}\" {url}/products\n\n",
         key.client_id
     )
-}
-
-/// Where this machine reaches an address that stands for all of its addresses.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() {
-        let is_v4 = address.is_ipv4();
-        address.set_ip(if is_v4 { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
-    }
-    address
 }
 
 fn control_token() -> Result<String, Failure> {
@@ -195,13 +212,6 @@ mod tests {
 
     fn address(text: &str) -> SocketAddr {
         text.parse().expect("an address")
-    }
-
-    #[test]
-    fn all_addresses_are_reached_by_the_loopback_one() {
-        assert_eq!(reachable(address("0.0.0.0:80")), address("127.0.0.1:80"));
-        assert_eq!(reachable(address("[::]:80")), address("[::1]:80"));
-        assert_eq!(reachable(address("10.0.0.7:80")), address("10.0.0.7:80"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub use daybook_webhooks::guard::Network;
 
 use crate::durations;
+use daybook_service::people::{PASSWORD_LONGEST, PASSWORD_SHORTEST};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -176,7 +177,8 @@ pub fn email(text: &str) -> Read<String> {
 
 /// Reads the password of the first console user.
 pub fn password(text: &str) -> Read<Secret> {
-    if text.chars().count() >= 12 { Ok(Secret::new(text)) } else { Err("must have 12 characters at least") }
+    let is_good = (PASSWORD_SHORTEST..=PASSWORD_LONGEST).contains(&text.chars().count());
+    if is_good { Ok(Secret::new(text)) } else { Err("must have from 10 to 200 characters") }
 }
 
 /// An address without the password in it: `postgres://daybook:(set)@host/name`.

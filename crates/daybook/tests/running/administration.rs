@@ -120,6 +120,7 @@ fn commands_say_when_there_is_no_database() {
     for args in [
         &["keys", "list"][..],
         &["org", "create", "X"],
+        &["people", "link"],
         &["verify"],
         &["backup", "--to", "copy.db"],
         &["roll", "a", "--to", "2025-01-01T00:00:00Z"],

@@ -4,5 +4,6 @@
 mod administration;
 mod care;
 mod life;
+mod people;
 mod postgres;
 mod support;

@@ -1,0 +1,60 @@
+//! `daybook people …`
+
+use super::{CommonFlags, RoleArg};
+use clap::{Args, Subcommand};
+
+/// `daybook people …`
+#[derive(Args, Debug)]
+pub struct PeopleCommand {
+    /// What to do with people.
+    #[command(subcommand)]
+    pub command: PeopleAction,
+}
+
+/// What to do with people.
+#[derive(Debug, Subcommand)]
+pub enum PeopleAction {
+    /// Make a link by which somebody comes into the console
+    #[command(after_help = "\
+Examples:
+  daybook people link
+  daybook people link --role READ_ONLY
+  daybook people link --org \"Prairie Lending\" --role ADMIN --json
+
+Whoever opens the link chooses a name, an address and a password. It works once, within 7 days.")]
+    Link(PeopleLinkArgs),
+    /// List who may come into the console
+    #[command(after_help = "Examples:\n  daybook people list\n  daybook people list --org \"Prairie Lending\" --json")]
+    List(PeopleListArgs),
+}
+
+/// `daybook people link`
+#[derive(Args, Debug)]
+pub struct PeopleLinkArgs {
+    /// What they may do
+    #[arg(long, value_enum, default_value = "ADMIN")]
+    pub role: RoleArg,
+    /// The organization's name; not needed while there is only one
+    #[arg(long, value_name = "NAME")]
+    pub org: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `daybook people list`
+#[derive(Args, Debug)]
+pub struct PeopleListArgs {
+    /// The organization's name; not needed while there is only one
+    #[arg(long, value_name = "NAME")]
+    pub org: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}

@@ -1,0 +1,37 @@
+//! `daybook people`: links into the console, and who uses it.
+
+use super::control::Order;
+use super::org::{listed, text};
+use super::{Failure, prepare, print, say};
+use crate::cli::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
+
+/// Does what was asked with people.
+pub fn run(command: &PeopleCommand) -> Result<(), Failure> {
+    match &command.command {
+        PeopleAction::Link(args) => link(args),
+        PeopleAction::List(args) => list(args),
+    }
+}
+
+fn link(args: &PeopleLinkArgs) -> Result<(), Failure> {
+    let settings = prepare(&args.flags)?;
+    let order = Order::LinkPerson { organization: args.org.clone(), role: args.role.name().to_owned() };
+    let made = order.get_done(&settings)?;
+    if args.json {
+        return print(&format!("{made:#}\n"));
+    }
+    print(&format!("{}\n", text(&made, "link")))?;
+    say(&format!(
+        "It works once, until {}, and makes a person with the role {}.\n",
+        text(&made, "expires_at"),
+        text(&made, "role")
+    ));
+    Ok(())
+}
+
+fn list(args: &PeopleListArgs) -> Result<(), Failure> {
+    let settings = prepare(&args.flags)?;
+    let found = Order::ListPeople { organization: args.org.clone() }.get_done(&settings)?;
+    let fields = ["person_id", "name", "email", "role", "created_at", "last_seen_at", "disabled_at"];
+    print(&if args.json { format!("{found:#}\n") } else { listed(&found, fields) })
+}

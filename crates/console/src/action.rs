@@ -48,6 +48,8 @@ pub enum Action {
     DebitOffset(String, Value),
     /// Rolls an account.
     Roll(Value),
+    /// Subscribes a URL, or changes its filter.
+    Subscribe(Value),
     /// Pauses a subscription.
     Unsubscribe(String),
     /// Resumes a subscription.
@@ -86,6 +88,7 @@ impl Action {
             | Action::SetStatus(..)
             | Action::SetNotification(..)
             | Action::ChangeLineItem(..)
+            | Action::Subscribe(_)
             | Action::Unsubscribe(_)
             | Action::Resubscribe(_)
             | Action::Replay(_) => Method::PUT,
@@ -117,6 +120,7 @@ impl Action {
             Action::CreditOffset(account, _) => items(account, "/credit_offsets"),
             Action::DebitOffset(account, _) => items(account, "/debit_offsets"),
             Action::Roll(_) => "/admin/roll/account".to_owned(),
+            Action::Subscribe(_) => "/organization/subscribe".to_owned(),
             Action::Unsubscribe(uuid) => subscription(uuid, "/unsubscribe"),
             Action::Resubscribe(uuid) => subscription(uuid, "/resubscribe"),
             Action::DeleteSubscription(uuid) => subscription(uuid, ""),
@@ -146,6 +150,7 @@ impl Action {
             | Action::CreditOffset(_, body)
             | Action::DebitOffset(_, body)
             | Action::Roll(body)
+            | Action::Subscribe(body)
             | Action::Replay(body)
             | Action::CreateKey(body) => Some(body),
             Action::WithdrawLineItem(..)
@@ -204,6 +209,7 @@ impl Action {
             Action::CreditOffset(account, _) => service.credit_offset(who, repeat, account, parse(json)?).await?,
             Action::DebitOffset(account, _) => service.debit_offset(who, repeat, account, parse(json)?).await?,
             Action::Roll(_) => service.roll_account(who, repeat, parse(json)?).await?,
+            Action::Subscribe(_) => service.subscribe(who, repeat, parse(json)?).await?,
             Action::Unsubscribe(uuid) => service.unsubscribe(who, repeat, uuid).await?,
             Action::Resubscribe(uuid) => service.resubscribe(who, repeat, uuid).await?,
             Action::DeleteSubscription(uuid) => service.delete_subscription(who, repeat, uuid).await?,

@@ -6,7 +6,7 @@
 //! own, for the forms of the door itself.
 
 use crate::Console;
-use crate::page::{Notice, Trouble};
+use crate::page::{Notice, Trouble, Unframed};
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{
@@ -137,7 +137,7 @@ pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Re
     let had_notice = manner.notice.is_some();
     let admitted = admit(&console, needs, request, &mut manner).await;
     let mut response = match admitted {
-        Ok(request) => next.run(request).await,
+        Ok(request) => run(request, next).await,
         Err(refused) => refused,
     };
     if let Some(token) = door.filter(|_| needs == Needs::Nobody) {
@@ -147,6 +147,16 @@ pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Re
         set_cookie(&mut response, NOTICE, "", Some(0), &manner.base_url);
     }
     response
+}
+
+/// Has a page answer. What goes wrong is shown to somebody who is signed in inside the frame.
+async fn run(request: Request, next: Next) -> Response {
+    let visitor = request.extensions().get::<Visitor>().cloned();
+    let mut response = next.run(request).await;
+    match (visitor, response.extensions_mut().remove::<Unframed>()) {
+        (Some(visitor), Some(Unframed(problem))) => Trouble::new(problem).seen_by(&visitor),
+        _ => response,
+    }
 }
 
 async fn admit(

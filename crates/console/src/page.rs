@@ -87,9 +87,10 @@ impl Page {
         Page { title: title.into(), section: Section::None, visitor: None, manner: manner.clone() }
     }
 
-    /// Every room.
-    pub fn places(&self) -> &'static [Place] {
-        PLACES
+    /// Every room that the one who looks may enter.
+    pub fn places(&self) -> impl Iterator<Item = &'static Place> {
+        let administers = self.may_administer();
+        PLACES.iter().filter(move |place| administers || !matches!(place.section, Section::Keys | Section::People))
     }
 
     /// The token that forms carry.
@@ -169,6 +170,13 @@ impl Notice {
         text.get(1..).filter(|text| !text.is_empty()).map(|text| Notice { good, text: text.to_owned() })
     }
 }
+
+/// What is said of a bug.
+const INSIDE: &str = "something went wrong inside the server";
+
+/// A problem that was answered without the frame, as nobody knew for whom. The guard does, and answers again.
+#[derive(Clone, Debug)]
+pub struct Unframed(pub Problem);
 
 /// What went wrong, on its way to somebody.
 #[derive(Debug)]
@@ -261,18 +269,23 @@ fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
 impl IntoResponse for Trouble {
     fn into_response(self) -> Response {
         let (status, heading, advice) = words(self.problem.kind);
-        if self.problem.kind == Kind::Internal {
+        if self.problem.kind == Kind::Internal && self.problem.message != INSIDE {
             tracing::error!(problem = %self.problem, "a page failed");
         }
+        let has_frame = self.page.is_some();
         let page = self.page.map_or_else(|| Page::at_the_door(heading, &Manner::default()), |page| *page);
         let page = Page { title: heading.to_owned(), ..page };
         let mut problem = self.problem;
         if problem.kind == Kind::Internal {
-            problem.message = "something went wrong inside the server".to_owned();
+            problem.message = INSIDE.to_owned();
         }
+        let unframed = (!has_frame).then(|| Unframed(problem.clone()));
         let text = TroublePage { page, heading, advice, problem }.render();
         let mut response = Html(text.unwrap_or_else(|_| heading.to_owned())).into_response();
         *response.status_mut() = status;
+        if let Some(unframed) = unframed {
+            response.extensions_mut().insert(unframed);
+        }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(RETRY_AFTER, axum::http::HeaderValue::from_static("1"));
         }

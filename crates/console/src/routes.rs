@@ -55,12 +55,38 @@ table! {
     // Customers.
 
     // Webhooks.
+    Read get "/console/webhooks" pages::webhooks::subscriptions::show;
+    Write post "/console/webhooks/test" pages::webhooks::subscriptions::send_test;
+    Write get "/console/webhooks/subscriptions/{webhook_uuid}/pause" pages::webhooks::subscriptions::ask_pause;
+    Write post "/console/webhooks/subscriptions/{webhook_uuid}/pause" pages::webhooks::subscriptions::pause;
+    Write get "/console/webhooks/subscriptions/{webhook_uuid}/resume" pages::webhooks::subscriptions::ask_resume;
+    Write post "/console/webhooks/subscriptions/{webhook_uuid}/resume" pages::webhooks::subscriptions::resume;
+    Read get "/console/webhooks/deliveries" pages::webhooks::deliveries::show;
+    Read get "/console/webhooks/dead-letters" pages::webhooks::dead_letters::show;
+    Write get "/console/webhooks/dead-letters/replay" pages::webhooks::dead_letters::ask_replay;
+    Write post "/console/webhooks/dead-letters/replay" pages::webhooks::dead_letters::send_again;
+    Read get "/console/webhooks/events" pages::webhooks::catalogue::show;
+    Read get "/console/webhooks/events/{name}" pages::webhooks::catalogue::show_one;
 
     // Test cases.
 
     // Keys.
+    Administer get "/console/keys" pages::keys::show;
+    Administer post "/console/keys" pages::keys::api_keys::create;
+    Administer get "/console/keys/{client_id}/revoke" pages::keys::api_keys::ask_revoke;
+    Administer post "/console/keys/{client_id}/revoke" pages::keys::api_keys::revoke;
+    Administer post "/console/keys/hmac" pages::keys::signing::reveal;
+    Administer get "/console/keys/hmac/rotate" pages::keys::signing::ask_rotate;
+    Administer post "/console/keys/hmac/rotate" pages::keys::signing::rotate;
 
     // People.
+    Administer get "/console/people" pages::people::show;
+    Administer post "/console/people/invite" pages::people::invite;
+    Administer get "/console/people/{person_id}/{change}" pages::people::changing::ask;
+    Administer post "/console/people/{person_id}/{change}" pages::people::changing::make;
+    Read get "/console/people/me" pages::people::me::show;
+    Read post "/console/people/me/password" pages::people::me::change_password;
+    Read post "/console/people/me/sessions" pages::people::me::end_sessions;
 }
 
 /// Every route there is.

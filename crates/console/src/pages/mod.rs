@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod accounts;
+pub mod ask;
 pub mod cases;
 pub mod customers;
 pub mod find;

@@ -1,0 +1,106 @@
+//! Keys of the API: making one, whose secret is shown once, and revoking one.
+
+use super::{HERE, Key, KeysPage, NAME, all};
+use crate::Console;
+use crate::action::Action;
+use crate::form::{Field, Form, Kind, Typed};
+use crate::guard::{Visitor, redirect_saying};
+use crate::page::{Answer, Notice, Page, Section, Trouble, read, show_again};
+use crate::pages::ask::Ask;
+use crate::shape::plain_words;
+use askama::Template;
+use axum::extract::{Path, State};
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+use serde_json::json;
+
+/// What a key, or a person, may do.
+pub(in crate::pages) const ROLES: &[(&str, &str)] = &[
+    ("SERVICING", "Servicing: everything but keys, people and administration"),
+    ("READ_ONLY", "Read only: looking"),
+    ("ADMIN", "Admin: everything"),
+];
+
+/// What is asked for to make a key.
+pub(super) const FORM: &[Field] = &[
+    Field::new("name", "Name", Kind::Text, "What uses it: people see the name here, callers never do.")
+        .required()
+        .hint("Payment importer"),
+    Field::new("role", "Role", Kind::Choice(ROLES), "As little as it needs."),
+];
+
+#[derive(Debug, Deserialize)]
+struct NewKey {
+    client_id: String,
+    client_secret: String,
+    name: String,
+    role: String,
+}
+
+#[derive(Template)]
+#[template(path = "keys/made.html")]
+struct Made {
+    page: Page,
+    key: NewKey,
+    /// A first call to try it with.
+    curl: String,
+}
+
+impl Made {
+    fn role_words(&self) -> String {
+        plain_words(&self.key.role)
+    }
+}
+
+/// Makes a key, and shows its secret this once.
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let action = Action::CreateKey(json!({ "name": typed.get("name"), "role": typed.get("role") }));
+    match action.perform(&console.service, visitor.caller(), None).await {
+        Ok(answer) => {
+            let key: NewKey = read(&answer)?;
+            let base_url = &visitor.manner.base_url;
+            let curl = format!("curl {base_url}/products \\\n  -H \"Authorization: Bearer {}\"", key.client_secret);
+            crate::page::show(&Made { page: Page::new("A new key", Section::Keys, &visitor), key, curl })
+        }
+        Err(Trouble { problem, .. }) => {
+            let form = Form::new(FORM, typed).refused(&problem);
+            show_again(&KeysPage { form, ..KeysPage::new(&console, &visitor).await? })
+        }
+    }
+}
+
+async fn find(console: &Console, visitor: &Visitor, client_id: &str) -> Result<Key, Trouble> {
+    let found = all(console, visitor).await?.into_iter().find(|key| key.client_id == client_id);
+    found.ok_or_else(|| Trouble::new(Problem::not_found("key", client_id)))
+}
+
+/// Asks whether a key is to be revoked.
+pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> Answer {
+    let key = find(&console, &visitor, &client_id).await?;
+    let used = match &key.last_used_at {
+        Some(at) => format!("It was last used on {at}."),
+        None => "It was never used.".to_owned(),
+    };
+    Ask {
+        title: format!("Revoke the key \u{201c}{}\u{201d}", key.name),
+        back: (HERE.to_owned(), NAME),
+        words: vec![
+            format!("From now on calls with {client_id}, and with the access tokens it got, are refused. {used}"),
+            "A key that was revoked cannot be used again: whoever needs it gets a new one.".to_owned(),
+        ],
+        path: format!("{HERE}/{client_id}/revoke"),
+        button: "Revoke it",
+        danger: true,
+        ..Ask::default()
+    }
+    .with_curl(&Action::RevokeKey(client_id), &visitor)
+    .show(Section::Keys, &visitor)
+}
+
+/// Revokes a key.
+pub async fn revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> Answer {
+    let key = find(&console, &visitor, &client_id).await?;
+    Action::RevokeKey(client_id).perform(&console.service, visitor.caller(), None).await?;
+    let notice = Notice::done(format!("The key \u{201c}{}\u{201d} is revoked.", key.name));
+    Ok(redirect_saying(HERE, &notice, &visitor.manner))
+}

@@ -1,0 +1,92 @@
+//! Keys: of the API, of the signature, and the one webhook URL of the console.
+//!
+//! A secret is shown on the page that answers the form that made it, or asked for it, and nowhere else: in no address, in
+//! no cookie, on no other page.
+
+pub mod api_keys;
+pub mod signing;
+
+use crate::Console;
+use crate::csv::{Cell, Csv};
+use crate::form::{Asked, Form, Typed};
+use crate::guard::Visitor;
+use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::shape::{Moment, plain_words};
+use askama::Template;
+use axum::extract::State;
+use serde::Deserialize;
+
+/// The address of this room.
+const HERE: &str = "/console/keys";
+/// Its name, for the way back.
+const NAME: &str = "Keys";
+
+/// What is shown of a key.
+#[derive(Debug, Deserialize)]
+struct Key {
+    client_id: String,
+    name: String,
+    role: String,
+    created_at: Moment,
+    last_used_at: Option<Moment>,
+    revoked_at: Option<Moment>,
+}
+
+impl Key {
+    fn role_words(&self) -> String {
+        plain_words(&self.role)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Keys {
+    results: Vec<Key>,
+}
+
+#[derive(Template)]
+#[template(path = "keys/keys.html")]
+struct KeysPage {
+    page: Page,
+    keys: Vec<Key>,
+    form: Form,
+}
+
+impl KeysPage {
+    async fn new(console: &Console, visitor: &Visitor) -> Result<KeysPage, Trouble> {
+        Ok(KeysPage {
+            page: Page::new("Keys", Section::Keys, visitor),
+            keys: all(console, visitor).await?,
+            form: Form::new(api_keys::FORM, Typed::default()),
+        })
+    }
+}
+
+/// All keys, those in use first and the latest first.
+async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Key>, Trouble> {
+    let Keys { results: mut keys } = read(&console.service.list_keys(visitor.caller()).await?)?;
+    keys.sort_by(|one, other| {
+        let place = |key: &Key| (key.revoked_at.is_some(), std::cmp::Reverse(key.created_at.time()));
+        place(one).cmp(&place(other))
+    });
+    Ok(keys)
+}
+
+/// The page.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    if asked.get("format") == "csv" {
+        let mut csv = Csv::new(&["client_id", "name", "role", "created_at", "last_used_at", "revoked_at"]);
+        for key in all(&console, &visitor).await? {
+            let moment = |moment: &Option<Moment>| moment.as_ref().map_or_else(String::new, |moment| moment.0.clone());
+            csv.row(&[
+                Cell::Text(&key.client_id),
+                Cell::Text(&key.name),
+                Cell::Text(&key.role),
+                Cell::Text(&key.created_at.0),
+                Cell::Text(&moment(&key.last_used_at)),
+                Cell::Text(&moment(&key.revoked_at)),
+            ]);
+        }
+        return Ok(csv.file("keys"));
+    }
+    crate::page::show(&KeysPage::new(&console, &visitor).await?)
+}

@@ -1,1 +1,0 @@
-//! People: who may use the console, and as what.

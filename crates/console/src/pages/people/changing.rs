@@ -1,0 +1,150 @@
+//! What administrators do with people: another role, out, in again, and the end of their sessions.
+
+use super::{HERE, Line, NAME, all, role_of};
+use crate::Console;
+use crate::form::{Asked, Typed};
+use crate::guard::{Visitor, end_session, redirect_saying};
+use crate::page::{Answer, Notice, Section, Trouble};
+use crate::pages::ask::Ask;
+use crate::shape::{Count, plain_words};
+use axum::extract::{Path, State};
+use daybook_service::access::Role;
+use daybook_service::problem::Problem;
+
+/// What is done with somebody.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Role(Role),
+    Disable,
+    Enable,
+    EndSessions,
+}
+
+impl Change {
+    /// Reads the last part of the path, and what was chosen.
+    fn read(what: &str, typed: &Typed) -> Result<Change, Trouble> {
+        Ok(match what {
+            "role" => Change::Role(role_of(typed)?),
+            "disable" => Change::Disable,
+            "enable" => Change::Enable,
+            "sessions" => Change::EndSessions,
+            _ => return Err(Problem::not_found("page", what).into()),
+        })
+    }
+
+    fn ask(self, person: &Line, what: &str) -> Ask {
+        let name = &person.name;
+        let (title, words, button) = match self {
+            Change::Role(role) => {
+                let (from, to) = (person.role_words(), plain_words(role.name()));
+                let may = match role {
+                    Role::Admin => "everything, keys and people included",
+                    Role::Servicing => "everything but keys, people and administration",
+                    Role::ReadOnly => "look, and change nothing",
+                };
+                (
+                    format!("Give {name} the role {to}"),
+                    vec![format!(
+                        "{name} has the role {from}. With the role {to}, from their next click on, they may {may}."
+                    )],
+                    "Change the role",
+                )
+            }
+            Change::Disable => (
+                format!("Keep {name} out"),
+                vec![
+                    format!(
+                        "{name} cannot sign in any more, and is signed out everywhere at once. Nothing is removed: you can let them in again, with the same password."
+                    ),
+                    "Keys of the API that they know go on working: revoke those on the page Keys.".to_owned(),
+                ],
+                "Keep them out",
+            ),
+            Change::Enable => (
+                format!("Let {name} in again"),
+                vec![format!(
+                    "{name} can sign in again with their address and password, with the role {}.",
+                    person.role_words()
+                )],
+                "Let them in",
+            ),
+            Change::EndSessions => (
+                format!("End all sessions of {name}"),
+                vec![format!("{name} is signed out everywhere, and can sign in again with their password.")],
+                "End their sessions",
+            ),
+        };
+        Ask {
+            title,
+            back: (HERE.to_owned(), NAME),
+            words,
+            path: format!("{HERE}/{}/{what}", person.id),
+            fields: match self {
+                Change::Role(role) => vec![("role", role.name().to_owned())],
+                _ => Vec::new(),
+            },
+            button,
+            danger: matches!(self, Change::Disable | Change::EndSessions),
+            ..Ask::default()
+        }
+    }
+
+    /// Does it, and says so.
+    async fn make(self, console: &Console, visitor: &Visitor, person: &Line) -> Result<String, Problem> {
+        let (service, who, id, name) = (&console.service, visitor.caller(), &person.id, &person.name);
+        Ok(match self {
+            Change::Role(role) => {
+                service.set_role(who, id, role).await?;
+                format!("{name} has the role {} now.", plain_words(role.name()))
+            }
+            Change::Disable => {
+                service.disable_person(who, id).await?;
+                format!("{name} is kept out.")
+            }
+            Change::Enable => {
+                service.enable_person(who, id).await?;
+                format!("{name} can sign in again.")
+            }
+            Change::EndSessions => {
+                let ended = service.end_sessions(who, id).await?;
+                format!("{} of {name} ended.", Count(ended).of("session", "sessions"))
+            }
+        })
+    }
+}
+
+async fn find(console: &Console, visitor: &Visitor, id: &str) -> Result<Line, Trouble> {
+    let found = all(console, visitor).await?.into_iter().find(|line| line.id == id);
+    found.ok_or_else(|| Trouble::new(Problem::not_found("person", id)))
+}
+
+/// Asks whether something is to be done with somebody.
+pub async fn ask(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path((id, what)): Path<(String, String)>,
+    Asked(asked): Asked,
+) -> Answer {
+    let person = find(&console, &visitor, &id).await?;
+    Change::read(&what, &asked)?.ask(&person, &what).show(Section::People, &visitor)
+}
+
+/// Does something with somebody.
+pub async fn make(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path((id, what)): Path<(String, String)>,
+    typed: Typed,
+) -> Answer {
+    let person = find(&console, &visitor, &id).await?;
+    let change = Change::read(&what, &typed)?;
+    match change.make(&console, &visitor, &person).await {
+        Ok(_) if person.is_me && matches!(change, Change::EndSessions | Change::Disable) => {
+            Ok(end_session("/console/sign-in", &visitor.manner))
+        }
+        // Whoever gave up administering would be refused by the list.
+        Ok(done) if person.is_me => Ok(redirect_saying("/console/people/me", &Notice::done(done), &visitor.manner)),
+        Ok(done) => Ok(redirect_saying(HERE, &Notice::done(done), &visitor.manner)),
+        Err(problem) => change.ask(&person, &what).show_again(Section::People, &visitor, &problem),
+    }
+}

@@ -1,0 +1,75 @@
+//! Everybody's own page: another password, and the end of one's sessions.
+
+use crate::Console;
+use crate::form::{Field, Form, Kind, Typed};
+use crate::guard::{Visitor, end_session, redirect_saying};
+use crate::page::{Answer, Notice, Page, Section, show_again};
+use crate::shape::plain_words;
+use askama::Template;
+use axum::extract::State;
+use daybook_service::problem::Problem;
+
+const HERE: &str = "/console/people/me";
+
+const PASSWORD: &[Field] = &[
+    Field::new("old_password", "Password now", Kind::Password, "").required(),
+    Field::new(
+        "new_password",
+        "New password",
+        Kind::Password,
+        "Ten characters at least. A sentence is a good password.",
+    )
+    .required(),
+    Field::new("again", "New password again", Kind::Password, "").required(),
+];
+
+#[derive(Template)]
+#[template(path = "people/me.html")]
+struct Me {
+    page: Page,
+    name: String,
+    email: String,
+    role: String,
+    form: Form,
+}
+
+impl Me {
+    fn new(visitor: &Visitor, form: Form) -> Me {
+        Me {
+            page: Page::new("You", Section::None, visitor),
+            name: visitor.visit.name.clone(),
+            email: visitor.visit.email.clone(),
+            role: plain_words(visitor.caller().role.name()),
+            form,
+        }
+    }
+}
+
+/// The page.
+pub async fn show(visitor: Visitor) -> Answer {
+    crate::page::show(&Me::new(&visitor, Form::new(PASSWORD, Typed::default())))
+}
+
+/// Changes the password of whoever is signed in.
+pub async fn change_password(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let (old, new) = (typed.untrimmed("old_password"), typed.untrimmed("new_password"));
+    let changed = if new == typed.untrimmed("again") {
+        console.service.change_password(&visitor.manner.session, old, new).await
+    } else {
+        Err(Problem::invalid("again", "is not the same as the new password"))
+    };
+    match changed {
+        Ok(()) => {
+            let notice = Notice::done("Your password is changed. Your other sessions have ended.");
+            Ok(redirect_saying(HERE, &notice, &visitor.manner))
+        }
+        // What was typed is not sent back: passwords are in no page.
+        Err(problem) => show_again(&Me::new(&visitor, Form::new(PASSWORD, Typed::default()).refused(&problem))),
+    }
+}
+
+/// Signs whoever is signed in out everywhere.
+pub async fn end_sessions(State(console): State<Console>, visitor: Visitor) -> Answer {
+    console.service.end_sessions(visitor.caller(), &visitor.visit.person_id).await?;
+    Ok(end_session("/console/sign-in", &visitor.manner))
+}

@@ -1,0 +1,147 @@
+//! People: who may use the console, and as what; and everybody's own page.
+//!
+//! Administrators invite people by links that work once, change what they may do, and keep them out. There are no such
+//! calls in the API, which knows keys only: so there is nothing to copy as `curl`. The link is shown on the page that
+//! answers the form, and nowhere else.
+
+pub mod changing;
+pub mod me;
+
+use crate::Console;
+use crate::csv::{Cell, Csv};
+use crate::form::{Asked, Field, Form, Kind, Typed};
+use crate::guard::Visitor;
+use crate::page::{Answer, Page, Section, Trouble, show_again};
+use crate::pages::keys::api_keys::ROLES;
+use crate::shape::{Moment, plain_words};
+use askama::Template;
+use axum::extract::State;
+use daybook_service::access::Role;
+use daybook_service::people::Person;
+use daybook_service::problem::Problem;
+use daybook_service::view::time::Utc;
+
+/// The address of this room.
+const HERE: &str = "/console/people";
+/// Its name, for the way back.
+const NAME: &str = "People";
+
+const INVITE: &[Field] = &[Field::new("role", "Role", Kind::Choice(ROLES), "It can be changed later.")];
+
+/// A person as a line of the table.
+struct Line {
+    id: String,
+    name: String,
+    email: String,
+    role: Role,
+    created_at: Moment,
+    last_seen_at: Option<Moment>,
+    disabled_at: Option<Moment>,
+    /// Whether it is the one who looks.
+    is_me: bool,
+}
+
+impl Line {
+    fn new(person: Person, visitor: &Visitor) -> Line {
+        let moment = |at: Utc| Moment(at.to_string());
+        Line {
+            is_me: person.person_id == visitor.visit.person_id,
+            id: person.person_id,
+            name: person.name,
+            email: person.email,
+            role: person.role,
+            created_at: moment(person.created_at),
+            last_seen_at: person.last_seen_at.map(moment),
+            disabled_at: person.disabled_at.map(moment),
+        }
+    }
+
+    fn role_words(&self) -> String {
+        plain_words(self.role.name())
+    }
+}
+
+#[derive(Template)]
+#[template(path = "people/people.html")]
+struct PeoplePage {
+    page: Page,
+    people: Vec<Line>,
+    form: Form,
+}
+
+impl PeoplePage {
+    async fn new(console: &Console, visitor: &Visitor, form: Form) -> Result<PeoplePage, Trouble> {
+        Ok(PeoplePage {
+            page: Page::new("People", Section::People, visitor),
+            people: all(console, visitor).await?,
+            form,
+        })
+    }
+
+    fn roles(&self) -> [Role; 3] {
+        Role::ALL
+    }
+}
+
+/// Everybody: who may come in first, by name.
+async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Line>, Trouble> {
+    let people = console.service.list_people(visitor.caller()).await?;
+    let mut lines: Vec<Line> = people.into_iter().map(|person| Line::new(person, visitor)).collect();
+    lines.sort_by_key(|line| (line.disabled_at.is_some(), line.name.to_lowercase()));
+    Ok(lines)
+}
+
+/// Everybody.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    if asked.get("format") == "csv" {
+        let mut csv = Csv::new(&["person_id", "name", "email", "role", "created_at", "last_seen_at", "disabled_at"]);
+        for line in all(&console, &visitor).await? {
+            let moment = |moment: &Option<Moment>| moment.as_ref().map_or_else(String::new, |moment| moment.0.clone());
+            csv.row(&[
+                Cell::Text(&line.id),
+                Cell::Text(&line.name),
+                Cell::Text(&line.email),
+                Cell::Text(line.role.name()),
+                Cell::Text(&line.created_at.0),
+                Cell::Text(&moment(&line.last_seen_at)),
+                Cell::Text(&moment(&line.disabled_at)),
+            ]);
+        }
+        return Ok(csv.file("people"));
+    }
+    let form = Form::new(INVITE, Typed::default());
+    crate::page::show(&PeoplePage::new(&console, &visitor, form).await?)
+}
+
+#[derive(Template)]
+#[template(path = "people/invited.html")]
+struct Invited {
+    page: Page,
+    role: String,
+    link: String,
+}
+
+/// Makes a link by which somebody comes in, and shows it this once.
+pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let link = match role_of(&typed) {
+        Ok(role) => console.service.invite(visitor.caller(), role).await.map(|token| (role, token)),
+        Err(problem) => Err(problem),
+    };
+    match link {
+        Ok((role, token)) => crate::page::show(&Invited {
+            page: Page::new("A link for somebody", Section::People, &visitor),
+            role: plain_words(role.name()),
+            link: format!("{}/console/welcome/{token}", visitor.manner.base_url),
+        }),
+        Err(problem) => {
+            let form = Form::new(INVITE, typed).refused(&problem);
+            show_again(&PeoplePage::new(&console, &visitor, form).await?)
+        }
+    }
+}
+
+/// The role that was chosen.
+fn role_of(typed: &Typed) -> Result<Role, Problem> {
+    Role::parse(typed.get("role"))
+        .ok_or_else(|| Problem::invalid("role", "must be one of ADMIN, SERVICING and READ_ONLY"))
+}

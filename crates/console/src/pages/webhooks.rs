@@ -1,1 +1,0 @@
-//! Webhooks: who is told, what became of it, and sending again.

@@ -1,0 +1,240 @@
+//! Dead letters: what URLs did not get, the oldest first; and sending it again.
+
+use super::deliveries::{MOST_ROWS, OneWay, lines};
+use super::filter::Filter;
+use super::{HERE, all_subscriptions};
+use crate::Console;
+use crate::action::Action;
+use crate::csv::{Cell, Csv};
+use crate::form::{Asked, Typed};
+use crate::guard::{Visitor, redirect_saying};
+use crate::page::{Answer, Notice, Page, Section, Trouble, read, show_again};
+use crate::pages::ask::Ask;
+use crate::shape::{Count, Moment};
+use askama::Template;
+use axum::extract::State;
+use daybook_service::DeliveryQuery;
+use daybook_service::paging::{LONGEST_PAGE, Paging};
+use daybook_service::problem::Problem;
+use daybook_service::view::time::Utc;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// What is shown of a dead letter.
+#[derive(Debug, Deserialize)]
+struct DeadLetter {
+    webhook_uuid: String,
+    webhook_url: String,
+    event: String,
+    event_id: String,
+    account_id: Option<String>,
+    dead_at: Moment,
+    attempts: u64,
+    reason: String,
+    response_status: Option<u16>,
+}
+
+#[derive(Template)]
+#[template(path = "webhooks/dead_letters.html")]
+struct DeadLettersPage {
+    page: Page,
+    filter: Filter,
+    letters: Vec<DeadLetter>,
+    /// What is wrong with the filter.
+    wrong: Vec<String>,
+    /// Whether it is not the first page.
+    is_onward: bool,
+    /// The next page; empty if there is none.
+    next: String,
+}
+
+fn path() -> String {
+    format!("{HERE}/dead-letters")
+}
+
+impl DeadLettersPage {
+    /// The same list as a file.
+    fn csv(&self) -> String {
+        self.filter.at(&path(), &[("format", "csv")])
+    }
+
+    /// Its first page.
+    fn first(&self) -> String {
+        self.filter.at(&path(), &[])
+    }
+
+    /// Where these are sent again, or all of them.
+    fn replay(&self) -> String {
+        self.filter.at(&format!("{}/replay", path()), &[])
+    }
+}
+
+/// The page.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
+    let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
+    let mut page = DeadLettersPage {
+        page: Page::new("Dead letters", Section::Webhooks, &visitor),
+        letters: Vec::new(),
+        wrong: Vec::new(),
+        is_onward: mark.is_some(),
+        next: String::new(),
+        filter,
+    };
+    let found = match page.filter.query() {
+        Ok(query) if asked.get("format") == "csv" => return csv(&console, &visitor, query).await,
+        Ok(query) => fetch(&console, &visitor, None, mark, query).await,
+        Err(problem) => Err(problem.into()),
+    };
+    match found {
+        Ok(OneWay { results, paging }) => {
+            page.letters = results;
+            let next = paging.next();
+            let at = |mark: &String| page.filter.at(&path(), &[("starting_after", mark)]);
+            page.next = next.as_ref().map_or_else(String::new, at);
+            crate::page::show(&page)
+        }
+        Err(Trouble { problem, .. }) if problem.code == "invalid_request" => {
+            page.wrong = lines(&problem);
+            show_again(&page)
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+async fn fetch(
+    console: &Console,
+    visitor: &Visitor,
+    limit: Option<&str>,
+    mark: Option<&str>,
+    query: DeliveryQuery,
+) -> Result<OneWay<DeadLetter>, Trouble> {
+    let paging = Paging::read(limit, mark, None)?;
+    read(&console.service.list_dead_letters(visitor.caller(), paging, query).await?)
+}
+
+async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answer {
+    let mut csv = Csv::new(&[
+        "dead_at",
+        "event",
+        "event_id",
+        "account_id",
+        "webhook_uuid",
+        "webhook_url",
+        "attempts",
+        "response_status",
+        "reason",
+    ]);
+    let limit = LONGEST_PAGE.to_string();
+    let (mut rows, mut mark) = (0, None::<String>);
+    while rows < MOST_ROWS {
+        let OneWay { results, paging } = fetch(console, visitor, Some(&limit), mark.as_deref(), query.clone()).await?;
+        rows += results.len();
+        for row in &results {
+            csv.row(&[
+                Cell::Text(&row.dead_at.0),
+                Cell::Text(&row.event),
+                Cell::Text(&row.event_id),
+                Cell::Text(row.account_id.as_deref().unwrap_or_default()),
+                Cell::Text(&row.webhook_uuid),
+                Cell::Text(&row.webhook_url),
+                Cell::Number(row.attempts.to_string()),
+                row.response_status.map_or(Cell::Empty, |status| Cell::Number(status.to_string())),
+                Cell::Text(&row.reason),
+            ]);
+        }
+        mark = paging.next();
+        if mark.is_none() {
+            break;
+        }
+    }
+    Ok(csv.file("dead-letters"))
+}
+
+/// A replay of what a filter lets through. Those of one account cannot be replayed alone: the call does not know it.
+fn replay(filter: &Filter) -> Result<Value, Problem> {
+    let query = filter.query()?;
+    if query.account_id.is_some() {
+        let message = "is no filter of a replay: leave it out, or send single messages again from their pages";
+        return Err(Problem::invalid("account_id", message));
+    }
+    let mut body = json!({});
+    for name in ["webhook_uuid", "event"].into_iter().filter(|name| !filter.get(name).is_empty()) {
+        body[name] = Value::from(filter.get(name));
+    }
+    for (name, at) in [("since", query.since), ("until", query.until)] {
+        if let Some(at) = at {
+            body[name] = Value::from(Utc(at).to_string());
+        }
+    }
+    Ok(body)
+}
+
+#[derive(Debug, Deserialize)]
+struct Replayed {
+    replayed: Count,
+    left_paused: Count,
+}
+
+/// Counts what would be sent again, and asks whether it is to be.
+pub async fn ask_replay(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
+    let body = replay(&filter)?;
+    let mut dry_run = body.clone();
+    dry_run["dry_run"] = Value::from(true);
+    let counted: Replayed = read(&Action::Replay(dry_run).perform(&console.service, visitor.caller(), None).await?)?;
+    ask(&filter, &counted).with_curl(&Action::Replay(body), &visitor).show(Section::Webhooks, &visitor)
+}
+
+fn ask(filter: &Filter, counted: &Replayed) -> Ask {
+    let mut which = Vec::new();
+    if !filter.get("webhook_uuid").is_empty() {
+        which.push(format!("to {}", filter.url_words()));
+    }
+    if !filter.get("event").is_empty() {
+        which.push(format!("of the event {}", filter.get("event")));
+    }
+    for (name, words) in [("since", "dead since"), ("until", "dead before")] {
+        if !filter.get(name).is_empty() {
+            which.push(format!("{words} {} UTC", filter.get(name).replace('T', " ")));
+        }
+    }
+    let which = if which.is_empty() { "all there are".to_owned() } else { which.join(", ") };
+    let letters = |count: Count| count.of("dead letter", "dead letters");
+    let mut words = vec![format!(
+        "{} will be sent again ({which}), with a fresh schedule of retries. Receivers tell by webhook-id what they have \
+         taken before.",
+        letters(counted.replayed)
+    )];
+    if !counted.left_paused.is_zero() {
+        words.push(format!(
+            "{} stay, as their URLs are paused: resume those first to have them sent.",
+            letters(counted.left_paused)
+        ));
+    }
+    let fields = ["webhook_uuid", "event", "since", "until"].into_iter().filter(|name| !filter.get(name).is_empty());
+    Ask {
+        title: if filter.is_empty() { "Replay all dead letters" } else { "Replay these dead letters" }.to_owned(),
+        back: (filter.at(&path(), &[]), "Dead letters"),
+        words,
+        path: format!("{}/replay", path()),
+        fields: fields.map(|name| (name, filter.get(name).to_owned())).collect(),
+        button: "Send them again",
+        ..Ask::default()
+    }
+}
+
+/// Sends dead letters again.
+pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let filter = Filter::new(&typed, Vec::new());
+    let action = Action::Replay(replay(&filter)?);
+    let done: Replayed = read(&action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?)?;
+    let notice = Notice::done(format!(
+        "{} on their way again.",
+        match done.replayed {
+            Count(1) => "1 message is".to_owned(),
+            many => format!("{many} messages are"),
+        }
+    ));
+    Ok(redirect_saying(&path(), &notice, &visitor.manner))
+}

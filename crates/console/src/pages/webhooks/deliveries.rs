@@ -1,0 +1,183 @@
+//! Deliveries: what was tried, the latest first.
+
+use super::HERE;
+use super::all_subscriptions;
+use super::filter::Filter;
+use crate::Console;
+use crate::csv::{Cell, Csv};
+use crate::form::Asked;
+use crate::guard::Visitor;
+use crate::page::{Answer, Page, Section, Trouble, read, show_again};
+use crate::shape::{Count, Moment};
+use askama::Template;
+use axum::extract::State;
+use daybook_service::DeliveryQuery;
+use daybook_service::paging::{LONGEST_PAGE, Paging};
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+
+/// The most rows of a table to take away.
+pub const MOST_ROWS: usize = 10_000;
+
+/// What is shown of an attempt.
+#[derive(Debug, Deserialize)]
+struct Delivery {
+    webhook_uuid: String,
+    webhook_url: String,
+    event: String,
+    event_id: String,
+    account_id: Option<String>,
+    attempt: u64,
+    attempted_at: Moment,
+    latency_ms: Count,
+    outcome: String,
+    response_status: Option<u16>,
+    error: Option<String>,
+    response: Option<String>,
+    next_retry_at: Option<Moment>,
+}
+
+/// A page of a list that is read one way.
+#[derive(Debug, Deserialize)]
+pub(super) struct OneWay<T> {
+    pub results: Vec<T>,
+    pub paging: Mark,
+}
+
+/// Where the next page begins.
+#[derive(Debug, Deserialize)]
+pub(super) struct Mark {
+    pub starting_after: Option<String>,
+    pub has_more: bool,
+}
+
+impl Mark {
+    /// The mark of the next page, if there is one.
+    pub(super) fn next(self) -> Option<String> {
+        self.starting_after.filter(|_| self.has_more)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "webhooks/deliveries.html")]
+struct DeliveriesPage {
+    page: Page,
+    filter: Filter,
+    deliveries: Vec<Delivery>,
+    /// What is wrong with the filter.
+    wrong: Vec<String>,
+    /// Whether it is not the first page.
+    is_onward: bool,
+    /// The next page; empty if there is none.
+    next: String,
+}
+
+impl DeliveriesPage {
+    /// The same list as a file.
+    fn csv(&self) -> String {
+        self.filter.at(&format!("{HERE}/deliveries"), &[("format", "csv")])
+    }
+
+    /// Its first page.
+    fn first(&self) -> String {
+        self.filter.at(&format!("{HERE}/deliveries"), &[])
+    }
+}
+
+/// What is wrong, line by line.
+pub(super) fn lines(problem: &Problem) -> Vec<String> {
+    if problem.details.is_empty() {
+        return vec![problem.message.clone()];
+    }
+    problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect()
+}
+
+/// The page.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
+    let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
+    let mut page = DeliveriesPage {
+        page: Page::new("Deliveries", Section::Webhooks, &visitor),
+        deliveries: Vec::new(),
+        wrong: Vec::new(),
+        is_onward: mark.is_some(),
+        next: String::new(),
+        filter,
+    };
+    let found = match page.filter.query() {
+        Ok(query) if asked.get("format") == "csv" => return csv(&console, &visitor, query).await,
+        Ok(query) => fetch(&console, &visitor, None, mark, query).await,
+        Err(problem) => Err(problem.into()),
+    };
+    match found {
+        Ok(OneWay { results, paging }) => {
+            page.deliveries = results;
+            let next = paging.next();
+            let at = |mark: &String| page.filter.at(&format!("{HERE}/deliveries"), &[("starting_after", mark)]);
+            page.next = next.as_ref().map_or_else(String::new, at);
+            crate::page::show(&page)
+        }
+        Err(Trouble { problem, .. }) if problem.code == "invalid_request" => {
+            page.wrong = lines(&problem);
+            show_again(&page)
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+async fn fetch(
+    console: &Console,
+    visitor: &Visitor,
+    limit: Option<&str>,
+    mark: Option<&str>,
+    query: DeliveryQuery,
+) -> Result<OneWay<Delivery>, Trouble> {
+    let paging = Paging::read(limit, mark, None)?;
+    read(&console.service.list_deliveries(visitor.caller(), paging, query).await?)
+}
+
+async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answer {
+    let mut csv = Csv::new(&[
+        "attempted_at",
+        "event",
+        "event_id",
+        "account_id",
+        "webhook_uuid",
+        "webhook_url",
+        "attempt",
+        "outcome",
+        "response_status",
+        "latency_ms",
+        "error",
+        "response",
+        "next_retry_at",
+    ]);
+    let limit = LONGEST_PAGE.to_string();
+    let (mut rows, mut mark) = (0, None::<String>);
+    while rows < MOST_ROWS {
+        let OneWay { results, paging } = fetch(console, visitor, Some(&limit), mark.as_deref(), query.clone()).await?;
+        rows += results.len();
+        for row in &results {
+            csv.row(&[
+                Cell::Text(&row.attempted_at.0),
+                Cell::Text(&row.event),
+                Cell::Text(&row.event_id),
+                Cell::Text(row.account_id.as_deref().unwrap_or_default()),
+                Cell::Text(&row.webhook_uuid),
+                Cell::Text(&row.webhook_url),
+                Cell::Number(row.attempt.to_string()),
+                Cell::Text(&row.outcome),
+                row.response_status.map_or(Cell::Empty, |status| Cell::Number(status.to_string())),
+                Cell::Number(row.latency_ms.0.to_string()),
+                Cell::Text(row.error.as_deref().unwrap_or_default()),
+                Cell::Text(row.response.as_deref().unwrap_or_default()),
+                Cell::Text(row.next_retry_at.as_ref().map_or("", |at| at.0.as_str())),
+            ]);
+        }
+        mark = paging.next();
+        if mark.is_none() {
+            break;
+        }
+    }
+    Ok(csv.file("deliveries"))
+}

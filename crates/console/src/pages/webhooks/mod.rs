@@ -1,0 +1,116 @@
+//! Webhooks: who is told, what became of it, and sending again.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `subscriptions` | URLs and their health; pausing, resuming; a test event |
+//! | `deliveries` | what was tried |
+//! | `message` | one message: its exact bytes, and where it stands with each URL |
+//! | `dead_letters` | what nobody took, and sending it again |
+//! | `catalogue` | every event there is |
+//! | `pretty` | JSON for people |
+//! | `filter` | which deliveries or dead letters are shown |
+
+pub mod catalogue;
+pub mod dead_letters;
+pub mod deliveries;
+pub mod filter;
+pub mod pretty;
+pub mod subscriptions;
+
+use crate::Console;
+use crate::guard::Visitor;
+use crate::page::{Trouble, read};
+use crate::shape::{Count, Moment};
+use serde::Deserialize;
+
+/// The address of this room.
+const HERE: &str = "/console/webhooks";
+/// Its name, for the way back.
+const NAME: &str = "Webhooks";
+
+/// What is shown of a subscription.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Subscription {
+    /// Its name in other calls.
+    pub webhook_uuid: String,
+    /// Where messages go.
+    pub webhook_url: String,
+    /// The events it gets; nothing for all.
+    pub filter_events: Option<Vec<String>>,
+    /// `ACTIVE` or `PAUSED`.
+    pub status: String,
+    /// Why it is paused.
+    pub paused_reason: Option<String>,
+    /// Since when.
+    pub paused_at: Option<Moment>,
+    /// Different messages that failed since the last success.
+    pub consecutive_errors: u64,
+    /// When it was made.
+    pub created_at: Moment,
+    /// When it last took a message.
+    pub last_success_at: Option<Moment>,
+    /// Messages to be sent.
+    pub pending: Count,
+    /// Messages that it did not get.
+    pub dead_letters: Count,
+}
+
+#[derive(Debug, Deserialize)]
+struct Subscriptions {
+    results: Vec<Subscription>,
+}
+
+/// All subscriptions, by time.
+pub async fn all_subscriptions(console: &Console, visitor: &Visitor) -> Result<Vec<Subscription>, Trouble> {
+    let Subscriptions { results } = read(&console.service.list_subscriptions(visitor.caller()).await?)?;
+    Ok(results)
+}
+
+impl Subscription {
+    /// Whether nothing is sent to it.
+    pub fn is_paused(&self) -> bool {
+        self.status == "PAUSED"
+    }
+
+    /// How it stands, in a sentence.
+    pub fn health(&self) -> String {
+        if self.is_paused() {
+            return self.why_paused().to_owned();
+        }
+        match (&self.last_success_at, self.consecutive_errors) {
+            (None, 0) => "Nothing was sent to it yet.".to_owned(),
+            (Some(at), 0) => format!("It took its last message on {at}."),
+            (_, errors) => {
+                format!("{} failed since its last success.", Count(errors).of("message", "messages in a row"))
+            }
+        }
+    }
+
+    /// Why it is paused, in a sentence.
+    pub fn why_paused(&self) -> &'static str {
+        match self.paused_reason.as_deref() {
+            Some("UNSUBSCRIBED") => "Somebody paused it.",
+            Some("UNAUTHORIZED") => "It answered 401 Unauthorized: it does not accept our messages.",
+            Some("CONSECUTIVE_ERRORS") => "Too many different messages failed in a row.",
+            _ => "It is paused.",
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> &'static str {
+        match self.paused_reason.as_deref() {
+            Some("UNSUBSCRIBED") => {
+                "Nothing is sent to it until you resume it. What it misses becomes dead letters, which can be replayed."
+            }
+            Some("UNAUTHORIZED") => {
+                "Have the receiver accept our messages: often it checks signatures with another key than the one on the \
+                 page Keys. Then resume it, and replay its dead letters."
+            }
+            Some("CONSECUTIVE_ERRORS") => {
+                "Look at its last deliveries for what it answered, and mend the receiver. Then resume it, and replay its \
+                 dead letters."
+            }
+            _ => "Resume it when the receiver is ready.",
+        }
+    }
+}

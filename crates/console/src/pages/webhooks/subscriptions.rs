@@ -1,0 +1,203 @@
+//! Subscriptions: which URLs get which events and how they fare; pausing and resuming them; a test event.
+
+use super::{HERE, NAME, Subscription, all_subscriptions};
+use crate::Console;
+use crate::action::Action;
+use crate::chart::{Bar, Part, bars};
+use crate::csv::{Cell, Csv};
+use crate::form::{Asked, Typed};
+use crate::guard::{Visitor, redirect_saying};
+use crate::page::{Answer, Notice, Page, Section, Trouble, read};
+use crate::pages::ask::Ask;
+use crate::shape::{Count, Moment};
+use askama::Template;
+use axum::extract::{Path, State};
+use daybook_service::portfolio::DeliveryFigure;
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Template)]
+#[template(path = "webhooks/subscriptions.html")]
+struct SubscriptionsPage {
+    page: Page,
+    subscriptions: Vec<Subscription>,
+    hours: Vec<Hour>,
+    chart: String,
+    /// The calls by which URLs and filters are changed.
+    subscribe: String,
+    change_filter: String,
+    remove: String,
+}
+
+/// Attempts of an hour.
+struct Hour {
+    moment: Moment,
+    delivered: Count,
+    failed: Count,
+}
+
+impl Hour {
+    fn new(figure: &DeliveryFigure) -> Hour {
+        let moment = Moment(figure.hour.to_string());
+        Hour { moment, delivered: Count(figure.delivered), failed: Count(figure.failed) }
+    }
+
+    fn bar(&self, index: usize) -> Bar {
+        let hour = self.moment.clock();
+        let words = |count: Count, what: &str| format!("{hour} UTC: {count} {what}");
+        Bar {
+            label: if index.is_multiple_of(4) { hour.to_owned() } else { String::new() },
+            parts: vec![
+                Part { class: "s1", size: self.delivered.0, words: words(self.delivered, "delivered") },
+                Part { class: "s3", size: self.failed.0, words: words(self.failed, "failed") },
+            ],
+        }
+    }
+}
+
+impl SubscriptionsPage {
+    async fn new(console: &Console, visitor: &Visitor) -> Result<SubscriptionsPage, Trouble> {
+        let figures = console.service.portfolio(visitor.caller()).await?.deliveries_by_hour;
+        let hours: Vec<Hour> = figures.iter().map(Hour::new).collect();
+        let columns: Vec<Bar> = hours.iter().enumerate().map(|(index, hour)| hour.bar(index)).collect();
+        let base_url = &visitor.manner.base_url;
+        let subscribe = |body| Action::Subscribe(body).curl(base_url);
+        Ok(SubscriptionsPage {
+            page: Page::new("Webhooks", Section::Webhooks, visitor),
+            subscriptions: all_subscriptions(console, visitor).await?,
+            chart: bars("Attempts to deliver, by hour", &columns, |top| Count(top).to_string()),
+            hours,
+            subscribe: subscribe(json!({ "webhook_url": "https://example.com/webhooks" })),
+            change_filter: subscribe(json!({
+                "webhook_url": "https://example.com/webhooks", "filter_events": ["payment_missed", "account_closed"]
+            })),
+            remove: Action::DeleteSubscription("WEBHOOK_UUID".to_owned()).curl(base_url),
+        })
+    }
+
+    /// Whether anything was tried.
+    fn is_busy(&self) -> bool {
+        self.hours.iter().any(|hour| !hour.delivered.is_zero() || !hour.failed.is_zero())
+    }
+}
+
+/// The page.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    if asked.get("format") != "csv" {
+        return crate::page::show(&SubscriptionsPage::new(&console, &visitor).await?);
+    }
+    let mut csv = Csv::new(&[
+        "webhook_uuid",
+        "webhook_url",
+        "filter_events",
+        "status",
+        "paused_reason",
+        "consecutive_errors",
+        "last_success_at",
+        "pending",
+        "dead_letters",
+    ]);
+    for one in all_subscriptions(&console, &visitor).await? {
+        let last = one.last_success_at.map_or_else(String::new, |at| at.0);
+        csv.row(&[
+            Cell::Text(&one.webhook_uuid),
+            Cell::Text(&one.webhook_url),
+            Cell::Text(&one.filter_events.map_or_else(|| "all".to_owned(), |events| events.join(" "))),
+            Cell::Text(&one.status),
+            Cell::Text(one.paused_reason.as_deref().unwrap_or_default()),
+            Cell::Number(one.consecutive_errors.to_string()),
+            Cell::Text(&last),
+            Cell::Number(one.pending.0.to_string()),
+            Cell::Number(one.dead_letters.0.to_string()),
+        ]);
+    }
+    Ok(csv.file("subscriptions"))
+}
+
+async fn find(console: &Console, visitor: &Visitor, uuid: &str) -> Result<Subscription, Trouble> {
+    let found = all_subscriptions(console, visitor).await?.into_iter().find(|one| one.webhook_uuid == uuid);
+    found.ok_or_else(|| Trouble::new(Problem::not_found("subscription", uuid)))
+}
+
+/// Asks whether a URL is to be paused.
+pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
+    let one = find(&console, &visitor, &uuid).await?;
+    Ask {
+        title: format!("Pause {}", one.webhook_url),
+        back: (HERE.to_owned(), NAME),
+        words: vec![
+            "Nothing is sent to it until it is resumed.".to_owned(),
+            format!(
+                "What it would get from now on becomes its dead letters, and so do the {} that wait for it now. They can \
+                 be replayed after it is resumed.",
+                one.pending.of("message", "messages")
+            ),
+        ],
+        path: format!("{HERE}/subscriptions/{uuid}/pause"),
+        button: "Pause it",
+        danger: true,
+        ..Ask::default()
+    }
+    .with_curl(&Action::Unsubscribe(uuid), &visitor)
+    .show(Section::Webhooks, &visitor)
+}
+
+/// Pauses a URL.
+pub async fn pause(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>, typed: Typed) -> Answer {
+    let once = typed.get("once");
+    let answer = Action::Unsubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
+    let one: Subscription = read(&answer)?;
+    Ok(redirect_saying(HERE, &Notice::done(format!("{} is paused.", one.webhook_url)), &visitor.manner))
+}
+
+/// Asks whether a URL is to be resumed.
+pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
+    let one = find(&console, &visitor, &uuid).await?;
+    Ask {
+        title: format!("Resume {}", one.webhook_url),
+        back: (HERE.to_owned(), NAME),
+        words: vec![
+            format!("{} {}", one.why_paused(), one.advice()),
+            format!(
+                "Resumed, it gets what is announced from then on. Its {} stay until you replay them.",
+                one.dead_letters.of("dead letter", "dead letters")
+            ),
+        ],
+        path: format!("{HERE}/subscriptions/{uuid}/resume"),
+        button: "Resume it",
+        ..Ask::default()
+    }
+    .with_curl(&Action::Resubscribe(uuid), &visitor)
+    .show(Section::Webhooks, &visitor)
+}
+
+/// Resumes a URL.
+pub async fn resume(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(uuid): Path<String>,
+    typed: Typed,
+) -> Answer {
+    let once = typed.get("once");
+    let answer = Action::Resubscribe(uuid).perform(&console.service, visitor.caller(), Some(once)).await?;
+    let one: Subscription = read(&answer)?;
+    Ok(redirect_saying(HERE, &Notice::done(format!("{} is active again.", one.webhook_url)), &visitor.manner))
+}
+
+#[derive(Debug, Deserialize)]
+struct TestSent {
+    event_id: String,
+    active_urls: Count,
+}
+
+/// Sends a test event to every active URL, and shows what becomes of it.
+pub async fn send_test(State(console): State<Console>, visitor: Visitor) -> Answer {
+    let sent: TestSent = read(&Action::SendTestEvent.perform(&console.service, visitor.caller(), None).await?)?;
+    let notice = if sent.active_urls.is_zero() {
+        Notice::not_done("The test event is recorded, but no URL is active: nobody gets it.")
+    } else {
+        Notice::done(format!("A test event is on its way to {}.", sent.active_urls.of("active URL", "active URLs")))
+    };
+    Ok(redirect_saying(&format!("{HERE}/messages/{}", sent.event_id), &notice, &visitor.manner))
+}

@@ -28,7 +28,12 @@ pub use standing::{Kept, Stand, Standing};
 use crate::records::{MessageRow, OrgId};
 use bytes::Bytes;
 use daybook_engine::time::Time;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// How many of the latest attempts are looked through for messages that were delivered out of order: more than a sender has
+/// under way.
+pub(crate) const LATEST_ATTEMPTS: i64 = 10_000;
 
 /// The number of a subscription: unique in the database, never used again.
 pub type SubscriptionId = i64;
@@ -224,6 +229,14 @@ pub struct Deliveries {
     pub streak: i64,
     /// Whether the subscription is paused, and what is announced then. Ignored if it is paused already.
     pub pause: Option<(Pause, Box<MessageRow>)>,
+}
+
+impl Deliveries {
+    /// The messages it is about.
+    pub(crate) fn positions(&self) -> BTreeSet<i64> {
+        let tried = self.attempts.iter().map(|attempt| attempt.position);
+        tried.chain(self.failed.iter().map(|failure| failure.position)).collect()
+    }
 }
 
 /// What became of a record.

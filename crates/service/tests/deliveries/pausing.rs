@@ -15,6 +15,7 @@ on_both!(
     the_other_urls_hear_of_a_pause,
     a_url_that_fails_is_sent_one_message_at_a_time,
     unsubscribing_stops_and_resubscribing_resumes,
+    what_is_under_way_at_a_pause_is_no_dead_letter,
     the_number_is_a_setting,
     nothing_is_sent_after_a_pause_by_a_dispatcher_that_runs,
 );
@@ -215,6 +216,41 @@ async fn nothing_is_sent_after_a_pause_by_a_dispatcher_that_runs(home: Home) {
     stop.send_replace(true);
     running.await.expect("it stops");
     assert_eq!((receiver.counts().requests, world.state(&uuid).await), (1, paused("UNAUTHORIZED", 9)));
+}
+
+/// Unsubscribed and resubscribed while a message is with the receiver: it is delivered, and nobody gets it twice.
+async fn what_is_under_way_at_a_pause_is_no_dead_letter(home: Home) {
+    let world = World::patient(home).await;
+    let (let_go, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    // The first answer waits until it is let go.
+    let receiver = Receiver::start(Behaviour::answers(move |number, _| {
+        if number == 0 {
+            held.lock().expect("nobody panics").recv().expect("it is let go");
+        }
+        Answer::status(200)
+    }));
+    let uuid = world.subscribe(&receiver).await;
+    for name in ["A", "B", "C"] {
+        world.announce(name).await;
+    }
+    let dispatcher = world.dispatcher.clone();
+    let sending = tokio::spawn(async move { dispatcher.settle().await });
+    receiver.until(|counts| counts.requests == 1).await;
+    world.pause(&uuid).await;
+    world.resume(&uuid).await;
+    world.announce("D").await;
+    let_go.send(()).expect("the receiver waits");
+    sending.await.expect("it ends").expect("it is sent");
+    world.send().await;
+    // How many went out before the sender heard of it is a matter of time: none of them is a dead letter.
+    let sent = receiver.counts().requests as u64;
+    assert_eq!(world.state(&uuid).await, active(0, 4 - sent));
+    assert_eq!(world.replay(&json!({})).await, (4 - sent, 0));
+    world.send().await;
+    let mut got = names(&receiver);
+    got.sort_unstable();
+    assert_eq!((got, world.state(&uuid).await), (["A", "B", "C", "D"].map(String::from).into(), active(0, 0)));
 }
 
 async fn the_number_is_a_setting(home: Home) {

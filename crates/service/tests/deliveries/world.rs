@@ -38,10 +38,21 @@ impl World {
         World::over(trial, settings)
     }
 
+    /// Begins at [`START`], sending every message at once to receivers that may take their time.
+    pub async fn patient(home: Home) -> World {
+        let trial = Trial::at(home, START).await;
+        let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+        World::waiting(trial, settings, Duration::from_secs(600))
+    }
+
     /// Sends what a service announces.
-    pub fn over(mut trial: Trial, settings: Settings) -> World {
+    pub fn over(trial: Trial, settings: Settings) -> World {
+        World::waiting(trial, settings, TIMEOUT)
+    }
+
+    fn waiting(mut trial: Trial, settings: Settings, timeout: Duration) -> World {
         let guard = Guard { dev: true, networks: Vec::new() };
-        let sending = sender::Settings { guard, timeout: TIMEOUT, ..sender::Settings::default() };
+        let sending = sender::Settings { guard, timeout, ..sender::Settings::default() };
         trial.service = trial.service.with_sender(Sender::new(sending, Arc::new(System)).expect("a sender"));
         let dispatcher = trial.service.dispatcher(settings).expect("it has a sender");
         World { trial, dispatcher }

@@ -37,8 +37,9 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>>;
 
     /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters
-    /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew. Gives it as it
-    /// is now; nothing if there is none.
+    /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew, in another row of
+    /// failures. What was delivered already, out of order, is in no range. Gives it as it is now; nothing if there is
+    /// none.
     async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>>;
 
     /// Removes a subscription with all that waits for it; false if there is none.
@@ -116,7 +117,8 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     async fn replaying(&self, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>>;
 
     /// Records what was sent, in one transaction. While the subscription is paused, what would be tried again is dead
-    /// since the pause.
+    /// since the pause. If the version is not the one that was read, what was tried is taken out of all ranges but those
+    /// that are recorded: the subscription may have been paused and resumed while it was under way.
     async fn record(&self, deliveries: Deliveries) -> Result<Recorded>;
 
     // --- Letting go ----------------------------------------------------------------------------------------------

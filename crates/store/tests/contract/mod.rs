@@ -184,6 +184,8 @@ macro_rules! contract_tests {
                 ranges_move_on_and_end,
                 attempts_are_listed_the_latest_first,
                 a_thousand_attempts_are_recorded_at_once,
+                what_was_under_way_is_in_no_range,
+                a_range_that_is_recorded_is_not_cut,
             ]
             dead_letters: [
                 dead_letters_come_from_everywhere,

@@ -53,12 +53,6 @@ impl Ledger {
         }
     }
 
-    /// A caller changed the subscription: its counts are the store's again.
-    pub(super) fn go_on_from(&mut self, subscription: &Subscription) {
-        self.consecutive_errors = subscription.consecutive_errors;
-        self.streak = subscription.streak;
-    }
-
     /// How many results there are.
     pub(super) fn len(&self) -> usize {
         self.attempts.len()

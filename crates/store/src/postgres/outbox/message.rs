@@ -181,7 +181,11 @@ async fn send_again_once(
         Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Forgotten => {}
     }
     // What is being replayed has it for other events, and is under way.
-    take_out(transaction, (org, id), &BTreeSet::from([position]), "NOT replaying").await?;
+    let sql = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2 AND replaying";
+    let step = Step::new(sql, vec![Box::new(org), Box::new(id)]);
+    let mut rows = transaction.fly(Frame::default(), &[step]).await?;
+    let replayed: Vec<i64> = each(&rows.pop().unwrap_or_default(), |cells| cells.next())?;
+    take_out(transaction, (org, id), &BTreeSet::from([position]), &replayed).await?;
     let steps = [
         Step::new(AGAIN, vec![Box::new(org), Box::new(id), Box::new(position), Box::new(now.micros())]),
         Step::new(CHANGED, vec![Box::new(org), Box::new(id)]),

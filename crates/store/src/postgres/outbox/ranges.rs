@@ -14,17 +14,21 @@ const CUT: &str = "
     SELECT g.org, g.subscription, p.after, p.last, g.filter, g.since, g.replaying
     FROM gone g CROSS JOIN (SELECT unnest($2::bigint[]) AS after, unnest($3::bigint[]) AS last) p ORDER BY p.last";
 
-/// Takes positions out of the ranges of a locked subscription for which a condition holds. A range that is cut goes, and
-/// its pieces have new numbers.
+/// Takes positions out of the ranges of a locked subscription, but for the ranges with these numbers. A range that is cut
+/// goes, and its pieces have new numbers.
 pub(super) async fn take_out(
     transaction: &mut Transaction,
     (org, id): (OrgId, SubscriptionId),
     positions: &BTreeSet<i64>,
-    condition: &str,
+    except: &[i64],
 ) -> Try<()> {
-    let sql =
-        format!("SELECT id, after, last FROM ranges WHERE org = $1 AND subscription = $2 AND {condition} ORDER BY id");
-    let rows = transaction.fly(Frame::default(), &[Step::new(&sql, vec![Box::new(org), Box::new(id)])]).await?;
+    if positions.is_empty() {
+        return Ok(());
+    }
+    let sql = "SELECT id, after, last FROM ranges
+               WHERE org = $1 AND subscription = $2 AND NOT id = ANY($3::bigint[]) ORDER BY id";
+    let step = Step::new(sql, vec![Box::new(org), Box::new(id), Box::new(except)]);
+    let rows = transaction.fly(Frame::default(), &[step]).await?;
     for row in rows.iter().flatten() {
         let mut cells = Cells::of(row);
         let (range, after, last): (i64, i64, i64) = (cells.next()?, cells.next()?, cells.next()?);

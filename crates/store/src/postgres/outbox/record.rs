@@ -10,6 +10,7 @@ use super::super::figures::count_hours;
 use super::super::flight::{Frame, Step, Transaction};
 use super::super::publish::append;
 use super::super::server::Server;
+use super::ranges::take_out;
 use super::subscriptions::bury;
 use super::{SUBSCRIPTION, subscription as read};
 use crate::Result;
@@ -74,6 +75,11 @@ async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> 
     let Some(row) = found.iter().flatten().next() else { return Ok(Recorded::Lost) };
     let before = read(&mut Cells::of(row))?;
 
+    if before.version != deliveries.version {
+        // It may have been paused and resumed meanwhile: then a range has what was under way.
+        let own: Vec<i64> = deliveries.ranges.iter().map(|(range, _)| *range).collect();
+        take_out(transaction, (org, id), &deliveries.positions(), &own).await?;
+    }
     let again = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2");
     let mut steps = steps(deliveries, &before);
     let place = steps.len();

@@ -8,10 +8,11 @@ use super::super::arrays::{limit, micros};
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Step, Transaction};
 use super::super::server::Server;
+use super::ranges::take_out;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::Result;
 use crate::error::StoreError;
-use crate::outbox::{Pause, Subscription, SubscriptionId};
+use crate::outbox::{LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId};
 use crate::records::OrgId;
 use tokio_postgres::Row;
 
@@ -61,6 +62,12 @@ const RESUME: &str = "
     SET paused_reason = NULL, paused_at = NULL, cursor = h.head, consecutive_errors = 0, streak = s.streak + 1,
         version = s.version + 1
     FROM log_heads h WHERE h.org = s.org AND s.id = $1";
+
+/// Positions that were delivered by the latest attempts.
+const DELIVERED_LATELY: &str = "
+    SELECT a.position
+    FROM (SELECT position, error FROM attempts WHERE org = $1 AND subscription = $2 ORDER BY id DESC LIMIT $3) a
+    WHERE a.error IS NULL";
 
 pub(super) async fn subscribe(server: &Server, new: &Subscription, most: usize) -> Result<Option<Subscription>> {
     let mut tries = Tries::none();
@@ -230,9 +237,12 @@ async fn resume_once(
         Step::new(HAVE_HEAD, vec![Box::new(org)]),
         Step::new(LOCK_HEAD, vec![Box::new(org)]),
         Step::new(keep_missed, vec![Box::new(paused.id)]),
-        Step::new(RESUME, vec![Box::new(paused.id)]),
+        Step::new(DELIVERED_LATELY, vec![Box::new(org), Box::new(paused.id), Box::new(LATEST_ATTEMPTS)]),
     ];
-    change(transaction, paused.id, steps).await
+    let mut rows = transaction.fly(Frame::default(), &steps).await?;
+    let delivered = each(&rows.pop().unwrap_or_default(), |cells| cells.next())?;
+    take_out(transaction, (org, paused.id), &delivered.into_iter().collect(), &[]).await?;
+    change(transaction, paused.id, vec![Step::new(RESUME, vec![Box::new(paused.id)])]).await
 }
 
 pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str) -> Result<bool> {

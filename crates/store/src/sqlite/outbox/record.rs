@@ -1,5 +1,6 @@
 //! What was sent.
 
+use super::dead::take_out;
 use super::run;
 use super::subscriptions::{by_id, stop};
 use crate::Result;
@@ -31,6 +32,11 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
         run(connection, sql, params![subscription, position])?;
     }
     move_ranges(connection, deliveries)?;
+    if before.version != deliveries.version {
+        // It may have been paused and resumed meanwhile: then a range has what was under way.
+        let own: Vec<i64> = deliveries.ranges.iter().map(|(range, _)| *range).collect();
+        take_out(connection, &before, &deliveries.positions(), &own)?;
+    }
     let sql = "UPDATE subscriptions SET cursor = max(cursor, ?2),
             last_success_at = coalesce(max(last_success_at, ?3), ?3, last_success_at),
             consecutive_errors = iif(version = ?4, ?5, consecutive_errors), streak = iif(version = ?4, ?6, streak)

@@ -5,13 +5,14 @@ use super::run;
 use super::selection::{self, Selection};
 use crate::Result;
 use crate::error::StoreError;
-use crate::outbox::{Backlog, Pause, Reader, Subscription, SubscriptionId};
+use crate::outbox::{Backlog, LATEST_ATTEMPTS, Pause, Reader, Subscription, SubscriptionId};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
-use crate::sqlite::rows::{optional_time, time};
+use crate::sqlite::rows::{optional_time, position, time};
 use daybook_engine::time::Time;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
+use std::collections::BTreeSet;
 
 type Sql<T> = rusqlite::Result<T>;
 
@@ -181,13 +182,22 @@ pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str) -> Result<
     let missed =
         dead::Stretch { range: None, after: found.cursor, last: head, filter: found.filter.clone(), since: pause.at };
     dead::keep_range(connection, &found, &missed)?;
+    dead::take_out(connection, &found, &delivered_lately(connection, found.id)?, &[])?;
     // A message that failed while an earlier one was still under way is in the range too.
     let sql = "DELETE FROM failures WHERE subscription = ?1 AND position > ?2";
     run(connection, sql, params![found.id, found.cursor])?;
     let sql = "UPDATE subscriptions SET pause_reason = NULL, paused_at = NULL, consecutive_errors = 0, \
-               cursor = max(cursor, ?2), version = version + 1 WHERE id = ?1";
+               streak = streak + 1, cursor = max(cursor, ?2), version = version + 1 WHERE id = ?1";
     run(connection, sql, params![found.id, head])?;
     by_id(connection, org, found.id)
+}
+
+/// Positions that were delivered by the latest attempts.
+fn delivered_lately(connection: &Connection, id: SubscriptionId) -> Result<BTreeSet<i64>> {
+    let sql = "SELECT place FROM (SELECT place, error FROM attempts INDEXED BY attempts_by_subscription \
+                                  WHERE subscription = ?1 ORDER BY id DESC LIMIT ?2) WHERE error IS NULL";
+    let places = all(connection, sql, params![id, LATEST_ATTEMPTS], |row| row.get(0).map(position))?;
+    Ok(places.into_iter().collect())
 }
 
 /// Attempts stay until they expire, unseen: there may be very many.

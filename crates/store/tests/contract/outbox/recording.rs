@@ -1,6 +1,7 @@
 //! Leases, and recording what was sent.
 
 use super::*;
+use daybook_store::outbox::Range;
 
 pub async fn active_subscriptions_are_leased(store: Arc<dyn Store>) {
     let (org, other) = (organization(&store, "one").await, organization(&store, "two").await);
@@ -265,4 +266,48 @@ pub async fn a_thousand_attempts_are_recorded_at_once(store: Arc<dyn Store>) {
     let recovered = (1..=300).collect();
     kept(&store, Deliveries { cursor: 1_200, recovered, ..deliveries(&to) }).await;
     assert_eq!(backlog(&store, &to).await, Backlog::default());
+}
+
+/// A subscription that is paused and resumed while messages are under way: what comes of them is recorded afterwards.
+pub async fn what_was_under_way_is_in_no_range(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    let to = subscribe(&store, org, "https://a", None).await;
+    announce(&store, org, &[("paid", 10); 6]).await;
+    lease(&store, ME).await;
+    // The second is delivered before the first.
+    kept(&store, Deliveries { attempts: vec![attempt(2, 1, 15)], ..deliveries(&to) }).await;
+    pause(&store, &to, 20).await;
+    resume(&store, &to).await;
+    assert_eq!(dead(&store, &to).await, [(1, 20), (3, 20), (4, 20), (5, 20), (6, 20)]);
+    let broken = Attempt { error: Some("no".into()), ..attempt(3, 1, 16) };
+    let late = Deliveries {
+        cursor: 3,
+        attempts: vec![attempt(1, 1, 15), broken],
+        failed: vec![failure(3, Fate::Retry(at(50)))],
+        ..deliveries(&to)
+    };
+    assert_eq!(kept(&store, late).await.cursor, 6);
+    assert_eq!(dead(&store, &to).await, [(4, 20), (5, 20), (6, 20)]);
+    assert_eq!(backlog(&store, &to).await, Backlog { pending: 1, dead: 3 });
+    assert_eq!(store.next_retry(org, to.id).await.unwrap(), Some(at(50)));
+    assert_eq!(replay(&store, org, &only(&to), at(60)).await, Replayed { replayed: 3, left_paused: 0 });
+    assert_eq!(sent_again(&store, &to, at(60)).await, [3, 4, 5, 6]);
+}
+
+/// What a node is replaying itself moves on and is not cut, whatever a caller changes meanwhile.
+pub async fn a_range_that_is_recorded_is_not_cut(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    let to = subscribe(&store, org, "https://a", None).await;
+    announce(&store, org, &[("paid", 10); 4]).await;
+    lease(&store, ME).await;
+    pause(&store, &to, 20).await;
+    resume(&store, &to).await;
+    replay(&store, org, &only(&to), at(30)).await;
+    let before = current(&store, &to).await;
+    let range = store.replaying(org, to.id).await.unwrap().remove(0);
+    subscribe(&store, org, "https://a", Some(&["paid"])).await;
+    let attempts = vec![attempt(1, 1, 35), attempt(3, 1, 35)];
+    kept(&store, Deliveries { ranges: vec![(range.id, 1)], attempts, ..deliveries(&before) }).await;
+    let moved = Range { after: 1, ..range };
+    assert_eq!(store.replaying(org, to.id).await.unwrap(), [moved]);
 }

@@ -281,19 +281,15 @@ impl Worker {
         if row.version == self.subscription.version {
             return;
         }
-        if row.cursor > self.log.finished_through() {
-            // It was paused and resumed in between: what lies before is a range of dead letters now.
+        let counts = (row.consecutive_errors, row.streak);
+        if row.cursor > self.log.finished_through() || counts != self.known_counts {
+            // It was paused and resumed in between: what was not sent by then is dead letters now, and whoever goes on
+            // begins where the store says.
             self.leaving.get_or_insert(Leaving::Stopping);
             return;
         }
         let cursor = self.subscription.cursor;
         self.subscription = Subscription { cursor, ..row };
-        let counts = (self.subscription.consecutive_errors, self.subscription.streak);
-        if counts != self.known_counts {
-            // A caller resumed it. Else what is counted here and not recorded yet still counts.
-            self.ledger.go_on_from(&self.subscription);
-            self.known_counts = counts;
-        }
         self.is_changed = true;
         self.look_for_failures = true;
         self.look_for_ranges = true;

@@ -72,7 +72,7 @@ pub struct Subscription {
 impl Subscription {
     /// What it gets.
     pub fn reader(&self) -> Reader<'_> {
-        Reader { org: self.org, filter: self.filter.as_deref(), uuid: &self.uuid }
+        Reader { org: self.org, filter: self.filter.as_deref(), uuid: &self.uuid, missed: false }
     }
 }
 
@@ -123,13 +123,19 @@ pub struct Reader<'a> {
     pub filter: Option<&'a [String]>,
     /// The subscription's `uuid`.
     pub uuid: &'a str,
+    /// Whether it reads what the subscription missed while it was paused. The event that goes to everybody goes to those
+    /// who are active when it is announced: nobody misses it.
+    pub missed: bool,
 }
 
 impl Reader<'_> {
     /// Whether it gets a message of this event about this subject.
     pub fn gets(&self, event: &str, subject: &str) -> bool {
-        let is_wanted = event == TO_EVERYBODY || self.filter.is_none_or(|filter| filter.iter().any(|one| one == event));
-        is_wanted && !(event == TO_THE_OTHERS && subject == self.uuid)
+        match event {
+            TO_EVERYBODY => !self.missed,
+            TO_THE_OTHERS if subject == self.uuid => false,
+            event => self.filter.is_none_or(|filter| filter.iter().any(|one| one == event)),
+        }
     }
 }
 

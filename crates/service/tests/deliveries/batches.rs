@@ -47,6 +47,16 @@ async fn a_test_event_does_not_wait_and_has_no_filter(home: Home) {
     assert_eq!((events(&all), events(&some)), (vec!["test_event".to_owned()], vec!["test_event".to_owned()]));
     assert_eq!(off.counts().accepted, 0);
     assert_eq!(body(&all.requests()[0])["data"]["event_id"], sent["event_id"]);
+    // It was for those who were active: the others have not missed it.
+    assert_eq!(world.state(&paused).await.3, 0);
+    world.resume(&paused).await;
+    assert_eq!((world.state(&paused).await.3, world.replay(&json!({})).await), (0, (0, 0)));
+    assert_eq!(world.send().await, 0);
+    // One that an active URL does not take is a dead letter like others.
+    all.behave(Behaviour::status(404));
+    json_of(world.trial.service.send_test_event(&world.trial.who).await);
+    assert_eq!(world.send().await, 3);
+    assert_eq!(world.replay(&json!({ "event": "test_event" })).await, (1, 0));
 }
 
 async fn a_roll_with_webhooks_does_not_wait(home: Home) {

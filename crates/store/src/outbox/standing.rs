@@ -57,14 +57,17 @@ impl Standing {
         let dead_since = |since: Time| Stand::Dead(now.min(since.max(message.recorded_at).max(message.effective_at)));
         let of = &self.subscription;
         let gets = |reader: Reader<'_>| reader.gets(&message.event, &message.subject);
-        let range = self.ranges.iter().find(|range| gets(Reader { filter: range.filter.as_deref(), ..of.reader() }));
+        let range = self
+            .ranges
+            .iter()
+            .find(|range| gets(Reader { filter: range.filter.as_deref(), missed: true, ..of.reader() }));
         if let Some(range) = range {
             return if range.replaying { Stand::Waiting } else { dead_since(range.since) };
         }
         if let Some(delivered) = self.attempts.iter().rev().find(|attempt| attempt.error.is_none()) {
             return Stand::Delivered(delivered.at);
         }
-        let is_wanted = gets(of.reader());
+        let is_wanted = gets(Reader { missed: of.paused.is_some(), ..of.reader() });
         match (&of.paused, message.position.is_none_or(|position| position > of.cursor)) {
             (Some(pause), true) if is_wanted => dead_since(pause.at),
             (None, true) if is_wanted => Stand::Waiting,

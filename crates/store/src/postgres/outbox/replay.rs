@@ -2,8 +2,7 @@
 //!
 //! One subscription after the other, each in a transaction of its own. A failure is given a new moment to be tried at. A
 //! range is marked; where only part of it matches, it is cut first: by positions where that is by time or by account,
-//! and into two ranges over the same positions where it is by event. A range with events always has the one that
-//! everybody gets as well, so where there are such messages it is cut around them.
+//! and into two ranges over the same positions where it is by event.
 //!
 //! A range that is cut goes, and its pieces have new numbers: a node that was sending it cannot move a piece by mistake.
 
@@ -118,17 +117,8 @@ struct Dead {
 struct Run {
     first: i64,
     last: i64,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Not asked for, whatever the events.
-    Other,
-    /// Asked for, if the event is.
-    Asked,
-    /// Asked for, if the event is: and the event is the one that everybody gets.
-    AskedOfEverybody,
+    /// Whether they are asked for, if their events are.
+    asked: bool,
 }
 
 /// What becomes of part of a range.
@@ -214,13 +204,10 @@ impl Wanted<'_> {
         for run in self.runs(transaction, of, dead).await? {
             let whole =
                 |replaying| Piece { after: run.first - 1, last: run.last, filter: dead.filter.clone(), replaying };
-            let tests = |replaying| Piece { filter: Some(vec![TO_EVERYBODY.to_owned()]), ..whole(replaying) };
-            match (run.kind, self.event()) {
-                (Kind::Other, _) => pieces.push(whole(false)),
-                (Kind::Asked, None) => pieces.push(whole(true)),
-                (Kind::Asked, Some(TO_EVERYBODY)) => pieces.push(whole(false)),
-                (Kind::AskedOfEverybody, event) => pieces.push(tests(event == Some(TO_EVERYBODY))),
-                (Kind::Asked, Some(event)) => {
+            match (run.asked, self.event()) {
+                (false, _) => pieces.push(whole(false)),
+                (true, None) => pieces.push(whole(true)),
+                (true, Some(event)) => {
                     let there = events_of(transaction, of, dead, run).await?;
                     let (asked, others): (Vec<String>, Vec<String>) =
                         there.into_iter().partition(|there| there == event);
@@ -238,10 +225,13 @@ impl Wanted<'_> {
         Ok(pieces)
     }
 
-    /// The runs of a range. If only the event is asked for, the few messages that everybody gets are looked up, and not
-    /// the range.
+    /// The runs of a range: it is one, unless it is cut by positions.
     async fn runs(&self, transaction: &mut Transaction, of: &Subscription, dead: &Dead) -> Try<Vec<Run>> {
-        let mut params: Vec<Param<'_>> = vec![
+        if !self.cuts_by_position() {
+            return Ok(vec![Run { first: dead.after + 1, last: dead.last, asked: true }]);
+        }
+        let DeliveryFilter { account, since, until, .. } = self.filter;
+        let params: Vec<Param<'_>> = vec![
             Box::new(self.org),
             Box::new(of.id),
             Box::new(&*of.uuid),
@@ -249,26 +239,13 @@ impl Wanted<'_> {
             Box::new(dead.last),
             Box::new(dead.since),
             Box::new(dead.filter.as_deref()),
+            Box::new(self.now.micros()),
+            Box::new(account.as_deref()),
+            Box::new(micros(*since)),
+            Box::new(micros(*until)),
         ];
-        if self.cuts_by_position() {
-            let DeliveryFilter { account, since, until, .. } = self.filter;
-            params.extend([
-                Box::new(self.now.micros()) as Param<'_>,
-                Box::new(account.as_deref()),
-                Box::new(micros(*since)),
-                Box::new(micros(*until)),
-                Box::new(self.event().is_some()),
-            ]);
-            let rows = transaction.fly(Frame::default(), &[Step::new(&runs_sql(), params)]).await?;
-            return rows.iter().flatten().map(read_run).collect();
-        }
-        let sql = "SELECT position FROM messages
-                   WHERE org = $1 AND event = $2 AND position > $3 AND position <= $4 ORDER BY position";
-        let params: Vec<Param<'_>> =
-            vec![Box::new(self.org), Box::new(TO_EVERYBODY), Box::new(dead.after), Box::new(dead.last)];
-        let rows = transaction.fly(Frame::default(), &[Step::new(sql, params)]).await?;
-        let everybodys = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?;
-        Ok(around(dead.after, dead.last, &everybodys))
+        let rows = transaction.fly(Frame::default(), &[Step::new(&runs_sql(), params)]).await?;
+        rows.iter().flatten().map(read_run).collect()
     }
 
     /// Puts the pieces in the place of a range, unless nothing of it is sent again.
@@ -305,54 +282,27 @@ impl Wanted<'_> {
     }
 }
 
-/// Runs of members by what they are: [`Kind`] as a number, the first and the last position. Beside the stretch: `$8` now,
-/// `$9` account, `$10` since, `$11` until, `$12` whether an event is asked for.
+/// Runs of members by whether they are asked for: that, the first and the last position. Beside the stretch: `$8` now,
+/// `$9` account, `$10` since, `$11` until.
 fn runs_sql() -> String {
     let dead_at = stretch::dead_at("$8");
     format!(
-        "SELECT r.kind, min(r.position), max(r.position)
-         FROM (SELECT m.position, m.kind,
+        "SELECT r.asked, min(r.position), max(r.position)
+         FROM (SELECT m.position, m.asked,
                       row_number() OVER (ORDER BY m.position)
-                      - row_number() OVER (PARTITION BY m.kind ORDER BY m.position) AS run
+                      - row_number() OVER (PARTITION BY m.asked ORDER BY m.position) AS run
                FROM (SELECT m.position,
-                            CASE WHEN $10::bigint > {dead_at} OR $11::bigint <= {dead_at} THEN 0
-                                 WHEN $9::text IS NOT NULL AND m.account IS DISTINCT FROM $9 THEN 0
-                                 WHEN $12::boolean AND m.event = '{TO_EVERYBODY}' THEN 2
-                                 ELSE 1 END AS kind
+                            ($10::bigint IS NULL OR {dead_at} >= $10) AND ($11::bigint IS NULL OR {dead_at} < $11)
+                            AND ($9::text IS NULL OR m.account IS NOT DISTINCT FROM $9) AS asked
                      FROM ({given}) t CROSS JOIN LATERAL ({members}) m) m) r
-         GROUP BY r.kind, r.run ORDER BY 2",
+         GROUP BY r.asked, r.run ORDER BY 2",
         given = stretch::given(),
         members = stretch::members(None, "true", None),
     )
 }
 
 fn read_run(row: &Row) -> Try<Run> {
-    let kind = match row.try_get::<_, i32>(0)? {
-        0 => Kind::Other,
-        1 => Kind::Asked,
-        _ => Kind::AskedOfEverybody,
-    };
-    Ok(Run { first: row.try_get(1)?, last: row.try_get(2)?, kind })
-}
-
-/// Cuts a range around the messages that everybody gets, which are at these positions.
-fn around(after: i64, last: i64, everybodys: &[i64]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    let mut next = after + 1;
-    for &position in everybodys {
-        if next < position {
-            runs.push(Run { first: next, last: position - 1, kind: Kind::Asked });
-        }
-        match runs.last_mut() {
-            Some(run) if run.kind == Kind::AskedOfEverybody => run.last = position,
-            _ => runs.push(Run { first: position, last: position, kind: Kind::AskedOfEverybody }),
-        }
-        next = position + 1;
-    }
-    if next <= last {
-        runs.push(Run { first: next, last, kind: Kind::Asked });
-    }
-    runs
+    Ok(Run { asked: row.try_get(0)?, first: row.try_get(1)?, last: row.try_get(2)? })
 }
 
 /// The events that a subscription gets of a run in a range: the names of the log's events are few, and are hopped along.
@@ -367,34 +317,11 @@ async fn events_of(transaction: &mut Transaction, of: &Subscription, dead: &Dead
          WHERE n.event IS NOT NULL
            AND EXISTS (SELECT FROM messages m
                        WHERE m.org = $1 AND m.event = n.event AND m.position >= $2 AND m.position <= $3
-                         AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4))"
+                         AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4))
+           AND n.event <> '{TO_EVERYBODY}'"
     );
     let params: Vec<Param<'_>> = vec![Box::new(of.org), Box::new(run.first), Box::new(run.last), Box::new(&*of.uuid)];
     let rows = transaction.fly(Frame::default(), &[Step::new(&sql, params)]).await?;
     let there: Vec<String> = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?;
     Ok(there.into_iter().filter(|event| dead.filter.as_ref().is_none_or(|filter| filter.contains(event))).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(first: i64, last: i64, kind: Kind) -> Run {
-        Run { first, last, kind }
-    }
-
-    #[test]
-    fn a_range_without_everybodys_messages_is_one_run() {
-        assert_eq!(around(4, 9, &[]), [run(5, 9, Kind::Asked)]);
-    }
-
-    #[test]
-    fn a_range_is_cut_around_everybodys_messages() {
-        let everybodys = Kind::AskedOfEverybody;
-        assert_eq!(
-            around(4, 9, &[5, 7, 8]),
-            [run(5, 5, everybodys), run(6, 6, Kind::Asked), run(7, 8, everybodys), run(9, 9, Kind::Asked)]
-        );
-        assert_eq!(around(4, 9, &[9]), [run(5, 8, Kind::Asked), run(9, 9, everybodys)]);
-    }
 }

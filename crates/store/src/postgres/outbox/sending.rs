@@ -95,10 +95,12 @@ pub(super) async fn feed(
     through: i64,
     limit: usize,
 ) -> Result<Vec<Outgoing>> {
+    let Reader { org, filter, uuid, missed } = reader;
+    let left_out = if missed { format!("AND m.event <> '{TO_EVERYBODY}'") } else { String::new() };
     let within = format!(
-        "m.org = $1 AND m.position > $2 AND m.position <= $3 AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4)"
+        "m.org = $1 AND m.position > $2 AND m.position <= $3
+         AND NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = $4) {left_out}"
     );
-    let Reader { org, filter, uuid } = reader;
     let Some(filter) = filter else {
         let sql = format!("SELECT {OUTGOING} FROM messages m WHERE {within} ORDER BY m.position LIMIT $5");
         return each(&server.query(&sql, &[&org, &after, &through, &uuid, &most(limit)]).await?, outgoing);

@@ -1,19 +1,26 @@
 //! What a subscription gets of a stretch of the log, as SQL.
 //!
 //! A stretch is a range, or what the log has after a subscription's cursor. In the statements made here it is a row `t`
-//! (`org`, `subscription`, `uuid`, `after`, `last`, `since`, `dead`, `events`) for a subscription `s`; `events` are those
-//! it is about, with the one that everybody gets, or NULL for all. Its members are the messages between `after` and
+//! (`org`, `subscription`, `uuid`, `after`, `last`, `since`, `dead`, `tests`, `events`) for a subscription `s`; `events` are
+//! those it is about, or NULL for all. `tests` says whether the event that everybody gets is among them: only in what is
+//! still to be sent, as nobody misses that. Its members are the messages between `after` and
 //! `last` that the subscription gets and that are not among its failures. A failure counts for itself.
 
 use crate::outbox::{TO_EVERYBODY, TO_THE_OTHERS};
 
-/// Which events a stretch is about, if of all only `$n`, or those with no `$n`, are asked for.
-fn events(filter: &str, only: Option<&str>) -> String {
-    let all = format!("CASE WHEN {filter} IS NULL THEN NULL ELSE {filter} || ARRAY['{TO_EVERYBODY}'] END");
+/// Which events a stretch is about, if of all only `$n`, or those with no `$n`, are asked for. `tests` says whether the
+/// event that everybody gets is among them.
+fn events(filter: &str, tests: &str, only: Option<&str>) -> String {
+    let all = format!(
+        "CASE WHEN {filter} IS NULL THEN NULL
+              WHEN {tests} THEN {filter} || ARRAY['{TO_EVERYBODY}']
+              ELSE array_remove({filter}, '{TO_EVERYBODY}') END"
+    );
     let Some(only) = only else { return all };
     format!(
         "CASE WHEN {only}::text IS NULL THEN {all}
-              WHEN {filter} IS NULL OR {only} = ANY({filter}) OR {only} = '{TO_EVERYBODY}' THEN ARRAY[{only}::text]
+              WHEN {only} = '{TO_EVERYBODY}' THEN CASE WHEN {tests} THEN ARRAY[{only}::text] ELSE ARRAY[]::text[] END
+              WHEN {filter} IS NULL OR {only} = ANY({filter}) THEN ARRAY[{only}::text]
               ELSE ARRAY[]::text[] END"
     )
 }
@@ -22,19 +29,20 @@ fn events(filter: &str, only: Option<&str>) -> String {
 pub(super) fn stretches(beyond: &str, only_event: Option<&str>) -> String {
     format!(
         "SELECT s.org, s.id AS subscription, s.uuid, GREATEST(r.after, {beyond}) AS after, r.last, r.since,
-                NOT r.replaying AS dead, {of_range} AS events
+                NOT r.replaying AS dead, false AS tests, {of_range} AS events
          FROM ranges r WHERE r.org = s.org AND r.subscription = s.id
          UNION ALL
-         SELECT s.org, s.id, s.uuid, GREATEST(s.cursor, {beyond}), h.head, s.paused_at, s.paused_at IS NOT NULL, {of_log}
+         SELECT s.org, s.id, s.uuid, GREATEST(s.cursor, {beyond}), h.head, s.paused_at, s.paused_at IS NOT NULL,
+                s.paused_at IS NULL, {of_log}
          FROM log_heads h WHERE h.org = s.org AND h.head > s.cursor",
-        of_range = events("r.filter", only_event),
-        of_log = events("s.filter", only_event),
+        of_range = events("r.filter", "false", only_event),
+        of_log = events("s.filter", "s.paused_at IS NULL", only_event),
     )
 }
 
-/// That a message `m` in a stretch `t` is not about the subscription itself.
+/// That a message `m` in a stretch `t` is not about the subscription itself, and not one that nobody misses.
 fn is_for_it() -> String {
-    format!("NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = t.uuid)")
+    format!("NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = t.uuid) AND (t.tests OR m.event <> '{TO_EVERYBODY}')")
 }
 
 /// How many members a stretch `t` has, as a number. Without events nothing is counted but the few exceptions.
@@ -49,10 +57,13 @@ pub(super) fn count() -> String {
           - (SELECT count(*) FROM messages m
              WHERE m.event = '{TO_THE_OTHERS}' AND m.subject = t.uuid AND {within}
                AND (t.events IS NULL OR m.event = ANY(t.events)))
+          - (SELECT count(*) FROM messages m
+             WHERE t.events IS NULL AND NOT t.tests AND m.event = '{TO_EVERYBODY}' AND {within})
           - (SELECT count(*) FROM failures f
              CROSS JOIN LATERAL (SELECT FROM messages m
                                  WHERE m.org = f.org AND m.position = f.position
-                                   AND (t.events IS NULL OR m.event = ANY(t.events)) OFFSET 0) m
+                                   AND (t.events IS NULL AND (t.tests OR m.event <> '{TO_EVERYBODY}')
+                                        OR m.event = ANY(t.events)) OFFSET 0) m
              WHERE f.org = t.org AND f.subscription = t.subscription AND f.position > t.after AND f.position <= t.last))"
     )
 }
@@ -96,21 +107,21 @@ pub(super) fn keep_missed() -> String {
          SELECT s.org, s.id, t.after, t.last, s.filter, t.since, false
          FROM subscriptions s
          CROSS JOIN LATERAL (SELECT s.org, s.id AS subscription, s.uuid, s.cursor AS after, h.head AS last,
-                                    s.paused_at AS since, {events} AS events
+                                    s.paused_at AS since, false AS tests, {events} AS events
                              FROM log_heads h WHERE h.org = s.org AND h.head > s.cursor) t
          CROSS JOIN LATERAL (SELECT FROM ({members}) m LIMIT 1) m
          WHERE s.id = $1",
-        events = events("s.filter", None),
+        events = events("s.filter", "false", None),
         members = members(None, "true", Some("1")),
     )
 }
 
-/// The members of one stretch that is given as parameters: `$1` organization, `$2` subscription, `$3` its uuid, `$4`
-/// after, `$5` last, `$6` since, `$7` filter.
+/// The members of one stretch that a subscription missed, given as parameters: `$1` organization, `$2` subscription, `$3`
+/// its uuid, `$4` after, `$5` last, `$6` since, `$7` filter.
 pub(super) fn given() -> String {
     format!(
         "SELECT $1::bigint AS org, $2::bigint AS subscription, $3::text AS uuid, $4::bigint AS after,
-                $5::bigint AS last, $6::bigint AS since, {} AS events",
-        events("$7::text[]", None)
+                $5::bigint AS last, $6::bigint AS since, false AS tests, {} AS events",
+        events("$7::text[]", "false", None)
     )
 }

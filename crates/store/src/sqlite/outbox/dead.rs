@@ -33,7 +33,7 @@ pub(super) struct Stretch {
 impl Stretch {
     /// What the subscription gets of it.
     pub(super) fn selection<'a>(&'a self, of: &'a Subscription) -> Selection<'a> {
-        Selection::of(Reader { filter: self.filter.as_deref(), ..of.reader() })
+        Selection::of(Reader { filter: self.filter.as_deref(), missed: true, ..of.reader() })
     }
 
     /// Since when a message of it is dead.

@@ -161,9 +161,10 @@ impl Outbox for Sqlite {
     }
 
     async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>> {
-        let (org, filter, uuid) = (reader.org, reader.filter.map(<[String]>::to_vec), reader.uuid.to_owned());
+        let Reader { org, filter, uuid, missed } = reader;
+        let (filter, uuid) = (filter.map(<[String]>::to_vec), uuid.to_owned());
         self.read(move |connection| {
-            let reader = Reader { org, filter: filter.as_deref(), uuid: &uuid };
+            let reader = Reader { org, filter: filter.as_deref(), uuid: &uuid, missed };
             sending::feed(connection, reader, after, through, limit)
         })
         .await

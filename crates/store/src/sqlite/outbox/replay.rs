@@ -9,7 +9,7 @@ use super::run;
 use super::selection::{self, events_within, members};
 use super::subscriptions::chosen;
 use crate::Result;
-use crate::outbox::{DeliveryFilter, Replayed, Subscription, TO_EVERYBODY};
+use crate::outbox::{DeliveryFilter, Replayed, Subscription};
 use crate::records::OrgId;
 use crate::sqlite::read::one;
 use crate::sqlite::rows::place;
@@ -106,7 +106,10 @@ fn replay_range(
         return Ok(());
     }
     let (mut asked_for, mut others) = match &filter.event {
-        Some(event) => cut_by_event(connection, of, stretch, event)?,
+        Some(event) => {
+            let (of_event, of_others) = cut_by_event(connection, of, stretch, event)?;
+            (vec![of_event], vec![of_others])
+        }
         None => (vec![stretch.clone()], vec![]),
     };
     if looks_at_members(filter) {
@@ -122,41 +125,19 @@ fn replay_range(
 }
 
 /// Cuts a stretch into what is of an event and what is of others.
-///
-/// The event that goes to everybody is in every list of events, so that lists cannot tell it from others: it is cut out by
-/// its positions, of which there are few.
 fn cut_by_event(
     connection: &Connection,
     of: &Subscription,
     stretch: &Stretch,
     event: &str,
-) -> Result<(Vec<Stretch>, Vec<Stretch>)> {
-    let to_everybody = stretch.selection(of).narrowed(Some(TO_EVERYBODY));
-    let places = members(connection, &to_everybody, None, (stretch.after, stretch.last), usize::MAX)?;
-    let part = |after, last| Stretch { range: None, after, last, ..stretch.clone() };
-    let (mut of_event, mut of_others) = (Vec::new(), Vec::new());
-    let mut after = stretch.after;
-    let ends = places.iter().map(|member| member.position).chain([stretch.last + 1]);
-    for end in ends {
-        if event == TO_EVERYBODY {
-            of_others.push(part(after, end - 1));
-        } else {
-            let between = part(after, end - 1);
-            let events = match &stretch.filter {
-                Some(filter) => filter.clone(),
-                None => events_within(connection, of.org, between.after, between.last)?,
-            };
-            let (matching, others) = events.into_iter().partition(|name| name == event);
-            of_event.push(Stretch { filter: Some(matching), ..between.clone() });
-            of_others.push(Stretch { filter: Some(others), ..between });
-        }
-        if end <= stretch.last {
-            let single = part(end - 1, end);
-            if event == TO_EVERYBODY { of_event.push(single) } else { of_others.push(single) }
-        }
-        after = end;
-    }
-    Ok((of_event, of_others))
+) -> Result<(Stretch, Stretch)> {
+    let events = match &stretch.filter {
+        Some(filter) => filter.clone(),
+        None => events_within(connection, of.org, stretch.after, stretch.last)?,
+    };
+    let (matching, others) = events.into_iter().partition(|name| name == event);
+    let part = |filter| Stretch { range: None, filter: Some(filter), ..stretch.clone() };
+    Ok((part(matching), part(others)))
 }
 
 /// Cuts a stretch into runs of messages that are asked for, and runs of others.

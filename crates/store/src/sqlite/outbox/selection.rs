@@ -23,17 +23,20 @@ pub(super) struct Selection<'a> {
     /// Exactly these events, each once; nothing for all.
     events: Option<Vec<&'a str>>,
     uuid: &'a str,
+    /// Whether the event that goes to everybody is left out.
+    missed: bool,
 }
 
 impl<'a> Selection<'a> {
     pub(super) fn of(reader: Reader<'a>) -> Selection<'a> {
         let events = reader.filter.map(|filter| {
             let mut events: Vec<&str> = filter.iter().map(String::as_str).chain([TO_EVERYBODY]).collect();
+            events.retain(|event| !(reader.missed && *event == TO_EVERYBODY));
             events.sort_unstable();
             events.dedup();
             events
         });
-        Selection { org: reader.org, events, uuid: reader.uuid }
+        Selection { org: reader.org, events, uuid: reader.uuid, missed: reader.missed }
     }
 
     /// What is left when only one event is asked for.
@@ -44,7 +47,8 @@ impl<'a> Selection<'a> {
     }
 
     fn gets_event(&self, event: &str) -> bool {
-        self.events.as_ref().is_none_or(|events| events.contains(&event))
+        let is_left_out = self.missed && event == TO_EVERYBODY;
+        !is_left_out && self.events.as_ref().is_none_or(|events| events.contains(&event))
     }
 
     fn gets(&self, event: &str, subject: &str) -> bool {
@@ -87,9 +91,10 @@ pub(super) fn scan<T>(
     let Some(events) = &selection.events else {
         let sql = format!(
             "SELECT {columns} FROM messages WHERE place > ?1 AND place <= ?2 AND NOT (event = ?4 AND subject = ?5) \
-             ORDER BY place LIMIT ?3"
+             AND event IS NOT ?6 ORDER BY place LIMIT ?3"
         );
-        let params = params![after, through, sql_count(limit), TO_THE_OTHERS, selection.uuid];
+        let left_out = selection.missed.then_some(TO_EVERYBODY);
+        let params = params![after, through, sql_count(limit), TO_THE_OTHERS, selection.uuid, left_out];
         return all(connection, &sql, params, read);
     };
     let mut places = Vec::new();
@@ -117,12 +122,17 @@ pub(super) fn count(connection: &Connection, selection: &Selection<'_>, after: i
         let params = params![event, first, last, selection.uuid];
         one(connection, COUNT_ABOUT, params, |row| row.get::<_, i64>(0)).map(Option::unwrap_or_default)
     };
+    let of_event = |event: &str| {
+        let params = params![event, first, last];
+        one(connection, COUNT_OF_EVENT, params, |row| row.get::<_, i64>(0)).map(Option::unwrap_or_default)
+    };
     let Some(events) = &selection.events else {
-        return Ok((last - first - about(TO_THE_OTHERS)?).unsigned_abs());
+        let left_out = if selection.missed { of_event(TO_EVERYBODY)? } else { 0 };
+        return Ok((last - first - left_out - about(TO_THE_OTHERS)?).unsigned_abs());
     };
     let mut sum = 0;
     for event in events {
-        sum += one(connection, COUNT_OF_EVENT, params![event, first, last], |row| row.get::<_, i64>(0))?.unwrap_or(0);
+        sum += of_event(event)?;
         if *event == TO_THE_OTHERS {
             sum -= about(event)?;
         }
@@ -132,7 +142,7 @@ pub(super) fn count(connection: &Connection, selection: &Selection<'_>, after: i
 
 /// The events that a stretch of a log has, by name.
 pub(super) fn events_within(connection: &Connection, org: OrgId, after: i64, through: i64) -> Result<Vec<String>> {
-    let everything = Selection { org, events: None, uuid: "" };
+    let everything = Selection { org, events: None, uuid: "", missed: true };
     let Some((first, last)) = everything.places(after, through) else { return Ok(Vec::new()) };
     let next = "SELECT min(event) FROM messages INDEXED BY messages_by_event WHERE event > ?1";
     let within = "SELECT 1 FROM messages INDEXED BY messages_by_event \

@@ -183,6 +183,7 @@ pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str) -> Result<
         dead::Stretch { range: None, after: found.cursor, last: head, filter: found.filter.clone(), since: pause.at };
     dead::keep_range(connection, &found, &missed)?;
     dead::take_out(connection, &found, &delivered_lately(connection, found.id)?, &[])?;
+    let reader = Reader { missed: of.paused.is_some(), ..of.reader() };
     // A message that failed while an earlier one was still under way is in the range too.
     let sql = "DELETE FROM failures WHERE subscription = ?1 AND position > ?2";
     run(connection, sql, params![found.id, found.cursor])?;
@@ -233,14 +234,14 @@ fn backlog(connection: &Connection, of: &Subscription, head: i64) -> Result<Back
         one(connection, FAILED, params![of.id, of.cursor], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let (retries, mut dead, ahead): (i64, i64, i64) = counted.unwrap_or_default();
     let mut pending = retries;
+    let reader = Reader { missed: of.paused.is_some(), ..of.reader() };
     // A message that failed while an earlier one was still under way is after the cursor, and is counted once.
-    let open = selection::count(connection, &Selection::of(of.reader()), of.cursor, head)?;
+    let open = selection::count(connection, &Selection::of(reader), of.cursor, head)?;
     let open = (i64::try_from(open).unwrap_or(i64::MAX) - ahead).max(0);
     *(if of.paused.is_some() { &mut dead } else { &mut pending }) += open;
     for (replaying, range) in [(true, &mut pending), (false, &mut dead)] {
         for stretch in dead::ranges(connection, of.id, replaying)? {
-            let selection = Selection::of(Reader { filter: stretch.filter.as_deref(), ..of.reader() });
-            let count = selection::count(connection, &selection, stretch.after, stretch.last)?;
+            let count = selection::count(connection, &stretch.selection(of), stretch.after, stretch.last)?;
             *range += i64::try_from(count).unwrap_or(i64::MAX);
         }
     }

@@ -8,7 +8,7 @@ pub async fn a_message_is_fed_whole(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let about = MessageRow { data: Bytes::from((0..=255).collect::<Vec<u8>>()), ..message(Some("a"), 7, "e1") };
     written(&store, vec![message_unit(vec![(org, about.clone()), (org, message(None, 0, "e2"))])]).await;
-    let reader = Reader { org, filter: None, uuid: "nobody" };
+    let reader = Reader { org, filter: None, uuid: "nobody", missed: false };
     let fed = store.feed(reader, 0, 2, 10).await.unwrap();
     let whole = |position, message: MessageRow| Outgoing {
         position,
@@ -71,4 +71,12 @@ pub async fn two_events_are_special(store: Arc<dyn Store>) {
     assert_eq!(fed(&store, &pauses, 0, 5, 100).await, [1, 2, 4]);
     assert_eq!(fed(&store, &tests, 0, 5, 100).await, [1]);
     assert_eq!(fed(&store, &none, 0, 5, 100).await, [1]);
+    // Nobody misses the one that goes to everybody.
+    let missed = async |to: &Subscription| -> Vec<i64> {
+        let messages = store.feed(Reader { missed: true, ..to.reader() }, 0, 5, 100).await.unwrap();
+        messages.iter().map(|message| message.position).collect()
+    };
+    assert_eq!(missed(&all).await, [3, 4, 5]);
+    assert_eq!(missed(&pauses).await, [2, 4]);
+    assert_eq!((missed(&tests).await, missed(&none).await), (vec![], vec![]));
 }

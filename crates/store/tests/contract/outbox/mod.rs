@@ -71,8 +71,7 @@ pub async fn announce(store: &Arc<dyn Store>, org: OrgId, events: &[(&str, i64)]
 
 /// Positions that a subscription gets after one position and up to another.
 pub async fn fed(store: &Arc<dyn Store>, to: &Subscription, after: i64, through: i64, limit: usize) -> Vec<i64> {
-    let reader = Reader { org: to.org, filter: to.filter.as_deref(), uuid: &to.uuid };
-    let messages = store.feed(reader, after, through, limit).await.unwrap();
+    let messages = store.feed(to.reader(), after, through, limit).await.unwrap();
     messages.iter().map(|message| message.position).collect()
 }
 
@@ -173,7 +172,7 @@ pub async fn replay(store: &Arc<dyn Store>, org: OrgId, filter: &DeliveryFilter,
 pub async fn sent_again(store: &Arc<dyn Store>, to: &Subscription, now: Time) -> Vec<i64> {
     let mut positions = Vec::new();
     for range in store.replaying(to.org, to.id).await.unwrap() {
-        let reader = Reader { org: to.org, filter: range.filter.as_deref(), uuid: &to.uuid };
+        let reader = Reader { filter: range.filter.as_deref(), missed: true, ..to.reader() };
         let messages = store.feed(reader, range.after, range.last, 1_000).await.unwrap();
         positions.extend(messages.iter().map(|message| message.position));
     }

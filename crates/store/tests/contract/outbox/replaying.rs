@@ -10,6 +10,7 @@ async fn with_range(store: &Arc<dyn Store>, org: OrgId, url: &str, events: &[(&s
     resume(store, &to).await
 }
 
+/// The third is for those who are active: nobody misses it.
 const EVENTS: &[(&str, i64)] =
     &[("paid", 10), ("closed", 11), ("test_event", 12), ("paid", 13), ("late", 14), ("paid", 15), ("closed", 16)];
 
@@ -22,12 +23,12 @@ pub async fn everything_is_replayed(store: Arc<dyn Store>) {
     kept(&store, Deliveries { cursor: 6, failed, ..deliveries(&to) }).await;
     let every = DeliveryFilter::default();
     let would = store.replay(org, &every, at(50), true).await.unwrap();
-    assert_eq!(would, Replayed { replayed: 5, left_paused: 0 });
-    assert_eq!(backlog(&store, &to).await, Backlog { pending: 1, dead: 5 }, "nothing is done yet");
+    assert_eq!(would, Replayed { replayed: 4, left_paused: 0 });
+    assert_eq!(backlog(&store, &to).await, Backlog { pending: 1, dead: 4 }, "nothing is done yet");
     assert_eq!(replay(&store, org, &every, at(50)).await, would);
-    assert_eq!(backlog(&store, &to).await, Backlog { pending: 6, dead: 0 });
+    assert_eq!(backlog(&store, &to).await, Backlog { pending: 5, dead: 0 });
     assert_eq!(dead(&store, &to).await, []);
-    assert_eq!(sent_again(&store, &to, at(50)).await, [1, 2, 3, 4, 6]);
+    assert_eq!(sent_again(&store, &to, at(50)).await, [1, 2, 4, 6]);
     let due = store.due_failures(org, to.id, at(50), 10).await.unwrap();
     let fresh = Failure { attempts: 0, first_failed_at: None, ..failure(4, Fate::Retry(at(50))) };
     assert_eq!(due[0].0, fresh);
@@ -43,7 +44,7 @@ pub async fn one_subscription_is_replayed(store: Arc<dyn Store>) {
     kept(&store, Deliveries { cursor: 8, failed: vec![failure(8, Fate::Dead(at(31)))], ..deliveries(&two) }).await;
     assert_eq!(replay(&store, org, &only(&two), at(50)).await, Replayed { replayed: 1, left_paused: 0 });
     assert_eq!(sent_again(&store, &two, at(50)).await, [8]);
-    assert_eq!(backlog(&store, &one).await, Backlog { pending: 1, dead: 7 });
+    assert_eq!(backlog(&store, &one).await, Backlog { pending: 1, dead: 6 });
 }
 
 pub async fn one_event_is_replayed(store: Arc<dyn Store>) {
@@ -58,13 +59,13 @@ pub async fn one_event_is_replayed(store: Arc<dyn Store>) {
     assert_eq!(replay(&store, org, &by("paid"), at(50)).await, Replayed { replayed: 4, left_paused: 0 });
     assert_eq!(sent_again(&store, &to, at(50)).await, [1, 4, 6, 8]);
     let left: Vec<i64> = dead(&store, &to).await.into_iter().map(|(position, _)| position).collect();
-    assert_eq!(left, [2, 3, 5, 7, 9]);
-    assert_eq!(backlog(&store, &to).await, Backlog { pending: 4, dead: 5 });
+    assert_eq!(left, [2, 5, 7, 9]);
+    assert_eq!(backlog(&store, &to).await, Backlog { pending: 4, dead: 4 });
     assert_eq!(replay(&store, org, &by("never"), at(50)).await, Replayed::default());
-    assert_eq!(replay(&store, org, &by("test_event"), at(51)).await, Replayed { replayed: 1, left_paused: 0 });
-    assert_eq!(sent_again(&store, &to, at(51)).await, [1, 3, 4, 6, 8]);
+    assert_eq!(replay(&store, org, &by("test_event"), at(51)).await, Replayed::default());
+    assert_eq!(sent_again(&store, &to, at(51)).await, [1, 4, 6, 8]);
     assert_eq!(replay(&store, org, &DeliveryFilter::default(), at(52)).await.replayed, 4);
-    assert_eq!(sent_again(&store, &to, at(52)).await, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(sent_again(&store, &to, at(52)).await, [1, 2, 4, 5, 6, 7, 8, 9]);
     assert_eq!(dead(&store, &to).await, []);
 }
 
@@ -78,9 +79,9 @@ pub async fn one_event_of_a_filter_is_replayed(store: Arc<dyn Store>) {
     assert_eq!(replay(&store, org, &by("late"), at(50)).await, Replayed::default(), "it does not get that");
     assert_eq!(replay(&store, org, &by("closed"), at(50)).await.replayed, 2);
     assert_eq!(sent_again(&store, &to, at(50)).await, [2, 7]);
-    assert_eq!(backlog(&store, &to).await, Backlog { pending: 2, dead: 4 });
-    assert_eq!(replay(&store, org, &DeliveryFilter::default(), at(50)).await.replayed, 4);
-    assert_eq!(sent_again(&store, &to, at(50)).await, [1, 2, 3, 4, 6, 7]);
+    assert_eq!(backlog(&store, &to).await, Backlog { pending: 2, dead: 3 });
+    assert_eq!(replay(&store, org, &DeliveryFilter::default(), at(50)).await.replayed, 3);
+    assert_eq!(sent_again(&store, &to, at(50)).await, [1, 2, 4, 6, 7]);
 }
 
 pub async fn a_stretch_of_time_is_replayed(store: Arc<dyn Store>) {
@@ -91,15 +92,15 @@ pub async fn a_stretch_of_time_is_replayed(store: Arc<dyn Store>) {
     let failed = vec![failure(8, Fate::Dead(at(12))), failure(9, Fate::Dead(at(15)))];
     kept(&store, Deliveries { cursor: 9, failed, ..deliveries(&to) }).await;
     let between = DeliveryFilter { since: Some(at(12)), until: Some(at(15)), ..DeliveryFilter::default() };
-    assert_eq!(store.replay(org, &between, at(50), true).await.unwrap().replayed, 4);
-    assert_eq!(replay(&store, org, &between, at(50)).await, Replayed { replayed: 4, left_paused: 0 });
-    assert_eq!(sent_again(&store, &to, at(50)).await, [3, 4, 5, 8]);
+    assert_eq!(store.replay(org, &between, at(50), true).await.unwrap().replayed, 3);
+    assert_eq!(replay(&store, org, &between, at(50)).await, Replayed { replayed: 3, left_paused: 0 });
+    assert_eq!(sent_again(&store, &to, at(50)).await, [4, 5, 8]);
     let left = dead(&store, &to).await;
     assert_eq!(left, [(1, 10), (2, 11), (6, 15), (7, 16), (9, 15)]);
-    assert_eq!(backlog(&store, &to).await, Backlog { pending: 4, dead: 5 });
+    assert_eq!(backlog(&store, &to).await, Backlog { pending: 3, dead: 5 });
     let event = DeliveryFilter { event: Some("closed".into()), since: Some(at(16)), ..DeliveryFilter::default() };
     assert_eq!(replay(&store, org, &event, at(50)).await.replayed, 1);
-    assert_eq!(sent_again(&store, &to, at(50)).await, [3, 4, 5, 7, 8]);
+    assert_eq!(sent_again(&store, &to, at(50)).await, [4, 5, 7, 8]);
     assert_eq!(dead(&store, &to).await, [(1, 10), (2, 11), (6, 15), (9, 15)]);
 }
 

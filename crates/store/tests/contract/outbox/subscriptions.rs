@@ -134,12 +134,12 @@ pub async fn backlogs_count_what_each_gets(store: Arc<dyn Store>) {
     }
     let dead = |dead| Backlog { pending: 0, dead };
     let counts = [backlog(&store, &all).await, backlog(&store, &some).await, backlog(&store, &none).await];
-    assert_eq!(counts, [dead(6), dead(4), dead(1)]);
+    assert_eq!(counts, [dead(5), dead(3), dead(0)], "a test is for those who are active");
     for subscription in [&all, &some, &none] {
         resume(&store, subscription).await;
     }
     let counts = [backlog(&store, &all).await, backlog(&store, &some).await, backlog(&store, &none).await];
-    assert_eq!(counts, [dead(6), dead(4), dead(1)]);
+    assert_eq!(counts, [dead(5), dead(3), dead(0)], "a test is for those who are active");
 }
 
 pub async fn removing_a_subscription_removes_what_waits(store: Arc<dyn Store>) {
@@ -197,7 +197,7 @@ pub async fn another_organization_sees_nothing_of_it(store: Arc<dyn Store>) {
     assert_eq!(store.replaying(other, mine.id).await.unwrap(), []);
     let foreign = Deliveries { org: other, cursor: 2, ..deliveries(&mine) };
     assert_eq!(store.record(foreign).await.unwrap(), Recorded::Lost);
-    let reader = Reader { org: other, filter: None, uuid: &mine.uuid };
+    let reader = Reader { org: other, filter: None, uuid: &mine.uuid, missed: false };
     assert_eq!(store.feed(reader, 0, 10, 10).await.unwrap(), []);
     assert_eq!(store.subscriptions(org).await.unwrap(), std::slice::from_ref(&mine));
     // The same URL is another subscription there.

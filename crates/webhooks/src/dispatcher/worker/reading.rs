@@ -48,9 +48,7 @@ impl Worker {
         }
         let (shared, subscription) = (self.shared.clone(), self.subscription.clone());
         self.read(async move {
-            let filter = subscription.filter.as_deref();
-            let reader = Reader { org: subscription.org, filter, uuid: &subscription.uuid };
-            Ok(Page::Log(shared.outbox.feed(reader, after, through, PAGE).await?, through))
+            Ok(Page::Log(shared.outbox.feed(subscription.reader(), after, through, PAGE).await?, through))
         });
         true
     }
@@ -64,7 +62,7 @@ impl Worker {
         let (shared, range) = (self.shared.clone(), range.clone());
         let (org, uuid) = (self.subscription.org, self.subscription.uuid.clone());
         self.read(async move {
-            let reader = Reader { org, filter: range.filter.as_deref(), uuid: &uuid };
+            let reader = Reader { org, filter: range.filter.as_deref(), uuid: &uuid, missed: true };
             Ok(Page::Range(shared.outbox.feed(reader, after, range.last, PAGE).await?))
         });
         true

@@ -183,7 +183,6 @@ pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str) -> Result<
         dead::Stretch { range: None, after: found.cursor, last: head, filter: found.filter.clone(), since: pause.at };
     dead::keep_range(connection, &found, &missed)?;
     dead::take_out(connection, &found, &delivered_lately(connection, found.id)?, &[])?;
-    let reader = Reader { missed: of.paused.is_some(), ..of.reader() };
     // A message that failed while an earlier one was still under way is in the range too.
     let sql = "DELETE FROM failures WHERE subscription = ?1 AND position > ?2";
     run(connection, sql, params![found.id, found.cursor])?;

@@ -2,9 +2,10 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::book::{Asked, Book, Halt};
+use crate::account::book::{Book, Halt};
 use crate::account::profile::Profile;
 use crate::account::timeline::{Happening, Progress};
+use crate::changes::Change;
 use crate::find::Wanted;
 use crate::form;
 use crate::form::fields::CustomerRole;
@@ -12,7 +13,7 @@ use crate::ids::mint_id;
 use crate::paging::Paging;
 use crate::policy;
 use crate::problem::Problem;
-use crate::processor::job::{Opening, Repeat, Show, Work};
+use crate::processor::job::{Opening, Repeat, Work};
 use crate::secrets::hash;
 use crate::view;
 use crate::view::render;
@@ -21,7 +22,6 @@ use daybook_engine::outcome::What;
 use daybook_engine::replay::replay;
 use daybook_engine::status::{Standing, Status};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::Input;
 use daybook_store::records::{AccountFilter, AccountKey, ProductKey};
 use daybook_store::{Inputs, Loaded, Want};
 use std::collections::HashMap;
@@ -184,16 +184,7 @@ impl Service {
         account: &str,
         form: form::SetStatus,
     ) -> Result<Bytes, Problem> {
-        who.may(Right::Write)?;
-        let asked = Asked {
-            name: Arc::from(mint_id("status")),
-            effective_at: form.effective_at.as_ref().map(|moment| *moment.get()),
-            input: Input::Status(form.status()?),
-            extra: None,
-            content_hash: content_hash(&form)?,
-        };
-        let key = account_key(who, account);
-        self.processor.ask(key, Work::Submit(Box::new(asked), Show::Account), repeat).await
+        self.change(who, repeat, account, Change::Status(form)).await
     }
 
     /// The amortization schedule of an account.

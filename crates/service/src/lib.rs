@@ -18,6 +18,7 @@ pub mod accounts;
 mod announcing;
 mod answers;
 pub mod catalog;
+pub mod changes;
 pub mod customers;
 pub mod find;
 pub mod form;

@@ -2,21 +2,19 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::book::{Asked, Book};
-use crate::accounts::{account_key, content_hash, page_of, problem};
+use crate::account::book::Book;
+use crate::accounts::{account_key, page_of, problem};
+use crate::changes::Change;
 use crate::form;
-use crate::form::fields::{ExternalField, Moment};
-use crate::ids::mint_id;
 use crate::items::{Stored, item_of_row, kind_names, status_names};
 use crate::paging::Paging;
 use crate::problem::Problem;
-use crate::processor::job::{Repeat, Show, Work};
+use crate::processor::job::Repeat;
 use crate::view;
 use crate::view::render;
 use bytes::Bytes;
-use daybook_engine::item::{ItemId, ItemStatus, Name};
+use daybook_engine::item::{ItemId, ItemStatus};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::Input;
 use std::sync::Arc;
 
 /// Which line items to list, and as of when.
@@ -66,9 +64,7 @@ impl Service {
         account: &str,
         form: form::PaymentRecord,
     ) -> Result<Bytes, Problem> {
-        let name = Name::from(form.line_item_id.as_str());
-        let asked = asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), &form)?;
-        self.submit_item(who, repeat, account, asked).await
+        self.change(who, repeat, account, Change::Payment(form)).await
     }
 
     /// Settles a payment that was pending or authorized.
@@ -80,12 +76,7 @@ impl Service {
         item: &str,
         form: form::ChangeLineItem,
     ) -> Result<Bytes, Problem> {
-        who.may(Right::Write)?;
-        let (payment, valid) = (Name::from(item), form.makes_valid());
-        let input = Input::PaymentStatus { payment: payment.clone(), valid };
-        let asked = asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, &form)?;
-        let work = Work::PaymentStatus { payment, valid, asked: Box::new(asked) };
-        self.processor.ask(account_key(who, account), work, repeat).await
+        self.change(who, repeat, account, Change::PaymentStatus(item.to_owned(), form)).await
     }
 
     /// A payment bounced.
@@ -97,10 +88,7 @@ impl Service {
         item: &str,
         form: form::PaymentReversal,
     ) -> Result<Bytes, Problem> {
-        let name = chosen(form.line_item_id.as_ref(), || format!("dbk_reversal:{item}"));
-        let input = Input::Reversal { payment: Name::from(item) };
-        let asked = asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &(item, &form))?;
-        self.submit_item(who, repeat, account, asked).await
+        self.change(who, repeat, account, Change::Reversal(item.to_owned(), form)).await
     }
 
     /// Charges a fee.
@@ -111,9 +99,7 @@ impl Service {
         account: &str,
         form: form::ManualFee,
     ) -> Result<Bytes, Problem> {
-        let name = chosen(form.line_item_id.as_ref(), || mint_id("fee"));
-        let asked = asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), &form)?;
-        self.submit_item(who, repeat, account, asked).await
+        self.change(who, repeat, account, Change::Fee(form)).await
     }
 
     /// Forgives what is unpaid of a fee.
@@ -125,10 +111,7 @@ impl Service {
         item: &str,
         form: form::FeeWaiver,
     ) -> Result<Bytes, Problem> {
-        let name = chosen(form.line_item_id.as_ref(), || format!("dbk_waiver:{item}"));
-        let input = Input::Waiver { fee: ItemId::parse(item) };
-        let asked = asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &(item, &form))?;
-        self.submit_item(who, repeat, account, asked).await
+        self.change(who, repeat, account, Change::Waiver(item.to_owned(), form)).await
     }
 
     /// Raises the balance.
@@ -139,10 +122,7 @@ impl Service {
         account: &str,
         form: form::Offset,
     ) -> Result<Bytes, Problem> {
-        let name = chosen(form.line_item_id.as_ref(), || mint_id("credit"));
-        let hashed = ("credit", &form);
-        let asked = asked(name, form.effective_at.as_ref(), form.credit(), form.external_fields.as_deref(), &hashed)?;
-        self.submit_item(who, repeat, account, asked).await
+        self.change(who, repeat, account, Change::Credit(form)).await
     }
 
     /// Lowers the balance.
@@ -153,10 +133,7 @@ impl Service {
         account: &str,
         form: form::Offset,
     ) -> Result<Bytes, Problem> {
-        let name = chosen(form.line_item_id.as_ref(), || mint_id("debit"));
-        let hashed = ("debit", &form);
-        let asked = asked(name, form.effective_at.as_ref(), form.debit(), form.external_fields.as_deref(), &hashed)?;
-        self.submit_item(who, repeat, account, asked).await
+        self.change(who, repeat, account, Change::Debit(form)).await
     }
 
     /// Takes back an input that is still held.
@@ -167,9 +144,8 @@ impl Service {
         account: &str,
         item: &str,
     ) -> Result<Bytes, Problem> {
-        who.may(Right::Write)?;
         let key = account_key(who, account);
-        match self.processor.ask(key.clone(), Work::Withdraw(Name::from(item)), repeat).await {
+        match self.change(who, repeat, account, Change::Withdrawal(item.to_owned())).await {
             Err(missing) if missing.code == "not_found" => {
                 // What the engine made has no input of its own, and is never held.
                 let found = self.store.items_by_id(&key, &[Arc::from(item)]).await?;
@@ -182,17 +158,6 @@ impl Service {
             }
             answer => answer,
         }
-    }
-
-    async fn submit_item(
-        &self,
-        who: &Caller,
-        repeat: Option<Repeat>,
-        account: &str,
-        asked: Asked,
-    ) -> Result<Bytes, Problem> {
-        who.may(Right::Write)?;
-        self.processor.ask(account_key(who, account), Work::Submit(Box::new(asked), Show::Item), repeat).await
     }
 
     /// Line items of an account, a page of them.
@@ -270,29 +235,4 @@ impl Service {
 fn show_item(book: &Book, stored: &Stored) -> Result<Bytes, Problem> {
     let item = item_of_row(&stored.row)?;
     Ok(render(&view::LineItem::new(&item, &stored.facts(&book.key, &book.product.facts))))
-}
-
-fn chosen(id: Option<&form::fields::Id>, made: impl FnOnce() -> String) -> Name {
-    match id {
-        Some(id) => Name::from(id.as_str()),
-        None => Name::from(made()),
-    }
-}
-
-fn asked<T: serde::Serialize>(
-    name: Name,
-    effective_at: Option<&Moment>,
-    input: Input,
-    fields: Option<&[ExternalField]>,
-    form: &T,
-) -> Result<Asked, Problem> {
-    let extra = match fields {
-        Some(fields) if !fields.is_empty() => Some(Arc::from(
-            serde_json::to_string(fields)
-                .map_err(|error| Problem::internal(format!("fields cannot be written: {error}")))?,
-        )),
-        _ => None,
-    };
-    let effective_at = effective_at.map(|moment| *moment.get());
-    Ok(Asked { name, effective_at, input, extra, content_hash: content_hash(form)? })
 }

@@ -2,18 +2,15 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::book::{Asked, Book};
-use crate::accounts::{account_key, content_hash};
+use crate::account::book::Book;
+use crate::changes::Change;
 use crate::form::NotificationConfig;
-use crate::ids::mint_id;
 use crate::problem::Problem;
-use crate::processor::job::{Repeat, Show, Work};
+use crate::processor::job::Repeat;
 use crate::view;
 use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::status::Standing;
-use daybook_engine::timeline::Input;
-use std::sync::Arc;
 
 impl Service {
     /// Configures a notice.
@@ -24,15 +21,7 @@ impl Service {
         account: &str,
         form: NotificationConfig,
     ) -> Result<Bytes, Problem> {
-        who.may(Right::Write)?;
-        let asked = Asked {
-            name: Arc::from(mint_id("notice")),
-            effective_at: form.effective_at.as_ref().map(|moment| *moment.get()),
-            input: Input::Notify(form.setting()?),
-            extra: None,
-            content_hash: content_hash(&form)?,
-        };
-        self.processor.ask(account_key(who, account), Work::Submit(Box::new(asked), Show::Notices), repeat).await
+        self.change(who, repeat, account, Change::Notice(form)).await
     }
 
     /// The notices that are configured.

@@ -347,7 +347,7 @@ fn jobs_done(
             came.push(if same { Came::To(earlier.answer.body.clone()) } else { Came::ToProblem(reused()) });
             continue;
         }
-        let done = work(book, job, now)?;
+        let done = work(book, &job.work, now)?;
         if let Came::To(body) = &done {
             answers.extend(answer_to_keep(job, body, now));
         }

@@ -29,9 +29,9 @@ pub enum Came {
     ToProblem(Problem),
 }
 
-/// Does a job. `NeedsAll` leaves the book in any state: it has to be loaded again.
-pub fn work(book: &mut Book, job: &Job, now: Time) -> Result<Came, NeedsAll> {
-    let came = match &job.work {
+/// Does what is asked. `NeedsAll` leaves the book in any state: it has to be loaded again.
+pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<Came, NeedsAll> {
+    let came = match work {
         Work::Open(opening) => open(book, opening, now),
         Work::Submit(asked, show) => submit(book, asked, *show, now),
         Work::PaymentStatus { payment, valid, asked } => payment_status(book, payment, *valid, asked, now),

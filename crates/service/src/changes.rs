@@ -1,0 +1,186 @@
+//! What can be asked of an account, as data: to do it, or to rehearse it.
+//!
+//! A [`Change`] is the form of a call and what the call is about. Done, it goes through the processor. Rehearsed, it is
+//! worked out on a book in memory by the very same code, and the book is thrown away: so that people see what a payment
+//! would pay before they record it.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::book::Asked;
+use crate::accounts::{account_key, content_hash, problem};
+use crate::form;
+use crate::form::fields::{ExternalField, Id, Moment};
+use crate::ids::mint_id;
+use crate::problem::Problem;
+use crate::processor::job::{Repeat, Show, Work};
+use crate::processor::work::{self, Came};
+use bytes::Bytes;
+use daybook_engine::item::{ItemId, Name};
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
+use daybook_store::Inputs;
+use std::sync::Arc;
+
+/// Something to be asked of an account.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A payment is recorded.
+    Payment(form::PaymentRecord),
+    /// A payment that was pending or authorized is settled.
+    PaymentStatus(String, form::ChangeLineItem),
+    /// A payment bounced.
+    Reversal(String, form::PaymentReversal),
+    /// A fee is charged.
+    Fee(form::ManualFee),
+    /// What is unpaid of a fee is forgiven.
+    Waiver(String, form::FeeWaiver),
+    /// The balance is raised.
+    Credit(form::Offset),
+    /// The balance is lowered.
+    Debit(form::Offset),
+    /// An input that is held is taken back.
+    Withdrawal(String),
+    /// The status is set.
+    Status(form::SetStatus),
+    /// A notice is configured.
+    Notice(form::NotificationConfig),
+    /// The clock is rolled.
+    Roll(form::Roll),
+}
+
+/// What a change would come to.
+#[derive(Clone, Debug)]
+pub struct Rehearsal {
+    /// What the call would be answered with.
+    pub answer: Bytes,
+    /// The account after it.
+    pub account: Bytes,
+}
+
+impl Change {
+    /// The right that it needs.
+    fn right(&self) -> Right {
+        if matches!(self, Change::Roll(_)) { Right::Administer } else { Right::Write }
+    }
+
+    /// What is to be done.
+    pub(crate) fn work(self) -> Result<Work, Problem> {
+        let asked = match &self {
+            Change::Payment(form) => {
+                let name = Name::from(form.line_item_id.as_str());
+                asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)?
+            }
+            Change::PaymentStatus(item, form) => {
+                let (payment, valid) = (Name::from(item.as_str()), form.makes_valid());
+                let input = Input::PaymentStatus { payment: payment.clone(), valid };
+                let asked = asked(Arc::from(mint_id("change")), form.effective_at.as_ref(), input, None, form)?;
+                return Ok(Work::PaymentStatus { payment, valid, asked: Box::new(asked) });
+            }
+            Change::Reversal(item, form) => {
+                let name = chosen(form.line_item_id.as_ref(), || format!("dbk_reversal:{item}"));
+                let input = Input::Reversal { payment: Name::from(item.as_str()) };
+                let hashed = (item.as_str(), form);
+                asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)?
+            }
+            Change::Fee(form) => {
+                let name = chosen(form.line_item_id.as_ref(), || mint_id("fee"));
+                asked(name, form.effective_at.as_ref(), form.input(), form.external_fields.as_deref(), form)?
+            }
+            Change::Waiver(item, form) => {
+                let name = chosen(form.line_item_id.as_ref(), || format!("dbk_waiver:{item}"));
+                let input = Input::Waiver { fee: ItemId::parse(item) };
+                let hashed = (item.as_str(), form);
+                asked(name, form.effective_at.as_ref(), input, form.external_fields.as_deref(), &hashed)?
+            }
+            Change::Credit(form) => {
+                let name = chosen(form.line_item_id.as_ref(), || mint_id("credit"));
+                let hashed = ("credit", form);
+                asked(name, form.effective_at.as_ref(), form.credit(), form.external_fields.as_deref(), &hashed)?
+            }
+            Change::Debit(form) => {
+                let name = chosen(form.line_item_id.as_ref(), || mint_id("debit"));
+                let hashed = ("debit", form);
+                asked(name, form.effective_at.as_ref(), form.debit(), form.external_fields.as_deref(), &hashed)?
+            }
+            Change::Withdrawal(item) => return Ok(Work::Withdraw(Name::from(item.as_str()))),
+            Change::Status(form) => {
+                let input = Input::Status(form.status()?);
+                let asked = asked(Arc::from(mint_id("status")), form.effective_at.as_ref(), input, None, form)?;
+                return Ok(Work::Submit(Box::new(asked), Show::Account));
+            }
+            Change::Notice(form) => {
+                let input = Input::Notify(form.setting()?);
+                let asked = asked(Arc::from(mint_id("notice")), form.effective_at.as_ref(), input, None, form)?;
+                return Ok(Work::Submit(Box::new(asked), Show::Notices));
+            }
+            Change::Roll(form) => {
+                let order = form.clone().order()?;
+                return Ok(Work::Roll { to: order.until, webhooks: order.roll_webhooks });
+            }
+        };
+        Ok(Work::Submit(Box::new(asked), Show::Item))
+    }
+}
+
+impl Service {
+    /// What the service's clock shows.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Asks something of an account.
+    pub(crate) async fn change(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        account: &str,
+        change: Change,
+    ) -> Result<Bytes, Problem> {
+        who.may(change.right())?;
+        self.processor.ask(account_key(who, account), change.work()?, repeat).await
+    }
+
+    /// What a change would come to: the same work on a book that is then thrown away. Nothing is written or announced.
+    pub async fn rehearse(&self, who: &Caller, account: &str, change: Change) -> Result<Rehearsal, Problem> {
+        who.may(change.right())?;
+        if matches!(change, Change::Roll(_)) {
+            crate::rolling::may_roll(who)?;
+        }
+        let now = self.clock.now();
+        let mut book = self.load_book(&account_key(who, account), Inputs::All).await?;
+        let came = work::work(&mut book, &change.work()?, now)
+            .map_err(|_| Problem::internal("the whole journal was loaded and asked for again"))?;
+        let answer = match came {
+            Came::To(answer) => answer,
+            Came::ToItem(item) => self.get_line_item(who, account, &item, None).await?,
+            Came::ToItemIf(_, _, problem) | Came::ToProblem(problem) => return Err(problem),
+        };
+        let account = work::account(&book, now, &[]).map_err(problem)?;
+        Ok(Rehearsal { answer, account })
+    }
+}
+
+fn chosen(id: Option<&Id>, made: impl FnOnce() -> String) -> Name {
+    match id {
+        Some(id) => Name::from(id.as_str()),
+        None => Name::from(made()),
+    }
+}
+
+fn asked<T: serde::Serialize>(
+    name: Name,
+    effective_at: Option<&Moment>,
+    input: Input,
+    fields: Option<&[ExternalField]>,
+    form: &T,
+) -> Result<Asked, Problem> {
+    let extra = match fields {
+        Some(fields) if !fields.is_empty() => Some(Arc::from(
+            serde_json::to_string(fields)
+                .map_err(|error| Problem::internal(format!("fields cannot be written: {error}")))?,
+        )),
+        _ => None,
+    };
+    let effective_at = effective_at.map(|moment| *moment.get());
+    Ok(Asked { name, effective_at, input, extra, content_hash: content_hash(form)? })
+}

@@ -9,7 +9,7 @@ mod flags;
 mod people;
 
 pub use bench::{
-    BenchAction, BenchCommand, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget, BenchWebhookClientArgs,
+    BenchAction, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget, BenchWebhookClientArgs,
     BenchWebhooksArgs,
 };
 pub use flags::{CommonFlags, FlagValues, ServeFlags};

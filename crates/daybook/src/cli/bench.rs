@@ -24,6 +24,9 @@ pub enum BenchAction {
         after_help = "Examples:\n  daybook bench webhooks --messages 500000\n  daybook bench webhooks --urls 1 --json"
     )]
     Webhooks(BenchWebhooksArgs),
+    /// Ask for every page of the console with a large portfolio
+    #[command(after_help = "Examples:\n  daybook bench console --accounts 100000")]
+    Console(BenchConsoleArgs),
     /// What the webhooks are sent to, in a process of its own
     #[command(hide = true)]
     WebhookReceiver,
@@ -69,6 +72,23 @@ pub struct BenchPaymentsArgs {
     /// For how long
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
+    /// Where and how.
+    #[command(flatten)]
+    pub target: BenchTarget,
+}
+
+/// `daybook bench console`
+#[derive(Args, Debug)]
+pub struct BenchConsoleArgs {
+    /// How many accounts there are
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(100..))]
+    pub accounts: u64,
+    /// How many payments each has
+    #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u64).range(2..))]
+    pub payments: u64,
+    /// How often each page is asked for
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub times: u64,
     /// Where and how.
     #[command(flatten)]
     pub target: BenchTarget,

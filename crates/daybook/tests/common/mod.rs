@@ -11,6 +11,7 @@
 //! | [`dates`] | moments counted from now, in words of the interface |
 //! | [`loans`] | a product, its plan calculated apart from the engine, and the calls that load it |
 //! | [`chance`] | numbers that only look random |
+//! | [`npm`] | packages that only JavaScript has |
 
 #![allow(dead_code, reason = "each test target uses a part")]
 
@@ -18,4 +19,5 @@ pub mod chance;
 pub mod dates;
 pub mod door;
 pub mod loans;
+pub mod npm;
 pub mod place;

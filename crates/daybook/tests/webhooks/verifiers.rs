@@ -4,6 +4,7 @@
 //! and refuse the other.
 
 use crate::common::chance::Chance;
+use crate::common::npm::{is_there, package};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use daybook_testkit::receiver::Request;
@@ -117,7 +118,7 @@ pub fn verify_elsewhere(all: &[Evidence]) -> Vec<&'static str> {
     let mut node = Command::new("node");
     node.arg(script("verify.mjs")).arg(&file).env_remove("LIBRARY");
     by.push("Node");
-    match library() {
+    match package(PACKAGE) {
         Some(library) => {
             node.env("LIBRARY", library);
             by.push("its library");
@@ -132,35 +133,9 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/webhooks").join(name)
 }
 
-fn is_there(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
 fn expect_all(output: Output, messages: usize) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
     assert_eq!(said, json!({ "messages": messages }));
-}
-
-/// Where the package is: installed once, where builds go. Nothing without npm.
-fn library() -> Option<PathBuf> {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(PACKAGE);
-    if place.exists() {
-        return Some(place);
-    }
-    if !is_there("npm") {
-        return None;
-    }
-    // Whole or not at all, whoever else does the same.
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let quietly = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
-    let mut npm = Command::new("npm");
-    let output = npm.arg("install").args(quietly).arg("--prefix").arg(folder.path()).arg(PACKAGE).output();
-    let output = output.expect("npm starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    if let Err(error) = fs::rename(folder.path(), &place) {
-        assert!(place.exists(), "{error}");
-    }
-    Some(place)
 }

@@ -1,0 +1,207 @@
+//! `daybook bench console`: how long every page of the console takes with a large portfolio, beside the page that shows
+//! nothing of it.
+//!
+//! The pages are those of the console's own table of routes; lists are also asked for with each of their filters.
+
+use super::Scratch;
+use super::http::Connection;
+use super::portfolio::{Bench, LEVEL_CENTS, PRODUCT, form_of, months_ago, said};
+use crate::cli::BenchConsoleArgs;
+use crate::commands::Failure;
+use daybook_clock::Stopwatch;
+use daybook_console::{ConsoleSettings, routes};
+use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
+use daybook_engine::zone::Zone;
+use daybook_service::people::NewPerson;
+use daybook_service::policy::DEFAULT_ZONE;
+use daybook_service::view::time::Local;
+use serde_json::json;
+use std::net::SocketAddr;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+/// How many loans are loaded at the same time.
+const AT_ONCE: usize = 512;
+/// The longest a page should take.
+const AIM_MS: f64 = 100.0;
+const FIRST_NAMES: [&str; 8] = ["Ann", "Ben", "Carla", "Dimitri", "Erin", "Femi", "Grace", "Hiro"];
+const LAST_NAMES: [&str; 9] = ["Abara", "Baker", "Castillo", "Dubois", "Evans", "Fischer", "Garcia", "Huang", "Ito"];
+
+/// How long a page took.
+#[derive(Debug)]
+struct Page {
+    path: String,
+    bytes: usize,
+    /// Sorted.
+    millis: Vec<f64>,
+}
+
+impl Page {
+    fn median(&self) -> f64 {
+        self.millis.get(self.millis.len() / 2).copied().unwrap_or(0.0)
+    }
+
+    fn longest(&self) -> f64 {
+        self.millis.last().copied().unwrap_or(0.0)
+    }
+}
+
+/// Runs the bench and prints the figures.
+pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
+    let scratch = Scratch::new(args.target.database.as_deref())?;
+    let bench = Bench::start(&scratch.address).await?;
+    bench.product(true).await?;
+    load(&bench, args).await?;
+    let off = form_of(&json!({ "migration_mode": false }))?;
+    bench.service.set_migration_mode(&bench.who, None, PRODUCT, off).await.map_err(said)?;
+    bench.service.settle_due().await.map_err(said)?;
+    eprintln!("loaded and released {} accounts", args.accounts);
+    let session = sign_in(&bench).await?;
+    let server = serve(daybook_console::router(bench.service.clone(), ConsoleSettings::default())).await?;
+    let frame = measure(args, server, &session, "/console/sign-in").await?;
+    let mut pages = Vec::new();
+    for path in paths() {
+        pages.push(measure(args, server, &session, &path).await?);
+    }
+    report(args, &frame, &pages);
+    Ok(())
+}
+
+/// Loans of people with names; each tenth missed its last two payments.
+async fn load(bench: &Bench, args: &BenchConsoleArgs) -> Result<(), Failure> {
+    let mut tasks: JoinSet<Result<(), Failure>> = JoinSet::new();
+    for number in 0..args.accounts {
+        if tasks.len() >= AT_ONCE {
+            finished(tasks.join_next().await)?;
+        }
+        let (bench, payments) = (bench.clone(), args.payments);
+        tasks.spawn(async move { load_one(&bench, number, payments).await });
+    }
+    while !tasks.is_empty() {
+        finished(tasks.join_next().await)?;
+    }
+    Ok(())
+}
+
+async fn load_one(bench: &Bench, number: u64, months: u64) -> Result<(), Failure> {
+    let zone = Zone::named(DEFAULT_ZONE).ok_or_else(|| Failure::Failed("the default zone is unknown".to_owned()))?;
+    let opened = months_ago(months)?;
+    let pick = |names: &[&'static str], number: u64| names[number as usize % names.len()];
+    let (customer, account) = (format!("borrower-{number:07}"), format!("loan-{number:07}"));
+    let person = json!({
+        "customer_id": customer, "name_first": pick(&FIRST_NAMES, number), "name_last": pick(&LAST_NAMES, number / 8),
+        "email": format!("{customer}@example.com"),
+    });
+    bench.service.create_customer(&bench.who, None, form_of(&person)?).await.map_err(said)?;
+    let loan = json!({
+        "product_id": PRODUCT, "account_id": account, "effective_at": Local::new(opened, &zone).to_string(),
+        "summary": { "initial_principal_cents": 100_000 }, "assign_customers": [{ "customer_id": customer }],
+        "external_fields": [{ "key": "old_system", "value": format!("LN{number:08}") }],
+    });
+    bench.service.create_account(&bench.who, None, form_of(&loan)?).await.map_err(said)?;
+    let paid = if number % 10 == 0 { months.saturating_sub(2) } else { months };
+    for month in 1..=paid {
+        let day = zone.day_at(opened).plus(Interval::months(1), month as i32, MonthEnd::Clamp);
+        let at = zone.at(day, TimeOfDay::new(9, 0, 0).unwrap_or(TimeOfDay::END_OF_DAY));
+        let payment = json!({
+            "line_item_id": format!("p{month}"), "original_amount_cents": LEVEL_CENTS,
+            "effective_at": Local::new(at, &zone).to_string(),
+        });
+        bench.service.record_payment(&bench.who, None, &account, form_of(&payment)?).await.map_err(said)?;
+    }
+    Ok(())
+}
+
+fn finished(result: Option<Result<Result<(), Failure>, tokio::task::JoinError>>) -> Result<(), Failure> {
+    result.map_or(Ok(()), |result| result.map_err(|error| Failure::Failed(error.to_string()))?)
+}
+
+async fn sign_in(bench: &Bench) -> Result<String, Failure> {
+    let link = bench.service.invite(&bench.who, daybook_service::access::Role::Admin).await.map_err(said)?;
+    let person = NewPerson {
+        name: "Ann Abara".to_owned(),
+        email: "ann@example.com".to_owned(),
+        password: "a sentence is a good password".to_owned(),
+    };
+    Ok(bench.service.accept(&link, person).await.map_err(said)?.token)
+}
+
+async fn serve(router: axum::Router) -> Result<SocketAddr, Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(Failure::Output)?;
+    let address = listener.local_addr().map_err(Failure::Output)?;
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(address)
+}
+
+/// Every page that shows something of the portfolio.
+fn paths() -> Vec<String> {
+    let pages = routes().into_iter().filter(|route| route.method == "GET" && route.needs.is_some());
+    let mut paths: Vec<String> = pages
+        .map(|route| {
+            let path = route.path.replace("/products/{id}", &format!("/products/{PRODUCT}"));
+            let path = path.replace("/accounts/{id}", "/accounts/loan-0000010");
+            path.replace("/customers/{id}", "/customers/borrower-0000010")
+        })
+        // What is about a message, a case or an event is as large with one account as with many.
+        .filter(|path| !path.contains('{') && !path.ends_with("/progress"))
+        .collect();
+    let asked = [
+        "/console/accounts?q=garcia",
+        "/console/accounts?q=LN00000077",
+        "/console/accounts?q=loan-00000",
+        "/console/accounts?status=ACTIVE",
+        "/console/accounts?product=bench-36",
+        "/console/accounts?past_due=30-59",
+        "/console/accounts?q=nobody+at+all",
+        "/console/customers?q=garcia",
+        "/console/find?q=grace+ito",
+        "/console/accounts/loan-0000010?tab=timeline",
+        "/console/accounts/loan-0000010?tab=schedule",
+        "/console/accounts/loan-0000010?tab=items",
+    ];
+    paths.extend(asked.map(str::to_owned));
+    paths
+}
+
+async fn measure(args: &BenchConsoleArgs, server: SocketAddr, session: &str, path: &str) -> Result<Page, Failure> {
+    let mut connection = Connection::open(server).await.map_err(Failure::Output)?;
+    let request =
+        format!("GET {path} HTTP/1.1\r\nhost: bench\r\ncookie: daybook_session={session}\r\naccept: text/html\r\n\r\n");
+    let mut page = Page { path: path.to_owned(), bytes: 0, millis: Vec::new() };
+    for _ in 0..args.times {
+        let watch = Stopwatch::start();
+        let status = connection.exchange(request.as_bytes()).await.map_err(Failure::Output)?;
+        page.millis.push(watch.elapsed().as_secs_f64() * 1_000.0);
+        page.bytes = connection.answer().len();
+        if status != 200 {
+            return Err(Failure::Failed(format!("{path} answered {status}")));
+        }
+    }
+    page.millis.sort_by(f64::total_cmp);
+    Ok(page)
+}
+
+fn report(args: &BenchConsoleArgs, frame: &Page, pages: &[Page]) {
+    let slow = pages.iter().filter(|page| page.longest() >= AIM_MS).count();
+    if args.target.json {
+        let line = |page: &Page| {
+            json!({ "path": page.path, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes })
+        };
+        let all: Vec<_> = pages.iter().map(line).collect();
+        let figures = json!({ "accounts": args.accounts, "frame": line(frame), "pages": all, "over_100_ms": slow });
+        println!("{figures}");
+        return;
+    }
+    println!("{:<56} {:>9} {:>9} {:>7} {:>9}", "page", "p50 ms", "longest", "ratio", "bytes");
+    for page in std::iter::once(frame).chain(pages) {
+        println!(
+            "{:<56} {:>9.2} {:>9.2} {:>7.1} {:>9}",
+            page.path,
+            page.median(),
+            page.longest(),
+            page.median() / frame.median(),
+            page.bytes
+        );
+    }
+    println!("{} accounts, each page {} times; {slow} of {} took 100 ms or longer", args.accounts, args.times, pages.len());
+}

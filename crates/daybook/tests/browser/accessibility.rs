@@ -1,0 +1,36 @@
+//! Whether people who cannot see, or cannot use a mouse, can use a page: judged by axe-core.
+
+use crate::browser::Browser;
+use crate::common::npm::package;
+use serde_json::Value;
+use std::fs;
+
+/// The package of npm, pinned, so that a run can be repeated.
+const PACKAGE: &str = "axe-core@4.14.0";
+
+/// The judge.
+pub struct Axe {
+    source: String,
+}
+
+impl Axe {
+    /// Nothing without npm.
+    pub fn find() -> Option<Axe> {
+        let place = package(PACKAGE)?;
+        let source = fs::read_to_string(place.join("node_modules/axe-core/axe.min.js")).expect("the package has it");
+        Some(Axe { source })
+    }
+
+    /// What is seriously wrong with the page that a browser is at, in words.
+    pub async fn judge(&self, browser: &Browser) -> Vec<String> {
+        // Runs as the body of a function: nothing of it stays with the page but the judge itself.
+        browser.run(&format!("{}; window.axe = axe;", self.source)).await;
+        let script = "const done = arguments[arguments.length - 1]; \
+                      axe.run(document, { resultTypes: ['violations'] }) \
+                         .then((results) => done(results.violations), (error) => done(String(error)))";
+        let found = browser.run_async(script).await.expect("axe-core runs");
+        let Value::Array(found) = found else { panic!("axe-core failed: {found}") };
+        let serious = found.iter().filter(|rule| rule["impact"] == "serious" || rule["impact"] == "critical");
+        serious.map(|rule| format!("{}: {} — {}", rule["id"], rule["help"], rule["nodes"][0]["html"])).collect()
+    }
+}

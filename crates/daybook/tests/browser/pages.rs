@@ -1,0 +1,146 @@
+//! Every page, with data and without, wide and narrow, light and dark.
+//!
+//! The list of pages is read from the console's own table of routes: a page that is added and not known here fails. At
+//! each it is seen that it answers, that nothing is wider than the window, that nothing comes from another host, that the
+//! browser has nothing to complain about, and that axe-core finds nothing serious.
+
+use crate::accessibility::Axe;
+use crate::browser::{Browser, Look};
+use crate::common::place::SECRET;
+use crate::site::{Site, sign_in};
+use daybook_console::routes;
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use serde_json::{Value, json};
+
+/// What the pages with parameters are looked at with.
+struct Things {
+    product: String,
+    account: String,
+    customer: String,
+    message: String,
+    case: String,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_with_data() {
+    let site = Site::with_demo();
+    let receiver = Receiver::start(Behaviour::status(500));
+    let things = site.fill(&receiver).await;
+    look_at_everything(&site, Some(&things), "data").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_without_data() {
+    look_at_everything(&Site::empty(), None, "empty").await;
+}
+
+async fn look_at_everything(site: &Site, things: Option<&Things>, name: &str) {
+    let axe = Axe::find();
+    if axe.is_none() {
+        println!("npm is not here: axe-core is left out");
+    }
+    let browser = Browser::start(site.url(), site.folder()).await;
+    let mut wrong = Vec::new();
+    for path in ["/console/sign-in", "/console/welcome/nothing"] {
+        look_at(&browser, axe.as_ref(), path, name, &mut wrong).await;
+    }
+    sign_in(&browser).await;
+    for path in paths(things) {
+        look_at(&browser, axe.as_ref(), &path, name, &mut wrong).await;
+    }
+    browser.close().await;
+    assert!(wrong.is_empty(), "{} findings:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Every page that can be got, with its parameters filled in.
+fn paths(things: Option<&Things>) -> Vec<String> {
+    let pages = routes().into_iter().filter(|route| route.method == "GET" && route.needs.is_some());
+    pages.filter_map(|route| fill_in(route.path, things)).flatten().collect()
+}
+
+/// A route's addresses; nothing where it needs a thing and there is none, or where it is no page.
+fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
+    let filled = match path {
+        // What scripts ask for, and files.
+        _ if path.ends_with("/progress") || path.ends_with(".toml") => return None,
+        _ if !path.contains('{') => vec![path.to_owned()],
+        _ => {
+            let things = things?;
+            let pairs = [
+                ("/products/{", &things.product),
+                ("/accounts/{", &things.account),
+                ("/customers/{", &things.customer),
+                ("/messages/{", &things.message),
+                ("/cases/{", &things.case),
+            ];
+            let mut path = path.replace("/events/{name}", "/events/payment_missed");
+            path = path.replace("/from-account/{id}", &format!("/from-account/{}", things.account));
+            for (before, thing) in pairs {
+                if let Some(at) = path.find(before) {
+                    let end = path[at..].find('}').expect("a brace that closes") + at;
+                    path = format!("{}{}{thing}{}", &path[..at], &before[..before.len() - 1], &path[end + 1..]);
+                }
+            }
+            vec![path]
+        }
+    };
+    let mut filled = filled;
+    if path == "/console/accounts/{id}" {
+        let first = filled[0].clone();
+        filled.extend(["schedule", "items", "timeline", "webhooks", "notices"].map(|tab| format!("{first}?tab={tab}")));
+    }
+    Some(filled)
+}
+
+async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, wrong: &mut Vec<String>) {
+    assert!(!path.contains('{'), "{path} has a parameter that nobody filled in");
+    let picture: String = path.trim_start_matches("/console").replace(['/', '?', '=', '&', ':'], "-");
+    let picture = if picture.is_empty() { "-home".to_owned() } else { picture };
+    for look in Look::ALL {
+        browser.look(look).await;
+        browser.go(path).await;
+        browser.unfold().await;
+        browser.picture(&format!("{name}{picture}-{}", look.name())).await;
+        let wide = browser.run("return document.documentElement.scrollWidth - window.innerWidth").await;
+        if wide.as_i64() != Some(0) {
+            wrong.push(format!("{path} {}: {wide} pixels too wide", look.name()));
+        }
+        let hosts = "return performance.getEntriesByType('resource').map((entry) => entry.name) \
+                     .filter((name) => !name.startsWith(location.origin) && !name.startsWith('data:'))";
+        let elsewhere = browser.run(hosts).await;
+        if elsewhere != json!([]) {
+            wrong.push(format!("{path}: loads {elsewhere}"));
+        }
+        if let Some(axe) = axe {
+            wrong.extend(axe.judge(browser).await.iter().map(|found| format!("{path} {}: {found}", look.name())));
+        }
+    }
+    wrong.extend(browser.complaints().await.iter().map(|line| format!("{path}: the browser says {line}")));
+}
+
+impl Site {
+    /// A URL that does not take what it is sent, and ids of things to look at.
+    async fn fill(&self, receiver: &Receiver) -> Things {
+        let server = self.server();
+        let subscribed = server.put("/organization/subscribe", SECRET, &json!({ "webhook_url": receiver.url() }));
+        subscribed.good();
+        let odd = json!({ "customer_id": "odd", "name_first": "<script>alert(1)</script>", "name_last": "=HYPERLINK(\"http://x\")",
+                          "external_fields": [{ "key": "crm", "value": "=1+1" }] });
+        server.post("/customers", SECRET, &odd).good();
+        let first = |answer: Value, field: &str| answer["results"][0][field].as_str().expect("one").to_owned();
+        let account = first(server.get("/accounts?limit=1", SECRET).good(), "account_id");
+        let product = first(server.get("/products?limit=1", SECRET).good(), "product_id");
+        server.get("/organization/subscribe/test", SECRET).good();
+        receiver.until(|counts| counts.requests > 0).await;
+        let mut message = String::new();
+        for _ in 0..200 {
+            let deliveries = server.get("/organization/deliveries?limit=1", SECRET).good();
+            if let Some(id) = deliveries["results"][0]["event_id"].as_str() {
+                message = id.to_owned();
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        Things { product, account, customer: "odd".to_owned(), message, case: "01-on-time".to_owned() }
+    }
+}

@@ -1,0 +1,67 @@
+//! A server to look at, and somebody who may.
+
+use crate::browser::Browser;
+use crate::common::place::SECRET;
+use daybook_testkit::server::{Daybook, Server};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Who looks.
+pub const EMAIL: &str = "ann@lender.example";
+/// Their password.
+pub const PASSWORD: &str = "a sentence is a good password";
+
+/// A running server with one person.
+pub struct Site {
+    server: Server,
+    folder: TempDir,
+}
+
+impl Site {
+    /// With nothing in it.
+    pub fn empty() -> Site {
+        Site::serve(&[])
+    }
+
+    /// With the demo data.
+    pub fn with_demo() -> Site {
+        Site::serve(&["--demo"])
+    }
+
+    fn serve(flags: &[&str]) -> Site {
+        let folder = tempfile::tempdir().expect("a folder");
+        let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
+            .with("DAYBOOK_BOOTSTRAP_EMAIL", EMAIL)
+            .with("DAYBOOK_BOOTSTRAP_PASSWORD", PASSWORD)
+            .with("DAYBOOK_LOG_LEVEL", "warn");
+        let usual = ["--dev", "--database", "sqlite:daybook.db", "--webhook-batch-interval", "0s"];
+        let all: Vec<&str> = usual.iter().chain(flags).copied().collect();
+        Site { server: daybook.serve(&all), folder }
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> &str {
+        self.server.url()
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Signs in by the form.
+pub async fn sign_in(browser: &Browser) {
+    browser.go("/console/sign-in").await;
+    browser.fill("Email", EMAIL).await;
+    browser.fill("Password", PASSWORD).await;
+    browser.click("Sign in").await;
+    browser.see("Home").await;
+}

@@ -2,6 +2,7 @@
 //!
 //! Needs Chromium and ChromeDriver, which `./check tests` installs. Pictures of what was seen are left in
 //! `target/pictures`.
+#![cfg(test)]
 
 #[path = "../common/mod.rs"]
 mod common;

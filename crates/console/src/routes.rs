@@ -62,6 +62,9 @@ table! {
     Write get "/console/webhooks/subscriptions/{webhook_uuid}/resume" pages::webhooks::subscriptions::ask_resume;
     Write post "/console/webhooks/subscriptions/{webhook_uuid}/resume" pages::webhooks::subscriptions::resume;
     Read get "/console/webhooks/deliveries" pages::webhooks::deliveries::show;
+    Read get "/console/webhooks/messages/{event_id}" pages::webhooks::message::show;
+    Write get "/console/webhooks/messages/{event_id}/send/{webhook_uuid}" pages::webhooks::message::ask_send;
+    Write post "/console/webhooks/messages/{event_id}/send/{webhook_uuid}" pages::webhooks::message::send;
     Read get "/console/webhooks/dead-letters" pages::webhooks::dead_letters::show;
     Write get "/console/webhooks/dead-letters/replay" pages::webhooks::dead_letters::ask_replay;
     Write post "/console/webhooks/dead-letters/replay" pages::webhooks::dead_letters::send_again;
@@ -75,6 +78,7 @@ table! {
     Administer post "/console/keys" pages::keys::api_keys::create;
     Administer get "/console/keys/{client_id}/revoke" pages::keys::api_keys::ask_revoke;
     Administer post "/console/keys/{client_id}/revoke" pages::keys::api_keys::revoke;
+    Administer post "/console/keys/webhook-url" pages::keys::webhook_url::save;
     Administer post "/console/keys/hmac" pages::keys::signing::reveal;
     Administer get "/console/keys/hmac/rotate" pages::keys::signing::ask_rotate;
     Administer post "/console/keys/hmac/rotate" pages::keys::signing::rotate;

@@ -12,6 +12,7 @@ use daybook_engine::time::Time;
 use daybook_store::outbox::{Again, Standing};
 use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::envelope;
+use daybook_webhooks::sender::{CONTENT_TYPE, USER_AGENT};
 use daybook_webhooks::signature::StandardKey;
 
 pub use daybook_store::outbox::{Attempt, Stand};
@@ -64,7 +65,7 @@ pub struct UrlStanding {
 pub struct MessageAttempt {
     /// What was tried, and what was answered.
     pub attempt: Attempt,
-    /// The headers that tell whose message it is, by name. The signatures are by the keys that sign now.
+    /// The headers, by name, but for those of the connection. The signatures are by the keys that sign now.
     pub headers: Vec<(&'static str, String)>,
 }
 
@@ -146,6 +147,8 @@ fn url_standing(standing: Standing, row: &MessageRow, body: &Bytes, keys: &[Stan
         let timestamp_s = attempt.at.seconds();
         let signatures: Vec<String> = keys.iter().map(|key| key.sign(&row.event_id, timestamp_s, body)).collect();
         vec![
+            ("content-type", CONTENT_TYPE.to_owned()),
+            ("user-agent", USER_AGENT.to_owned()),
             ("webhook-id", row.event_id.clone()),
             ("webhook-timestamp", timestamp_s.to_string()),
             ("webhook-signature", signatures.join(" ")),

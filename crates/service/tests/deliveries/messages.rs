@@ -124,7 +124,7 @@ async fn a_message_is_shown_as_it_was_sent(home: Home) {
         assert_eq!((shown.event_id.as_str(), &shown.body[..]), (id, &request.body[..]));
         assert_eq!(json!(shown.event), body(request)["event"]);
         assert_eq!(shown.urls.iter().map(|url| url.webhook_uuid.as_str()).collect::<Vec<_>>(), [&*uuid]);
-        let sent = ["webhook-id", "webhook-timestamp", "webhook-signature"]
+        let sent = ["content-type", "user-agent", "webhook-id", "webhook-timestamp", "webhook-signature"]
             .map(|name| (name, request.header(name).expect("it was sent").to_owned()));
         let is_shown = shown.urls[0].attempts.iter().any(|attempt| attempt.headers == sent);
         assert!(is_shown, "{:?}", shown.urls[0].attempts);

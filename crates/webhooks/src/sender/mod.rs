@@ -35,6 +35,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::rustls::ClientConfig;
 
+/// What messages are, as every one says.
+pub const CONTENT_TYPE: &str = "application/json";
+/// Who sends them, as every one says.
+pub const USER_AGENT: &str = concat!("daybook/", env!("CARGO_PKG_VERSION"));
+
 /// The names of headers, and the values that never change.
 mod headers {
     use http::{HeaderName, HeaderValue};
@@ -44,8 +49,8 @@ mod headers {
     pub const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
     pub const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
     pub const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-    pub const JSON: HeaderValue = HeaderValue::from_static("application/json");
-    pub const DAYBOOK: HeaderValue = HeaderValue::from_static(concat!("daybook/", env!("CARGO_PKG_VERSION")));
+    pub const JSON: HeaderValue = HeaderValue::from_static(super::CONTENT_TYPE);
+    pub const DAYBOOK: HeaderValue = HeaderValue::from_static(super::USER_AGENT);
 }
 
 /// How messages are sent.

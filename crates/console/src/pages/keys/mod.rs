@@ -5,6 +5,7 @@
 
 pub mod api_keys;
 pub mod signing;
+pub mod webhook_url;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
@@ -49,14 +50,19 @@ struct KeysPage {
     page: Page,
     keys: Vec<Key>,
     form: Form,
+    url: webhook_url::Saved,
+    url_form: Form,
 }
 
 impl KeysPage {
     async fn new(console: &Console, visitor: &Visitor) -> Result<KeysPage, Trouble> {
+        let url = webhook_url::Saved::find(console, visitor).await?;
         Ok(KeysPage {
             page: Page::new("Keys", Section::Keys, visitor),
             keys: all(console, visitor).await?,
             form: Form::new(api_keys::FORM, Typed::default()),
+            url_form: Form::new(webhook_url::FORM, Typed::default().with("webhook_url", url.url())),
+            url,
         })
     }
 }

@@ -14,6 +14,7 @@ pub mod catalogue;
 pub mod dead_letters;
 pub mod deliveries;
 pub mod filter;
+pub mod message;
 pub mod pretty;
 pub mod subscriptions;
 

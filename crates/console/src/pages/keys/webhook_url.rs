@@ -1,0 +1,81 @@
+//! The one webhook URL of the console: saved here, it gets all events.
+
+use super::{HERE, KeysPage};
+use crate::Console;
+use crate::form::{Field, Form, Kind, Typed};
+use crate::guard::{Visitor, redirect_saying};
+use crate::page::{Answer, Notice, Trouble, read, show_again};
+use crate::pages::webhooks::{Subscription, all_subscriptions};
+use crate::shape::Count;
+use axum::extract::State;
+
+/// The one field.
+pub(super) const FORM: &[Field] = &[Field::new(
+    "webhook_url",
+    "Webhook URL",
+    Kind::Text,
+    "It gets all events. Another URL takes the place of the one saved here, whose waiting messages and dead letters go \
+     with it; an empty one removes it. A URL that was subscribed by the API is taken over as it stands, but for its \
+     filter: from then on it gets all events. All other subscriptions are left alone.",
+)
+.hint("https://example.com/webhooks")];
+
+/// What is saved.
+#[derive(Debug)]
+pub(super) struct Saved {
+    /// The subscription that is the console's own.
+    pub subscription: Option<Subscription>,
+    /// How many others there are.
+    pub others: u64,
+}
+
+impl Saved {
+    pub(super) async fn find(console: &Console, visitor: &Visitor) -> Result<Saved, Trouble> {
+        let own = console.service.console_url(visitor.caller()).await?;
+        let mut all = all_subscriptions(console, visitor).await?;
+        let place = all.iter().position(|one| Some(&one.webhook_uuid) == own.as_ref());
+        let subscription = place.map(|place| all.swap_remove(place));
+        Ok(Saved { subscription, others: all.len() as u64 })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        self.subscription.as_ref().map_or("", |subscription| subscription.webhook_url.as_str())
+    }
+
+    pub(super) fn others_words(&self) -> String {
+        Count(self.others).of("URL", "URLs")
+    }
+}
+
+/// Saves the URL, or removes it where none is given.
+pub async fn save(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let url = typed.get("webhook_url");
+    let had = Saved::find(&console, &visitor).await?;
+    match console.service.save_console_url(visitor.caller(), Some(url).filter(|url| !url.is_empty())).await {
+        Ok(saved) => Ok(redirect_saying(HERE, &said(&had, saved.as_ref())?, &visitor.manner)),
+        Err(problem) => {
+            let url_form = Form::new(FORM, Typed::default().with("webhook_url", url)).refused(&problem);
+            show_again(&KeysPage { url_form, ..KeysPage::new(&console, &visitor).await? })
+        }
+    }
+}
+
+/// What was done, in a sentence.
+fn said(had: &Saved, saved: Option<&bytes::Bytes>) -> Result<Notice, Trouble> {
+    let before = had.url();
+    let Some(saved) = saved else {
+        return Ok(Notice::done(if before.is_empty() {
+            "No URL was saved, and none is now.".to_owned()
+        } else {
+            format!("{before} is removed: it gets no messages any more.")
+        }));
+    };
+    let saved: Subscription = read(saved)?;
+    let url = &saved.webhook_url;
+    Ok(Notice::done(match saved.status.as_str() {
+        "PAUSED" => format!("{url} is saved. It is paused, and stays so until you resume it on the page Webhooks."),
+        _ if before == url => format!("{url} is saved already: it gets all events."),
+        _ if before.is_empty() => format!("{url} is saved: it gets all events from now on."),
+        _ => format!("{url} is saved instead of {before}: it gets all events from now on."),
+    }))
+}

@@ -1,0 +1,204 @@
+//! One message: the exact request, what was tried with each URL, where it stands there, and sending it again.
+
+use super::HERE;
+use super::pretty::pretty;
+use crate::Console;
+use crate::form::Typed;
+use crate::guard::{Visitor, redirect_saying};
+use crate::page::{Answer, Notice, Page, Section, Trouble};
+use crate::pages::ask::Ask;
+use crate::shape::{Count, Moment};
+use askama::Template;
+use axum::extract::{Path, State};
+use daybook_engine::time::Time;
+use daybook_service::problem::Problem;
+use daybook_service::view::time::Utc;
+use daybook_service::webhooks::message::{Message, MessageAttempt, Stand, UrlStanding};
+use serde::Deserialize;
+
+#[derive(Template)]
+#[template(path = "webhooks/message.html")]
+struct MessagePage {
+    page: Page,
+    message: Message,
+    effective_at: Moment,
+    recorded_at: Moment,
+    due_at: Option<Moment>,
+    /// The body in lines, and as it is.
+    pretty: String,
+    raw: String,
+    signature: String,
+    urls: Vec<Url>,
+}
+
+/// A URL, and where the message stands there.
+struct Url {
+    uuid: String,
+    url: String,
+    is_paused: bool,
+    badge: (&'static str, &'static str),
+    words: String,
+    reason: String,
+    /// Whether it can be sent again.
+    again: bool,
+    attempts: Vec<Attempt>,
+    /// The request of the last attempt, head only.
+    head: String,
+}
+
+struct Attempt {
+    number: i64,
+    at: Moment,
+    latency: String,
+    status: String,
+    error: String,
+    response: String,
+    next_at: Option<Moment>,
+}
+
+/// The part of a body that is not about the event.
+#[derive(Debug, Default, Deserialize)]
+struct Signed {
+    #[serde(default)]
+    hmac_signature: String,
+}
+
+fn moment(at: Time) -> Moment {
+    Moment(Utc(at).to_string())
+}
+
+/// Where a message stands: a badge (its class and its word), and a sentence.
+fn stands(stand: Stand, is_paused: bool) -> ((&'static str, &'static str), String) {
+    match stand {
+        Stand::Delivered(at) => (("delivered", "Delivered"), format!("It was taken on {}.", moment(at))),
+        Stand::Waiting => (("pending", "Waiting"), "It is sent as soon as its turn comes.".to_owned()),
+        Stand::Retry(at) => (("retry", "Failed, tried again"), format!("It is sent again on {}.", moment(at))),
+        Stand::Dead(at) if is_paused => {
+            (("dead", "Dead letter"), format!("Since {}. Resume the URL first to have it sent again.", moment(at)))
+        }
+        Stand::Dead(at) => {
+            (("dead", "Dead letter"), format!("Since {}. It is not sent any more by itself.", moment(at)))
+        }
+        Stand::NotForIt => {
+            (("none", "Not for it"), "Its filter does not let it through, or it was subscribed later.".to_owned())
+        }
+        Stand::Forgotten => (("none", "Long ago"), "What became of it is not kept any more.".to_owned()),
+    }
+}
+
+impl Url {
+    fn new(one: &UrlStanding) -> Url {
+        let (badge, words) = stands(one.stand, one.is_paused);
+        let sendable = matches!(one.stand, Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Forgotten);
+        Url {
+            uuid: one.webhook_uuid.clone(),
+            url: one.webhook_url.clone(),
+            is_paused: one.is_paused,
+            badge,
+            words,
+            reason: one.reason.clone().unwrap_or_default(),
+            again: sendable && !one.is_paused,
+            head: one.attempts.last().map_or_else(String::new, |last| head(&one.webhook_url, last)),
+            attempts: one.attempts.iter().map(Attempt::new).collect(),
+        }
+    }
+}
+
+impl Attempt {
+    fn new(MessageAttempt { attempt, .. }: &MessageAttempt) -> Attempt {
+        Attempt {
+            number: attempt.number,
+            at: moment(attempt.at),
+            latency: Count(u64::try_from(attempt.latency_us / 1_000).unwrap_or(0)).to_string(),
+            status: attempt.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string()),
+            error: attempt.error.clone().unwrap_or_default(),
+            response: attempt.response.clone().unwrap_or_default(),
+            next_at: attempt.next_at.map(moment),
+        }
+    }
+}
+
+/// The request of an attempt up to its body.
+fn head(url: &str, attempt: &MessageAttempt) -> String {
+    let parsed = url::Url::parse(url).ok();
+    let path = parsed.as_ref().map_or_else(String::new, |url| {
+        url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()))
+    });
+    let host = parsed.as_ref().map_or("", |url| url.authority());
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let mut text = format!("POST {path} HTTP/1.1\nhost: {host}");
+    for (name, value) in &attempt.headers {
+        text += &format!("\n{name}: {value}");
+    }
+    text
+}
+
+/// The page.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Path(event_id): Path<String>) -> Answer {
+    let message = console.service.message(visitor.caller(), &event_id).await?;
+    let raw = String::from_utf8_lossy(&message.body).into_owned();
+    let signed: Signed = serde_json::from_str(&raw).unwrap_or_default();
+    crate::page::show(&MessagePage {
+        page: Page::new(message.event.clone(), Section::Webhooks, &visitor),
+        effective_at: moment(message.effective_at),
+        recorded_at: moment(message.recorded_at),
+        due_at: message.due_at.map(moment),
+        pretty: pretty(&raw),
+        signature: signed.hmac_signature,
+        urls: message.urls.iter().map(Url::new).collect(),
+        raw,
+        message,
+    })
+}
+
+async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -> Result<Ask, Trouble> {
+    let message = console.service.message(visitor.caller(), event_id).await?;
+    let one = message.urls.iter().find(|one| one.webhook_uuid == uuid);
+    let one = one.ok_or_else(|| Problem::not_found("subscription", uuid))?;
+    let taken = match one.stand {
+        Stand::Delivered(at) => format!(
+            "The receiver took it on {}. It gets the same bytes again, and tells by webhook-id that it had them.",
+            moment(at)
+        ),
+        _ => "The receiver gets the bytes that were recorded with the event.".to_owned(),
+    };
+    Ok(Ask {
+        title: format!("Send {} again", message.event),
+        back: (format!("{HERE}/messages/{event_id}"), "The message"),
+        words: vec![
+            format!("The message {event_id} is sent to {} at once, with a fresh schedule of retries. {taken}", one.webhook_url),
+            "There is no call of the API for one message; dead letters are replayed by it, all or by URL, event and time."
+                .to_owned(),
+        ],
+        path: format!("{HERE}/messages/{event_id}/send/{uuid}"),
+        button: "Send it again",
+        ..Ask::default()
+    })
+}
+
+/// Asks whether a message is to be sent again to a URL.
+pub async fn ask_send(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path((event_id, uuid)): Path<(String, String)>,
+) -> Answer {
+    ask(&console, &visitor, &event_id, &uuid).await?.show(Section::Webhooks, &visitor)
+}
+
+/// Sends a message again to a URL.
+pub async fn send(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path((event_id, uuid)): Path<(String, String)>,
+    _: Typed,
+) -> Answer {
+    match console.service.send_again(visitor.caller(), &uuid, &event_id).await {
+        Ok(()) => {
+            let notice = Notice::done("The message is on its way again. Look again in a moment.");
+            Ok(redirect_saying(&format!("{HERE}/messages/{event_id}"), &notice, &visitor.manner))
+        }
+        Err(problem) => {
+            ask(&console, &visitor, &event_id, &uuid).await?.show_again(Section::Webhooks, &visitor, &problem)
+        }
+    }
+}

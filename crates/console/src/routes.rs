@@ -51,6 +51,13 @@ table! {
     // Accounts: the list, opening one.
 
     // One account.
+    Read get "/console/accounts/{id}" pages::account::show;
+    Write get "/console/accounts/{id}/do/{what}" pages::account::ask;
+    Write get "/console/accounts/{id}/do/{what}/confirm" pages::account::confirm;
+    Write post "/console/accounts/{id}/do/{what}" pages::account::perform;
+    Administer get "/console/accounts/{id}/roll" pages::account::roll;
+    Administer get "/console/accounts/{id}/roll/confirm" pages::account::confirm_roll;
+    Administer post "/console/accounts/{id}/roll" pages::account::perform_roll;
 
     // Customers.
 

@@ -1,0 +1,322 @@
+//! Doing something with an account: a form, a page that says what will happen, and then it happens.
+//!
+//! What will happen is not guessed: the service rehearses the change on a copy of the account, and the page shows what
+//! came of it. The confirmation carries a word of its own, so that sending it twice does it once.
+
+use super::data::{Account, Item, List, Notice as Setting, Rolled};
+use super::doing::Doing;
+use super::tables::encoded;
+use super::{Room, framed};
+use crate::Console;
+use crate::form::{Asked, Form, Typed};
+use crate::guard::{Visitor, redirect_saying};
+use crate::page::{Answer, Notice, Page, Section, Trouble, read, show, show_again};
+use crate::shape::Money;
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use daybook_service::changes::Rehearsal;
+use daybook_service::ids::{mint_secret, mint_uuid};
+use daybook_service::problem::{Kind, Problem};
+use serde_json::Value;
+
+#[derive(Template)]
+#[template(path = "account/form.html")]
+struct FormPage {
+    page: Page,
+    room: Room,
+    doing: Doing,
+    item: String,
+    form: Form,
+}
+
+/// A figure before and after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Moved {
+    name: &'static str,
+    before: String,
+    after: String,
+}
+
+#[derive(Template)]
+#[template(path = "account/confirm.html")]
+struct ConfirmPage {
+    page: Page,
+    room: Room,
+    doing: Doing,
+    item: String,
+    sentence: String,
+    /// What came of the rehearsal, in sentences.
+    came: Vec<String>,
+    /// The line item it would make, with its splits.
+    made: Option<Item>,
+    moved: Vec<Moved>,
+    /// What was typed, to be sent again.
+    typed: Vec<(&'static str, String)>,
+    once: String,
+    curl: String,
+}
+
+/// The form of something to do.
+pub async fn ask(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path((id, what)): Path<(String, String)>,
+    Asked(asked): Asked,
+) -> Response {
+    let answer = match doing(&what) {
+        Ok(doing) => form_page(&console, &visitor, &id, doing, asked).await,
+        Err(trouble) => Err(trouble),
+    };
+    framed(&visitor, answer)
+}
+
+/// The form to roll an account.
+pub async fn roll(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Asked(asked): Asked,
+) -> Response {
+    framed(&visitor, form_page(&console, &visitor, &id, Doing::Roll, asked).await)
+}
+
+/// What will happen.
+pub async fn confirm(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path((id, what)): Path<(String, String)>,
+    Asked(asked): Asked,
+) -> Response {
+    let answer = match doing(&what) {
+        Ok(doing) => confirm_page(&console, &visitor, &id, doing, asked).await,
+        Err(trouble) => Err(trouble),
+    };
+    framed(&visitor, answer)
+}
+
+/// What will happen by rolling.
+pub async fn confirm_roll(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Asked(asked): Asked,
+) -> Response {
+    framed(&visitor, confirm_page(&console, &visitor, &id, Doing::Roll, asked).await)
+}
+
+/// Does it.
+pub async fn perform(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path((id, what)): Path<(String, String)>,
+    typed: Typed,
+) -> Response {
+    let answer = match doing(&what) {
+        Ok(doing) => done(&console, &visitor, &id, doing, typed).await,
+        Err(trouble) => Err(trouble),
+    };
+    framed(&visitor, answer)
+}
+
+/// Rolls.
+pub async fn perform_roll(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    typed: Typed,
+) -> Response {
+    framed(&visitor, done(&console, &visitor, &id, Doing::Roll, typed).await)
+}
+
+fn doing(what: &str) -> Result<Doing, Trouble> {
+    Doing::named(what).ok_or_else(|| Problem::not_found("page", what).into())
+}
+
+async fn form_page(console: &Console, visitor: &Visitor, id: &str, doing: Doing, asked: Typed) -> Answer {
+    let room = Room::enter(console, visitor, id, "").await?;
+    let typed = if doing == Doing::Payment && !asked.has("line_item_id") {
+        let uuid = mint_uuid();
+        asked.with("line_item_id", format!("pay-{}", uuid.get(..13).unwrap_or_default()))
+    } else {
+        asked
+    };
+    if doing.fields().is_empty() {
+        return confirm_page(console, visitor, id, doing, typed).await;
+    }
+    show(&FormPage::new(visitor, room, doing, typed))
+}
+
+impl FormPage {
+    fn new(visitor: &Visitor, room: Room, doing: Doing, typed: Typed) -> FormPage {
+        FormPage {
+            page: Page::new(doing.title(), Section::Accounts, visitor),
+            room,
+            doing,
+            item: typed.get("item").to_owned(),
+            form: Form::new(doing.fields(), typed),
+        }
+    }
+}
+
+/// The form again, with what is wrong beside its field. What is nobody's fault here is trouble.
+fn refuse(visitor: &Visitor, room: Room, doing: Doing, typed: Typed, trouble: Trouble) -> Answer {
+    if matches!(trouble.problem.kind, Kind::Internal | Kind::Unavailable) {
+        return Err(trouble);
+    }
+    let mut page = FormPage::new(visitor, room, doing, typed);
+    page.form = page.form.refused(&trouble.problem);
+    show_again(&page)
+}
+
+async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, doing: Doing, asked: Typed) -> Answer {
+    let room = Room::enter(console, visitor, id, "").await?;
+    let item = asked.get("item").to_owned();
+    let rehearsed = async {
+        if doing.needs_item() && item.is_empty() {
+            return Err(Trouble::from(Problem::invalid("item", "must name a line item")));
+        }
+        let body = doing.body(id, &asked, &room.zone)?;
+        let change = doing.change(&item, &body)?;
+        let rehearsal = console.service.rehearse(visitor.caller(), id, change).await?;
+        Ok((body, rehearsal))
+    };
+    let (body, rehearsal) = match rehearsed.await {
+        Ok(rehearsed) => rehearsed,
+        Err(trouble) => return refuse(visitor, room, doing, asked, trouble),
+    };
+    let after: Account = read(&rehearsal.account)?;
+    let (came, made) = came(doing, &room, &rehearsal, &body)?;
+    let typed = doing.fields().iter().map(|field| (field.name, asked.get(field.name).to_owned()));
+    let typed = typed.filter(|(_, value)| !value.is_empty()).collect();
+    show(&ConfirmPage {
+        page: Page::new(doing.title(), Section::Accounts, visitor),
+        sentence: doing.sentence(&room.current, &item, &body),
+        came,
+        made,
+        moved: if doing.moves_balances() { moved(&room.current, &after) } else { Vec::new() },
+        typed,
+        once: mint_secret(),
+        curl: doing.action(id, &item, body).curl(&visitor.manner.base_url),
+        room,
+        doing,
+        item,
+    })
+}
+
+/// What a rehearsal came to, in sentences, and the line item it made.
+fn came(
+    doing: Doing,
+    room: &Room,
+    rehearsal: &Rehearsal,
+    body: &Value,
+) -> Result<(Vec<String>, Option<Item>), Trouble> {
+    match doing {
+        Doing::Status | Doing::Withdraw => Ok((Vec::new(), None)),
+        Doing::Notice => {
+            let settings: List<Setting> = read(&rehearsal.answer)?;
+            let of_kind = settings.results.into_iter().filter(|setting| {
+                setting.enabled && body["notification_type"].as_str() == Some(&setting.notification_type)
+            });
+            let next = of_kind.filter_map(|setting| {
+                let rhythm = setting.interval.or(setting.time_offset)?;
+                Some(format!("The notice of {rhythm} fires next on {}.", setting.next_at?))
+            });
+            Ok((next.collect(), None))
+        }
+        Doing::Roll => {
+            let rolled: Rolled = read(&rehearsal.answer)?;
+            let mut came =
+                vec![format!("{} on the way.", rolled.successful_events.of("event happens", "events happen"))];
+            if !rolled.failed_events.is_zero() {
+                came.push(format!("{} cannot be applied.", rolled.failed_events.of("event", "events")));
+            }
+            if !rolled.webhooks_sent.is_zero() {
+                came.push(format!("{} sent at once.", rolled.webhooks_sent.of("webhook is", "webhooks are")));
+            }
+            Ok((came, None))
+        }
+        _ => {
+            let item: Item = read(&rehearsal.answer)?;
+            Ok((vec![fate(&item, room)], Some(item)))
+        }
+    }
+}
+
+/// From when a line item counts, in a sentence.
+fn fate(item: &Item, room: &Room) -> String {
+    match (item.processing_state.as_str(), &item.applied_at) {
+        ("HELD", _) => "The product holds its events: nothing changes until they are released.".to_owned(),
+        ("SCHEDULED", _) => format!("It waits until {}, and changes nothing before.", item.effective_at),
+        ("PROCESSED", Some(at)) if *at != item.effective_at && room.when.at.is_none() => {
+            format!("It is backdated: by the product's rules it counts from {at}.")
+        }
+        ("PROCESSED", Some(at)) => format!("It counts from {at}."),
+        _ => "It cannot be applied now.".to_owned(),
+    }
+}
+
+/// The figures that people look at, before and after; those that stay are shown too.
+fn moved(before: &Account, after: &Account) -> Vec<Moved> {
+    let money = |name, figure: fn(&Account) -> Money| Moved {
+        name,
+        before: figure(before).to_string(),
+        after: figure(after).to_string(),
+    };
+    let mut rows = vec![
+        money("Balance", |account| account.summary.total_balance_cents),
+        money("Principal", |account| account.summary.principal_cents),
+        money("Interest", |account| account.summary.interest_balance_cents),
+        money("Fees", |account| account.summary.fees_balance_cents),
+        money("Surplus", |account| account.summary.surplus_cents),
+        money("Payoff", |account| account.summary.total_payoff_cents),
+        money("Past due", |account| account.delinquency.past_due_cents),
+    ];
+    let words = |name, figure: fn(&Account) -> String| Moved { name, before: figure(before), after: figure(after) };
+    rows.push(words("Days past due", |account| account.delinquency.days_past_due.to_string()));
+    rows.push(words("Status", |account| account.account_overview.words()));
+    rows
+}
+
+async fn done(console: &Console, visitor: &Visitor, id: &str, doing: Doing, typed: Typed) -> Answer {
+    let room = Room::enter(console, visitor, id, "").await?;
+    let item = typed.get("item").to_owned();
+    let performed = async {
+        let body = doing.body(id, &typed, &room.zone)?;
+        let sentence = doing.sentence(&room.current, &item, &body);
+        let action = doing.action(id, &item, body);
+        action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;
+        Ok(sentence)
+    };
+    match performed.await {
+        Ok(sentence) => {
+            let to = format!("{}?tab={}", room.path(), doing.tab().name());
+            Ok(redirect_saying(&to, &Notice::done(format!("Done. {sentence}")), &visitor.manner))
+        }
+        Err(trouble) => refuse(visitor, room, doing, typed, trouble),
+    }
+}
+
+impl FormPage {
+    /// Amounts that one click types.
+    fn amounts(&self) -> Vec<(&'static str, Money, String)> {
+        if self.doing != Doing::Payment {
+            return Vec::new();
+        }
+        let account = &self.room.current;
+        let all = [
+            ("What is asked for now", account.min_pay_due_cents.min_pay_cents),
+            ("What is past due", account.delinquency.past_due_cents),
+            ("Payoff today", account.summary.total_payoff_cents),
+        ];
+        let id = encoded(self.form.typed().get("line_item_id"));
+        let link = |amount: Money| {
+            let path = self.doing.path(&self.room.id);
+            format!("{path}?original_amount_cents={}&line_item_id={id}", amount.plain())
+        };
+        all.into_iter()
+            .filter(|(_, amount)| *amount > Money(0))
+            .map(|(name, amount)| (name, amount, link(amount)))
+            .collect()
+    }
+}

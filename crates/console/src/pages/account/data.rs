@@ -1,0 +1,357 @@
+//! What this room reads of the service's answers.
+
+use crate::shape::{Count, Moment, Money, plain_words};
+use serde::Deserialize;
+use serde_json::Number;
+
+/// An account.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Account {
+    pub account_id: String,
+    pub effective_at: Moment,
+    pub processed_through: Option<Moment>,
+    pub held_events: Count,
+    pub account_overview: Standing,
+    pub account_product: Product,
+    pub cycle_type: Cycle,
+    pub min_pay_due_cents: MinPay,
+    pub additional_min_pay_details: MinPayParts,
+    pub delinquency: Delinquency,
+    pub summary: Summary,
+    pub customers: Vec<Assigned>,
+    pub external_fields: Vec<External>,
+}
+
+/// A status and why.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Standing {
+    pub account_status: String,
+    pub account_status_subtype: Option<String>,
+}
+
+impl Standing {
+    /// Why; empty for no reason.
+    pub fn reason(&self) -> &str {
+        self.account_status_subtype.as_deref().unwrap_or_default()
+    }
+
+    /// As people say it.
+    pub fn words(&self) -> String {
+        match &self.account_status_subtype {
+            Some(reason) => format!("{}, {}", plain_words(&self.account_status), plain_words(reason).to_lowercase()),
+            None => plain_words(&self.account_status),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Product {
+    pub product_id: String,
+    pub product_overview: ProductName,
+    pub product_lifecycle: Lifecycle,
+    pub post_promo_overview: PostPromo,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ProductName {
+    pub product_name: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Lifecycle {
+    pub late_fee_impl_cents: Money,
+    pub late_fee_grace: String,
+    pub payment_reversal_fee_impl_cents: Money,
+    pub loan_end_date: Moment,
+    pub product_time_zone: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct PostPromo {
+    pub post_promo_len: u32,
+    pub post_promo_impl_interest_rate_percent: Number,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Cycle {
+    pub cycle_interval: String,
+    pub close_of_business_time: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct MinPay {
+    pub min_pay_cents: Money,
+    pub min_pay_due_at: Option<Moment>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct MinPayParts {
+    pub min_pay_fees_cents: Money,
+    pub current_min_pay_cents: Money,
+    pub unpaid_min_pay_cents: Money,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Delinquency {
+    pub days_past_due: i32,
+    pub past_due_cents: Money,
+    pub consecutive_late_fees: u32,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Summary {
+    pub total_balance_cents: Money,
+    pub principal_cents: Money,
+    pub interest_balance_cents: Money,
+    pub fees_balance_cents: Money,
+    pub surplus_cents: Money,
+    pub total_paid_to_date_cents: Money,
+    pub total_interest_paid_to_date_cents: Money,
+    pub total_payoff_cents: Money,
+    pub per_diem_interest_cents: Money,
+    pub credit_limit_cents: Option<Money>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Assigned {
+    pub customer_id: String,
+    pub customer_account_role: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct External {
+    pub key: String,
+    pub value: String,
+}
+
+/// A customer, for a name.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Customer {
+    pub name_first: Option<String>,
+    pub name_middle: Option<String>,
+    pub name_last: Option<String>,
+    pub business_details: Option<Business>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Business {
+    pub business_name: Option<String>,
+}
+
+impl Customer {
+    /// What somebody is called; empty where nobody said.
+    pub fn name(self) -> String {
+        let names: Vec<String> = [self.name_first, self.name_middle, self.name_last].into_iter().flatten().collect();
+        if names.is_empty() {
+            self.business_details.and_then(|business| business.business_name).unwrap_or_default()
+        } else {
+            names.join(" ")
+        }
+    }
+}
+
+/// A product, for whether it holds.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Migration {
+    pub migration_state: String,
+}
+
+/// A list.
+#[derive(Clone, Debug, Deserialize)]
+pub struct List<T> {
+    pub results: Vec<T>,
+    #[serde(default)]
+    pub paging: Marks,
+}
+
+/// Where a page of a list lies.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Marks {
+    pub starting_after: Option<String>,
+    #[serde(default)]
+    pub has_more: bool,
+}
+
+/// A row of the schedule.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Instalment {
+    pub min_pay_due_at: Moment,
+    pub am_min_pay_cents: Money,
+    pub am_interest_cents: Money,
+    pub am_principal_cents: Money,
+    pub am_start_principal_balance_cents: Money,
+    pub am_end_principal_balance_cents: Money,
+    pub am_fees_cents: Money,
+    pub paid_cents: Money,
+    pub outstanding_cents: Money,
+    pub paid_on_time: Option<bool>,
+}
+
+impl Instalment {
+    /// What became of it, as a class of a badge and a word.
+    pub fn fate(&self) -> (&'static str, &'static str) {
+        match (self.paid_on_time, self.outstanding_cents.is_zero()) {
+            (Some(true), _) => ("good", "Paid on time"),
+            (Some(false), true) => ("warn", "Paid late"),
+            (Some(false), false) => ("bad", "Past due"),
+            (None, true) => ("good", "Paid"),
+            (None, false) => ("", ""),
+        }
+    }
+}
+
+/// A line item.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Item {
+    pub line_item_id: String,
+    pub effective_at: Moment,
+    pub applied_at: Option<Moment>,
+    pub created_at: Moment,
+    pub processing_state: String,
+    pub line_item_overview: ItemOverview,
+    pub line_item_summary: ItemAmounts,
+    pub line_item_relationships: Vec<Split>,
+    pub external_fields: Vec<External>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ItemOverview {
+    pub line_item_status: String,
+    pub line_item_type: String,
+    pub description: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ItemAmounts {
+    pub original_amount_cents: Money,
+    pub balance_cents: Money,
+    pub principal_cents: Money,
+    pub interest_cents: Money,
+    pub fees_cents: Money,
+}
+
+/// What a part of a payment paid.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Split {
+    pub paid_down_line_item_id: String,
+    pub paid_down_line_item_type: String,
+    pub split_amount_cents: Money,
+}
+
+impl Item {
+    fn is(&self, kind: &str) -> bool {
+        self.line_item_overview.line_item_type == kind
+    }
+
+    /// Whether it is held.
+    pub fn is_held(&self) -> bool {
+        self.processing_state == "HELD"
+    }
+
+    /// Whether it does not count.
+    pub fn is_void(&self) -> bool {
+        self.line_item_overview.line_item_status == "INVALID"
+    }
+
+    /// Whether it is a payment that can bounce, as far as the item itself tells.
+    pub fn may_bounce(&self) -> bool {
+        self.is("PAYMENT") && !self.is_void() && !self.is_held()
+    }
+
+    /// Whether it is a payment that somebody has to decide about.
+    pub fn is_undecided(&self) -> bool {
+        let open = ["PENDING", "AUTHORIZED"].contains(&self.line_item_overview.line_item_status.as_str());
+        self.is("PAYMENT") && open
+    }
+
+    /// Whether something of it can be forgiven.
+    pub fn may_be_waived(&self) -> bool {
+        let fee = self.line_item_overview.line_item_type.ends_with("_FEE") && !self.is("PAYMENT_REVERSAL_FEE");
+        fee && !self.is_void() && !self.is_held() && self.line_item_summary.balance_cents > Money(0)
+    }
+}
+
+/// Something that happened, or is to happen.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Happening {
+    pub event: String,
+    pub effective_at: Moment,
+    pub applies_at: Moment,
+    pub recorded_at: Option<Moment>,
+    pub state: String,
+    pub reason: Option<String>,
+    pub effect: Option<Amounts>,
+    pub balance_after: Option<Amounts>,
+    pub line_items: Vec<String>,
+    pub webhooks: Vec<Told>,
+    pub description: String,
+}
+
+impl Happening {
+    /// Whether it waits for a release.
+    pub fn waits(&self) -> bool {
+        ["HELD", "FAILED"].contains(&self.state.as_str())
+    }
+
+    /// Whether it counts from another moment than it happened at.
+    pub fn counts_later(&self) -> bool {
+        self.applies_at != self.effective_at
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Amounts {
+    pub principal_cents: Money,
+    pub interest_cents: Money,
+    pub fees_cents: Money,
+    pub surplus_cents: Money,
+    pub total_cents: Money,
+}
+
+/// A message that was sent.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Told {
+    pub event: String,
+    pub event_id: String,
+}
+
+/// A change of the status.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StatusChange {
+    pub changed_at: Moment,
+    pub account_overview: Standing,
+}
+
+/// A notice that is configured.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Notice {
+    pub notification_type: String,
+    pub time_offset: Option<String>,
+    pub interval: Option<String>,
+    pub time: Option<String>,
+    pub enabled: bool,
+    pub next_at: Option<Moment>,
+}
+
+/// An attempt to deliver a message.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Delivery {
+    pub webhook_url: String,
+    pub event: String,
+    pub event_id: String,
+    pub attempt: i64,
+    pub attempted_at: Moment,
+    pub latency_ms: i64,
+    pub outcome: String,
+    pub response_status: Option<u16>,
+    pub error: Option<String>,
+    pub next_retry_at: Option<Moment>,
+}
+
+/// What a roll did.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Rolled {
+    pub successful_events: Count,
+    pub failed_events: Count,
+    pub webhooks_sent: Count,
+}

@@ -1,0 +1,455 @@
+//! What can be done with an account: the fields of each, the call that it is, and what will happen in words.
+
+use super::Tab;
+use super::data::Account;
+use crate::action::Action;
+use crate::form::{Field, Kind, Typed, body as typed_body};
+use crate::page::Trouble;
+use crate::shape::{Moment, Money};
+use daybook_engine::zone::Zone;
+use daybook_service::changes::Change;
+use daybook_service::form::parse;
+use daybook_service::problem::Problem;
+use serde_json::{Value, json};
+
+/// Something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// A payment is recorded.
+    Payment,
+    /// A payment bounced.
+    Reverse,
+    /// A pending payment is decided about.
+    Settle,
+    /// A fee is charged.
+    Fee,
+    /// A fee is forgiven.
+    Waive,
+    /// The balance is raised.
+    Credit,
+    /// The balance is lowered.
+    Debit,
+    /// The status is set.
+    Status,
+    /// A notice is configured.
+    Notice,
+    /// What is held is taken back.
+    Withdraw,
+    /// The clock is rolled.
+    Roll,
+}
+
+const WHEN: Field = Field::new(
+    "effective_at",
+    "Effective at",
+    Kind::Moment,
+    "When it happened, on the clocks of the product's zone. Empty: now, on the account's own clock. Earlier: it is \
+     backdated. Later: it waits until then.",
+);
+const AMOUNT: Field =
+    Field::new("original_amount_cents", "Amount", Kind::Dollars, "In dollars and cents.").required().hint("106.62");
+const ID: Field = Field::new(
+    "line_item_id",
+    "Line item id",
+    Kind::Text,
+    "Your own id for it, unique within the account. Empty: one is made.",
+);
+const PART: Field = Field::new(
+    "allocation",
+    "Part of the balance",
+    Kind::Choice(&[
+        ("", "Principal, unless you choose"),
+        ("PRINCIPAL", "Principal"),
+        ("INTEREST", "Interest"),
+        ("FEE", "Fees"),
+    ]),
+    "Which part of the balance is meant first.",
+);
+
+const PAYMENT: &[Field] = &[
+    AMOUNT,
+    Field::new("line_item_id", "Line item id", Kind::Text, "Your own id for it, unique within the account.").required(),
+    Field::new(
+        "line_item_status",
+        "Status",
+        Kind::Choice(&[
+            ("", "Valid: it counts"),
+            ("PENDING", "Pending: it counts, and may still be declined"),
+            ("AUTHORIZED", "Authorized: it does not count yet"),
+        ]),
+        "Pending and authorized payments are decided about later.",
+    ),
+    WHEN,
+    Field::new(
+        "allocation",
+        "Pay first",
+        Kind::Choice(&[
+            ("", "By the product's order"),
+            ("PRINCIPAL", "Principal"),
+            ("INTEREST", "Interest"),
+            ("FEE", "Fees"),
+        ]),
+        "What it is to be used for before anything else.",
+    ),
+];
+const REVERSE: &[Field] = &[WHEN, ID];
+const SETTLE: &[Field] = &[
+    Field::new(
+        "line_item_status",
+        "From now on",
+        Kind::Choice(&[("VALID", "Valid: it came in"), ("INVALID", "Invalid: it was declined, as if never made")]),
+        "This is final.",
+    )
+    .required(),
+    WHEN,
+];
+const FEE: &[Field] = &[
+    AMOUNT,
+    Field::new(
+        "fee_class",
+        "Class",
+        Kind::Choice(&[("", "Fee: a charge for a service"), ("PENALTY", "Penalty: a charge for a fault")]),
+        "Payments pay fees and penalties in the product's order.",
+    ),
+    WHEN,
+    ID,
+];
+const WAIVE: &[Field] = &[WHEN, ID];
+const OFFSET: &[Field] = &[AMOUNT, PART, WHEN, ID];
+/// Every pair of a status and its reason that exists, as `STATUS:REASON`.
+pub const PAIRS: &[(&str, &str)] = &[
+    ("ACTIVE:", "Active: in normal service"),
+    ("ACTIVE:HARDSHIP/EXEMPTIONS", "Active, hardship or exemptions"),
+    ("SUSPENDED:DELINQUENT", "Suspended, delinquent"),
+    ("SUSPENDED:BANKRUPTCY", "Suspended, bankruptcy"),
+    ("SUSPENDED:FRAUD", "Suspended, fraud"),
+    ("SUSPENDED:INACTIVITY", "Suspended, inactivity"),
+    ("SUSPENDED:RISK_REVIEW", "Suspended, risk review"),
+    ("CLOSED:CHARGE_OFF", "Closed, charged off"),
+    ("CLOSED:PAID_OFF", "Closed, paid off"),
+    ("CLOSED:SURPLUS_BALANCE", "Closed, surplus balance"),
+    ("CLOSED:BANKRUPTCY", "Closed, bankruptcy"),
+    ("CLOSED:FRAUD", "Closed, fraud"),
+    ("CLOSED:INACTIVITY", "Closed, inactivity"),
+    ("CLOSED:RISK", "Closed, risk"),
+    ("CLOSED:CUSTOMER_REQUEST", "Closed, customer's request"),
+    ("CLOSED:GRANTOR_REQUEST", "Closed, lender's request"),
+    ("CLOSED:CUSTOMER_REQUEST_PENDING_PAYOFF", "Closed, customer's request, payoff to come"),
+    ("CLOSED:GRANTOR_REQUEST_PENDING_PAYOFF", "Closed, lender's request, payoff to come"),
+    ("CLOSED:DECEASED", "Closed, deceased"),
+    ("CLOSED:SETTLEMENT", "Closed, settlement"),
+    ("CLOSED:ADMINISTRATIVE", "Closed, administrative"),
+];
+const STATUS: &[Field] = &[
+    Field::new(
+        "pair",
+        "Status",
+        Kind::Choice(PAIRS),
+        "Suspended changes no processing. Closed: nothing happens by itself any more and nothing accrues; what is owed \
+         stays owed.",
+    )
+    .required(),
+    WHEN,
+];
+const NOTICE: &[Field] = &[
+    Field::new(
+        "notification_type",
+        "Notice",
+        Kind::Choice(&[
+            ("payment_due_date", "Payment due date"),
+            ("late_fee_date", "Late fee date"),
+            ("loan_end_date", "Loan end date"),
+            ("account_summary", "Account summary"),
+        ]),
+        "What the webhook announces.",
+    )
+    .required(),
+    Field::new(
+        "time_offset",
+        "Days from the date",
+        Kind::Text,
+        "For all but the summary. Negative: before. One notice for each offset.",
+    )
+    .hint("-3 days"),
+    Field::new("interval", "How often", Kind::Text, "For the summary alone.").hint("1 month"),
+    Field::new("time", "Time of day", Kind::Text, "In the product's zone. Empty: that of the event it is about.")
+        .hint("09:00:00"),
+    Field::new("enabled", "Switched", Kind::Choice(&[("", "On"), ("false", "Off")]), ""),
+    WHEN,
+];
+const ROLL: &[Field] = &[
+    Field::new(
+        "effective_at",
+        "Roll to",
+        Kind::Moment,
+        "Everything up to and including this moment happens, on the clocks of the product's zone.",
+    )
+    .required(),
+    Field::new(
+        "roll_webhooks",
+        "Send every webhook up to that moment now",
+        Kind::Flag,
+        "Not ticked: the webhooks of the future wait until their moments come.",
+    ),
+];
+
+impl Doing {
+    const ALL: [Doing; 10] = [
+        Doing::Payment,
+        Doing::Reverse,
+        Doing::Settle,
+        Doing::Fee,
+        Doing::Waive,
+        Doing::Credit,
+        Doing::Debit,
+        Doing::Status,
+        Doing::Notice,
+        Doing::Withdraw,
+    ];
+
+    /// Reads the name in an address.
+    pub fn named(name: &str) -> Option<Doing> {
+        Doing::ALL.into_iter().find(|doing| doing.name() == name)
+    }
+
+    /// The name in an address.
+    pub fn name(self) -> &'static str {
+        match self {
+            Doing::Payment => "payment",
+            Doing::Reverse => "reverse",
+            Doing::Settle => "settle",
+            Doing::Fee => "fee",
+            Doing::Waive => "waive",
+            Doing::Credit => "credit",
+            Doing::Debit => "debit",
+            Doing::Status => "status",
+            Doing::Notice => "notice",
+            Doing::Withdraw => "withdraw",
+            Doing::Roll => "roll",
+        }
+    }
+
+    /// Where its form is.
+    pub fn path(self, account: &str) -> String {
+        match self {
+            Doing::Roll => format!("/console/accounts/{account}/roll"),
+            _ => format!("/console/accounts/{account}/do/{}", self.name()),
+        }
+    }
+
+    /// What its pages are called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Doing::Payment => "Record a payment",
+            Doing::Reverse => "Reverse a payment",
+            Doing::Settle => "Decide about a payment",
+            Doing::Fee => "Charge a fee",
+            Doing::Waive => "Waive a fee",
+            Doing::Credit => "Raise the balance",
+            Doing::Debit => "Lower the balance",
+            Doing::Status => "Set the status",
+            Doing::Notice => "Set a notice",
+            Doing::Withdraw => "Withdraw what is held",
+            Doing::Roll => "Roll the account's clock",
+        }
+    }
+
+    /// What it means.
+    pub fn about(self) -> &'static str {
+        match self {
+            Doing::Payment => "A payment that was received elsewhere. Recording it moves no money.",
+            Doing::Reverse => {
+                "The payment bounced: what it paid is owed again, and the product's fee for it is charged."
+            }
+            Doing::Settle => "A payment that was pending or authorized came in, or was declined.",
+            Doing::Fee => "A fee that you charge by hand.",
+            Doing::Waive => "What is unpaid of the fee is forgiven.",
+            Doing::Credit => "A credit offset: more is owed than before.",
+            Doing::Debit => "A debit offset: less is owed than before. It is no payment, and spares no late fee.",
+            Doing::Status => "The status counts from its moment on. It moves no money.",
+            Doing::Notice => "A webhook that is sent for this account at moments of your choice.",
+            Doing::Withdraw => "What migration mode holds and has not processed can be taken back, as if never sent.",
+            Doing::Roll => {
+                "For testing with time: the account lives ahead of everybody else, and cannot be rolled back."
+            }
+        }
+    }
+
+    /// What its button says.
+    pub fn button(self) -> &'static str {
+        match self {
+            Doing::Payment => "Record the payment",
+            Doing::Reverse => "Reverse the payment",
+            Doing::Settle => "Decide so",
+            Doing::Fee => "Charge the fee",
+            Doing::Waive => "Waive the fee",
+            Doing::Credit => "Raise the balance",
+            Doing::Debit => "Lower the balance",
+            Doing::Status => "Set the status",
+            Doing::Notice => "Set the notice",
+            Doing::Withdraw => "Withdraw it",
+            Doing::Roll => "Roll it there",
+        }
+    }
+
+    /// What is typed.
+    pub fn fields(self) -> &'static [Field] {
+        match self {
+            Doing::Payment => PAYMENT,
+            Doing::Reverse => REVERSE,
+            Doing::Settle => SETTLE,
+            Doing::Fee => FEE,
+            Doing::Waive => WAIVE,
+            Doing::Credit | Doing::Debit => OFFSET,
+            Doing::Status => STATUS,
+            Doing::Notice => NOTICE,
+            Doing::Withdraw => &[],
+            Doing::Roll => ROLL,
+        }
+    }
+
+    /// Whether it is about a line item.
+    pub fn needs_item(self) -> bool {
+        matches!(self, Doing::Reverse | Doing::Settle | Doing::Waive | Doing::Withdraw)
+    }
+
+    /// Whether it moves balances, so that before and after are worth a table.
+    pub fn moves_balances(self) -> bool {
+        !matches!(self, Doing::Notice | Doing::Withdraw)
+    }
+
+    /// Which tab shows what it did.
+    pub(super) fn tab(self) -> Tab {
+        match self {
+            Doing::Status | Doing::Roll => Tab::Overview,
+            Doing::Notice => Tab::Notices,
+            _ => Tab::Items,
+        }
+    }
+
+    /// What was typed, as the body of the call.
+    pub fn body(self, account: &str, typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+        let mut body = typed_body(self.fields(), typed, zone)?;
+        if let Some(fields) = body.as_object_mut() {
+            if let Some(pair) = fields.remove("pair") {
+                let (status, reason) = pair.as_str().unwrap_or_default().split_once(':').unwrap_or_default();
+                fields.insert("account_status".to_owned(), json!(status));
+                if !reason.is_empty() {
+                    fields.insert("account_substatus".to_owned(), json!(reason));
+                }
+            }
+            if fields.remove("enabled").is_some() {
+                fields.insert("enabled".to_owned(), json!(false));
+            }
+            if self == Doing::Roll {
+                fields.insert("account_id".to_owned(), json!(account));
+            }
+        }
+        Ok(body)
+    }
+
+    /// The call that it is.
+    pub fn action(self, account: &str, item: &str, body: Value) -> Action {
+        let (account, item) = (account.to_owned(), item.to_owned());
+        match self {
+            Doing::Payment => Action::RecordPayment(account, body),
+            Doing::Reverse => Action::ReversePayment(account, item, body),
+            Doing::Settle => Action::ChangeLineItem(account, item, body),
+            Doing::Fee => Action::ChargeFee(account, body),
+            Doing::Waive => Action::WaiveFee(account, item, body),
+            Doing::Credit => Action::CreditOffset(account, body),
+            Doing::Debit => Action::DebitOffset(account, body),
+            Doing::Status => Action::SetStatus(account, body),
+            Doing::Notice => Action::SetNotification(account, body),
+            Doing::Withdraw => Action::WithdrawLineItem(account, item),
+            Doing::Roll => Action::Roll(body),
+        }
+    }
+
+    /// The same, to be rehearsed.
+    pub fn change(self, item: &str, body: &Value) -> Result<Change, Trouble> {
+        let json = body.to_string();
+        let json = json.as_bytes();
+        let item = item.to_owned();
+        Ok(match self {
+            Doing::Payment => Change::Payment(parse(json)?),
+            Doing::Reverse => Change::Reversal(item, parse(json)?),
+            Doing::Settle => Change::PaymentStatus(item, parse(json)?),
+            Doing::Fee => Change::Fee(parse(json)?),
+            Doing::Waive => Change::Waiver(item, parse(json)?),
+            Doing::Credit => Change::Credit(parse(json)?),
+            Doing::Debit => Change::Debit(parse(json)?),
+            Doing::Status => Change::Status(parse(json)?),
+            Doing::Notice => Change::Notice(parse(json)?),
+            Doing::Withdraw => Change::Withdrawal(item),
+            Doing::Roll => Change::Roll(parse(json)?),
+        })
+    }
+
+    /// What will happen, in a sentence.
+    pub fn sentence(self, account: &Account, item: &str, body: &Value) -> String {
+        let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
+        let text = |name: &str| body[name].as_str().unwrap_or_default();
+        let at = match body["effective_at"].as_str() {
+            Some(moment) => format!("effective {}", Moment(moment.to_owned())),
+            None => "effective now, on the account's clock".to_owned(),
+        };
+        let part = match text("allocation") {
+            "INTEREST" => "interest",
+            "FEE" => "fees",
+            _ => "principal",
+        };
+        let id = &account.account_id;
+        match self {
+            Doing::Payment => format!("A payment of {amount} is recorded on account {id}, {at}."),
+            Doing::Reverse => {
+                let fee = account.account_product.product_lifecycle.payment_reversal_fee_impl_cents;
+                let charged = if fee.is_zero() { String::new() } else { format!(" A fee of {fee} is charged for it.") };
+                format!("Payment {item} is reversed, {at}.{charged}")
+            }
+            Doing::Settle => match text("line_item_status") {
+                "VALID" => format!("Payment {item} becomes valid, {at}. This is final."),
+                _ => format!("Payment {item} becomes invalid, as if never made, {at}. This is final."),
+            },
+            Doing::Fee => format!("A fee of {amount} is charged to account {id}, {at}."),
+            Doing::Waive => format!("What is unpaid of fee {item} is forgiven, {at}."),
+            Doing::Credit => format!("The {part} of account {id} is raised by {amount}, {at}."),
+            Doing::Debit => format!("The balance of account {id} is lowered by {amount}, {part} first, {at}."),
+            Doing::Status => {
+                let status = format!("{}:{}", text("account_status"), text("account_substatus"));
+                let words = PAIRS.iter().find(|(pair, _)| *pair == status).map_or("", |(_, words)| words);
+                format!("The status of account {id} is set to \u{201c}{words}\u{201d}, {at}.")
+            }
+            Doing::Notice => {
+                let kind = text("notification_type");
+                let rhythm = if text("interval").is_empty() { text("time_offset") } else { text("interval") };
+                let verb = if body["enabled"] == json!(false) { "switched off" } else { "switched on" };
+                format!("The notice {kind} ({rhythm}) is {verb}, {at}.")
+            }
+            Doing::Withdraw => format!("{item}, which is held, is taken back: it will not be part of the release."),
+            Doing::Roll => {
+                let to = Moment(text("effective_at").to_owned());
+                format!("The clock of account {id} is rolled to {to}. It cannot be rolled back.")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use daybook_engine::status::Standing;
+
+    #[test]
+    fn every_pair_of_the_engine_can_be_chosen_and_no_other() {
+        let standings = [Standing::Active, Standing::Suspended, Standing::Closed];
+        let pairs = standings.into_iter().flat_map(|standing| {
+            let of = move |reason: &Option<daybook_engine::status::Reason>| {
+                format!("{}:{}", standing.name(), reason.map_or("", |reason| reason.name()))
+            };
+            standing.reasons().iter().map(of).collect::<Vec<_>>()
+        });
+        let shown: Vec<&str> = PAIRS.iter().map(|(pair, _)| *pair).collect();
+        assert_eq!(shown, pairs.collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,148 @@
+//! The time machine: which moment an account is looked at, and the slider that chooses it.
+
+use super::data::Account;
+use crate::shape::{Moment, typed_moment};
+use daybook_engine::calendar::{Day, TimeOfDay};
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+
+/// About so many places has the slider; longer loans have wider steps.
+const PLACES: i32 = 720;
+/// How far the slider goes beyond the end of the loan, in days.
+const BEYOND: i32 = 60;
+/// As far ahead as the service looks, in days.
+const FURTHEST: i32 = 60 * 365;
+
+/// The moment that an account is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct When {
+    /// What was asked for; empty for now.
+    pub asked: String,
+    /// The moment; nothing for now.
+    pub at: Option<Moment>,
+    /// Whether it lies ahead of the account's clock.
+    pub is_ahead: bool,
+    /// Why it cannot be shown.
+    pub problem: String,
+}
+
+impl When {
+    /// Reads what was asked for. A date alone is its last second: what happens on that day has happened.
+    pub fn read(asked: &str, zone: &Zone, clock: Time) -> When {
+        if asked.is_empty() {
+            return When::default();
+        }
+        let time = match (Day::parse(asked), TimeOfDay::new(23, 59, 59)) {
+            (Some(day), Some(evening)) => Some(zone.at(day, evening)),
+            _ => typed_moment(asked, zone),
+        };
+        match time {
+            Some(time) => When {
+                asked: asked.to_owned(),
+                at: Some(Moment::new(time, zone)),
+                is_ahead: time > clock,
+                problem: String::new(),
+            },
+            None => When { problem: "that is no date, such as 2025-02-15".to_owned(), ..When::default() },
+        }
+    }
+
+    /// The moment, for the service.
+    pub fn time(&self) -> Option<Time> {
+        self.at.as_ref().and_then(Moment::time)
+    }
+
+    /// It cannot be shown, and the account is shown as it is now.
+    pub fn refused(self, problem: String) -> When {
+        When { problem, ..When::default() }
+    }
+
+    /// `&as_of=…` for links, or nothing.
+    pub fn link(&self) -> String {
+        if self.asked.is_empty() {
+            return String::new();
+        }
+        format!("&as_of={}", url::form_urlencoded::byte_serialize(self.asked.as_bytes()).collect::<String>())
+    }
+}
+
+/// The slider.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The dates it can stand at, as JSON.
+    pub days: String,
+    /// The number of the last.
+    pub last: usize,
+    /// Where it stands.
+    pub place: usize,
+    /// The date there.
+    pub date: String,
+    /// The first date.
+    pub from: String,
+    /// The last date.
+    pub to: String,
+    /// Today, on the account's own clock.
+    pub today: String,
+}
+
+impl Machine {
+    /// From the account's first day to a while after its last.
+    pub fn new(account: &Account, when: &When, zone: &Zone, clock: Time) -> Machine {
+        let today = zone.day_at(clock);
+        let first = account.effective_at.time().map_or(today, |time| zone.day_at(time));
+        let end =
+            account.account_product.product_lifecycle.loan_end_date.time().map_or(today, |time| zone.day_at(time));
+        let last = end.plus_days(BEYOND).max(today.plus_days(BEYOND)).min(today.plus_days(FURTHEST)).max(first);
+        let stands = when.time().map_or(today, |time| zone.day_at(time)).clamp(first, last);
+        let step = (last.days_since(first) / PLACES).max(1);
+        let mut days = Vec::new();
+        let mut day = first;
+        while day < last {
+            days.push(day);
+            day = day.plus_days(step);
+        }
+        days.extend([today.clamp(first, last), stands, last]);
+        days.sort_unstable();
+        days.dedup();
+        let texts: Vec<String> = days.iter().copied().map(date).collect();
+        Machine {
+            days: serde_json::to_string(&texts).unwrap_or_default(),
+            last: days.len().saturating_sub(1),
+            place: days.iter().position(|day| *day == stands).unwrap_or(0),
+            date: date(stands),
+            from: date(first),
+            to: date(last),
+            today: date(today),
+        }
+    }
+}
+
+/// `2025-02-15`
+fn date(day: Day) -> String {
+    let (year, month, day) = day.ymd();
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone() -> Zone {
+        Zone::named("America/New_York").expect("a zone")
+    }
+
+    #[test]
+    fn a_date_is_its_last_second_and_a_moment_is_itself() {
+        let clock = Time::parse("2025-03-01T12:00:00-05:00").expect("a time");
+        let shown = |asked: &str| When::read(asked, &zone(), clock);
+        let day = shown("2025-02-15");
+        assert_eq!(day.at, Some(Moment("2025-02-15T23:59:59-05:00".to_owned())));
+        assert!(!day.is_ahead);
+        let moment = shown("2025-03-15T09:00");
+        assert_eq!(moment.at, Some(Moment("2025-03-15T09:00:00-04:00".to_owned())));
+        assert!(moment.is_ahead);
+        assert_eq!(moment.link(), "&as_of=2025-03-15T09%3A00");
+        assert_eq!(shown("").time(), None);
+        assert!(!shown("soon").problem.is_empty());
+    }
+}

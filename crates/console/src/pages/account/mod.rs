@@ -1,0 +1,249 @@
+//! One account: what it owes and why, what can be done with it, and the time machine.
+//!
+//! ```text
+//! /console/accounts/{id}?tab=…&as_of=…     show: the head, the time machine, and one tab
+//! /console/accounts/{id}/do/{what}         acting: a form, its confirmation, and doing it
+//! /console/accounts/{id}/roll              the same for rolling, which administrators may in TEST
+//! ```
+//!
+//! Every tab is a page of its own, so that a loan of thirty years stays light. The tabs that tell how the account stands
+//! honour `as_of`: the service folds the timeline up to that moment and stores nothing. The slider asks for the same
+//! address and gets the part of the page below it.
+
+mod acting;
+mod data;
+mod doing;
+mod machine;
+mod overview;
+mod tables;
+
+pub use acting::{ask, confirm, confirm_roll, perform, perform_roll, roll};
+
+use crate::Console;
+use crate::form::{Asked, Typed};
+use crate::guard::Visitor;
+use crate::page::{Answer, Page, Section, Trouble, fragment, read, show as show_page, show_again};
+use crate::shape::{Moment, plain_words};
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use data::{Account, Customer, Migration};
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use daybook_service::policy::DEFAULT_ZONE;
+use daybook_service::problem::{Kind, Problem};
+use machine::{Machine, When};
+use overview::Overview;
+use tables::{ItemsTab, NoticesTab, ScheduleTab, TimelineTab, WebhooksTab};
+
+/// The most customers whose names are looked up.
+const CUSTOMERS_SHOWN: usize = 8;
+
+/// What can be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tab {
+    Overview,
+    Schedule,
+    Items,
+    Timeline,
+    Webhooks,
+    Notices,
+}
+
+impl Tab {
+    const ALL: [Tab; 6] = [Tab::Overview, Tab::Schedule, Tab::Items, Tab::Timeline, Tab::Webhooks, Tab::Notices];
+
+    fn name(self) -> &'static str {
+        match self {
+            Tab::Overview => "overview",
+            Tab::Schedule => "schedule",
+            Tab::Items => "items",
+            Tab::Timeline => "timeline",
+            Tab::Webhooks => "webhooks",
+            Tab::Notices => "notices",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Tab::Overview => "Overview",
+            Tab::Schedule => "Schedule",
+            Tab::Items => "Line items",
+            Tab::Timeline => "Timeline",
+            Tab::Webhooks => "Webhooks",
+            Tab::Notices => "Notices",
+        }
+    }
+
+    fn read(name: &str) -> Tab {
+        Tab::ALL.into_iter().find(|tab| tab.name() == name).unwrap_or(Tab::Overview)
+    }
+
+    /// Whether it tells how the account stands at a moment.
+    fn travels(self) -> bool {
+        matches!(self, Tab::Overview | Tab::Schedule | Tab::Items)
+    }
+}
+
+/// Somebody whose account it is.
+#[derive(Clone, Debug)]
+struct Person {
+    id: String,
+    name: String,
+    role: String,
+}
+
+/// An account, and from when it is looked at.
+#[derive(Clone, Debug)]
+struct Room {
+    id: String,
+    /// As it stands now.
+    current: Account,
+    /// As it is looked at.
+    seen: Account,
+    when: When,
+    zone: Zone,
+    /// What the account's own clock shows.
+    clock: Time,
+    /// The same where it is ahead of everybody else's.
+    ahead: Option<Moment>,
+    customers: Vec<Person>,
+    /// `NORMAL`, `HOLDING` or `RELEASING`.
+    migration: String,
+}
+
+impl Room {
+    /// The account as it is, and as it was asked for.
+    async fn enter(console: &Console, visitor: &Visitor, id: &str, as_of: &str) -> Result<Room, Trouble> {
+        let who = visitor.caller();
+        let current: Account = read(&console.service.get_account(who, id, None).await?)?;
+        let name = current.account_product.product_lifecycle.product_time_zone.as_str();
+        let zone = Zone::named(name).or_else(|| Zone::named(DEFAULT_ZONE));
+        let zone = zone.ok_or_else(|| Problem::internal(format!("there is no zone {name}")))?;
+        let now = console.service.now();
+        let through = current.processed_through.as_ref().and_then(Moment::time);
+        let ahead = current.processed_through.clone().filter(|_| through.is_some_and(|through| through > now));
+        let clock = through.map_or(now, |through| through.max(now));
+        let mut when = When::read(as_of, &zone, clock);
+        let mut seen = current.clone();
+        if let Some(time) = when.time() {
+            match console.service.get_account(who, id, Some(time)).await {
+                Ok(answer) => seen = read(&answer)?,
+                Err(problem) if problem.kind == Kind::Invalid => when = when.refused(why(&problem)),
+                Err(problem) => return Err(problem.into()),
+            }
+        }
+        let product = &current.account_product.product_id;
+        let migration: Migration = read(&console.service.get_product(who, product).await?)?;
+        let migration = migration.migration_state;
+        let mut room =
+            Room { id: id.to_owned(), current, seen, when, zone, clock, ahead, customers: Vec::new(), migration };
+        for assigned in room.current.customers.iter().take(CUSTOMERS_SHOWN) {
+            let customer: Customer = read(&console.service.get_customer(who, &assigned.customer_id).await?)?;
+            let name = Some(customer.name()).filter(|name| !name.is_empty());
+            room.customers.push(Person {
+                id: assigned.customer_id.clone(),
+                name: name.unwrap_or_else(|| assigned.customer_id.clone()),
+                role: plain_words(&assigned.customer_account_role),
+            });
+        }
+        Ok(room)
+    }
+
+    fn path(&self) -> String {
+        format!("/console/accounts/{}", self.id)
+    }
+
+    fn holds(&self) -> bool {
+        self.migration == "HOLDING"
+    }
+
+    /// Customers that are not named, for there are too many.
+    fn others(&self) -> usize {
+        self.current.customers.len().saturating_sub(self.customers.len())
+    }
+}
+
+/// What a tab shows.
+#[derive(Clone, Debug)]
+enum Content {
+    Overview(Box<Overview>),
+    Schedule(ScheduleTab),
+    Items(ItemsTab),
+    Timeline(TimelineTab),
+    Webhooks(WebhooksTab),
+    Notices(NoticesTab),
+}
+
+#[derive(Template)]
+#[template(path = "account/page.html")]
+struct Whole {
+    page: Page,
+    room: Room,
+    tab: Tab,
+    machine: Machine,
+    content: Content,
+}
+
+/// What lies below the slider.
+#[derive(Template)]
+#[template(path = "account/then.html")]
+struct Then {
+    page: Page,
+    room: Room,
+    tab: Tab,
+    content: Content,
+}
+
+/// The page of an account.
+pub async fn show(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Asked(asked): Asked,
+    headers: HeaderMap,
+) -> Response {
+    let piece = headers.get("x-fragment").is_some_and(|name| name == "time-machine");
+    framed(&visitor, look(&console, &visitor, &id, &asked, piece).await)
+}
+
+async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &Typed, piece: bool) -> Answer {
+    let tab = Tab::read(asked.get("tab"));
+    let room = Room::enter(console, visitor, id, asked.get("as_of")).await?;
+    if asked.get("format") == "csv" {
+        return tables::file(console, visitor, &room, asked).await;
+    }
+    let content = match tab {
+        Tab::Overview => Content::Overview(Box::new(Overview::load(console, visitor, &room).await?)),
+        Tab::Schedule => Content::Schedule(ScheduleTab::load(console, visitor, &room, asked).await?),
+        Tab::Items => Content::Items(ItemsTab::load(console, visitor, &room, asked).await?),
+        Tab::Timeline => Content::Timeline(TimelineTab::load(console, visitor, &room, asked).await?),
+        Tab::Webhooks => Content::Webhooks(WebhooksTab::load(console, visitor, &room, asked).await?),
+        Tab::Notices => Content::Notices(NoticesTab::load(console, visitor, &room).await?),
+    };
+    let page = Page::new(format!("Account {id}"), Section::Accounts, visitor);
+    let refused = !room.when.problem.is_empty();
+    match (piece, refused) {
+        (true, false) => fragment(&Then { page, room, tab, content }),
+        (true, true) => show_again(&Then { page, room, tab, content }),
+        (false, _) => {
+            let machine = Machine::new(&room.current, &room.when, &room.zone, room.clock);
+            let whole = Whole { page, room, tab, machine, content };
+            if refused { show_again(&whole) } else { show_page(&whole) }
+        }
+    }
+}
+
+/// Why the service cannot show a moment, in its words.
+fn why(problem: &Problem) -> String {
+    match problem.details.first() {
+        Some(detail) => format!("that moment {}", detail.message),
+        None => problem.message.clone(),
+    }
+}
+
+/// An answer to somebody who is signed in, be it trouble.
+fn framed(visitor: &Visitor, answer: Answer) -> Response {
+    answer.unwrap_or_else(|trouble| trouble.seen_by(visitor))
+}

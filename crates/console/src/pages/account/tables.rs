@@ -1,0 +1,324 @@
+//! The tabs that are tables: schedule, line items, timeline, webhooks, notices. And each as a file to take away.
+//!
+//! The service has these lists whole in memory, so they are asked for whole and cut into pages here, the latest first
+//! where time runs. Deliveries are the exception: their pages are the service's.
+
+use super::data::{Delivery, Happening, Instalment, Item, List, Notice, Told};
+use super::{Room, Tab};
+use crate::Console;
+use crate::form::Typed;
+use crate::guard::Visitor;
+use crate::page::{Answer, Trouble, read};
+use crate::shape::plain_words;
+use daybook_service::form::fields::Reference;
+use daybook_service::line_items::ItemQuery;
+use daybook_service::paging::Paging;
+use daybook_service::problem::Problem;
+use daybook_service::webhooks::deliveries::DeliveryQuery;
+use std::collections::BTreeSet;
+
+mod files;
+
+pub use files::file;
+
+/// A whole list, as far as anybody reads it.
+pub const EVERYTHING: Paging = Paging { limit: 10_000, after: None, before: None };
+/// Rows of a page.
+const ROWS: usize = 60;
+
+/// A page of a list that is in memory.
+#[derive(Clone, Debug)]
+pub struct Sheet<T> {
+    /// The rows on it.
+    pub rows: Vec<T>,
+    /// All rows there are.
+    pub total: usize,
+    /// The number of its first row, from 1; 0 for none.
+    pub first: usize,
+    /// The number of its last row.
+    pub last: usize,
+    /// Where the page before is; empty for none.
+    pub before: String,
+    /// Where the page after is; empty for none.
+    pub after: String,
+}
+
+impl<T> Sheet<T> {
+    /// Cuts the page that was asked for, or the one that is usual. `link` is the address without the page.
+    fn cut(rows: Vec<T>, asked: &Typed, usual: usize, link: &str) -> Sheet<T> {
+        let total = rows.len();
+        let pages = total.div_ceil(ROWS).max(1);
+        let page = asked.get("page").parse().unwrap_or(usual).clamp(1, pages);
+        let skipped = (page - 1) * ROWS;
+        let rows: Vec<T> = rows.into_iter().skip(skipped).take(ROWS).collect();
+        let at = |page: usize| format!("{link}&page={page}");
+        Sheet {
+            first: if rows.is_empty() { 0 } else { skipped + 1 },
+            last: skipped + rows.len(),
+            rows,
+            total,
+            before: if page > 1 { at(page - 1) } else { String::new() },
+            after: if page < pages { at(page + 1) } else { String::new() },
+        }
+    }
+}
+
+fn link(room: &Room, tab: Tab) -> String {
+    format!("{}?tab={}{}", room.path(), tab.name(), room.when.link())
+}
+
+/// An instalment with its number.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The number, from 1.
+    pub number: usize,
+    /// The instalment.
+    pub of: Instalment,
+    /// Whether it is the next to be paid.
+    pub is_next: bool,
+}
+
+/// The schedule.
+#[derive(Clone, Debug)]
+pub struct ScheduleTab {
+    /// Its rows.
+    pub sheet: Sheet<Row>,
+}
+
+impl ScheduleTab {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Result<Self, Trouble> {
+        let rows = schedule(console, visitor, room).await?;
+        let next = rows.iter().position(|row| row.is_next).unwrap_or(0);
+        let sheet = Sheet::cut(rows, asked, next / ROWS + 1, &link(room, Tab::Schedule));
+        Ok(ScheduleTab { sheet })
+    }
+}
+
+async fn schedule(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Row>, Trouble> {
+    let answer = console.service.get_amortization_schedule(visitor.caller(), &room.id, room.when.time()).await?;
+    let rows: List<Instalment> = read(&answer)?;
+    let next = rows.results.iter().position(|row| row.paid_on_time.is_none() && !row.outstanding_cents.is_zero());
+    let numbered = rows.results.into_iter().enumerate();
+    Ok(numbered.map(|(index, of)| Row { number: index + 1, of, is_next: Some(index) == next }).collect())
+}
+
+/// A line item, and what can be done with it.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The item.
+    pub of: Item,
+    /// Whether it is a payment that can bounce.
+    pub may_bounce: bool,
+}
+
+/// Line items.
+#[derive(Clone, Debug)]
+pub struct ItemsTab {
+    /// The items, the latest first.
+    pub sheet: Sheet<Line>,
+    /// The types there are.
+    pub kinds: Vec<(String, String)>,
+    /// The type that is shown; empty for all.
+    pub kind: String,
+    /// The status that is shown; empty for all.
+    pub status: String,
+    /// The one item that is shown; empty for all.
+    pub only: String,
+}
+
+impl ItemsTab {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Result<Self, Trouble> {
+        let (lines, kinds) = items(console, visitor, room, asked).await?;
+        let mut link = link(room, Tab::Items);
+        for name in ["type", "status", "item"] {
+            if asked.has(name) {
+                link += &format!("&{name}={}", encoded(asked.get(name)));
+            }
+        }
+        Ok(ItemsTab {
+            sheet: Sheet::cut(lines, asked, 1, &link),
+            kinds: kinds
+                .into_iter()
+                .map(|kind| (plain_words(&kind), kind))
+                .map(|(words, kind)| (kind, words))
+                .collect(),
+            kind: asked.get("type").to_owned(),
+            status: asked.get("status").to_owned(),
+            only: asked.get("item").to_owned(),
+        })
+    }
+}
+
+async fn items(
+    console: &Console,
+    visitor: &Visitor,
+    room: &Room,
+    asked: &Typed,
+) -> Result<(Vec<Line>, BTreeSet<String>), Trouble> {
+    let query = ItemQuery { as_of: room.when.time(), ..ItemQuery::default() };
+    let answer = console.service.list_line_items(visitor.caller(), &room.id, EVERYTHING, query).await?;
+    let mut items: Vec<Item> = read::<List<Item>>(&answer)?.results;
+    items.reverse();
+    let kinds = items.iter().map(|item| item.line_item_overview.line_item_type.clone()).collect();
+    let bounced: BTreeSet<String> =
+        items.iter().filter_map(|item| item.line_item_id.strip_prefix("dbk_reversal:")).map(str::to_owned).collect();
+    let (kind, status, only) = (asked.get("type"), asked.get("status"), asked.get("item"));
+    items.retain(|item| {
+        let overview = &item.line_item_overview;
+        (kind.is_empty() || overview.line_item_type == kind)
+            && (status.is_empty() || overview.line_item_status == status || item.processing_state == status)
+            && (only.is_empty() || item.line_item_id == only)
+    });
+    let line = |of: Item| Line { may_bounce: of.may_bounce() && !bounced.contains(&of.line_item_id), of };
+    Ok((items.into_iter().map(line).collect(), kinds))
+}
+
+/// Everything that happened.
+#[derive(Clone, Debug)]
+pub struct TimelineTab {
+    /// What happened, the latest first.
+    pub sheet: Sheet<Happening>,
+}
+
+impl TimelineTab {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Result<Self, Trouble> {
+        let happenings = happenings(console, visitor, room).await?;
+        Ok(TimelineTab { sheet: Sheet::cut(happenings, asked, 1, &link(room, Tab::Timeline)) })
+    }
+}
+
+async fn happenings(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Happening>, Trouble> {
+    let answer = console.service.list_account_events(visitor.caller(), &room.id, EVERYTHING).await?;
+    let mut list: List<Happening> = read(&answer)?;
+    list.results.reverse();
+    Ok(list.results)
+}
+
+/// A message, and what it tells of.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// The message.
+    pub told: Told,
+    /// What happened.
+    pub because: Happening,
+}
+
+/// What receivers were told.
+#[derive(Clone, Debug)]
+pub struct WebhooksTab {
+    /// Messages, the latest first.
+    pub sheet: Sheet<Message>,
+    /// Attempts to deliver them, the latest first.
+    pub attempts: Vec<Delivery>,
+    /// Where earlier attempts are; empty for none.
+    pub earlier: String,
+}
+
+impl WebhooksTab {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Result<Self, Trouble> {
+        let link = link(room, Tab::Webhooks);
+        let sheet = Sheet::cut(messages(console, visitor, room).await?, asked, 1, &link);
+        let after = Some(asked.get("after")).filter(|mark| !mark.is_empty());
+        let attempts = deliveries(console, visitor, room, Paging::read(Some("25"), after, None)?).await?;
+        let earlier = match attempts.paging.starting_after {
+            Some(mark) if attempts.paging.has_more => format!("{link}&after={mark}#attempts"),
+            _ => String::new(),
+        };
+        Ok(WebhooksTab { sheet, attempts: attempts.results, earlier })
+    }
+}
+
+async fn messages(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Message>, Trouble> {
+    let happenings = happenings(console, visitor, room).await?;
+    let messages = happenings.into_iter().flat_map(|because| {
+        let told: Vec<Told> = because.webhooks.iter().rev().cloned().collect();
+        told.into_iter().map(move |told| Message { told, because: because.clone() })
+    });
+    Ok(messages.collect())
+}
+
+async fn deliveries(
+    console: &Console,
+    visitor: &Visitor,
+    room: &Room,
+    paging: Paging,
+) -> Result<List<Delivery>, Trouble> {
+    let account_id = Reference::read(&room.id).map_err(|message| Problem::invalid("account_id", message))?;
+    let query = DeliveryQuery { account_id: Some(account_id), ..DeliveryQuery::default() };
+    read(&console.service.list_deliveries(visitor.caller(), paging, query).await?)
+}
+
+/// A kind of notice, with what is configured of it.
+#[derive(Clone, Debug)]
+pub struct NoticeKind {
+    /// Its name in the API.
+    pub name: &'static str,
+    /// When it fires, in words.
+    pub about: &'static str,
+    /// Settings of it.
+    pub set: Vec<Notice>,
+}
+
+/// Notices that are configured.
+#[derive(Clone, Debug)]
+pub struct NoticesTab {
+    /// Every kind there is.
+    pub kinds: Vec<NoticeKind>,
+}
+
+/// Every kind of notice, and what it is about.
+const NOTICES: [(&str, &str); 4] = [
+    ("payment_due_date", "So many days before or after each instalment's due date, paid or not."),
+    ("late_fee_date", "So many days before or after an instalment becomes late, while it is unpaid."),
+    ("loan_end_date", "So many days before or after the last instalment's due date."),
+    ("account_summary", "The account as it stands, again and again at an interval."),
+];
+
+impl NoticesTab {
+    pub async fn load(console: &Console, visitor: &Visitor, room: &Room) -> Result<Self, Trouble> {
+        let notices = notices(console, visitor, room).await?;
+        let of = |name: &str| notices.iter().filter(|notice| notice.notification_type == name).cloned().collect();
+        Ok(NoticesTab { kinds: NOTICES.map(|(name, about)| NoticeKind { name, about, set: of(name) }).into() })
+    }
+}
+
+async fn notices(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Notice>, Trouble> {
+    let answer = console.service.get_notification_config(visitor.caller(), &room.id).await?;
+    Ok(read::<List<Notice>>(&answer)?.results)
+}
+
+/// A word as an address takes it.
+pub fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// Every attempt there is, as far as anybody reads them.
+async fn all_deliveries(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Delivery>, Trouble> {
+    let mut all = Vec::new();
+    let mut mark: Option<String> = None;
+    loop {
+        let page = deliveries(console, visitor, room, Paging::read(Some("200"), mark.as_deref(), None)?).await?;
+        all.extend(page.results);
+        mark = page.paging.starting_after.filter(|_| page.paging.has_more);
+        if mark.is_none() || all.len() >= EVERYTHING.limit {
+            return Ok(all);
+        }
+    }
+}
+
+/// Every change of the status, for a file.
+async fn trail(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<super::data::StatusChange>, Trouble> {
+    let answer = console.service.list_account_status_changes(visitor.caller(), &room.id, EVERYTHING).await?;
+    Ok(read::<List<super::data::StatusChange>>(&answer)?.results)
+}
+
+/// So that files can say what they are about.
+fn titled(room: &Room, what: &str) -> String {
+    let at = room.when.at.as_ref().map_or_else(String::new, |at| format!("-as-of-{}", at.date()));
+    format!("{}-{what}{at}", room.id)
+}
+
+/// The answer to an unknown table.
+fn no_table(name: &str) -> Answer {
+    Err(Problem::not_found("table", name).into())
+}

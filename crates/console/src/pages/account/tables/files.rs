@@ -1,0 +1,245 @@
+//! The same tables as CSV: all rows, not only those of a page.
+
+use super::{all_deliveries, happenings, items, messages, no_table, notices, schedule, titled, trail};
+use crate::Console;
+use crate::csv::{Cell, Csv};
+use crate::form::Typed;
+use crate::guard::Visitor;
+use crate::page::Answer;
+use crate::pages::account::Room;
+use crate::pages::account::data::{Amounts, Split};
+use crate::shape::{Moment, Money};
+
+fn money(amount: Money) -> Cell<'static> {
+    Cell::Number(amount.plain())
+}
+
+fn number(number: impl ToString) -> Cell<'static> {
+    Cell::Number(number.to_string())
+}
+
+fn moment(moment: Option<&Moment>) -> Cell<'_> {
+    moment.map_or(Cell::Empty, |moment| Cell::Text(&moment.0))
+}
+
+fn text(text: Option<&String>) -> Cell<'_> {
+    text.map_or(Cell::Empty, |text| Cell::Text(text))
+}
+
+/// The table that was asked for, as a file.
+pub async fn file(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Answer {
+    let csv = match asked.get("tab") {
+        "schedule" => schedule_file(console, visitor, room).await?,
+        "items" => items_file(console, visitor, room, asked).await?,
+        "timeline" => timeline_file(console, visitor, room).await?,
+        "webhooks" => messages_file(console, visitor, room).await?,
+        "attempts" => attempts_file(console, visitor, room).await?,
+        "notices" => notices_file(console, visitor, room).await?,
+        "trail" => trail_file(console, visitor, room).await?,
+        other => return no_table(other),
+    };
+    Ok(csv.file(&titled(room, asked.get("tab"))))
+}
+
+type File = Result<Csv, crate::page::Trouble>;
+
+async fn schedule_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+    let mut csv = Csv::new(&[
+        "instalment",
+        "due_at",
+        "amount",
+        "interest",
+        "principal",
+        "fees",
+        "paid",
+        "outstanding",
+        "paid_on_time",
+        "start_principal",
+        "end_principal",
+    ]);
+    for row in schedule(console, visitor, room).await? {
+        csv.row(&[
+            number(row.number),
+            moment(Some(&row.of.min_pay_due_at)),
+            money(row.of.am_min_pay_cents),
+            money(row.of.am_interest_cents),
+            money(row.of.am_principal_cents),
+            money(row.of.am_fees_cents),
+            money(row.of.paid_cents),
+            money(row.of.outstanding_cents),
+            Cell::Text(row.of.paid_on_time.map_or("", |on_time| if on_time { "true" } else { "false" })),
+            money(row.of.am_start_principal_balance_cents),
+            money(row.of.am_end_principal_balance_cents),
+        ]);
+    }
+    Ok(csv)
+}
+
+async fn items_file(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> File {
+    let mut csv = Csv::new(&[
+        "line_item_id",
+        "type",
+        "status",
+        "state",
+        "effective_at",
+        "applied_at",
+        "recorded_at",
+        "amount",
+        "principal",
+        "interest",
+        "fees",
+        "balance",
+        "splits",
+        "description",
+    ]);
+    for line in items(console, visitor, room, asked).await?.0 {
+        let (item, overview, amounts) = (&line.of, &line.of.line_item_overview, &line.of.line_item_summary);
+        csv.row(&[
+            Cell::Text(&item.line_item_id),
+            Cell::Text(&overview.line_item_type),
+            Cell::Text(&overview.line_item_status),
+            Cell::Text(&item.processing_state),
+            moment(Some(&item.effective_at)),
+            moment(item.applied_at.as_ref()),
+            moment(Some(&item.created_at)),
+            money(amounts.original_amount_cents),
+            money(amounts.principal_cents),
+            money(amounts.interest_cents),
+            money(amounts.fees_cents),
+            money(amounts.balance_cents),
+            Cell::Text(&splits(&item.line_item_relationships)),
+            Cell::Text(&overview.description),
+        ]);
+    }
+    Ok(csv)
+}
+
+fn splits(splits: &[Split]) -> String {
+    let texts = splits.iter().map(|split| {
+        let amount = split.split_amount_cents.plain();
+        format!("{} {} {amount}", split.paid_down_line_item_type, split.paid_down_line_item_id)
+    });
+    texts.collect::<Vec<_>>().join("; ")
+}
+
+async fn timeline_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+    let mut csv = Csv::new(&[
+        "event",
+        "state",
+        "effective_at",
+        "applies_at",
+        "recorded_at",
+        "description",
+        "principal",
+        "interest",
+        "fees",
+        "surplus",
+        "total",
+        "principal_after",
+        "interest_after",
+        "fees_after",
+        "surplus_after",
+        "total_after",
+        "line_items",
+        "reason",
+    ]);
+    for happening in happenings(console, visitor, room).await? {
+        let mut row = vec![
+            Cell::Text(&happening.event),
+            Cell::Text(&happening.state),
+            moment(Some(&happening.effective_at)),
+            moment(Some(&happening.applies_at)),
+            moment(happening.recorded_at.as_ref()),
+            Cell::Text(&happening.description),
+        ];
+        row.extend(amounts(happening.effect.as_ref()));
+        row.extend(amounts(happening.balance_after.as_ref()));
+        let made = happening.line_items.join("; ");
+        row.push(Cell::Text(&made));
+        row.push(text(happening.reason.as_ref()));
+        csv.row(&row);
+    }
+    Ok(csv)
+}
+
+fn amounts(amounts: Option<&Amounts>) -> [Cell<'static>; 5] {
+    let Some(amounts) = amounts else { return [const { Cell::Empty }; 5] };
+    let all = [
+        amounts.principal_cents,
+        amounts.interest_cents,
+        amounts.fees_cents,
+        amounts.surplus_cents,
+        amounts.total_cents,
+    ];
+    all.map(money)
+}
+
+async fn messages_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+    let mut csv = Csv::new(&["event", "event_id", "happened_at", "because"]);
+    for message in messages(console, visitor, room).await? {
+        csv.row(&[
+            Cell::Text(&message.told.event),
+            Cell::Text(&message.told.event_id),
+            moment(Some(&message.because.applies_at)),
+            Cell::Text(&message.because.description),
+        ]);
+    }
+    Ok(csv)
+}
+
+async fn attempts_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+    let mut csv = Csv::new(&[
+        "attempted_at",
+        "event",
+        "event_id",
+        "url",
+        "attempt",
+        "outcome",
+        "response_status",
+        "latency_ms",
+        "error",
+        "next_retry_at",
+    ]);
+    for attempt in all_deliveries(console, visitor, room).await? {
+        csv.row(&[
+            moment(Some(&attempt.attempted_at)),
+            Cell::Text(&attempt.event),
+            Cell::Text(&attempt.event_id),
+            Cell::Text(&attempt.webhook_url),
+            number(attempt.attempt),
+            Cell::Text(&attempt.outcome),
+            attempt.response_status.map_or(Cell::Empty, number),
+            number(attempt.latency_ms),
+            text(attempt.error.as_ref()),
+            moment(attempt.next_retry_at.as_ref()),
+        ]);
+    }
+    Ok(csv)
+}
+
+async fn notices_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+    let mut csv = Csv::new(&["notification_type", "time_offset", "interval", "time", "enabled", "next_at"]);
+    for notice in notices(console, visitor, room).await? {
+        csv.row(&[
+            Cell::Text(&notice.notification_type),
+            text(notice.time_offset.as_ref()),
+            text(notice.interval.as_ref()),
+            text(notice.time.as_ref()),
+            Cell::Text(if notice.enabled { "true" } else { "false" }),
+            moment(notice.next_at.as_ref()),
+        ]);
+    }
+    Ok(csv)
+}
+
+async fn trail_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
+    let mut csv = Csv::new(&["changed_at", "account_status", "account_status_subtype"]);
+    for change in trail(console, visitor, room).await? {
+        csv.row(&[
+            moment(Some(&change.changed_at)),
+            Cell::Text(&change.account_overview.account_status),
+            Cell::Text(change.account_overview.reason()),
+        ]);
+    }
+    Ok(csv)
+}

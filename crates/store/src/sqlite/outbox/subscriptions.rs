@@ -182,10 +182,11 @@ pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str) -> Result<
     let missed =
         dead::Stretch { range: None, after: found.cursor, last: head, filter: found.filter.clone(), since: pause.at };
     dead::keep_range(connection, &found, &missed)?;
-    dead::take_out(connection, &found, &delivered_lately(connection, found.id)?, &[])?;
-    // A message that failed while an earlier one was still under way is in the range too.
-    let sql = "DELETE FROM failures WHERE subscription = ?1 AND position > ?2";
-    run(connection, sql, params![found.id, found.cursor])?;
+    // A message that was sent while an earlier one was still under way is delivered, or has a failure of its own.
+    let mut sent = delivered_lately(connection, found.id)?;
+    let sql = "SELECT position FROM failures WHERE subscription = ?1 AND position > ?2";
+    sent.extend(all(connection, sql, params![found.id, found.cursor], |row| row.get::<_, i64>(0))?);
+    dead::take_out(connection, &found, &sent, &[])?;
     let sql = "UPDATE subscriptions SET pause_reason = NULL, paused_at = NULL, consecutive_errors = 0, \
                streak = streak + 1, cursor = max(cursor, ?2), version = version + 1 WHERE id = ?1";
     run(connection, sql, params![found.id, head])?;

@@ -12,19 +12,21 @@ use crate::account::timeline::Progress;
 use crate::accounts::problem;
 use crate::form::fields::*;
 use crate::form::{
-    AccountSummary, ChangeLineItem, CycleType, FeeWaiver, ManualFee, NewAccount, NotificationConfig, Offset,
-    PaymentRecord, PaymentReversal, PostPromoOverview, SetStatus,
+    AccountSummary, ChangeLineItem, CycleType, FeeWaiver, ManualFee, NotificationConfig, Offset, PaymentRecord,
+    PaymentReversal, PostPromoOverview, SetStatus,
 };
 use crate::policy;
 use crate::problem::Problem;
 use crate::view::time::Local;
+use daybook_engine::item::{Component, ItemStatus};
+use daybook_engine::money::Cents;
 use daybook_engine::notify::{Setting, When};
 use daybook_engine::terms::ProductPolicy;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::Input;
+use daybook_engine::timeline::{FeeClass, Input};
 use daybook_store::records::MessageRow;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
 /// The most messages of an account that are counted.
@@ -177,63 +179,45 @@ fn opening(book: &Book) -> Result<Value, Problem> {
     let ProductPolicy::Installment(usual_loan) = &usual.product;
     let (terms, loan) = (&book.terms, &book.terms.installment().policy);
     let (fee, usual_fee) = (&loan.late_fee, &usual_loan.late_fee);
-    let own = |differs: bool| differs.then_some(());
-    let limit = book.profile.credit_limit_cents.map(daybook_engine::money::Cents);
-    let nothing = NewAccount {
-        product_id: Reference::read("none").map_err(Problem::internal)?,
-        account_id: None,
-        effective_at: None,
-        summary: None,
-        cycle_type: None,
-        post_promo_overview: None,
-        promo_overview: None,
-        assign_customers: None,
-        external_fields: None,
-        payment_processor_config: None,
-        plaid_config: None,
-        disbursements_config: None,
-        payouts_config: None,
-        discounts: None,
-        associated_entities: None,
-        metro2_config: None,
-        issuer_processor_details: None,
-    };
-    let usual_limit = policy::credit_limit(&book.product.form, &nothing);
-    let has_fee = terms.opening.origination_fee.0 > 0;
+    let life = book.product.form.product_lifecycle_policies.as_ref();
+    let usual_limit = life.and_then(|life| life.default_attributes.as_ref()?.default_credit_limit_cents);
+    let limit = book.profile.credit_limit_cents.map(|cents| AmountOrZero::known(Cents(cents)));
+    let origination_fee = terms.opening.origination_fee;
     let summary = AccountSummary {
         initial_principal_cents: Some(Amount::known(terms.opening.principal)),
-        origination_fee_cents: own(has_fee).map(|()| AmountOrZero::known(terms.opening.origination_fee)),
-        late_fee_cents: own(fee.flat != usual_fee.flat).map(|()| AmountOrZero::known(fee.flat)),
-        late_fee_cap_percent: fee.cap.filter(|_| fee.cap != usual_fee.cap).map(PercentText::known),
-        payment_reversal_fee_cents: own(terms.reversal_fee != usual.reversal_fee)
-            .map(|()| AmountOrZero::known(terms.reversal_fee)),
-        credit_limit_cents: limit.filter(|_| limit != usual_limit).map(AmountOrZero::known),
+        origination_fee_cents: own(origination_fee, Cents::ZERO).map(AmountOrZero::known),
+        late_fee_cents: own(fee.flat, usual_fee.flat).map(AmountOrZero::known),
+        late_fee_cap_percent: own(fee.cap, usual_fee.cap).flatten().map(PercentText::known),
+        payment_reversal_fee_cents: own(terms.reversal_fee, usual.reversal_fee).map(AmountOrZero::known),
+        credit_limit_cents: own(limit, usual_limit).flatten(),
     };
-    let first_cycle = own(loan.first_cycle != usual_loan.first_cycle).and(loan.first_cycle);
     let cycle = CycleType {
-        first_cycle_interval: first_cycle.map(IntervalText::known),
-        late_fee_grace: own(fee.grace != usual_fee.grace).map(|()| IntervalText::known(fee.grace)),
+        first_cycle_interval: own(loan.first_cycle, usual_loan.first_cycle).flatten().map(IntervalText::known),
+        late_fee_grace: own(fee.grace, usual_fee.grace).map(IntervalText::known),
     };
     let overview = PostPromoOverview {
-        post_promo_len: own(loan.instalments != usual_loan.instalments)
-            .map(|()| PositiveCount::known(loan.instalments)),
-        post_promo_impl_interest_rate_percent: own(loan.rate != usual_loan.rate)
-            .map(|()| PercentText::known(loan.rate)),
+        post_promo_len: own(loan.instalments, usual_loan.instalments).map(PositiveCount::known),
+        post_promo_impl_interest_rate_percent: own(loan.rate, usual_loan.rate).map(PercentText::known),
     };
-    let form = NewAccount {
-        account_id: Id::read(&book.key.account).ok(),
-        effective_at: Some(Moment::known(terms.opening.effective_at)),
-        summary: Some(summary),
-        cycle_type: Some(cycle.clone()).filter(|cycle| *cycle != CycleType::default()),
-        post_promo_overview: Some(overview.clone()).filter(|overview| *overview != PostPromoOverview::default()),
-        ..nothing
-    };
-    let mut body = written(&form)?;
-    if let Some(fields) = body.as_object_mut() {
-        fields.remove("product_id");
+    let mut body = json!({
+        "effective_at": Local::new(terms.opening.effective_at, &terms.zone).to_string(),
+        "summary": written(&summary)?,
+    });
+    if !is_own(&book.key.account) {
+        body["account_id"] = Value::from(&*book.key.account);
     }
-    body["effective_at"] = Value::from(Local::new(terms.opening.effective_at, &terms.zone).to_string());
+    if cycle != CycleType::default() {
+        body["cycle_type"] = written(&cycle)?;
+    }
+    if overview != PostPromoOverview::default() {
+        body["post_promo_overview"] = written(&overview)?;
+    }
     Ok(body)
+}
+
+/// What an account has of its own: what is not as usual.
+fn own<T: PartialEq>(agreed: T, usual: T) -> Option<T> {
+    (agreed != usual).then_some(agreed)
 }
 
 /// New names for what has a name that no caller can give.
@@ -262,7 +246,7 @@ fn past_call(book: &Book, record: &Journal, input: &Input, history: &History) ->
             let form = PaymentRecord {
                 line_item_id: line_item_id.ok_or_else(|| Problem::internal("a payment has no id of its caller's"))?,
                 original_amount_cents: Amount::known(*amount),
-                line_item_status: Some((*status).into()),
+                line_item_status: own(*status, ItemStatus::Valid).map(Into::into),
                 effective_at: None,
                 allocation: allocation.map(Into::into),
                 external_fields: None,
@@ -281,7 +265,7 @@ fn past_call(book: &Book, record: &Journal, input: &Input, history: &History) ->
             let form = ManualFee {
                 original_amount_cents: Amount::known(*amount),
                 line_item_id,
-                fee_class: Some((*class).into()),
+                fee_class: own(*class, FeeClass::Fee).map(Into::into),
                 effective_at: None,
                 external_fields: None,
             };
@@ -295,7 +279,7 @@ fn past_call(book: &Book, record: &Journal, input: &Input, history: &History) ->
             let form = Offset {
                 original_amount_cents: Amount::known(*amount),
                 line_item_id,
-                allocation: Some((*component).into()),
+                allocation: own(*component, Component::Principal).map(Into::into),
                 effective_at: None,
                 external_fields: None,
             };

@@ -3,6 +3,22 @@
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
+/// Fields that come first.
+const FIRST: &[&str] = &[
+    "product_id",
+    "account_id",
+    "payment",
+    "fee",
+    "line_item_id",
+    "product_overview",
+    "product_name",
+    "effective_at",
+    "original_amount_cents",
+    "initial_principal_cents",
+    "notification_type",
+    "post_promo_len",
+];
+
 /// Text that is written line by line.
 #[derive(Debug, Default)]
 pub(super) struct Text(String);
@@ -32,10 +48,10 @@ impl Text {
 
     /// The fields of a body. What is in groups of groups gets a line for each inner group.
     pub fn body(&mut self, body: &Value) {
-        for (name, value) in body.as_object().into_iter().flatten() {
+        for (name, value) in body.as_object().into_iter().flat_map(in_order) {
             match value {
                 Value::Object(fields) if fields.values().any(Value::is_object) => {
-                    for (inner, value) in fields {
+                    for (inner, value) in in_order(fields) {
                         self.field(&format!("{}.{}", key(name), key(inner)), value);
                     }
                 }
@@ -52,6 +68,13 @@ impl Text {
         self.0.push_str(line);
         self.0.push('\n');
     }
+}
+
+/// Fields in the order in which people tell them: whose it is, what and when, the rest.
+fn in_order(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let mut fields: Vec<_> = fields.iter().filter(|(_, value)| !value.is_null()).collect();
+    fields.sort_by_key(|(name, _)| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
+    fields
 }
 
 /// A key, in quotes where it has to be.
@@ -73,8 +96,8 @@ pub(super) fn inline(value: &Value) -> String {
 }
 
 fn table(fields: &Map<String, Value>) -> String {
-    let fields = fields.iter().filter(|(_, value)| !value.is_null());
-    let fields: Vec<String> = fields.map(|(name, value)| format!("{} = {}", key(name), inline(value))).collect();
+    let fields: Vec<String> =
+        in_order(fields).into_iter().map(|(name, value)| format!("{} = {}", key(name), inline(value))).collect();
     if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
 }
 

@@ -262,6 +262,7 @@ impl AccountParameters {
             text: searched(self.search)?,
             days_past_due_at_least: days("days_past_due_at_least", self.days_past_due_at_least.as_deref())?,
             days_past_due_at_most: days("days_past_due_at_most", self.days_past_due_at_most.as_deref())?,
+            ..AccountQuery::default()
         })
     }
 }

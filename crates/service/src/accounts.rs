@@ -45,6 +45,10 @@ pub struct AccountQuery {
     pub days_past_due_at_least: Option<u32>,
     /// So many days past due now, or fewer.
     pub days_past_due_at_most: Option<u32>,
+    /// With this reason for their status.
+    pub account_substatus: Option<String>,
+    /// That have not ended.
+    pub open_only: bool,
 }
 
 impl Service {
@@ -131,6 +135,8 @@ impl Service {
         let wanted = Wanted {
             product: query.product_id.map(Arc::from),
             status: query.account_status,
+            substatus: query.account_substatus,
+            open_only: query.open_only,
             text: query.text.filter(|text| !text.trim().is_empty()),
             at_least: query.days_past_due_at_least,
             at_most: query.days_past_due_at_most,

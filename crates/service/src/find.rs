@@ -14,6 +14,7 @@ use crate::form::NewCustomer;
 use crate::paging::Paging;
 use crate::problem::Problem;
 use crate::words::searched;
+use daybook_engine::status::Standing;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_store::figures::{AccountSearch, FoundAccount, Kind, Text};
@@ -63,6 +64,8 @@ pub struct Found {
 pub(crate) struct Wanted {
     pub product: Option<Arc<str>>,
     pub status: Option<String>,
+    pub substatus: Option<String>,
+    pub open_only: bool,
     pub text: Option<String>,
     pub at_least: Option<u32>,
     pub at_most: Option<u32>,
@@ -71,7 +74,8 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// Whether the store's own list will do.
     pub fn is_plain(&self) -> bool {
-        self.text.is_none() && self.at_least.unwrap_or(0) == 0 && self.at_most.is_none()
+        let by_status = self.substatus.is_none() && !self.open_only;
+        by_status && self.text.is_none() && self.at_least.unwrap_or(0) == 0 && self.at_most.is_none()
     }
 
     fn fits(&self, days: i32) -> bool {
@@ -86,6 +90,8 @@ impl Wanted {
         AccountSearch {
             product: self.product.clone(),
             status: self.status.clone(),
+            not_status: self.open_only.then(|| Standing::Closed.name().to_owned()),
+            substatus: self.substatus.clone(),
             text: self.text.as_deref().map(searched),
             due_by: self.at_least.filter(|days| *days > 0).map(|days| ago(days, -SLACK_DAYS)),
             due_from: self.at_most.map(|days| ago(days, SLACK_DAYS)),

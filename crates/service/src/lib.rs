@@ -36,6 +36,7 @@ pub mod paging;
 pub mod people;
 pub mod policy;
 pub mod portfolio;
+pub mod previewing;
 pub mod problem;
 pub mod processor;
 pub mod products;

@@ -59,6 +59,29 @@ pub struct Portfolio {
     pub attention: Attention,
 }
 
+impl Portfolio {
+    /// How many accounts there are.
+    pub fn count(&self) -> u64 {
+        self.accounts.iter().map(|figure| figure.count).sum()
+    }
+
+    /// What accounts that have not ended owe together.
+    pub fn outstanding_cents(&self) -> i64 {
+        let open = self.accounts.iter().filter(|figure| figure.status != Standing::Closed.name());
+        open.map(|figure| figure.balance_cents).sum()
+    }
+
+    /// What was paid in the days shown.
+    pub fn paid_cents(&self) -> i64 {
+        self.payments_by_day.iter().map(|figure| figure.amount_cents).sum()
+    }
+
+    /// What was charged as late fees in the days shown.
+    pub fn late_fees_cents(&self) -> i64 {
+        self.late_fees_by_day.iter().map(|figure| figure.amount_cents).sum()
+    }
+}
+
 /// Accounts with a status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AccountFigure {

@@ -95,6 +95,10 @@ pub struct AccountSearch {
     pub product: Option<Arc<str>>,
     /// With this status.
     pub status: Option<String>,
+    /// With any status but this.
+    pub not_status: Option<String>,
+    /// With this reason for their status.
+    pub substatus: Option<String>,
     /// That fit this, or one of whose customers does.
     pub text: Option<Text>,
     /// Whose oldest unpaid instalment fell due at this moment or before, or that were rolled beyond now.

@@ -15,6 +15,7 @@ mod notices;
 mod organizations;
 mod payments;
 mod people;
+mod previewing;
 mod reading;
 mod references;
 mod repeats;

@@ -158,6 +158,12 @@ pub(super) async fn accounts(
     if let Some(status) = &search.status {
         fits += &format!(" AND a.status = {}", question.give(status.clone()));
     }
+    if let Some(status) = &search.not_status {
+        fits += &format!(" AND a.status <> {}", question.give(status.clone()));
+    }
+    if let Some(substatus) = &search.substatus {
+        fits += &format!(" AND a.substatus = {}", question.give(substatus.clone()));
+    }
     if let Some(due_by) = search.due_by {
         let due_by = question.give(due_by.micros());
         fits +=

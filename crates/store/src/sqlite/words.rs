@@ -139,6 +139,12 @@ pub(super) fn accounts(
     if let Some(status) = &search.status {
         wanted += &format!(" AND a.status = {}", question.give(status.clone()));
     }
+    if let Some(status) = &search.not_status {
+        wanted += &format!(" AND a.status <> {}", question.give(status.clone()));
+    }
+    if let Some(substatus) = &search.substatus {
+        wanted += &format!(" AND a.substatus = {}", question.give(substatus.clone()));
+    }
     if let Some(due_by) = search.due_by {
         let due_by = question.give(due_by.micros());
         wanted +=

@@ -1,0 +1,65 @@
+//! The schedule of a loan that nobody has yet: of a product as it is being written, or of an account as it is being
+//! opened.
+//!
+//! The terms are agreed as for a real account, and its opening is folded; nothing is stored, and no id is used up. So what
+//! is shown is what the account would show, to the cent.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::form::{NewAccount, NewProduct};
+use crate::policy;
+use crate::problem::Problem;
+use crate::view::{self, render};
+use bytes::Bytes;
+use daybook_engine::installment::schedule::schedule;
+use daybook_engine::replay::replay;
+use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::{Entry, Input, Place, Rank};
+use daybook_store::records::ProductKey;
+use std::sync::Arc;
+
+impl Service {
+    /// The schedule of an account under a product that does not exist yet. Which product the account names does not
+    /// matter.
+    pub async fn preview_product(
+        &self,
+        who: &Caller,
+        product: NewProduct,
+        account: NewAccount,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
+        let product = policy::settle_product(product, now)?;
+        preview(&product, &account, now)
+    }
+
+    /// The schedule of an account that does not exist yet.
+    pub async fn preview_account(&self, who: &Caller, account: NewAccount) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let key = ProductKey { org: who.org, product: Arc::from(account.product_id.as_str()) };
+        let info = self.catalog.product(&key).await?;
+        let info = info.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        preview(&info.form, &account, self.clock.now())
+    }
+}
+
+fn preview(product: &NewProduct, account: &NewAccount, now: Time) -> Result<Bytes, Problem> {
+    let at = account.effective_at.as_ref().map_or(now, |moment| *moment.get());
+    let terms = policy::terms(product, account, at)?;
+    let too_much = |_| Problem::invalid("summary.initial_principal_cents", "grows beyond what can be counted");
+    let (state, _) = replay(&terms, &[opening(&terms)], at).map_err(too_much)?;
+    let rows = schedule(&terms, &state, at).map_err(too_much)?;
+    Ok(render(&view::Schedule::new(&terms, &rows)))
+}
+
+fn opening(terms: &Terms) -> Entry {
+    let at = terms.opening.effective_at;
+    Entry {
+        place: Place { at, rank: Rank::Input, seq: 1 },
+        effective_at: at,
+        scheduled: false,
+        name: Arc::from("preview"),
+        input: Input::Open,
+    }
+}

@@ -79,6 +79,14 @@ table! {
     Read get "/console/webhooks/events/{name}" pages::webhooks::catalogue::show_one;
 
     // Test cases.
+    Read get "/console/cases" pages::cases::show;
+    Write post "/console/cases/run" pages::cases::running::run_every;
+    Write get "/console/cases/own" pages::cases::writing::show;
+    Write post "/console/cases/own" pages::cases::writing::run;
+    Read get "/console/cases/from-account" pages::cases::writing::choose_account;
+    Read get "/console/cases/from-account/{account_id}" pages::cases::writing::show_from_account;
+    Read get "/console/cases/{file}" pages::cases::show_one;
+    Write post "/console/cases/{file}/run" pages::cases::running::run_one;
 
     // Keys.
     Administer get "/console/keys" pages::keys::show;

@@ -1,1 +1,103 @@
 //! Test cases: listing them, running them, writing one from an account.
+//!
+//! A case is a file: what happened to one loan, and what must come of it. It is played in a world of its own, in memory;
+//! nothing of the organization is touched.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `story` | a case as tables that people read |
+//! | `running` | playing cases, a few at a time, and what came of them |
+//! | `writing` | one's own case, and one from an account's history |
+
+pub mod running;
+pub mod story;
+pub mod writing;
+
+use crate::Console;
+use crate::csv::{Cell, Csv};
+use crate::form::Asked;
+use crate::guard::Visitor;
+use crate::page::{Answer, Page, Section, Trouble};
+use askama::Template;
+use axum::extract::{Path, State};
+use daybook_cases::{Scenario, builtin};
+use daybook_service::problem::Problem;
+use std::path::Path as FilePath;
+use story::{Story, mode_words};
+
+/// The address of this room.
+const HERE: &str = "/console/cases";
+
+/// A case that the program has in it.
+struct Line {
+    /// Its file's name, which is its address too.
+    file: &'static str,
+    title: String,
+    mode: &'static str,
+    events: usize,
+    expectations: usize,
+}
+
+#[derive(Template)]
+#[template(path = "cases/cases.html")]
+struct CasesPage {
+    page: Page,
+    cases: Vec<Line>,
+}
+
+/// Reads a case that the program has in it.
+fn read(file: &str, text: &str) -> Result<Scenario, Trouble> {
+    daybook_cases::parse(FilePath::new(file), text)
+        .map_err(|error| Trouble::new(Problem::internal(format!("a case of our own cannot be read: {error}"))))
+}
+
+/// The text of a case that the program has in it.
+fn text_of(file: &str) -> Result<&'static str, Trouble> {
+    let found = builtin().iter().find(|(known, _)| *known == file);
+    found.map(|(_, text)| *text).ok_or_else(|| Trouble::new(Problem::not_found("test case", file)))
+}
+
+/// The list.
+pub async fn show(State(_): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let mut cases = Vec::new();
+    for (file, text) in builtin() {
+        let case = read(file, text)?;
+        let expectations = story::expectations(&case);
+        let (mode, events) = (mode_words(case.mode), case.events.len());
+        cases.push(Line { file, title: case.title, mode, events, expectations });
+    }
+    if asked.get("format") == "csv" {
+        let mut csv = Csv::new(&["file", "title", "mode", "events", "expectations"]);
+        for case in &cases {
+            csv.row(&[
+                Cell::Text(case.file),
+                Cell::Text(&case.title),
+                Cell::Text(case.mode),
+                Cell::Number(case.events.to_string()),
+                Cell::Number(case.expectations.to_string()),
+            ]);
+        }
+        return Ok(csv.file("test-cases"));
+    }
+    crate::page::show(&CasesPage { page: Page::new("Test cases", Section::Cases, &visitor), cases })
+}
+
+#[derive(Template)]
+#[template(path = "cases/case.html")]
+struct CasePage {
+    page: Page,
+    file: String,
+    story: Story,
+    text: &'static str,
+}
+
+/// One case, as a story and as its file.
+pub async fn show_one(visitor: Visitor, Path(file): Path<String>, Asked(asked): Asked) -> Answer {
+    let text = text_of(&file)?;
+    if asked.get("format") == "toml" {
+        return Ok(writing::download(&file, text));
+    }
+    let story = Story::new(&read(&file, text)?, text);
+    let page = Page::new(story.title.clone(), Section::Cases, &visitor);
+    crate::page::show(&CasePage { page, file, story, text })
+}

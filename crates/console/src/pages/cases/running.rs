@@ -1,0 +1,95 @@
+//! Playing cases, apart from the server's own work and a few at a time, and showing what came of them.
+//!
+//! Each play has a thread of its own with a runtime of its own, so that nothing it does can keep the server from
+//! answering; and there are only so many. A play that takes too long is given up.
+
+use super::{HERE, read, text_of};
+use crate::Console;
+use crate::guard::Visitor;
+use crate::page::{Answer, Page, Section, Trouble};
+use crate::shape::Count;
+use askama::Template;
+use axum::extract::{Path, State};
+use daybook_cases::{Outcome, Scenario, builtin, run_all};
+use daybook_service::problem::Problem;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// How many are played at the same time.
+const AT_ONCE: usize = 2;
+/// How many may be played or wait to be.
+const MOST_WAITING: usize = 16;
+/// How long a play may take.
+const LONGEST: Duration = Duration::from_secs(60);
+
+static PLAYERS: Semaphore = Semaphore::const_new(AT_ONCE);
+static PLACES: Semaphore = Semaphore::const_new(MOST_WAITING);
+
+/// Plays cases and gives what came of them, in order.
+pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, Trouble> {
+    let full = || Problem::new("rate_limited", "many test cases are being run already: try again in a moment");
+    let broken = |what: String| Problem::internal(format!("a test case could not be played: {what}"));
+    let place = PLACES.try_acquire().map_err(|_| full())?;
+    let player = PLAYERS.acquire().await.map_err(|_| full())?;
+    let played = tokio::task::spawn_blocking(move || {
+        let _held = (place, player);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let outcome = runtime.block_on(async { tokio::time::timeout(LONGEST, run_all(&cases, 1)).await });
+        runtime.shutdown_background();
+        std::io::Result::Ok(outcome.ok())
+    });
+    let outcomes = played.await.map_err(|error| broken(error.to_string()))?;
+    let outcomes = outcomes.map_err(|error| broken(error.to_string()))?;
+    let too_long = || {
+        let message = format!("it was not done after {} seconds, and was given up", LONGEST.as_secs());
+        Trouble::new(Problem::invalid("", message))
+    };
+    outcomes.ok_or_else(too_long)
+}
+
+#[derive(Template)]
+#[template(path = "cases/outcomes.html")]
+struct OutcomesPage {
+    page: Page,
+    outcomes: Vec<Outcome>,
+    /// Where it was run from: a path and its name.
+    back: (String, String),
+    /// The case itself, if somebody wrote it here.
+    text: String,
+}
+
+impl OutcomesPage {
+    fn failed(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| !outcome.passed).count()
+    }
+
+    fn verdict(&self) -> String {
+        let all = self.outcomes.len() as u64;
+        match self.failed() as u64 {
+            0 => format!("{} passed", Count(all).of("case", "cases")),
+            failed => format!("{} of {} failed", Count(failed), Count(all).of("case", "cases")),
+        }
+    }
+}
+
+/// Shows what came of cases.
+pub(super) fn tell(visitor: &Visitor, outcomes: Vec<Outcome>, back: (String, String), text: &str) -> Answer {
+    let mut shown =
+        OutcomesPage { page: Page::new("", Section::Cases, visitor), outcomes, back, text: text.to_owned() };
+    shown.page.title = shown.verdict();
+    crate::page::show(&shown)
+}
+
+/// Runs every case that the program has in it.
+pub async fn run_every(State(_): State<Console>, visitor: Visitor) -> Answer {
+    let cases = builtin().iter().map(|(file, text)| read(file, text)).collect::<Result<Vec<_>, _>>()?;
+    let back = (HERE.to_owned(), "Test cases".to_owned());
+    tell(&visitor, play(cases).await?, back, "")
+}
+
+/// Runs one case that the program has in it.
+pub async fn run_one(State(_): State<Console>, visitor: Visitor, Path(file): Path<String>) -> Answer {
+    let case = read(&file, text_of(&file)?)?;
+    let back = (format!("{HERE}/{file}"), case.title.clone());
+    tell(&visitor, play(vec![case]).await?, back, "")
+}

@@ -1,0 +1,230 @@
+//! A case as tables that people read: what happens, and what must come of it.
+
+use crate::shape::{Moment, Money, plain_words};
+use daybook_cases::Scenario;
+use daybook_cases::scenario::{Event, Field, Mode};
+use serde_json::Value;
+
+/// A case, for people.
+#[derive(Debug)]
+pub struct Story {
+    /// What it is about.
+    pub title: String,
+    /// What its file says about it before anything else.
+    pub about: Vec<String>,
+    /// How its events come in.
+    pub mode: &'static str,
+    /// When the account begins, and when the case ends.
+    pub begins_at: Moment,
+    /// The last moment of the case.
+    pub ends_at: Moment,
+    /// The product, the customer and the account, each as names and values.
+    pub given: Vec<(&'static str, Vec<(String, String)>)>,
+    /// What happens.
+    pub events: Vec<Happening>,
+    /// What must come of it.
+    pub groups: Vec<Group>,
+}
+
+/// Something that happens.
+#[derive(Debug)]
+pub struct Happening {
+    /// Its line.
+    pub line: usize,
+    /// From when it counts.
+    pub effective_at: Moment,
+    /// When it came in, if later.
+    pub recorded_at: Option<Moment>,
+    /// What it is.
+    pub what: String,
+    /// How much; empty for nothing.
+    pub amount: String,
+    /// What else is said of it.
+    pub details: String,
+}
+
+/// Expectations of one kind.
+#[derive(Debug)]
+pub struct Group {
+    /// Of what.
+    pub title: String,
+    /// The line, what, and its value.
+    pub rows: Vec<(usize, String, String)>,
+}
+
+/// How a case's events come in, in words.
+pub fn mode_words(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Migration => "Migration: all events are loaded, then released",
+        Mode::Live => "Live: each event is processed when it comes in",
+    }
+}
+
+/// How many things a case expects.
+pub fn expectations(case: &Scenario) -> usize {
+    groups(case).iter().map(|group| group.rows.len()).sum()
+}
+
+impl Story {
+    /// Tells a case; its text has the comment at its beginning.
+    pub fn new(case: &Scenario, text: &str) -> Story {
+        let mut given = vec![("Product", leaves(&case.product))];
+        given.extend(case.customer.as_ref().map(|customer| ("Customer", leaves(customer))));
+        given.push(("Account", leaves(&case.account)));
+        Story {
+            title: case.title.clone(),
+            about: about(text),
+            mode: mode_words(case.mode),
+            begins_at: Moment(case.account_effective_at.text.clone()),
+            ends_at: Moment(case.ends_at().text.clone()),
+            given,
+            events: case.events.iter().map(happening).collect(),
+            groups: groups(case),
+        }
+    }
+}
+
+/// The comment at the beginning of a file, as paragraphs.
+fn about(text: &str) -> Vec<String> {
+    let mut paragraphs = vec![String::new()];
+    for line in text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim) {
+        match (line.is_empty(), paragraphs.last_mut()) {
+            (false, Some(last)) if last.is_empty() => last.push_str(line),
+            (false, Some(last)) => *last = format!("{last} {line}"),
+            _ => paragraphs.push(String::new()),
+        }
+    }
+    paragraphs.retain(|paragraph| !paragraph.is_empty());
+    paragraphs
+}
+
+fn happening(event: &Event) -> Happening {
+    let amount = event.input.body.get("original_amount_cents");
+    let about = event.input.target.as_ref().map(|target| format!("of {target}"));
+    let rest = event.input.body.iter().filter(|(name, _)| *name != "original_amount_cents");
+    let rest = rest.flat_map(|(name, value)| named_leaves(name, value));
+    let details: Vec<String> = about.into_iter().chain(rest.map(|(name, value)| format!("{name}: {value}"))).collect();
+    Happening {
+        line: event.line,
+        effective_at: Moment(event.effective_at.text.clone()),
+        recorded_at: event.recorded_at.as_ref().map(|at| Moment(at.text.clone())),
+        what: plain_words(event.input.kind.name()),
+        amount: amount.map_or_else(String::new, |amount| shown("original_amount_cents", amount)),
+        details: details.join(", "),
+    }
+}
+
+fn groups(case: &Scenario) -> Vec<Group> {
+    let expect = &case.expect;
+    let rows = |fields: &[Field]| fields.iter().map(row).collect::<Vec<_>>();
+    let mut groups = Vec::new();
+    let mut add = |title: String, rows: Vec<(usize, String, String)>| {
+        if !rows.is_empty() {
+            groups.push(Group { title, rows });
+        }
+    };
+    add("The account at the end".to_owned(), rows(&expect.account));
+    for at in &expect.account_at {
+        add(format!("The account on {}", Moment(at.at.text.clone())), rows(&at.fields));
+    }
+    let item = |line: usize, fields: &[Field]| {
+        let fields: Vec<String> = fields.iter().map(row).map(|(_, name, value)| format!("{name}: {value}")).collect();
+        (line, "There is one with".to_owned(), fields.join(", "))
+    };
+    add("Line items".to_owned(), expect.line_items.iter().map(|one| item(one.line, &one.fields)).collect());
+    let counts = expect.line_item_counts.iter();
+    add(
+        "How many valid line items there are".to_owned(),
+        counts.map(|one| (one.line, plain_words(&one.line_item_type), one.count.to_string())).collect(),
+    );
+    let times = |count: Option<u64>| match count {
+        None => "at least once".to_owned(),
+        Some(0) => "never".to_owned(),
+        Some(1) => "once".to_owned(),
+        Some(many) => format!("{many} times"),
+    };
+    add(
+        "Webhook messages".to_owned(),
+        expect.webhooks.iter().map(|one| (one.line, one.event.clone(), times(one.count))).collect(),
+    );
+    for one in &expect.schedule {
+        add(format!("Instalment {} of the schedule", one.row), rows(&one.fields));
+    }
+    groups
+}
+
+fn row(field: &Field) -> (usize, String, String) {
+    let name = field.path.last().map_or("", String::as_str);
+    (field.line, path_words(&field.path), shown(name, &field.value))
+}
+
+/// `summary.principal_cents` as people say it: `Summary: principal`.
+fn path_words(path: &[String]) -> String {
+    let words: Vec<String> =
+        path.iter().map(|part| plain_words(part.strip_suffix("_cents").unwrap_or(part)).to_lowercase()).collect();
+    plain_words(&words.join(": "))
+}
+
+/// Every value inside a value, with the way to it in words.
+fn leaves(value: &Value) -> Vec<(String, String)> {
+    value.as_object().into_iter().flatten().flat_map(|(name, value)| named_leaves(name, value)).collect()
+}
+
+fn named_leaves(name: &str, value: &Value) -> Vec<(String, String)> {
+    match value {
+        Value::Object(fields) => {
+            let inside = fields.iter().flat_map(|(name, value)| named_leaves(name, value));
+            inside.collect()
+        }
+        value => vec![(path_words(&[name.to_owned()]), shown(name, value))],
+    }
+}
+
+/// A value as people read it: money as money.
+fn shown(name: &str, value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::String(text) => match Moment(text.clone()) {
+            moment if moment.time().is_some() => moment.to_string(),
+            _ => text.clone(),
+        },
+        Value::Number(number) => match number.as_i64().filter(|_| name.ends_with("_cents")) {
+            Some(cents) => Money(cents).to_string(),
+            None => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use daybook_cases::builtin;
+    use std::path::Path;
+
+    #[test]
+    fn every_case_of_ours_is_told() {
+        for (file, text) in builtin() {
+            let case = daybook_cases::parse(Path::new(file), text).expect("it is a case");
+            let story = Story::new(&case, text);
+            assert!(!story.about.is_empty(), "{file} does not begin with what it is about");
+            assert_eq!(story.events.len(), case.events.len(), "{file}");
+            assert!(expectations(&case) > 3, "{file} expects next to nothing");
+        }
+    }
+
+    #[test]
+    fn money_and_moments_are_told_as_such() {
+        let path = ["summary".to_owned(), "principal_cents".to_owned()];
+        assert_eq!(path_words(&path), "Summary: principal");
+        assert_eq!(shown("principal_cents", &Value::from(91_853)), "$918.53");
+        assert_eq!(shown("days_past_due", &Value::from(25)), "25");
+        assert_eq!(
+            shown("min_pay_due_at", &Value::from("2025-04-15T00:00:00-04:00")),
+            "15 Apr 2025, 00:00 UTC\u{2212}04:00"
+        );
+        assert_eq!(about("# One\n# line.\n#\n# Two.\n\ntitle = 1"), ["One line.", "Two."]);
+    }
+}

@@ -1,0 +1,112 @@
+//! One's own case: typed in and run; or written from the history of an account.
+
+use super::HERE;
+use super::running::{play, tell};
+use crate::Console;
+use crate::form::{Asked, Typed};
+use crate::guard::{Visitor, redirect};
+use crate::page::{Answer, Page, Section, Trouble, plain, show_again};
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_DISPOSITION;
+use axum::response::Response;
+use daybook_cases::{ScenarioError, from_account};
+use daybook_service::form::fields::Reference;
+use daybook_service::problem::{Kind, Problem};
+use std::path::Path as FilePath;
+
+/// What a case that was typed is called.
+const FILE: &str = "your-case.toml";
+
+#[derive(Template)]
+#[template(path = "cases/own.html")]
+struct OwnPage {
+    page: Page,
+    text: String,
+    wrong: Option<Wrong>,
+}
+
+/// What is wrong with a case.
+struct Wrong {
+    /// Its line; 0 where none is meant.
+    line: usize,
+    column: usize,
+    /// What stands in that line.
+    excerpt: String,
+    message: String,
+}
+
+impl Wrong {
+    fn new(error: ScenarioError, text: &str) -> Wrong {
+        let excerpt = error.line.checked_sub(1).and_then(|index| text.lines().nth(index)).unwrap_or_default();
+        Wrong { excerpt: excerpt.to_owned(), line: error.line, column: error.column, message: error.message }
+    }
+}
+
+/// An empty page to write a case on, or one that begins with a case of ours.
+pub async fn show(visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let text = if asked.has("like") { super::text_of(asked.get("like"))? } else { "" };
+    let page = Page::new("Your own case", Section::Cases, &visitor);
+    crate::page::show(&OwnPage { page, text: text.to_owned(), wrong: None })
+}
+
+/// Runs a case that was typed.
+pub async fn run(State(_): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let text = typed.untrimmed("text").replace("\r\n", "\n");
+    let wrong = match daybook_cases::parse(FilePath::new(FILE), &text) {
+        Ok(case) => match play(vec![case]).await {
+            Ok(outcomes) => {
+                return tell(&visitor, outcomes, (format!("{HERE}/own"), "Your own case".to_owned()), &text);
+            }
+            Err(Trouble { problem, .. }) if problem.kind == Kind::Invalid => {
+                Wrong { line: 0, column: 0, excerpt: String::new(), message: problem.message }
+            }
+            Err(trouble) => return Err(trouble),
+        },
+        Err(error) => Wrong::new(error, &text),
+    };
+    let page = Page::new("Your own case", Section::Cases, &visitor);
+    show_again(&OwnPage { page, text, wrong: Some(wrong) })
+}
+
+/// Leads to the case of the account that was typed.
+pub async fn choose_account(Asked(asked): Asked) -> Answer {
+    let account = Reference::read(asked.get("account_id"))
+        .map_err(|rule| Problem::invalid("account_id", format!("must be {rule}").replace("must be must", "must")))?;
+    Ok(redirect(&format!("{HERE}/from-account/{}", account.as_str())))
+}
+
+#[derive(Template)]
+#[template(path = "cases/from_account.html")]
+struct FromAccountPage {
+    page: Page,
+    account: String,
+    text: String,
+}
+
+/// The history of an account as a case.
+pub async fn show_from_account(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(account): Path<String>,
+    Asked(asked): Asked,
+) -> Answer {
+    let text = from_account(&console.service, visitor.caller(), &account).await?;
+    if asked.get("format") == "toml" {
+        return Ok(download(&format!("{account}.toml"), &text));
+    }
+    let page = Page::new(format!("A case from account {account}"), Section::Cases, &visitor);
+    crate::page::show(&FromAccountPage { page, account, text })
+}
+
+/// A case as a file.
+pub(super) fn download(name: &str, text: &str) -> Response {
+    let mut response = plain("application/toml", text.to_owned());
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);
+    let name: String = name.chars().filter(is_plain).collect();
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+        response.headers_mut().insert(CONTENT_DISPOSITION, value);
+    }
+    response
+}

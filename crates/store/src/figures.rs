@@ -16,7 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The most things that the words of a search are followed to. A search that fits more finds some of them.
-pub const MOST_MATCHES: usize = 10_000;
+pub const MOST_MATCHES: usize = 5_000;
+/// How far the things of a word are counted to find out which word has the fewest.
+pub(crate) const MOST_COUNTED: i64 = 20_000;
 
 /// What can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,11 +72,16 @@ impl Text {
         self.words.is_empty() && self.id.is_none()
     }
 
-    /// The beginning of a stretch and its end, for each word: the longest first, as it fits the fewest things.
+    /// The beginning of a stretch and its end, for each word.
     pub(crate) fn stretches(&self) -> Vec<(String, String)> {
-        let mut words: Vec<&String> = self.words.iter().collect();
-        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        words.into_iter().map(|word| stretch(word)).collect()
+        self.words.iter().map(|word| stretch(word)).collect()
+    }
+
+    /// The same with the words sorted by how many things have each: it is asked by the first.
+    pub(crate) fn sorted_by(&self, counts: &[i64]) -> Text {
+        let mut words: Vec<(i64, &String)> = counts.iter().copied().zip(&self.words).collect();
+        words.sort_by_key(|(count, _)| *count);
+        Text { words: words.into_iter().map(|(_, word)| word.clone()).collect(), id: self.id.clone() }
     }
 
     /// The same for the id.

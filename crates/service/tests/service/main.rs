@@ -6,6 +6,7 @@
 
 mod carried;
 mod customers;
+mod figures;
 mod histories;
 mod messages;
 mod migration;

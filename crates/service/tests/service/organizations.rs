@@ -1,6 +1,7 @@
 //! Organizations: the same ids in two of them do not see each other.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, list, on_both, repeat, whole};
+use daybook_service::CustomerQuery;
 use serde_json::json;
 
 on_both!(two_organizations_do_not_see_each_other, roles_may_do_what_they_say);

@@ -12,7 +12,7 @@ use super::flight::{Param, Step};
 use super::server::Server;
 use crate::Result;
 use crate::batch::Unit;
-use crate::figures::{AccountSearch, FoundAccount, Kind, MOST_MATCHES, Text, Words};
+use crate::figures::{AccountSearch, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Words};
 use crate::records::{CustomerRow, OrgId, Page};
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;
@@ -73,7 +73,7 @@ impl Question {
         format!("${}", self.params.len())
     }
 
-    /// The ids of things with all words, in the order of the longest one; nothing if there are no words.
+    /// The ids of things with all words, in the order of the first one; nothing if there are no words.
     fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
         let mut stretches = text.stretches().into_iter();
         let (from, to) = stretches.next()?;
@@ -90,7 +90,7 @@ impl Question {
                        AND o.word >= {from} AND o.word < {to} LIMIT 1)"
             );
         }
-        Some(format!("SELECT id FROM ({sql} ORDER BY w.word, w.kind, w.id LIMIT {}) w", self.give(most(limit))))
+        Some(format!("SELECT id FROM ({sql} ORDER BY w.word LIMIT {}) w", self.give(most(limit))))
     }
 
     /// The ids of things whose id begins so.
@@ -143,6 +143,24 @@ impl Question {
     }
 }
 
+/// The same text with the word first that has the fewest things.
+async fn narrowest_first(server: &Server, org: OrgId, text: &Text) -> Result<Text> {
+    if text.words.len() < 2 {
+        return Ok(text.clone());
+    }
+    let (from, to): (Vec<String>, Vec<String>) = text.stretches().into_iter().unzip();
+    let sql = "SELECT c.things
+               FROM (SELECT unnest($2::text[]) AS from_word, unnest($3::text[]) AS to_word,
+                            generate_series(1, cardinality($2::text[])) AS place) s
+               CROSS JOIN LATERAL (
+                   SELECT count(*) AS things
+                   FROM (SELECT FROM words w
+                         WHERE w.org = $1 AND w.word >= s.from_word AND w.word < s.to_word LIMIT $4) w) c
+               ORDER BY s.place";
+    let counts = each(&server.query(sql, &[&org, &from, &to, &MOST_COUNTED]).await?, |cells| cells.next())?;
+    Ok(text.sorted_by(&counts))
+}
+
 pub(super) async fn accounts(
     server: &Server,
     org: OrgId,
@@ -178,15 +196,27 @@ pub(super) async fn accounts(
     let columns = format!("a.account, a.product, a.oldest_unpaid_due, {STANDS_AT} AS stands_at");
     let sql = match (&search.text, search.due_by) {
         (Some(text), _) => {
-            let Some(fitting) = question.fitting_accounts(text) else { return Ok(Vec::new()) };
-            format!(
-                "WITH found AS MATERIALIZED (
+            let text = narrowest_first(server, org, text).await?;
+            let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
+            // Where words are all there is, only the accounts of the page are looked up.
+            if fits.is_empty() {
+                let page = question.page("f.id", page);
+                format!(
+                    "WITH found AS MATERIALIZED (SELECT f.id FROM ({fitting}) f WHERE {page})
+                     SELECT a.* FROM found f
+                     CROSS JOIN LATERAL (SELECT {columns} FROM accounts a
+                                         WHERE a.org = $1 AND a.account = f.id OFFSET 0) a"
+                )
+            } else {
+                format!(
+                    "WITH found AS MATERIALIZED (
                      SELECT a.* FROM ({fitting}) f
                      CROSS JOIN LATERAL (SELECT {columns} FROM accounts a
                                          WHERE a.org = $1 AND a.account = f.id{fits} OFFSET 0) a)
                  SELECT f.* FROM found f WHERE {}",
-                question.page("f.account", page)
-            )
+                    question.page("f.account", page)
+                )
+            }
         }
         (None, Some(_)) => format!(
             "WITH found AS MATERIALIZED (
@@ -214,7 +244,8 @@ pub(super) async fn accounts(
 
 pub(super) async fn customers(server: &Server, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
     let mut question = Question::of(org);
-    let Some(fitting) = question.fitting(Kind::Customer, text) else { return Ok(Vec::new()) };
+    let text = narrowest_first(server, org, text).await?;
+    let Some(fitting) = question.fitting(Kind::Customer, &text) else { return Ok(Vec::new()) };
     let sql = format!(
         "WITH found AS MATERIALIZED ({fitting}),
               page AS MATERIALIZED (SELECT f.id FROM found f WHERE {})
@@ -233,6 +264,7 @@ pub(super) async fn find(
     searched: &Text,
     limit: usize,
 ) -> Result<Vec<Arc<str>>> {
+    let searched = &narrowest_first(server, org, searched).await?;
     let mut found: Vec<Arc<str>> = Vec::new();
     let mut by_id = Question::of(org);
     if let Some(sql) = by_id.with_id(kind, searched, limit) {

@@ -21,13 +21,13 @@ use std::sync::Arc;
 /// the rest does not tell.
 pub(super) const STANDS_AT: &str = "
     CASE WHEN a.rolled_to > ?2 OR a.held_events > 0 OR a.failure IS NOT NULL
-              OR (SELECT p.holding FROM products p WHERE p.org = a.org AND p.product = a.product)
+              OR a.product IN (SELECT p.product FROM products p WHERE p.org = ?1 AND p.holding = 1)
          THEN coalesce(a.processed_through, a.rolled_to) END";
 
 #[async_trait]
 impl Figures for Sqlite {
     async fn status_counts(&self, org: OrgId) -> Result<Vec<StatusFigure>> {
-        let sql = "SELECT status, substatus, count(*) FROM accounts INDEXED BY accounts_by_status WHERE org = ?1 \
+        let sql = "SELECT status, substatus, count(*) FROM accounts INDEXED BY accounts_counted WHERE org = ?1 \
                    GROUP BY status, substatus ORDER BY status, substatus";
         self.read(move |connection| by_status(connection, sql, org)).await
     }

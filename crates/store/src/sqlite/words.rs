@@ -6,10 +6,10 @@
 
 use super::connection::broken;
 use super::figures::STANDS_AT;
-use super::read::{all, count};
+use super::read::{all, count, one};
 use super::rows::{self, CUSTOMER_COLUMNS, optional_time, text};
 use crate::Result;
-use crate::figures::{AccountSearch, FoundAccount, Kind, MOST_MATCHES, Text, Words};
+use crate::figures::{AccountSearch, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Words};
 use crate::records::{CustomerRow, OrgId, Page};
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Question {
         format!("?{}", self.params.len())
     }
 
-    /// The ids of things with all words, in the order of the longest one; nothing if there are no words.
+    /// The ids of things with all words, in the order of the first one; nothing if there are no words.
     fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
         let mut stretches = text.stretches().into_iter();
         let (from, to) = stretches.next()?;
@@ -61,7 +61,7 @@ impl Question {
                               AND o.id = w.id AND o.word >= {from} AND o.word < {to})"
             );
         }
-        Some(format!("SELECT id FROM ({sql} ORDER BY w.word, w.kind, w.id LIMIT {limit})"))
+        Some(format!("SELECT id FROM ({sql} ORDER BY w.word LIMIT {limit})"))
     }
 
     /// The ids of things whose id begins so.
@@ -116,6 +116,19 @@ impl Question {
     }
 }
 
+/// The same text with the word first that has the fewest things.
+fn narrowest_first(connection: &Connection, org: OrgId, text: &Text) -> Result<Text> {
+    if text.words.len() < 2 {
+        return Ok(text.clone());
+    }
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE org = ?1 AND word >= ?2 AND word < ?3 LIMIT ?4)";
+    let mut counts = Vec::with_capacity(text.words.len());
+    for (from, to) in text.stretches() {
+        counts.push(one(connection, sql, params![org, from, to, MOST_COUNTED], |row| row.get(0))?.unwrap_or(0));
+    }
+    Ok(text.sorted_by(&counts))
+}
+
 pub(super) fn accounts(
     connection: &Connection,
     org: OrgId,
@@ -124,15 +137,24 @@ pub(super) fn accounts(
 ) -> Result<Vec<FoundAccount>> {
     let mut question = Question::of(org);
     question.give(search.now.micros());
-    let source = match (&search.text, search.due_by) {
-        (Some(text), _) => match question.fitting_accounts(text) {
-            Some(fitting) => format!("({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id"),
-            None => return Ok(Vec::new()),
-        },
-        (None, Some(_)) => "accounts a INDEXED BY accounts_past_due".to_owned(),
-        (None, None) => "accounts a".to_owned(),
+    let is_found_by_words_alone =
+        search.product.is_none() && search.status.is_none() && search.due_by.is_none() && search.due_from.is_none();
+    let mut wanted = match (&search.text, search.due_by) {
+        (Some(text), _) => {
+            let text = narrowest_first(connection, org, text)?;
+            let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
+            if is_found_by_words_alone {
+                format!("SELECT a.account FROM (SELECT ?1 AS org, id AS account FROM ({fitting})) a WHERE a.org = ?1")
+            } else {
+                format!(
+                    "SELECT a.account FROM ({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id
+                     WHERE a.org = ?1"
+                )
+            }
+        }
+        (None, Some(_)) => "SELECT a.account FROM accounts a INDEXED BY accounts_past_due WHERE a.org = ?1".to_owned(),
+        (None, None) => "SELECT a.account FROM accounts a WHERE a.org = ?1".to_owned(),
     };
-    let mut wanted = format!("SELECT a.account FROM {source} WHERE a.org = ?1");
     if let Some(product) = &search.product {
         wanted += &format!(" AND a.product = {}", question.give(product.to_string()));
     }
@@ -174,7 +196,8 @@ pub(super) fn accounts(
 
 pub(super) fn customers(connection: &Connection, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
     let mut question = Question::of(org);
-    let Some(fitting) = question.fitting(Kind::Customer, text) else { return Ok(Vec::new()) };
+    let text = narrowest_first(connection, org, text)?;
+    let Some(fitting) = question.fitting(Kind::Customer, &text) else { return Ok(Vec::new()) };
     let page = question.page("f.id", page);
     let sql = format!(
         "SELECT {CUSTOMER_COLUMNS} FROM (SELECT f.id FROM ({fitting}) f WHERE {page}) f
@@ -190,6 +213,7 @@ pub(super) fn find(
     searched: &Text,
     limit: usize,
 ) -> Result<Vec<Arc<str>>> {
+    let searched = &narrowest_first(connection, org, searched)?;
     let mut found: Vec<Arc<str>> = Vec::new();
     let mut by_id = Question::of(org);
     if let Some(sql) = by_id.with_id(kind, searched, limit) {

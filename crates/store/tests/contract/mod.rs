@@ -22,6 +22,7 @@ pub mod answers;
 pub mod concurrency;
 pub mod customers;
 pub mod due;
+pub mod figures;
 pub mod fixtures;
 pub mod inputs;
 pub mod isolation;
@@ -225,6 +226,16 @@ macro_rules! contract_tests {
                 another_password_ends_the_other_sessions,
                 guesses_are_kept_as_they_were_read,
                 what_expired_is_removed_in_steps,
+            ]
+            figures: [
+                accounts_are_counted_and_summed_by_status,
+                late_accounts_are_counted_by_where_they_stand,
+                accounts_are_found_by_when_they_fell_due,
+                things_are_found_by_all_words,
+                words_follow_what_they_belong_to,
+                items_are_summed_between_moments,
+                attempts_are_counted_by_the_hour,
+                what_needs_attention_is_counted,
             ]
             concurrency: [
                 one_account_is_written_once_a_version,

@@ -15,7 +15,6 @@ mod nodes;
 mod notices;
 mod organizations;
 mod payments;
-mod people;
 mod previewing;
 mod reading;
 mod references;

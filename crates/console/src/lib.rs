@@ -22,7 +22,7 @@
 //! | `form` | fields that explain themselves, and what was typed as the JSON of a call |
 //! | `action` | what can be done, as calls of the API |
 //! | `shape` | money, moments and words as pages show them |
-//! | `chart`, `csv` | drawings; tables to take away |
+//! | `chart`, `csv`, `listing` | drawings; tables to take away; pages of lists |
 //! | `pages` | a file for each room |
 
 mod action;
@@ -31,6 +31,7 @@ mod chart;
 mod csv;
 mod form;
 mod guard;
+mod listing;
 mod page;
 mod pages;
 mod routes;

@@ -45,10 +45,24 @@ table! {
     Read post "/console/theme" page::choose_theme;
 
     // Home, and finding anything.
+    Read get "/console" pages::home::show;
+    Read get "/console/find" pages::find::show;
 
     // Products.
+    Read get "/console/products" pages::products::show;
+    Write get "/console/products/new" pages::products::creating::new;
+    Write post "/console/products/new" pages::products::creating::create;
+    Write post "/console/products/preview" pages::products::creating::preview;
+    Read get "/console/products/{product_id}" pages::products::show_one;
+    Write get "/console/products/{product_id}/migration" pages::products::migration::ask;
+    Write post "/console/products/{product_id}/migration" pages::products::migration::switch;
+    Read get "/console/products/{product_id}/progress" pages::products::migration::progress;
 
     // Accounts: the list, opening one.
+    Read get "/console/accounts" pages::accounts::show;
+    Write get "/console/accounts/new" pages::accounts::opening::new;
+    Write post "/console/accounts/new" pages::accounts::opening::create;
+    Write post "/console/accounts/preview" pages::accounts::opening::preview;
 
     // One account.
     Read get "/console/accounts/{id}" pages::account::show;
@@ -60,6 +74,13 @@ table! {
     Administer post "/console/accounts/{id}/roll" pages::account::perform_roll;
 
     // Customers.
+    Read get "/console/customers" pages::customers::show;
+    Write get "/console/customers/new" pages::customers::changing::new;
+    Write post "/console/customers/new" pages::customers::changing::create;
+    Write post "/console/customers/preview" pages::customers::changing::preview;
+    Read get "/console/customers/{customer_id}" pages::customers::show_one;
+    Write get "/console/customers/{customer_id}/edit" pages::customers::changing::edit;
+    Write post "/console/customers/{customer_id}/edit" pages::customers::changing::update;
 
     // Webhooks.
     Read get "/console/webhooks" pages::webhooks::subscriptions::show;

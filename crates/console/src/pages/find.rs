@@ -1,1 +1,90 @@
 //! Finding anything: by id, by name, by what a page is called.
+//!
+//! The same answer is a page, and, for the palette that opens with Ctrl K, only the list in it.
+
+use crate::Console;
+use crate::form::Asked;
+use crate::guard::Visitor;
+use crate::page::{Answer, Page, Section, fragment};
+use askama::Template;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use daybook_service::find::FoundKind;
+
+/// The most things found beside pages.
+const MOST: usize = 30;
+
+/// Pages beside the rooms themselves: name, path, words it is looked for by.
+const PAGES: &[(&str, &str, &str)] = &[
+    ("New account", "/console/accounts/new", "open loan create"),
+    ("New customer", "/console/customers/new", "create borrower"),
+    ("New product", "/console/products/new", "create terms"),
+    ("Deliveries", "/console/webhooks/deliveries", "webhook attempts"),
+    ("Dead letters", "/console/webhooks/dead-letters", "webhook failed replay"),
+    ("Event types", "/console/webhooks/events", "webhook catalogue"),
+    ("API reference", "/docs", "documentation openapi"),
+];
+
+/// A line of the list.
+#[derive(Debug)]
+struct Hit {
+    kind: &'static str,
+    path: String,
+    title: String,
+    detail: String,
+}
+
+#[derive(Template)]
+#[template(path = "find/find.html")]
+struct FindPage {
+    page: Page,
+    q: String,
+    hits: Vec<Hit>,
+}
+
+#[derive(Template)]
+#[template(path = "find/results.html")]
+struct Results {
+    q: String,
+    hits: Vec<Hit>,
+}
+
+/// What was found.
+pub async fn show(State(console): State<Console>, visitor: Visitor, headers: HeaderMap, Asked(asked): Asked) -> Answer {
+    let q = asked.get("q").to_owned();
+    let page = Page::new("Find", Section::None, &visitor);
+    let mut hits = pages(&page, &q);
+    for found in console.service.find(visitor.caller(), &q, MOST).await? {
+        let (kind, room) = match found.kind {
+            FoundKind::Account => ("Account", "accounts"),
+            FoundKind::Customer => ("Customer", "customers"),
+            FoundKind::Product => ("Product", "products"),
+        };
+        let path = format!("/console/{room}/{}", found.id);
+        let detail = match found.kind {
+            FoundKind::Account if found.title != found.id => format!("{} · {}", found.id, found.detail),
+            _ => found.detail,
+        };
+        hits.push(Hit { kind, path, title: found.title, detail });
+    }
+    if headers.get("x-fragment").is_some() {
+        return fragment(&Results { q, hits });
+    }
+    crate::page::show(&FindPage { page, q, hits })
+}
+
+/// Pages whose name has what was typed; for nothing typed, the rooms.
+fn pages(page: &Page, q: &str) -> Vec<Hit> {
+    let words: Vec<String> = q.split_whitespace().map(str::to_lowercase).collect();
+    let fits = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word.as_str()));
+    let hit = |name: &str, path: &str| Hit {
+        kind: "Page",
+        path: path.to_owned(),
+        title: name.to_owned(),
+        detail: String::new(),
+    };
+    let rooms = page.places().filter(|place| fits(place.name)).map(|place| hit(place.name, place.path));
+    let others = PAGES.iter().filter(|(name, _, more)| !words.is_empty() && fits(&format!("{name} {more}")));
+    let others = others.filter(|(_, path, _)| page.may_write() || !path.ends_with("/new"));
+    rooms.chain(others.map(|(name, path, _)| hit(name, path))).collect()
+}

@@ -1,1 +1,295 @@
 //! Home: how the portfolio stands, and what needs attention.
+//!
+//! Every figure leads to the list behind it. An organization that has nothing yet is led through its first steps instead.
+
+use crate::Console;
+use crate::chart::{Bar, Part, bars};
+use crate::guard::Visitor;
+use crate::listing::link;
+use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::shape::{Count, Moment, Money, plain_words};
+use askama::Template;
+use axum::extract::State;
+use daybook_service::AccountQuery;
+use daybook_service::CustomerQuery;
+use daybook_service::paging::Paging;
+use daybook_service::portfolio::{Attention, DayFigure, DeliveryFigure, Portfolio};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// A line of a table with a bar: a part of the portfolio.
+#[derive(Debug)]
+struct Share {
+    name: String,
+    path: String,
+    count: Count,
+    balance: Option<Money>,
+    /// The length of the bar, of 100.
+    length: u64,
+    class: &'static str,
+}
+
+/// Money by day, as a drawing and as a table.
+#[derive(Debug)]
+struct ByDay {
+    drawing: String,
+    days: Vec<(String, Count, Money)>,
+    total: Money,
+}
+
+/// Deliveries by hour, as a drawing and as a table.
+#[derive(Debug)]
+struct ByHour {
+    drawing: String,
+    hours: Vec<(Moment, Count, Count)>,
+    none: bool,
+}
+
+/// Something that somebody should look at.
+#[derive(Debug)]
+struct Concern {
+    class: &'static str,
+    words: String,
+    path: &'static str,
+    mend: &'static str,
+}
+
+/// A step of the beginning.
+#[derive(Debug)]
+struct Step {
+    done: bool,
+    name: &'static str,
+    words: &'static str,
+    path: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "home/home.html")]
+struct HomePage {
+    page: Page,
+    as_of: Moment,
+    zone: String,
+    accounts: Count,
+    outstanding: Money,
+    statuses: Vec<Share>,
+    past_due: Vec<Share>,
+    payments: ByDay,
+    late_fees: ByDay,
+    deliveries: ByHour,
+    concerns: Vec<Concern>,
+}
+
+#[derive(Template)]
+#[template(path = "home/beginning.html")]
+struct BeginningPage {
+    page: Page,
+    steps: Vec<Step>,
+    concerns: Vec<Concern>,
+}
+
+/// The page.
+pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
+    let portfolio = console.service.portfolio(visitor.caller()).await?;
+    let concerns = concerns(&portfolio.attention);
+    let page = Page::new("Home", Section::Home, &visitor);
+    if portfolio.count() == 0 {
+        let steps = steps(&console, &visitor).await?;
+        return crate::page::show(&BeginningPage { page, steps, concerns });
+    }
+    crate::page::show(&HomePage {
+        page,
+        as_of: Moment(portfolio.as_of.to_string()),
+        zone: portfolio.zone.clone(),
+        accounts: Count(portfolio.count()),
+        outstanding: Money(portfolio.outstanding_cents()),
+        statuses: statuses(&portfolio),
+        past_due: past_due(&portfolio),
+        payments: by_day("Payments by day", &portfolio.payments_by_day, portfolio.paid_cents(), "s1"),
+        late_fees: by_day("Late fees by day", &portfolio.late_fees_by_day, portfolio.late_fees_cents(), "s2"),
+        deliveries: by_hour(&portfolio.deliveries_by_hour),
+        concerns,
+    })
+}
+
+fn statuses(portfolio: &Portfolio) -> Vec<Share> {
+    let most = portfolio.accounts.iter().map(|figure| figure.count).max().unwrap_or(0);
+    let share = |figure: &daybook_service::portfolio::AccountFigure| {
+        let substatus = figure.substatus.as_deref().unwrap_or_default();
+        let name = match substatus {
+            "" => plain_words(&figure.status),
+            why => format!("{}: {}", plain_words(&figure.status), plain_words(why).to_lowercase()),
+        };
+        let class = match (figure.status.as_str(), substatus) {
+            ("ACTIVE", _) => "s1",
+            ("CLOSED", "CHARGE_OFF") => "s3",
+            ("CLOSED", _) => "s5",
+            _ => "s2",
+        };
+        Share {
+            name,
+            path: link("/console/accounts", &[("status", &figure.status), ("substatus", substatus)]),
+            count: Count(figure.count),
+            balance: Some(Money(figure.balance_cents)),
+            length: length(figure.count, most),
+            class,
+        }
+    };
+    portfolio.accounts.iter().map(share).collect()
+}
+
+fn past_due(portfolio: &Portfolio) -> Vec<Share> {
+    let most = portfolio.past_due.iter().map(|figure| figure.count).max().unwrap_or(0);
+    let share = |figure: &daybook_service::portfolio::PastDueFigure| Share {
+        name: if figure.bucket == "current" { "Current".to_owned() } else { format!("{} days", figure.bucket) },
+        path: link("/console/accounts", &[("due", figure.bucket)]),
+        count: Count(figure.count),
+        balance: None,
+        length: length(figure.count, most),
+        class: match figure.bucket {
+            "current" => "s1",
+            "1-29" => "s2",
+            _ => "s3",
+        },
+    };
+    portfolio.past_due.iter().map(share).collect()
+}
+
+/// How long a bar is drawn, of 100; what is there at all is seen.
+fn length(count: u64, most: u64) -> u64 {
+    if count == 0 { 0 } else { (count.saturating_mul(100) / most.max(1)).max(1) }
+}
+
+fn by_day(title: &str, figures: &[DayFigure], total_cents: i64, class: &'static str) -> ByDay {
+    let last = figures.len().saturating_sub(1);
+    let columns = figures.iter().enumerate().map(|(index, figure)| {
+        let day = Moment(figure.day.clone()).day();
+        let words = format!("{day}: {} in {}", Money(figure.amount_cents), Count(figure.count).of("item", "items"));
+        // A word below every seventh day, counted from today.
+        let label = if (last - index).is_multiple_of(7) { short(&day) } else { String::new() };
+        let size = u64::try_from(figure.amount_cents).unwrap_or(0);
+        Bar { label, parts: vec![Part { class, size, words }] }
+    });
+    let columns: Vec<Bar> = columns.collect();
+    let drawing = bars(title, &columns, |top| whole_dollars(i64::try_from(top).unwrap_or(i64::MAX)));
+    let days = figures.iter().rev();
+    let days = days.map(|figure| (Moment(figure.day.clone()).day(), Count(figure.count), Money(figure.amount_cents)));
+    ByDay { drawing, days: days.collect(), total: Money(total_cents) }
+}
+
+/// `15 Feb 2025` as `15 Feb`.
+fn short(day: &str) -> String {
+    day.rsplit_once(' ').map_or(day, |(day, _)| day).to_owned()
+}
+
+/// The words at the top of a drawing have little room.
+fn whole_dollars(cents: i64) -> String {
+    let text = Money(cents).to_string();
+    text.split_once('.').map_or(text.clone(), |(dollars, _)| dollars.to_owned())
+}
+
+fn by_hour(figures: &[DeliveryFigure]) -> ByHour {
+    let hours: Vec<(Moment, Count, Count)> = figures
+        .iter()
+        .map(|figure| (Moment(figure.hour.to_string()), Count(figure.delivered), Count(figure.failed)))
+        .collect();
+    let last = hours.len().saturating_sub(1);
+    let columns = hours.iter().enumerate().map(|(index, (hour, delivered, failed))| {
+        let part = |class, count: &Count, what: &str| Part {
+            class,
+            size: count.0,
+            words: format!("{} UTC: {count} {what}", hour.clock()),
+        };
+        let label = if (last - index).is_multiple_of(6) { hour.clock().to_owned() } else { String::new() };
+        Bar { label, parts: vec![part("s1", delivered, "delivered"), part("s3", failed, "failed")] }
+    });
+    let columns: Vec<Bar> = columns.collect();
+    let drawing = bars("Webhook deliveries by hour", &columns, |top| Count(top).to_string());
+    let none = hours.iter().all(|(_, delivered, failed)| delivered.is_zero() && failed.is_zero());
+    ByHour { drawing, hours: hours.into_iter().rev().collect(), none }
+}
+
+fn concerns(attention: &Attention) -> Vec<Concern> {
+    let about = |count: u64, one: &str, many: &str| Count(count).of(one, many);
+    let all = [
+        (
+            attention.paused_subscriptions,
+            "warn",
+            about(attention.paused_subscriptions, "webhook URL is paused", "webhook URLs are paused"),
+            "/console/webhooks",
+            "Resume sending",
+        ),
+        (
+            attention.dead_letters,
+            "bad",
+            about(attention.dead_letters, "message was not delivered", "messages were not delivered"),
+            "/console/webhooks/dead-letters",
+            "Send again",
+        ),
+        (
+            attention.failed_accounts,
+            "bad",
+            about(attention.failed_accounts, "account could not be processed", "accounts could not be processed"),
+            "/console/products?state=failed",
+            "See why, and release again",
+        ),
+        (
+            attention.products_holding,
+            "info",
+            about(attention.products_holding, "product holds its events", "products hold their events"),
+            "/console/products?state=HOLDING",
+            "Load history, then release",
+        ),
+        (
+            attention.products_releasing,
+            "info",
+            about(attention.products_releasing, "product is being released", "products are being released"),
+            "/console/products?state=RELEASING",
+            "Watch the release",
+        ),
+    ];
+    let there = all.into_iter().filter(|(count, ..)| *count > 0);
+    there.map(|(_, class, words, path, mend)| Concern { class, words, path, mend }).collect()
+}
+
+#[derive(Deserialize)]
+struct AnyOf {
+    results: Vec<IgnoredAny>,
+}
+
+/// The first steps, and which of them are done.
+async fn steps(console: &Console, visitor: &Visitor) -> Result<Vec<Step>, Trouble> {
+    let (service, who) = (&console.service, visitor.caller());
+    let first = || Paging { limit: 1, ..Paging::default() };
+    let any = |answer| Ok::<bool, Trouble>(!read::<AnyOf>(&answer)?.results.is_empty());
+    let products = any(service.list_products(who, first()).await?)?;
+    let customers = any(service.list_customers(who, first(), CustomerQuery::default()).await?)?;
+    let accounts = any(service.list_accounts(who, first(), AccountQuery::default()).await?)?;
+    let subscriptions = any(service.list_subscriptions(who).await?)?;
+    Ok(vec![
+        Step {
+            done: products,
+            name: "Make a product",
+            words: "The terms that its accounts share: how long, at which rate, when payments are due and what happens \
+                    if they are late. Three fields are enough; all the rest has defaults.",
+            path: "/console/products/new",
+        },
+        Step {
+            done: customers,
+            name: "Add a customer",
+            words: "Somebody who borrows: a person or a business. A name is all that is needed.",
+            path: "/console/customers/new",
+        },
+        Step {
+            done: accounts,
+            name: "Open an account",
+            words: "A loan of a customer under a product: how much, and from when. The schedule follows while you type.",
+            path: "/console/accounts/new",
+        },
+        Step {
+            done: subscriptions,
+            name: "Subscribe a URL",
+            words: "Your system is told whatever happens to accounts, in order, signed, and again if it was away.",
+            path: "/console/webhooks",
+        },
+    ])
+}

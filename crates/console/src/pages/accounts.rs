@@ -1,1 +1,0 @@
-//! Accounts: the list, and opening one.

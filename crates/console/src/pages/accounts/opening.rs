@@ -1,0 +1,272 @@
+//! Opening an account: first the product is chosen, then the form has its zone and its terms, and the schedule follows
+//! what is typed.
+
+use super::{Choice, HERE, products};
+use crate::Console;
+use crate::action::Action;
+use crate::form::{Asked, Field, Form, Kind, Typed, body, put};
+use crate::guard::{Visitor, redirect_saying};
+use crate::listing::{Listed, external_fields, without_places};
+use crate::page::{Answer, Notice, Page, Section, Trouble, fragment, read, show_again};
+use crate::pages::customers::Customer;
+use crate::pages::products::{Piece, Preview, Terms};
+use askama::Template;
+use axum::extract::State;
+use daybook_engine::zone::Zone;
+use daybook_service::CustomerQuery;
+use daybook_service::form::parse;
+use daybook_service::ids::mint_secret;
+use daybook_service::paging::{LONGEST_PAGE, Paging};
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const CUSTOMERS: &str = "assign_customers";
+const SECOND: &str = "second_customer";
+const EXTERNAL: &str = "external_fields";
+
+const BASICS: &[Field] = &[
+    Field::new(
+        "summary.initial_principal_cents",
+        "Principal",
+        Kind::Dollars,
+        "The sum that is lent and paid out at the beginning, in dollars.",
+    )
+    .required()
+    .hint("12,000.00"),
+    Field::new(
+        "effective_at",
+        "Begins",
+        Kind::Moment,
+        "When the loan begins, on the clocks of the product's zone. It may lie in the past: the time since then is \
+         processed at once. Empty: now.",
+    ),
+    Field::new(
+        "account_id",
+        "Account id",
+        Kind::Text,
+        "Your own id: letters, digits and . _ : ~ -. It cannot be changed later.",
+    )
+    .hint("made for you"),
+];
+
+/// Who borrows. These are made into a list for the call.
+const PEOPLE: &[Field] = &[
+    Field::new(CUSTOMERS, "Customer", Kind::Text, "The borrower, by id: type a part of the name or id, and choose."),
+    Field::new(SECOND, "Second customer", Kind::Text, "Another borrower, if there is one."),
+];
+
+const OVERRIDES: &[Field] = &[
+    Field::new(
+        "post_promo_overview.post_promo_len",
+        "Number of instalments",
+        Kind::Whole,
+        "Where it differs from the product's.",
+    ),
+    Field::new(
+        "post_promo_overview.post_promo_impl_interest_rate_percent",
+        "Interest rate, percent a year",
+        Kind::Decimal,
+        "Where it differs from the product's.",
+    ),
+    Field::new(
+        "cycle_type.first_cycle_interval",
+        "First cycle",
+        Kind::Text,
+        "How long the first cycle is, so that due dates fall on a day that suits the customer.",
+    )
+    .hint("1 month - 10 days"),
+    Field::new(
+        "cycle_type.late_fee_grace",
+        "Grace before a late fee",
+        Kind::Text,
+        "How long after the due date an unpaid instalment becomes late.",
+    )
+    .hint("10 days"),
+    Field::new("summary.late_fee_cents", "Late fee", Kind::Dollars, "The flat fee for an instalment that is late."),
+    Field::new(
+        "summary.late_fee_cap_percent",
+        "Late fee at most, percent",
+        Kind::Decimal,
+        "A late fee is at most this part of what is unpaid of its instalment.",
+    ),
+    Field::new(
+        "summary.payment_reversal_fee_cents",
+        "Fee for a bounced payment",
+        Kind::Dollars,
+        "Charged when a payment is reversed.",
+    ),
+    Field::new(
+        "summary.origination_fee_cents",
+        "Origination fee",
+        Kind::Dollars,
+        "Charged at the beginning, beside the principal.",
+    ),
+    Field::new("summary.credit_limit_cents", "Credit limit", Kind::Dollars, "Kept with the account, and shown."),
+];
+
+const EXTERNAL_FIELD: Field = Field::new(
+    EXTERNAL,
+    "External fields",
+    Kind::LongText,
+    "What you want to remember, such as the id in another system: a name, a colon and a value on each line.",
+)
+.hint("crm_id: 4711");
+
+fn fields() -> Vec<Field> {
+    [BASICS, PEOPLE, OVERRIDES, &[EXTERNAL_FIELD]].concat()
+}
+
+#[derive(Template)]
+#[template(path = "accounts/choose.html")]
+struct ChoosePage {
+    page: Page,
+    products: Vec<Choice>,
+    customer: String,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/new.html")]
+struct NewPage {
+    page: Page,
+    product: Terms,
+    form: Form,
+    /// Customers that can be chosen: id and name.
+    customers: Vec<(String, String)>,
+    preview: Preview,
+    once: String,
+}
+
+/// The form; first the choice of a product.
+pub async fn new(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    if !asked.has("product_id") {
+        let products = products(&console, &visitor).await?;
+        let page = Page::new("Open an account", Section::Accounts, &visitor);
+        return crate::page::show(&ChoosePage { page, products, customer: asked.get("customer").to_owned() });
+    }
+    let typed = asked.clone().with(CUSTOMERS, asked.get("customer"));
+    let preview = Preview::hint("Type a principal, and the schedule appears here.");
+    let page = page(&console, &visitor, asked.get("product_id"), typed, None, preview).await?;
+    crate::page::show(&page)
+}
+
+async fn page(
+    console: &Console,
+    visitor: &Visitor,
+    product: &str,
+    typed: Typed,
+    problem: Option<Problem>,
+    preview: Preview,
+) -> Result<NewPage, Trouble> {
+    let product = Terms::fetch(console, visitor, product).await?;
+    let form = Form::new(&fields(), typed);
+    let form = match problem {
+        Some(problem) => form.refused(&of_fields(problem)),
+        None => form,
+    };
+    Ok(NewPage {
+        page: Page::new("Open an account", Section::Accounts, visitor),
+        product,
+        form,
+        customers: customers(console, visitor).await?,
+        preview,
+        once: mint_secret(),
+    })
+}
+
+/// Customers to choose from. There may be more than are offered: any id can be typed.
+async fn customers(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, Trouble> {
+    let most = Paging { limit: LONGEST_PAGE, ..Paging::default() };
+    let answer = console.service.list_customers(visitor.caller(), most, CustomerQuery::default()).await?;
+    let listed: Listed<Customer> = read(&answer)?;
+    Ok(listed.results.into_iter().map(|customer| (customer.customer_id.clone(), customer.name())).collect())
+}
+
+/// What was typed, as a call.
+fn call(typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+    let mut sent = body(&[BASICS, OVERRIDES].concat(), typed, zone)?;
+    put(&mut sent, "product_id", Value::from(typed.get("product_id")));
+    let mut assigned = Vec::new();
+    if typed.has(CUSTOMERS) {
+        assigned.push(json!({"customer_id": typed.get(CUSTOMERS)}));
+    }
+    if typed.has(SECOND) {
+        assigned.push(json!({"customer_id": typed.get(SECOND), "customer_account_role": "SECONDARY"}));
+    }
+    if !assigned.is_empty() {
+        put(&mut sent, CUSTOMERS, Value::from(assigned));
+    }
+    if typed.has(EXTERNAL) {
+        let given = external_fields(typed.get(EXTERNAL)).map_err(|rule| Problem::invalid(EXTERNAL, rule))?;
+        put(&mut sent, EXTERNAL, Value::from(given));
+    }
+    Ok(sent)
+}
+
+/// The second of the customers has a field of its own.
+fn of_fields(mut problem: Problem) -> Problem {
+    for detail in &mut problem.details {
+        if detail.field.starts_with("assign_customers[1]") {
+            detail.field = SECOND.to_owned();
+        } else if detail.field.starts_with(CUSTOMERS) {
+            detail.field = CUSTOMERS.to_owned();
+        }
+    }
+    without_places(problem)
+}
+
+#[derive(Deserialize)]
+struct Opened {
+    account_id: String,
+}
+
+/// Opens an account.
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
+    let done = match call(&typed, &product.zone()?) {
+        Ok(sent) => {
+            let action = Action::CreateAccount(sent);
+            action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await
+        }
+        Err(problem) => Err(problem.into()),
+    };
+    match done {
+        Ok(answer) => {
+            let id = read::<Opened>(&answer)?.account_id;
+            let notice = Notice::done(format!("The account {id} was opened."));
+            Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))
+        }
+        Err(trouble) => {
+            let preview = Preview::hint("The schedule appears here when everything is right.");
+            let id = typed.get("product_id").to_owned();
+            show_again(&page(&console, &visitor, &id, typed, Some(trouble.problem), preview).await?)
+        }
+    }
+}
+
+/// The schedule of what is typed: a piece of the page for the script, the whole page for the button.
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
+    let tried = try_out(&console, &visitor, &typed, &product.zone()?).await;
+    if !typed.has("whole") {
+        return match tried {
+            Ok(preview) => fragment(&Piece { preview }),
+            Err(trouble) => fragment(&Piece { preview: Preview::refused(&trouble.problem) }),
+        };
+    }
+    let id = typed.get("product_id").to_owned();
+    match tried {
+        Ok(preview) => crate::page::show(&page(&console, &visitor, &id, typed, None, preview).await?),
+        Err(trouble) => {
+            let preview = Preview::refused(&trouble.problem);
+            show_again(&page(&console, &visitor, &id, typed, Some(trouble.problem), preview).await?)
+        }
+    }
+}
+
+async fn try_out(console: &Console, visitor: &Visitor, typed: &Typed, zone: &Zone) -> Result<Preview, Trouble> {
+    let sent = call(typed, zone)?;
+    let form = parse(sent.to_string().as_bytes())?;
+    let answer = console.service.preview_account(visitor.caller(), form).await?;
+    Preview::new(&answer, Action::CreateAccount(sent).curl(&visitor.manner.base_url))
+}

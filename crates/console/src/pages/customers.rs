@@ -1,1 +1,0 @@
-//! Customers, with their accounts.

@@ -1,0 +1,318 @@
+//! Making a customer, and changing one.
+//!
+//! A change sends only what is different: what was emptied is removed, what was left alone stays. The social security
+//! number can be typed and is never shown, neither here nor in the call beside the form.
+
+use super::{Customer, HERE, fetch};
+use crate::Console;
+use crate::action::Action;
+use crate::form::{Asked, Field, Form, Kind, Typed, body, put};
+use crate::guard::{Visitor, redirect_saying};
+use crate::listing::{external_fields, typed_fields, without_places};
+use crate::page::{Answer, Notice, Page, Section, fragment, read, show_again};
+use askama::Template;
+use axum::extract::{Path, State};
+use daybook_engine::zone::Zone;
+use daybook_service::ids::mint_secret;
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const KINDS: &[(&str, &str)] = &[("", "By what is filled in"), ("person", "A person"), ("business", "A business")];
+const ROLES: &[(&str, &str)] = &[
+    ("", "Primary: the borrower"),
+    ("SECONDARY", "Secondary: another borrower"),
+    ("CARDHOLDER", "Cardholder: may use it"),
+];
+const ID: &str = "customer_id";
+const SSN: &str = "ssn";
+const EXTERNAL: &str = "external_fields";
+const ACCOUNT: &str = "assign_to_accounts";
+const ROLE: &str = "customer_account_role";
+
+const ID_FIELD: Field = Field::new(
+    ID,
+    "Customer id",
+    Kind::Text,
+    "Your own id: letters, digits and . _ : ~ -. It cannot be changed later.",
+)
+.hint("made for you");
+
+/// What a new customer and a changed one have in common.
+const PLAIN: &[Field] = &[
+    Field::new("name_first", "First name", Kind::Text, "A first name, a last name or a business name is needed."),
+    Field::new("name_middle", "Middle name", Kind::Text, ""),
+    Field::new("name_last", "Last name", Kind::Text, ""),
+    Field::new("name_prefix", "Before the name", Kind::Text, "").hint("Dr."),
+    Field::new("name_suffix", "After the name", Kind::Text, "").hint("Jr."),
+    Field::new("email", "Email", Kind::Text, "").hint("ann@example.com"),
+    Field::new("phone_number", "Phone", Kind::Text, "With the country, as in +12025550123.").hint("+12025550123"),
+    Field::new("date_of_birth", "Date of birth", Kind::Date, ""),
+    Field::new("address_line_one", "Street and number", Kind::Text, ""),
+    Field::new("address_line_two", "More of the address", Kind::Text, ""),
+    Field::new("address_city", "City", Kind::Text, ""),
+    Field::new("address_state", "State", Kind::Text, ""),
+    Field::new("address_zip", "Postal code", Kind::Text, ""),
+    Field::new("address_country_code", "Country", Kind::Text, "The two letters of the country.").hint("US"),
+    Field::new("customer_type", "Kind", Kind::Choice(KINDS), "Without a choice: a business if it has a business name."),
+    Field::new("business_details.business_name", "Business name", Kind::Text, ""),
+    Field::new("business_details.business_legal_name", "Legal name", Kind::Text, ""),
+    Field::new("business_details.doing_business_as", "Trades as", Kind::Text, ""),
+    Field::new("business_details.business_ein", "Tax number (EIN)", Kind::Text, ""),
+    Field::new(
+        "verification_status",
+        "Verification",
+        Kind::Text,
+        "Whether the identity was checked, in your own words.",
+    ),
+];
+
+const SSN_FIELD: Field = Field::new(
+    SSN,
+    "Social security number",
+    Kind::Text,
+    "Stored encrypted and never shown again but for its last four digits. Left empty: stays as it is.",
+);
+
+const EXTERNAL_FIELD: Field = Field::new(
+    EXTERNAL,
+    "External fields",
+    Kind::LongText,
+    "What you want to remember, such as the id in another system: a name, a colon and a value on each line.",
+)
+.hint("crm_id: 4711");
+
+const ACCOUNT_FIELDS: &[Field] = &[
+    Field::new(ACCOUNT, "Account", Kind::Text, "The id of an account that the customer belongs to from now on."),
+    Field::new(ROLE, "As what", Kind::Choice(ROLES), ""),
+];
+
+fn fields(is_new: bool) -> Vec<Field> {
+    let id = if is_new { vec![ID_FIELD] } else { Vec::new() };
+    [id.as_slice(), PLAIN, &[SSN_FIELD, EXTERNAL_FIELD], ACCOUNT_FIELDS].concat()
+}
+
+#[derive(Template)]
+#[template(path = "customers/form.html")]
+struct FormPage {
+    page: Page,
+    form: Form,
+    /// Where it is sent.
+    path: String,
+    /// Whose it is; empty for a new one.
+    id: String,
+    curl: String,
+    once: String,
+}
+
+#[derive(Template)]
+#[template(path = "customers/curl.html")]
+struct CurlPiece {
+    curl: String,
+    refused: Vec<String>,
+}
+
+impl FormPage {
+    fn new(visitor: &Visitor, customer: Option<&Customer>, typed: Typed, problem: Option<Problem>) -> FormPage {
+        let id = customer.map_or_else(String::new, |customer| customer.customer_id.clone());
+        let title =
+            customer.map_or_else(|| "New customer".to_owned(), |customer| format!("Change {}", customer.name()));
+        let action = action(customer, &typed).map(|action| masked(action).curl(&visitor.manner.base_url));
+        let form = Form::new(&fields(customer.is_none()), typed.with(SSN, ""));
+        let form = match problem {
+            Some(problem) => form.refused(&without_places(problem)),
+            None => form,
+        };
+        FormPage {
+            page: Page::new(title, Section::Customers, visitor),
+            form,
+            path: if id.is_empty() { format!("{HERE}/new") } else { format!("{HERE}/{id}/edit") },
+            id,
+            curl: action.unwrap_or_default(),
+            once: mint_secret(),
+        }
+    }
+}
+
+/// The form for a new customer.
+pub async fn new(visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let typed = Typed::default().with(ACCOUNT, asked.get("account"));
+    crate::page::show(&FormPage::new(&visitor, None, typed, None))
+}
+
+/// The form to change a customer.
+pub async fn edit(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
+    let customer = fetch(&console, &visitor, &id).await?;
+    let typed = as_typed(&customer);
+    crate::page::show(&FormPage::new(&visitor, Some(&customer), typed, None))
+}
+
+/// Makes a customer.
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    save(&console, &visitor, None, typed).await
+}
+
+/// Changes a customer.
+pub async fn update(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>, typed: Typed) -> Answer {
+    let customer = fetch(&console, &visitor, &id).await?;
+    save(&console, &visitor, Some(&customer), typed).await
+}
+
+#[derive(Deserialize)]
+struct Saved {
+    customer_id: String,
+}
+
+async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>, typed: Typed) -> Answer {
+    let done = match action(customer, &typed) {
+        Ok(action) => action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await,
+        Err(problem) => Err(problem.into()),
+    };
+    match done {
+        Ok(answer) => {
+            let id = read::<Saved>(&answer)?.customer_id;
+            let words = if customer.is_none() { "The customer was added." } else { "The customer was changed." };
+            Ok(redirect_saying(&format!("{HERE}/{id}"), &Notice::done(words), &visitor.manner))
+        }
+        Err(trouble) => show_again(&FormPage::new(visitor, customer, typed, Some(trouble.problem))),
+    }
+}
+
+/// The call that the form would make, as it is being typed.
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let id = typed.get("changes").to_owned();
+    let customer = if id.is_empty() { None } else { Some(fetch(&console, &visitor, &id).await?) };
+    let (curl, refused) = match action(customer.as_ref(), &typed) {
+        Ok(action) => (masked(action).curl(&visitor.manner.base_url), Vec::new()),
+        Err(problem) => {
+            (String::new(), problem.details.into_iter().map(|one| format!("{} {}", one.field, one.message)).collect())
+        }
+    };
+    fragment(&CurlPiece { curl, refused })
+}
+
+/// What was typed, as a call.
+fn action(customer: Option<&Customer>, typed: &Typed) -> Result<Action, Problem> {
+    let zone = Zone::named("UTC").ok_or_else(|| Problem::internal("there is no UTC"))?;
+    let id_field = [ID_FIELD];
+    let sent = match customer {
+        None => body(&[&id_field, PLAIN, &[SSN_FIELD]].concat(), typed, &zone)?,
+        Some(customer) => changes(&as_typed(customer), typed, &zone)?,
+    };
+    let mut sent = sent;
+    let before = customer.map_or_else(String::new, |customer| typed_fields(&customer.external_fields));
+    if typed.get(EXTERNAL) != before.trim() {
+        let given = external_fields(typed.get(EXTERNAL)).map_err(|rule| Problem::invalid(EXTERNAL, rule))?;
+        put(&mut sent, EXTERNAL, Value::from(given));
+    }
+    if typed.has(ACCOUNT) {
+        let mut assigned = json!({"account_id": typed.get(ACCOUNT)});
+        if typed.has(ROLE) {
+            assigned[ROLE] = Value::from(typed.get(ROLE));
+        }
+        put(&mut sent, ACCOUNT, Value::from(vec![assigned]));
+    }
+    Ok(match customer {
+        None => Action::CreateCustomer(sent),
+        Some(customer) => Action::UpdateCustomer(customer.customer_id.clone(), sent),
+    })
+}
+
+/// What is different. A business is sent as a whole.
+fn changes(before: &Typed, typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+    let differs = |field: &&Field| before.get(field.name) != typed.get(field.name);
+    let is_business = |field: &&Field| field.name.starts_with("business_details.");
+    let changed: Vec<Field> = PLAIN.iter().filter(differs).copied().collect();
+    let business_changed = changed.iter().any(|field| is_business(&field));
+    let mut sent: Vec<Field> = changed.iter().filter(|field| !is_business(field)).copied().collect();
+    if business_changed {
+        sent.extend(PLAIN.iter().filter(is_business));
+    }
+    let mut change = body(&[sent.as_slice(), &[SSN_FIELD]].concat(), typed, zone)?;
+    for field in sent.iter().filter(|field| !is_business(field) && !typed.has(field.name)) {
+        put(&mut change, field.name, Value::Null);
+    }
+    if business_changed && PLAIN.iter().filter(is_business).all(|field| !typed.has(field.name)) {
+        put(&mut change, "business_details", Value::Null);
+    }
+    Ok(change)
+}
+
+/// A customer as they would be typed.
+fn as_typed(customer: &Customer) -> Typed {
+    let none = super::Business::default();
+    let business = customer.business_details.as_ref().unwrap_or(&none);
+    let kind = Some(customer.customer_type.clone());
+    let values = [
+        ("name_first", &customer.name_first),
+        ("name_middle", &customer.name_middle),
+        ("name_last", &customer.name_last),
+        ("name_prefix", &customer.name_prefix),
+        ("name_suffix", &customer.name_suffix),
+        ("email", &customer.email),
+        ("phone_number", &customer.phone_number),
+        ("date_of_birth", &customer.date_of_birth),
+        ("address_line_one", &customer.address_line_one),
+        ("address_line_two", &customer.address_line_two),
+        ("address_city", &customer.address_city),
+        ("address_state", &customer.address_state),
+        ("address_zip", &customer.address_zip),
+        ("address_country_code", &customer.address_country_code),
+        ("customer_type", &kind),
+        ("business_details.business_name", &business.business_name),
+        ("business_details.business_legal_name", &business.business_legal_name),
+        ("business_details.doing_business_as", &business.doing_business_as),
+        ("business_details.business_ein", &business.business_ein),
+        ("verification_status", &customer.verification_status),
+    ];
+    let put = |typed: Typed, (name, value): (&str, &Option<String>)| match value {
+        Some(value) => typed.with(name, value.clone()),
+        None => typed,
+    };
+    let typed = values.into_iter().fold(Typed::default(), put);
+    typed.with(EXTERNAL, typed_fields(&customer.external_fields))
+}
+
+/// A call without the number that is shown nowhere.
+fn masked(action: Action) -> Action {
+    let hide = |mut sent: Value| {
+        if sent.get(SSN).is_some() {
+            put(&mut sent, SSN, Value::from("***-**-****"));
+        }
+        sent
+    };
+    match action {
+        Action::CreateCustomer(sent) => Action::CreateCustomer(hide(sent)),
+        Action::UpdateCustomer(id, sent) => Action::UpdateCustomer(id, hide(sent)),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_sends_what_is_different() {
+        let zone = Zone::named("UTC").expect("UTC");
+        let before = Typed::read(
+            b"name_first=Ann&email=a%40example.com&business_details.business_name=Lee&customer_type=person",
+        );
+        let none = changes(&before, &before, &zone).expect("nothing");
+        assert_eq!(none, json!({}));
+        let after =
+            before.clone().with("name_first", "Anna").with("email", "").with("business_details.business_ein", "1");
+        let change = changes(&before, &after, &zone).expect("a change");
+        let business = json!({"business_name": "Lee", "business_ein": "1"});
+        assert_eq!(change, json!({"name_first": "Anna", "email": null, "business_details": business}));
+        let gone = before.clone().with("business_details.business_name", "");
+        assert_eq!(changes(&before, &gone, &zone).expect("a change"), json!({"business_details": null}));
+    }
+
+    #[test]
+    fn a_secret_number_is_in_no_call_that_is_shown() {
+        let typed = Typed::read(b"name_first=Ann&ssn=123-45-6789");
+        let shown = masked(action(None, &typed).expect("a call")).curl("http://x");
+        assert!(!shown.contains("6789") && shown.contains("\"ssn\""), "{shown}");
+    }
+}

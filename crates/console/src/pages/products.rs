@@ -1,1 +1,0 @@
-//! Products: the list, making one, and the migration switch.

@@ -1,0 +1,156 @@
+//! Making a product: every policy can be typed, little must be, and the schedule of a loan follows what is typed.
+
+use super::fields::{GROUPS, Group, ORDER, PREVIEW, ZONE, all, of_product};
+use super::preview::{Piece, Preview};
+use super::{HERE, typed_zone};
+use crate::Console;
+use crate::action::Action;
+use crate::form::{Form, Input, Typed, body, put};
+use crate::guard::{Visitor, redirect_saying};
+use crate::listing::without_places;
+use crate::page::{Answer, Notice, Page, Section, Trouble, fragment, read, show_again};
+use askama::Template;
+use axum::extract::State;
+use daybook_service::form::parse;
+use daybook_service::ids::mint_secret;
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The loan that the schedule is for, unless another one is typed.
+const SAMPLE: &str = "12,000.00";
+
+#[derive(Template)]
+#[template(path = "products/new.html")]
+struct NewPage {
+    page: Page,
+    form: Form,
+    preview: Preview,
+    once: String,
+}
+
+impl NewPage {
+    fn new(visitor: &Visitor, typed: Typed, problem: Option<Problem>, preview: Preview) -> NewPage {
+        let form = Form::new(&all(), typed);
+        let form = match problem {
+            Some(problem) => form.refused(&without_places(problem)),
+            None => form,
+        };
+        NewPage { page: Page::new("New product", Section::Products, visitor), form, preview, once: mint_secret() }
+    }
+
+    fn groups(&self) -> &'static [Group] {
+        GROUPS
+    }
+
+    fn inputs(&self, group: &Group) -> Vec<Input<'_>> {
+        self.form.group(&names(group))
+    }
+
+    /// A group is open if something in it was typed or is wrong.
+    fn is_open(&self, group: &Group) -> bool {
+        self.form.is_wrong(&names(group)) || group.fields.iter().any(|field| self.form.typed().has(field.name))
+    }
+
+    fn preview_inputs(&self) -> Vec<Input<'_>> {
+        self.form.group(&PREVIEW.iter().map(|field| field.name).collect::<Vec<_>>())
+    }
+}
+
+fn names(group: &Group) -> Vec<&'static str> {
+    group.fields.iter().map(|field| field.name).collect()
+}
+
+/// The form.
+pub async fn new(visitor: Visitor) -> Answer {
+    let typed = Typed::default().with("preview_principal", SAMPLE);
+    let preview = Preview::hint("Type a number of instalments, and the schedule of a loan appears here.");
+    crate::page::show(&NewPage::new(&visitor, typed, None, preview))
+}
+
+/// What was typed, as a call.
+fn call(typed: &Typed) -> Result<Value, Problem> {
+    let zone = typed_zone(typed).ok_or_else(|| Problem::invalid(ZONE, "must be a name of the IANA database"))?;
+    let mut sent = body(&of_product(), typed, &zone)?;
+    if typed.has(ORDER) {
+        let names = typed.get(ORDER).split(|letter: char| letter == ',' || letter.is_whitespace());
+        let names: Vec<Value> = names.filter(|name| !name.is_empty()).map(|name| name.to_uppercase().into()).collect();
+        put(&mut sent, ORDER, Value::from(names));
+    }
+    if sent.pointer("/product_overview/product_type").is_none() {
+        put(&mut sent, "product_overview.product_type", Value::from("INSTALLMENT"));
+    }
+    Ok(sent)
+}
+
+#[derive(Deserialize)]
+struct Made {
+    product_id: String,
+}
+
+/// Makes a product.
+pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let done = match call(&typed) {
+        Ok(sent) => {
+            let action = Action::CreateProduct(sent);
+            action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await
+        }
+        Err(problem) => Err(problem.into()),
+    };
+    match done {
+        Ok(answer) => {
+            let id = read::<Made>(&answer)?.product_id;
+            let notice = Notice::done(format!("The product {id} was made."));
+            Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))
+        }
+        Err(trouble) => {
+            let preview = Preview::hint("The schedule appears here when everything is right.");
+            show_again(&NewPage::new(&visitor, typed, Some(trouble.problem), preview))
+        }
+    }
+}
+
+/// The schedule of what is typed: a piece of the page for the script, the whole page for the button.
+pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let tried = try_out(&console, &visitor, &typed).await;
+    match (tried, typed.has("whole")) {
+        (Ok(preview), true) => crate::page::show(&NewPage::new(&visitor, typed, None, preview)),
+        (Ok(preview), false) => fragment(&Piece { preview }),
+        (Err(trouble), true) => {
+            let preview = Preview::refused(&trouble.problem);
+            show_again(&NewPage::new(&visitor, typed, Some(trouble.problem), preview))
+        }
+        (Err(trouble), false) => fragment(&Piece { preview: Preview::refused(&trouble.problem) }),
+    }
+}
+
+async fn try_out(console: &Console, visitor: &Visitor, typed: &Typed) -> Result<Preview, Trouble> {
+    let sent = call(typed)?;
+    let zone = typed_zone(typed).ok_or_else(|| Problem::invalid(ZONE, "must be a name of the IANA database"))?;
+    let sample = Typed::default()
+        .with("preview_principal", if typed.has("preview_principal") { typed.get("preview_principal") } else { SAMPLE })
+        .with("preview_start", typed.get("preview_start"));
+    let sample = body(PREVIEW, &sample, &zone)?;
+    let mut loan =
+        json!({"product_id": "preview", "summary": {"initial_principal_cents": sample["preview_principal"]}});
+    if typed.has("preview_start") {
+        let day = typed.get("preview_start");
+        let at = crate::shape::typed_moment(day, &zone)
+            .ok_or_else(|| Problem::invalid("preview_start", "must be a date, such as 2025-02-15"))?;
+        loan["effective_at"] = Value::from(crate::shape::Moment::new(at, &zone).0);
+    }
+    let product = parse(sent.to_string().as_bytes())?;
+    let answer = console.service.preview_product(visitor.caller(), product, parse(loan.to_string().as_bytes())?).await;
+    let answer = answer.map_err(of_sample)?;
+    Preview::new(&answer, Action::CreateProduct(sent).curl(&visitor.manner.base_url))
+}
+
+/// What is wrong with the sample loan is told at its own fields.
+fn of_sample(mut problem: Problem) -> Problem {
+    for detail in &mut problem.details {
+        if detail.field == "summary.initial_principal_cents" {
+            detail.field = "preview_principal".to_owned();
+        }
+    }
+    problem
+}

@@ -1,0 +1,192 @@
+//! The migration switch: holding events, releasing them, and watching a release.
+//!
+//! A release tells how far it is by itself: a stream of events, each with the piece of the page to show, and a last one
+//! that says it is done. A stream ends after some seconds, and browsers ask for another; so nothing has to be
+//! remembered, and a server that stops is not held up. Without a script, a link loads the page again.
+
+use super::{HERE, Terms};
+use crate::Console;
+use crate::action::Action;
+use crate::form::{Asked, Typed};
+use crate::guard::{Visitor, redirect_saying};
+use crate::page::{Answer, Notice, Section, Trouble, read};
+use crate::pages::ask::Ask;
+use crate::shape::{Count, Moment};
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, Sse};
+use futures_util::stream;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::time::Duration;
+
+/// How often a stream tells how far the release is.
+const EVERY: Duration = Duration::from_millis(500);
+/// How often it does before it ends: 15 seconds.
+const MOST_TIMES: u32 = 30;
+
+/// How a product stands between holding and processing.
+#[derive(Debug, Deserialize)]
+pub struct Progress {
+    pub state: String,
+    pub held_events: Count,
+    pub accounts_total: Count,
+    pub accounts_done: Count,
+    pub events_done: Count,
+    pub failed_accounts: Vec<Failed>,
+    pub started_at: Option<Moment>,
+    pub finished_at: Option<Moment>,
+    pub eta_seconds: Option<Count>,
+}
+
+/// An account that could not be processed.
+#[derive(Debug, Deserialize)]
+pub struct Failed {
+    pub account_id: String,
+    pub reason: String,
+}
+
+impl Progress {
+    /// How a product stands now.
+    pub async fn fetch(console: &Console, visitor: &Visitor, product: &str) -> Result<Progress, Trouble> {
+        read(&console.service.get_migration_mode(visitor.caller(), product).await?)
+    }
+
+    /// Whether a release is under way.
+    pub fn is_releasing(&self) -> bool {
+        self.state == "RELEASING"
+    }
+
+    /// Whether events are held.
+    pub fn is_holding(&self) -> bool {
+        self.state == "HOLDING"
+    }
+
+    /// How far the release is, in words.
+    pub fn words(&self) -> String {
+        let left = self
+            .eta_seconds
+            .map_or_else(String::new, |seconds| format!("; about {} left", seconds.of("second", "seconds")));
+        format!(
+            "{} of {} done, {} processed{left}.",
+            self.accounts_done,
+            self.accounts_total.of("account", "accounts"),
+            self.events_done.of("event", "events")
+        )
+    }
+}
+
+#[derive(Template)]
+#[template(path = "products/progress.html")]
+struct ProgressPiece {
+    progress: Progress,
+}
+
+/// A stream of how far a release is.
+pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
+    // A product that is not there is told before the stream begins.
+    Progress::fetch(&console, &visitor, &id).await?;
+    let steps = stream::unfold(Some(0), move |step: Option<u32>| {
+        let (console, visitor, id) = (console.clone(), visitor.clone(), id.clone());
+        async move {
+            let step = step.filter(|step| *step < MOST_TIMES)?;
+            if step > 0 {
+                tokio::time::sleep(EVERY).await;
+            }
+            let progress = Progress::fetch(&console, &visitor, &id).await.ok()?;
+            let is_over = !progress.is_releasing();
+            let text = ProgressPiece { progress }.render().ok()?.replace('\r', "");
+            let event = Event::default().event(if is_over { "done" } else { "progress" }).data(text);
+            Some((Ok::<Event, Infallible>(event), (!is_over).then_some(step + 1)))
+        }
+    });
+    Ok(Sse::new(steps).into_response())
+}
+
+/// What is to be changed: `on`, or `off` with or without webhooks of the past.
+fn action(product: &str, typed: &Typed) -> Action {
+    let mut sent = json!({"migration_mode": typed.get("to") == "on"});
+    if typed.get("to") != "on" && typed.has("historical_webhooks") {
+        sent["historical_webhooks"] = Value::from(typed.get("historical_webhooks"));
+    }
+    Action::SetMigrationMode(product.to_owned(), sent)
+}
+
+async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed) -> Result<Ask, Trouble> {
+    let terms = Terms::fetch(console, visitor, id).await?;
+    let progress = Progress::fetch(console, visitor, id).await?;
+    let name = &terms.product_overview.product_name;
+    let is_on = typed.get("to") == "on";
+    let suppresses = typed.get("historical_webhooks") == "SUPPRESS";
+    let words = if is_on {
+        vec![
+            format!(
+                "From now on every event of {name} is recorded and not processed: no balance moves, no due date \
+                     passes, no webhook about its accounts is sent."
+            ),
+            "Load the history of the accounts in any order, then release: each account is processed in the order of \
+             its dates."
+                .to_owned(),
+        ]
+    } else {
+        let held = format!(
+            "{} of {} are processed now, each account in the order of its dates. That cannot be stopped, and takes a \
+             while if there are many.",
+            progress.held_events.of("held event", "held events"),
+            progress.accounts_total.of("account", "accounts")
+        );
+        let told = if suppresses {
+            "For what was effective before this moment no webhook is sent: the events are recorded, and can be looked at."
+        } else {
+            "Webhooks are sent for all of it, the past included."
+        };
+        vec![held, told.to_owned()]
+    };
+    let mut fields = vec![("to", if is_on { "on" } else { "off" }.to_owned())];
+    if !is_on {
+        let choice = if suppresses { "SUPPRESS" } else { "SEND" };
+        fields.push(("historical_webhooks", choice.to_owned()));
+    }
+    let ask = Ask {
+        title: if is_on { format!("Hold the events of {name}") } else { format!("Release the events of {name}") },
+        back: (format!("{HERE}/{id}"), "Back to the product"),
+        words,
+        path: format!("{HERE}/{id}/migration"),
+        fields,
+        button: if is_on { "Hold events" } else { "Release" },
+        danger: false,
+        curl: String::new(),
+    };
+    Ok(ask.with_curl(&action(id, typed), visitor))
+}
+
+/// Asks once more.
+pub async fn ask(
+    State(console): State<Console>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Asked(asked): Asked,
+) -> Answer {
+    question(&console, &visitor, &id, &asked).await?.show(Section::Products, &visitor)
+}
+
+#[derive(Deserialize)]
+struct Switched {
+    description: String,
+}
+
+/// Turns the switch.
+pub async fn switch(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>, typed: Typed) -> Answer {
+    let done = action(&id, &typed).perform(&console.service, visitor.caller(), Some(typed.get("once"))).await;
+    match done {
+        Ok(answer) => {
+            let words = read::<Switched>(&answer)?.description;
+            Ok(redirect_saying(&format!("{HERE}/{id}#migration"), &Notice::done(words), &visitor.manner))
+        }
+        Err(trouble) => {
+            question(&console, &visitor, &id, &typed).await?.show_again(Section::Products, &visitor, &trouble.problem)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Products: the list, one of them with its terms in words, making one, and the migration switch.
+
+pub mod creating;
+mod fields;
+pub mod migration;
+mod preview;
+mod terms;
+
+pub use preview::{Piece, Preview};
+pub use terms::Terms;
+
+use crate::Console;
+use crate::csv::{Cell, Csv};
+use crate::form::{Asked, Typed};
+use crate::guard::Visitor;
+use crate::listing::{Listed, Pager, all, link, paging};
+use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::shape::Count;
+use askama::Template;
+use axum::extract::{Path, State};
+use migration::Progress;
+
+const HERE: &str = "/console/products";
+
+/// What products can be asked to be, beside what their mode says.
+const FAILED: &str = "failed";
+
+#[derive(Template)]
+#[template(path = "products/list.html")]
+struct ListPage {
+    page: Page,
+    products: Vec<Listing>,
+    pager: Pager,
+    /// `HOLDING`, `RELEASING`, `failed`; empty for all.
+    state: String,
+}
+
+/// A product in a list.
+#[derive(Debug)]
+struct Listing {
+    terms: Terms,
+    /// Accounts that could not be processed, where it was asked for.
+    failed: Count,
+}
+
+impl ListPage {
+    fn csv(&self) -> String {
+        link(HERE, &[("state", &self.state), ("format", "csv")])
+    }
+}
+
+/// Products, a page of them; or all whose mode needs attention.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let (service, who) = (&console.service, visitor.caller());
+    let state = asked.get("state").to_owned();
+    let is_csv = asked.get("format") == "csv";
+    let (products, pager) = if is_csv || !state.is_empty() {
+        let products = all(|paging| Box::pin(service.list_products(who, paging))).await?;
+        (in_state(&console, &visitor, products, &state).await?, Pager::default())
+    } else {
+        let Listed { results, paging } = read(&service.list_products(who, paging(&asked)?).await?)?;
+        let pager = Pager::new(HERE, &[], &asked, &paging);
+        (in_state(&console, &visitor, results, "").await?, pager)
+    };
+    if is_csv {
+        return csv(&products);
+    }
+    let page = Page::new("Products", Section::Products, &visitor);
+    crate::page::show(&ListPage { page, products, pager, state })
+}
+
+async fn in_state(
+    console: &Console,
+    visitor: &Visitor,
+    products: Vec<Terms>,
+    state: &str,
+) -> Result<Vec<Listing>, Trouble> {
+    let mut listed = Vec::new();
+    for terms in products {
+        let mut failed = Count(0);
+        if state == FAILED {
+            failed = Count(Progress::fetch(console, visitor, &terms.product_id).await?.failed_accounts.len() as u64);
+        }
+        let fits = match state {
+            "" => true,
+            FAILED => !failed.is_zero(),
+            state => terms.migration_state == state,
+        };
+        if fits {
+            listed.push(Listing { terms, failed });
+        }
+    }
+    Ok(listed)
+}
+
+fn csv(products: &[Listing]) -> Answer {
+    let columns = ["product_id", "name", "type", "instalments", "interest_rate_percent", "zone", "state", "created_at"];
+    let mut csv = Csv::new(&columns);
+    for Listing { terms, .. } in products {
+        csv.row(&[
+            Cell::Text(&terms.product_id),
+            Cell::Text(&terms.product_overview.product_name),
+            Cell::Text(&terms.product_overview.product_type),
+            Cell::Number(terms.post_promotional_policies.post_promo_len.to_string()),
+            Cell::Number(terms.rate()),
+            Cell::Text(terms.zone_name()),
+            Cell::Text(&terms.migration_state),
+            Cell::Text(&terms.created_at.0),
+        ]);
+    }
+    Ok(csv.file("products"))
+}
+
+#[derive(Template)]
+#[template(path = "products/product.html")]
+struct ProductPage {
+    page: Page,
+    terms: Terms,
+    progress: Progress,
+}
+
+/// One product.
+pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
+    let terms = Terms::fetch(&console, &visitor, &id).await?;
+    let progress = Progress::fetch(&console, &visitor, &id).await?;
+    let page = Page::new(terms.product_overview.product_name.clone(), Section::Products, &visitor);
+    crate::page::show(&ProductPage { page, terms, progress })
+}
+
+/// The zone that was typed, or the usual one.
+fn typed_zone(typed: &Typed) -> Option<daybook_engine::zone::Zone> {
+    let name = typed.get(fields::ZONE);
+    let name = if name.is_empty() { daybook_service::policy::DEFAULT_ZONE } else { name };
+    daybook_engine::zone::Zone::named(name)
+}

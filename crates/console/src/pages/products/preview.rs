@@ -1,0 +1,86 @@
+//! The schedule of a loan that nobody has yet, beside the form that describes it.
+
+use crate::page::{Trouble, read};
+use crate::shape::{Count, Moment, Money};
+use askama::Template;
+use bytes::Bytes;
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+
+/// The most rows that are shown; the last one always is.
+const MOST: usize = 60;
+
+/// A row of a schedule.
+#[derive(Debug, Deserialize)]
+pub struct Row {
+    pub min_pay_due_at: Moment,
+    pub am_min_pay_cents: Money,
+    pub am_interest_cents: Money,
+    pub am_principal_cents: Money,
+    pub am_end_principal_balance_cents: Money,
+}
+
+#[derive(Deserialize)]
+struct Schedule {
+    results: Vec<Row>,
+}
+
+/// A schedule, or why there is none.
+#[derive(Debug, Default)]
+pub struct Preview {
+    /// Its rows, up to those left out.
+    pub rows: Vec<Row>,
+    /// How many rows are left out before the last.
+    pub left_out: Count,
+    /// The last row, if some were left out.
+    pub last: Option<Row>,
+    /// How many there are.
+    pub count: Count,
+    /// What to do, if nothing is shown.
+    pub hint: String,
+    /// What is wrong.
+    pub refused: Vec<String>,
+    /// The call that does it.
+    pub curl: String,
+}
+
+/// A schedule by itself.
+#[derive(Template)]
+#[template(path = "products/preview.html")]
+pub struct Piece {
+    pub preview: Preview,
+}
+
+impl Preview {
+    /// A schedule as the service gives it.
+    pub fn new(answer: &Bytes, curl: String) -> Result<Preview, Trouble> {
+        let mut rows = read::<Schedule>(answer)?.results;
+        let count = Count(rows.len() as u64);
+        let mut left_out = Count(0);
+        let mut last = None;
+        if rows.len() > MOST {
+            left_out = Count((rows.len() - MOST) as u64);
+            last = rows.pop();
+            rows.truncate(MOST - 1);
+        }
+        Ok(Preview { rows, left_out, last, count, curl, ..Preview::default() })
+    }
+
+    /// Nothing yet.
+    pub fn hint(text: &str) -> Preview {
+        Preview { hint: text.to_owned(), ..Preview::default() }
+    }
+
+    /// Nothing, and why.
+    pub fn refused(problem: &Problem) -> Preview {
+        let details = problem.details.iter().map(|detail| {
+            let name = detail.field.rsplit('.').next().unwrap_or(&detail.field);
+            format!("{} {}", name.trim_end_matches("_cents").replace('_', " "), detail.message)
+        });
+        let mut refused: Vec<String> = details.collect();
+        if refused.is_empty() {
+            refused.push(problem.message.clone());
+        }
+        Preview { refused, ..Preview::default() }
+    }
+}

@@ -1,0 +1,315 @@
+//! The terms of a product, in words.
+
+use crate::Console;
+use crate::guard::Visitor;
+use crate::page::{Trouble, read};
+use crate::shape::{Moment, Money, plain_words};
+use daybook_engine::zone::Zone;
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+use serde_json::Number;
+
+/// So many late instalments in a row never come about.
+const NEVER: u64 = 99_999;
+
+/// What is shown of a product.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Terms {
+    pub product_id: String,
+    pub created_at: Moment,
+    pub effective_at: Moment,
+    pub product_overview: Overview,
+    pub product_lifecycle_policies: Life,
+    pub post_promotional_policies: Post,
+    pub migration_state: String,
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// What it is called.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Overview {
+    pub product_name: String,
+    pub product_type: String,
+    pub product_short_description: Option<String>,
+    pub product_long_description: Option<String>,
+    pub product_color: Option<String>,
+}
+
+/// How long and how dear it is.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Post {
+    pub post_promo_len: u64,
+    pub post_promo_default_interest_rate_percent: Number,
+}
+
+/// How its accounts are serviced.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Life {
+    billing_cycle_policies: Billing,
+    payment_due_policies: Due,
+    fee_policies: Fees,
+    amortization_policies: Amortization,
+    interest_policies: Interest,
+    payment_pouring_policies: Pouring,
+    backdating_policy: String,
+    default_attributes: Attributes,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Billing {
+    cycle_interval: String,
+    cycle_due_interval: String,
+    first_cycle_interval: Option<String>,
+    close_of_business_time: String,
+    product_time_zone: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Due {
+    delinquent_on_n_consecutive_late_fees: u64,
+    charge_off_on_n_consecutive_late_fees: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Fees {
+    late_fee_grace: String,
+    late_fee_grace_counts_due_date: bool,
+    late_fee_type: String,
+    late_fee_percent: Option<Number>,
+    late_fee_min_cents: Option<Money>,
+    late_fee_max_cents: Option<Money>,
+    late_fee_cap_percent: Option<Number>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Amortization {
+    method: String,
+    interest_only_cycles: u64,
+    month_end: String,
+    installment_rounding_cents: Money,
+    smooth_last_installment: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Interest {
+    interest_calc_method: String,
+    day_count: String,
+    rounding: String,
+    interest_after_maturity: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Pouring {
+    order: Vec<String>,
+    span: String,
+    surplus: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Attributes {
+    default_credit_limit_cents: Option<Money>,
+    default_late_fee_cents: Money,
+    default_payment_reversal_fee_cents: Money,
+}
+
+impl Terms {
+    /// The terms of a product.
+    pub async fn fetch(console: &Console, visitor: &Visitor, id: &str) -> Result<Terms, Trouble> {
+        read(&console.service.get_product(visitor.caller(), id).await?)
+    }
+
+    /// The zone whose calendar and clocks count.
+    pub fn zone(&self) -> Result<Zone, Problem> {
+        Zone::named(self.zone_name()).ok_or_else(|| Problem::internal("the zone of a product is unknown"))
+    }
+
+    /// What the zone is called.
+    pub fn zone_name(&self) -> &str {
+        &self.product_lifecycle_policies.billing_cycle_policies.product_time_zone
+    }
+
+    /// The rate, as a number.
+    pub fn rate(&self) -> String {
+        self.post_promotional_policies.post_promo_default_interest_rate_percent.to_string()
+    }
+
+    /// Whether its events are held.
+    pub fn is_holding(&self) -> bool {
+        self.migration_state == "HOLDING"
+    }
+
+    /// Whether a release is under way.
+    pub fn is_releasing(&self) -> bool {
+        self.migration_state == "RELEASING"
+    }
+
+    /// `36 instalments of 1 month at 12 % a year`.
+    pub fn in_short(&self) -> String {
+        let cycle = &self.product_lifecycle_policies.billing_cycle_policies.cycle_interval;
+        let length = self.post_promotional_policies.post_promo_len;
+        format!("{length} instalments, one every {}, at {} % a year", every(cycle), self.rate())
+    }
+
+    /// Every term, as a name and sentences.
+    pub fn in_words(&self) -> Vec<(&'static str, String)> {
+        let life = &self.product_lifecycle_policies;
+        vec![
+            ("Loan", format!("{}.", self.in_short())),
+            ("Dates", life.billing_cycle_policies.words()),
+            ("Instalments", life.amortization_policies.words()),
+            ("Interest", life.interest_policies.words()),
+            ("Late fee", life.fee_policies.words(life.default_attributes.default_late_fee_cents)),
+            ("When late", life.payment_due_policies.words()),
+            ("Bounced payment", reversal(life.default_attributes.default_payment_reversal_fee_cents)),
+            ("Payments go", life.payment_pouring_policies.words()),
+            ("Backdated entries", backdating(&life.backdating_policy).to_owned()),
+            (
+                "Credit limit",
+                life.default_attributes.default_credit_limit_cents.map_or_else(String::new, |limit| limit.to_string()),
+            ),
+        ]
+        .into_iter()
+        .filter(|(_, words)| !words.is_empty())
+        .collect()
+    }
+}
+
+/// `1 month` as one says it after `every`.
+fn every(interval: &str) -> &str {
+    interval.strip_prefix("1 ").unwrap_or(interval)
+}
+
+fn is_zero(interval: &str) -> bool {
+    interval.starts_with("0 ")
+}
+
+impl Billing {
+    fn words(&self) -> String {
+        let due = match self.cycle_due_interval.as_str() {
+            none if is_zero(none) => "at the end of its cycle".to_owned(),
+            before if before.starts_with('-') => {
+                format!("{} before the end of its cycle", before.trim_start_matches('-'))
+            }
+            after => format!("{after} after the end of its cycle"),
+        };
+        let first = self.first_cycle_interval.as_ref().filter(|first| **first != self.cycle_interval);
+        let first = first.map_or_else(String::new, |first| format!(" The first cycle is {first} long."));
+        format!(
+            "A cycle is {} long; its instalment is due {due}.{first} Days end at {} in {}.",
+            self.cycle_interval, self.close_of_business_time, self.product_time_zone
+        )
+    }
+}
+
+impl Due {
+    fn words(&self) -> String {
+        let times =
+            |n: u64| if n == 1 { "one late instalment".to_owned() } else { format!("{n} late instalments in a row") };
+        let charge_off = match self.charge_off_on_n_consecutive_late_fees {
+            NEVER.. => "It is never charged off by itself.".to_owned(),
+            n => format!("After {} it is charged off.", times(n)),
+        };
+        format!("After {} the account is delinquent. {charge_off}", times(self.delinquent_on_n_consecutive_late_fees))
+    }
+}
+
+impl Fees {
+    fn words(&self, flat: Money) -> String {
+        let percent = self.late_fee_percent.as_ref().map_or_else(|| "0".to_owned(), ToString::to_string);
+        let fee = match self.late_fee_type.as_str() {
+            "FLAT" if flat.is_zero() => {
+                return "None is charged; an unpaid instalment still counts as late.".to_owned();
+            }
+            "FLAT" => format!("{flat} for each late instalment"),
+            "PERCENT_OF_UNPAID" => format!("{percent} % of what is unpaid of the instalment"),
+            "PERCENT_OF_UNPAID_PRINCIPAL" => format!("{percent} % of what is unpaid of the instalment's principal"),
+            _ => format!("{percent} % of the level payment"),
+        };
+        let least = self.late_fee_min_cents.map_or_else(String::new, |least| format!(", {least} at least"));
+        let most = self.late_fee_max_cents.map_or_else(String::new, |most| format!(", {most} at most"));
+        let cap = self.late_fee_cap_percent.as_ref();
+        let cap = cap.map_or_else(String::new, |cap| format!(", never more than {cap} % of what is unpaid"));
+        let grace = match self.late_fee_grace.as_str() {
+            none if is_zero(none) => "It is charged at the end of the due date.".to_owned(),
+            grace if self.late_fee_grace_counts_due_date => {
+                format!("It is charged after {grace} of grace, of which the due date is the first.")
+            }
+            grace => format!("It is charged after {grace} of grace, counted from the day after the due date."),
+        };
+        format!("{fee}{least}{most}{cap}. {grace}")
+    }
+}
+
+impl Amortization {
+    fn words(&self) -> String {
+        let method = match self.method.as_str() {
+            "EQUAL_PRINCIPAL" => "Equal parts of the principal, with interest on top",
+            "FLAT" => "Equal principal, and equal interest on the original principal",
+            _ => "Equal instalments",
+        };
+        let only = match self.interest_only_cycles {
+            0 => String::new(),
+            n => format!(", the first {n} of interest alone"),
+        };
+        let rounding = match self.installment_rounding_cents {
+            Money(1) => String::new(),
+            cents => format!(" Rounded to {cents}."),
+        };
+        let smooth =
+            if self.smooth_last_installment { " The payment is moved once to bring the last one closer." } else { "" };
+        let month_end = match self.month_end.as_str() {
+            "ROLL" => "on the 1st of the next month",
+            _ => "on the month's last day",
+        };
+        format!("{method}{only}.{rounding}{smooth} A date that a month does not have falls {month_end}.")
+    }
+}
+
+impl Interest {
+    fn words(&self) -> String {
+        let method = match self.interest_calc_method.as_str() {
+            "DAILY" => "Each day on the principal unpaid that day",
+            _ => "Once a period on the principal at its start",
+        };
+        let days = match self.day_count.as_str() {
+            "ACTUAL_365" => "a day is 1/365 of a year",
+            "ACTUAL_360" => "a day is 1/360 of a year",
+            "ACTUAL_ACTUAL" => "a day is 1/365 of a year, 1/366 in a leap year",
+            _ => "a month is a twelfth of a year",
+        };
+        let half = if self.rounding == "HALF_UP" { "away from zero" } else { "to the even cent" };
+        let after = match self.interest_after_maturity.as_str() {
+            "NONE" => "After the last due date none accrues.",
+            _ => "After the last due date it goes on.",
+        };
+        format!("{method}; {days}. Half a cent is rounded {half}. {after}")
+    }
+}
+
+impl Pouring {
+    fn words(&self) -> String {
+        let order: Vec<String> = self.order.iter().map(|bucket| plain_words(bucket).to_lowercase()).collect();
+        let span = match self.span.as_str() {
+            "OLDEST_INSTALLMENT_FIRST" => "The oldest instalment first, inside it",
+            _ => "Of all instalments, the oldest first,",
+        };
+        let surplus = match self.surplus.as_str() {
+            "NEXT_INSTALLMENT" => "into the next instalments, in advance",
+            "REDUCE_PRINCIPAL" => "into principal, and the instalments to come are computed anew",
+            _ => "into principal, from the last instalment backwards",
+        };
+        format!("{span} into {}. What is left goes {surplus}.", order.join(", "))
+    }
+}
+
+fn reversal(fee: Money) -> String {
+    if fee.is_zero() { "No fee is charged for it.".to_owned() } else { format!("{fee} is charged for it.") }
+}
+
+fn backdating(policy: &str) -> &'static str {
+    match policy {
+        "REPLAY" => "Count from their own date: the account is computed again from there.",
+        _ => "Count from the moment they arrive; what was charged in between stands.",
+    }
+}

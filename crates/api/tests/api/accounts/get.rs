@@ -32,6 +32,14 @@ async fn wrong_parameters_are_named() {
         ),
         ("/accounts?account_status=GONE", "account_status", "must be one of ACTIVE, SUSPENDED, CLOSED"),
         ("/accounts?product_id=a%00b", "product_id", "must not contain the character U+0000"),
+        ("/accounts?days_past_due_at_least=-1", "days_past_due_at_least", "must be a whole number from 0 to 36500"),
+        ("/accounts?days_past_due_at_most=36501", "days_past_due_at_most", "must be a whole number from 0 to 36500"),
+        (
+            "/accounts?days_past_due_at_most=3&effective_as_of=2025-03-01T00:00:00Z",
+            "days_past_due_at_most",
+            "does not go with effective_as_of",
+        ),
+        ("/customers?days_past_due_at_least=1", "days_past_due_at_least", "is not a known parameter here"),
         ("/accounts?limit=0", "limit", "must be a whole number from 1 to 200"),
         ("/accounts/a/line_items?line_item_type=GIFT", "line_item_type", "must be one of"),
         ("/accounts/a/line_items?line_item_status=GONE", "line_item_status", "must be one of"),
@@ -42,6 +50,32 @@ async fn wrong_parameters_are_named() {
         let message = server.get(path).await.refused_field(422, field);
         assert!(message.contains(rule), "{path}: {message}");
     }
+}
+
+#[tokio::test]
+async fn lists_are_cut_down_by_words_and_lateness() {
+    let server = Server::with_account().await;
+    let customer = json!({"customer_id": "c", "name_first": "Jane", "assign_to_accounts": [{"account_id": "a"}]});
+    server.post("/customers", customer).await.ok();
+    let days = server.get("/accounts/a").await.ok()["delinquency"]["days_past_due"].as_i64().expect("days");
+    for (path, expected) in [
+        ("/accounts?search=jane".to_owned(), 1),
+        ("/accounts?search=jane%20doe".to_owned(), 0),
+        ("/accounts?search=a".to_owned(), 1),
+        ("/accounts?search=%00".to_owned(), 0),
+        ("/accounts?search=".to_owned(), 1),
+        (format!("/accounts?days_past_due_at_least={days}&search=JAN"), 1),
+        (format!("/accounts?days_past_due_at_least={}", days + 1), 0),
+        (format!("/accounts?days_past_due_at_most={days}"), 1),
+        ("/customers?search=jane".to_owned(), 1),
+        ("/customers?search=john".to_owned(), 0),
+    ] {
+        let page = server.get(&path).await.ok();
+        assert_eq!(page["results"].as_array().map(Vec::len), Some(expected), "{path}: {page}");
+    }
+    let long = format!("/accounts?search={}", "x".repeat(201));
+    let rule = server.get(&long).await.refused_field(422, "search");
+    assert!(rule.contains("must have at most 200 characters"), "{rule}");
 }
 
 #[tokio::test]

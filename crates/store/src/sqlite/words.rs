@@ -137,49 +137,46 @@ pub(super) fn accounts(
 ) -> Result<Vec<FoundAccount>> {
     let mut question = Question::of(org);
     question.give(search.now.micros());
-    let is_found_by_words_alone =
-        search.product.is_none() && search.status.is_none() && search.due_by.is_none() && search.due_from.is_none();
-    let mut wanted = match (&search.text, search.due_by) {
-        (Some(text), _) => {
-            let text = narrowest_first(connection, org, text)?;
-            let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
-            if is_found_by_words_alone {
-                format!("SELECT a.account FROM (SELECT ?1 AS org, id AS account FROM ({fitting})) a WHERE a.org = ?1")
-            } else {
-                format!(
-                    "SELECT a.account FROM ({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id
-                     WHERE a.org = ?1"
-                )
-            }
-        }
-        (None, Some(_)) => "SELECT a.account FROM accounts a INDEXED BY accounts_past_due WHERE a.org = ?1".to_owned(),
-        (None, None) => "SELECT a.account FROM accounts a WHERE a.org = ?1".to_owned(),
-    };
+    let mut fits = String::new();
     if let Some(product) = &search.product {
-        wanted += &format!(" AND a.product = {}", question.give(product.to_string()));
+        fits += &format!(" AND a.product = {}", question.give(product.to_string()));
     }
     if let Some(status) = &search.status {
-        wanted += &format!(" AND a.status = {}", question.give(status.clone()));
+        fits += &format!(" AND a.status = {}", question.give(status.clone()));
     }
     if let Some(status) = &search.not_status {
-        wanted += &format!(" AND a.status <> {}", question.give(status.clone()));
+        fits += &format!(" AND a.status <> {}", question.give(status.clone()));
     }
     if let Some(substatus) = &search.substatus {
-        wanted += &format!(" AND a.substatus = {}", question.give(substatus.clone()));
+        fits += &format!(" AND a.substatus = {}", question.give(substatus.clone()));
     }
     if let Some(due_by) = search.due_by {
         let due_by = question.give(due_by.micros());
-        wanted +=
+        fits +=
             &format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > ?2)");
     }
     if let Some(due_from) = search.due_from {
         let due_from = question.give(due_from.micros());
-        wanted += &format!(
+        fits += &format!(
             " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
         );
     }
-    wanted += " AND ";
-    wanted += &question.page("a.account", page);
+    let source = match (&search.text, search.due_by) {
+        (Some(text), _) => {
+            let text = narrowest_first(connection, org, text)?;
+            let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
+            if fits.is_empty() {
+                // Where words are all there is, only the accounts of the page are looked up.
+                format!("(SELECT ?1 AS org, id AS account FROM ({fitting})) a")
+            } else {
+                format!("({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id")
+            }
+        }
+        (None, Some(_)) => "accounts a INDEXED BY accounts_past_due".to_owned(),
+        (None, None) => "accounts a".to_owned(),
+    };
+    let page = question.page("a.account", page);
+    let wanted = format!("SELECT a.account FROM {source} WHERE a.org = ?1{fits} AND {page}");
     let sql = format!(
         "SELECT a.account, a.product, a.oldest_unpaid_due, {STANDS_AT}
          FROM ({wanted}) w CROSS JOIN accounts a ON a.org = ?1 AND a.account = w.account ORDER BY a.account"

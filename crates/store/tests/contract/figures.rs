@@ -44,7 +44,16 @@ fn text(words: &[&str], id: Option<&str>) -> Text {
 }
 
 fn everything() -> AccountSearch {
-    AccountSearch { product: None, status: None, text: None, due_by: None, due_from: None, now: at(NOW) }
+    AccountSearch {
+        product: None,
+        status: None,
+        not_status: None,
+        substatus: None,
+        text: None,
+        due_by: None,
+        due_from: None,
+        now: at(NOW),
+    }
 }
 
 fn page(limit: usize) -> Page {
@@ -195,6 +204,24 @@ async fn pages_lead_both_ways(store: &Arc<dyn Store>, org: OrgId, search: &Accou
     assert_eq!(two(Some(&all[1]), None).await, all[2..4]);
     assert_eq!(two(None, all.last()).await, all[all.len() - 3..all.len() - 1]);
     assert_eq!(two(None, Some(&all[1])).await, all[..1]);
+}
+
+pub async fn accounts_are_found_by_status_and_reason(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    let units = vec![
+        account_like(org, "a", "loan", standing("ACTIVE", None, 0), &["x"]),
+        account_like(org, "b", "loan", standing("ACTIVE", Some("DELINQUENT"), 0), &["x"]),
+        account_like(org, "c", "loan", standing("CLOSED", Some("PAID_OFF"), 0), &["x"]),
+    ];
+    written(&store, units).await;
+    let active = || AccountSearch { status: Some("ACTIVE".into()), ..everything() };
+    let open = || AccountSearch { not_status: Some("CLOSED".into()), ..everything() };
+    let reason = || AccountSearch { substatus: Some("DELINQUENT".into()), ..everything() };
+    for (search, expected) in [(active(), &["a", "b"][..]), (open(), &["a", "b"]), (reason(), &["b"])] {
+        assert_eq!(ids(&store, org, &search).await, expected, "{search:?}");
+        let with_words = AccountSearch { text: Some(text(&["x"], None)), ..search };
+        assert_eq!(ids(&store, org, &with_words).await, expected, "{with_words:?}");
+    }
 }
 
 pub async fn things_are_found_by_all_words(store: Arc<dyn Store>) {

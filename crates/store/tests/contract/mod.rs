@@ -231,6 +231,7 @@ macro_rules! contract_tests {
                 accounts_are_counted_and_summed_by_status,
                 late_accounts_are_counted_by_where_they_stand,
                 accounts_are_found_by_when_they_fell_due,
+                accounts_are_found_by_status_and_reason,
                 things_are_found_by_all_words,
                 words_follow_what_they_belong_to,
                 items_are_summed_between_moments,

@@ -3,5 +3,6 @@
 //! Each test has a world of its own: a database in memory, a clock that is moved by hand, and somebody who is signed in.
 #![cfg(test)]
 
+mod account;
 mod doors;
 mod world;

@@ -1,0 +1,207 @@
+//! What the pages of an account say.
+
+use super::{assert_figure, at, ben, elena, release, words};
+use crate::world::{World, assert_harmless, form_of, json_of};
+use daybook_service::access::Role;
+use serde_json::json;
+
+const ELENA: &str = "/console/accounts/loan-05-elena";
+const BEN: &str = "/console/accounts/loan-02-ben";
+
+#[tokio::test]
+async fn every_tab_has_something_to_say() {
+    let world = World::filled().await;
+    let notice = json!({"notification_type": "payment_due_date", "time_offset": "-3 days", "time": "09:00:00"});
+    json_of(world.service.set_notification_config(&world.who, None, "a1", form_of(&notice)).await);
+    let tabs: [(&str, &[&str]); 6] = [
+        ("overview", &["Ann Lee", "Balance over time", "Status trail", "<svg", "Product loan", "12 %"]),
+        ("schedule", &["15 Feb 2025", "$106.62", "Past due", "15 Jan 2026"]),
+        ("items", &["Late fee", "$15.00", "/console/accounts/a1/do/waive?item=dbk_late_fee_1"]),
+        ("timeline", &["The account was opened", "a late fee of 15.00", "$1,227.00", "/console/webhooks/messages/"]),
+        ("webhooks", &["account_create", "payment_missed", "Nothing was tried"]),
+        ("notices", &["payment_due_date", "-3 days", "12 Mar 2025, 09:00", "account_summary"]),
+    ];
+    for (tab, expected) in tabs {
+        let page = world.get(&format!("/console/accounts/a1?tab={tab}")).await.page();
+        for text in expected {
+            assert!(page.contains(text), "{tab} does not say {text}: {page}");
+        }
+        assert_eq!(page.matches("<h1>").count(), 1, "{tab}");
+        let other = world.get(&format!("/console/accounts/a2?tab={tab}")).await.page();
+        assert_harmless(&other);
+    }
+    let missing = world.get("/console/accounts/nobody").await;
+    assert_eq!(missing.status, 404);
+    assert!(missing.body.contains("nav class=\"side\""), "it is told inside the frame");
+}
+
+#[tokio::test]
+async fn every_table_can_be_taken_away() {
+    let world = World::filled().await;
+    let files = [
+        ("schedule", "1,2025-02-15T23:59:59-05:00,106.62,12.00,94.62,"),
+        ("items", "dbk_late_fee_1,LATE_FEE,VALID,PROCESSED,"),
+        ("timeline", "account_created,PROCESSED,2025-01-15T09:00:00-05:00,"),
+        ("webhooks", "account_create,"),
+        ("attempts", "attempted_at,event,"),
+        ("notices", "notification_type,"),
+        ("trail", "2025-01-15T09:00:00-05:00,ACTIVE,"),
+    ];
+    for (tab, expected) in files {
+        let answer = world.get(&format!("/console/accounts/a1?tab={tab}&format=csv")).await;
+        assert_eq!(answer.header("content-type"), "text/csv; charset=utf-8", "{tab}");
+        assert!(answer.header("content-disposition").contains(&format!("a1-{tab}")), "{tab}");
+        let body = answer.page();
+        assert!(body.contains(expected), "{tab}: {body}");
+    }
+    assert_eq!(world.get("/console/accounts/a1?tab=nonsense&format=csv").await.status, 404);
+}
+
+#[tokio::test]
+async fn the_past_is_shown_as_it_stood_and_the_future_as_it_will_be() {
+    let world = elena().await;
+    json_of(world.service.reverse_payment(&world.who, None, "loan-05-elena", "p1", form_of(&json!({}))).await);
+    let past = world.get(&format!("{ELENA}?as_of=2025-02-28T00:00:00-05:00")).await.page();
+    assert!(past.contains("as it stood"), "{past}");
+    assert_figure(&past, "Balance", "$803.97");
+    assert_figure(&past, "Payoff", "$812.01");
+    assert_figure(&past, "Past due", "0 days");
+    let future = world.get(&format!("{ELENA}?as_of=2025-03-10T00:00:00")).await.page();
+    assert!(future.contains("a preview"), "{future}");
+    assert_figure(&future, "Balance", "principal $1,200.00");
+    assert_figure(&future, "Interest", "$12.00");
+    assert_figure(&future, "Fees", "$25.00");
+    assert_figure(&future, "Payoff", "$1,245.04");
+    assert_figure(&future, "Past due", "$408.03 23 days");
+    assert!(future.contains(&format!("{ELENA}/roll?effective_at=2025-03-10T00%3A00%3A00")), "it can be rolled there");
+    assert!(!past.contains("/roll?effective_at="), "nothing is rolled back");
+    // The other tabs go along, and a moment is kept from tab to tab.
+    assert!(
+        past.contains(&format!("{ELENA}?tab=items&amp;as_of=2025-02-28T00%3A00%3A00-05%3A00"))
+            || past.contains("?tab=items&#38;as_of=")
+    );
+    let items = world.get(&format!("{ELENA}?tab=items&as_of=2025-02-28T00:00:00-05:00")).await.page();
+    assert!(items.contains("<code>p1</code>") && !items.contains("Return check fee"), "{items}");
+    assert!(!items.contains("/do/reverse"), "what is only looked at cannot be acted upon");
+    let now = world.get(&format!("{ELENA}?tab=items")).await.page();
+    assert!(now.contains("Return check fee"), "{now}");
+    // Nothing was stored by looking.
+    let account = super::account(&world, "loan-05-elena").await;
+    assert_eq!(account["processed_through"], "2025-03-01T12:00:00-05:00");
+}
+
+#[tokio::test]
+async fn a_schedule_tells_what_was_paid_and_what_was_not() {
+    let world = ben().await;
+    release(&world, "auto-12").await;
+    let page = world.get(&format!("{BEN}?tab=schedule")).await.page();
+    let rows: Vec<String> = page.split("<tr").skip(2).map(words).collect();
+    assert!(rows[0].contains("15 Feb 2025") && rows[0].contains("Paid on time"), "{}", rows[0]);
+    assert!(rows[1].contains("15 Mar 2025") && rows[1].contains("Paid late"), "{}", rows[1]);
+    assert!(rows[2].contains("$4.29") && rows[2].contains("Past due"), "{}", rows[2]);
+    assert!(rows[3].contains("15 May 2025") && rows[3].contains("Next"), "{}", rows[3]);
+    let then = world.get(&format!("{BEN}?tab=schedule&as_of=2025-02-16")).await.page();
+    let rows: Vec<String> = then.split("<tr").skip(2).map(words).collect();
+    assert!(rows[0].contains("Paid on time") && rows[1].contains("Next"), "{}", rows[1]);
+}
+
+#[tokio::test]
+async fn what_is_held_is_shown_with_what_its_release_would_give() {
+    let world = ben().await;
+    let page = world.get(BEN).await.page();
+    let text = words(&page);
+    assert!(text.contains("3 events are held") && text.contains("Product holds"), "{text}");
+    assert!(text.contains("A payment of 250.00 was recorded"), "{text}");
+    let released = text.split("If it were released now").nth(1).expect("a preview of the release");
+    assert!(released.contains("Principal $918.53") && released.contains("Past due $4.29 25 days"), "{released}");
+    assert!(released.contains("Suspended, delinquent"), "{released}");
+    assert_figure(&page, "Balance", "$0.00");
+    // A moment shows the release as of then.
+    let then = world.get(&format!("{BEN}?as_of=2025-04-20T00:00:00")).await.page();
+    assert_figure(&then, "Fees", "$30.00");
+    assert_figure(&then, "Interest", "$22.10");
+    assert_figure(&then, "Past due", "36 days");
+    release(&world, "auto-12").await;
+    let page = world.get(BEN).await.page();
+    assert!(!page.contains("are held"), "{page}");
+    assert_figure(&page, "Balance", "principal $918.53");
+    assert_figure(&page, "Past due", "$4.29 25 days");
+    assert!(words(&page).contains("Suspended Delinquent since 15 Mar 2025"), "{}", words(&page));
+}
+
+#[tokio::test]
+async fn the_slider_gets_what_lies_below_it() {
+    let world = elena().await;
+    let whole = world.get(ELENA).await.page();
+    assert!(whole.contains("data-time-machine") && whole.contains("2025-02-15"), "{whole}");
+    let piece = world.fragment(&format!("{ELENA}?tab=overview&as_of=2025-02-28"), "time-machine").await.page();
+    assert!(!piece.contains("<html") && !piece.contains("data-time-machine"), "{piece}");
+    assert_figure(&piece, "Payoff", "$812.01");
+    let refused = world.fragment(&format!("{ELENA}?as_of=2024-02-28"), "time-machine").await;
+    assert_eq!(refused.status, 422);
+}
+
+#[tokio::test]
+async fn a_moment_that_cannot_be_shown_is_told() {
+    let world = elena().await;
+    for (asked, reason) in [
+        ("2024-12-31", "must not lie before the account"),
+        ("2999-01-01", "must not lie more than 60 years ahead"),
+        ("yesterday", "that is no date"),
+    ] {
+        let answer = world.get(&format!("{ELENA}?as_of={asked}")).await;
+        assert_eq!(answer.status, 422, "{asked}");
+        assert!(answer.body.contains(reason), "{asked}: {}", answer.body);
+        assert_figure(&answer.body, "Balance", "$803.97");
+    }
+}
+
+#[tokio::test]
+async fn who_may_only_look_is_offered_nothing_to_do() {
+    let world = elena().await.seen_by(Role::ReadOnly).await;
+    for tab in ["overview", "schedule", "items", "timeline", "webhooks", "notices"] {
+        let page = world.get(&format!("{ELENA}?tab={tab}&as_of=")).await.page();
+        assert!(!page.contains("/do/") && !page.contains("/roll"), "{tab}: {page}");
+    }
+    assert_eq!(world.get(&format!("{ELENA}/do/payment")).await.status, 403);
+    assert_eq!(world.get(&format!("{ELENA}/roll")).await.status, 403);
+}
+
+#[tokio::test]
+async fn time_is_real_in_a_live_organization() {
+    let world = World::of("LIVE").await;
+    world.product("loan", json!({}), false).await;
+    world.account("a1", "loan", "2025-02-20T09:00:00-05:00", json!({})).await;
+    let page = world.get("/console/accounts/a1?as_of=2025-06-01").await.page();
+    assert!(page.contains("a preview") && !page.contains("/roll"), "{page}");
+    let refused = world.get("/console/accounts/a1/roll/confirm?effective_at=2025-06-01").await;
+    assert_eq!(refused.status, 422);
+    assert!(refused.body.contains("cannot be rolled"), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn a_loan_of_thirty_years_stays_light() {
+    let world = World::new().await;
+    let form = json!({
+        "product_id": "house",
+        "product_overview": {"product_name": "House", "product_type": "INSTALLMENT"},
+        "post_promotional_policies": {"post_promo_len": 360, "post_promo_default_interest_rate_percent": 6.0},
+    });
+    json_of(world.service.create_product(&world.who, None, form_of(&form)).await);
+    let more = json!({"summary": {"initial_principal_cents": 30_000_000}});
+    world.account("h1", "house", "2005-01-15T09:00:00-05:00", more).await;
+    world.settle().await;
+    let world = at(&world, "2025-03-01T12:00:00-05:00").await;
+    for tab in ["overview", "schedule", "items", "timeline", "webhooks"] {
+        let page = world.get(&format!("/console/accounts/h1?tab={tab}")).await.page();
+        let rows = page.matches("<tr").count();
+        assert!(rows <= 61, "{tab} has {rows} rows");
+        assert!(page.len() < 150_000, "{tab} has {} bytes", page.len());
+    }
+    let page = world.get("/console/accounts/h1?tab=schedule").await.page();
+    assert!(page.contains("241 to 300 of 360") && page.contains("Next"), "it opens where it stands");
+    let page = world.get("/console/accounts/h1?tab=schedule&page=6").await.page();
+    assert!(page.contains("301 to 360 of 360") && page.contains("15 Jan 2035"), "{page}");
+    let file = world.get("/console/accounts/h1?tab=schedule&format=csv").await.page();
+    assert_eq!(file.lines().count(), 361);
+}

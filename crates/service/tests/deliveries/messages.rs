@@ -205,13 +205,12 @@ async fn a_delivered_message_is_sent_again(home: Home) {
 
 async fn a_dead_message_is_sent_again_with_a_fresh_schedule(home: Home) {
     let world = World::at_once(home).await;
-    let receiver = Receiver::start(Behaviour::status(404));
+    let receiver = Receiver::start(Behaviour::statuses(&[404, 404, 500, 200]));
     let uuid = world.subscribe(&receiver).await;
     world.announce("A").await;
     world.announce("B").await;
     world.send().await;
     let id = ids(&receiver)[0].clone();
-    receiver.behave(Behaviour::statuses(&[500, 200]));
     again(&world, &uuid, &id).await;
     assert_eq!(world.send().await, 1);
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 1, 1));

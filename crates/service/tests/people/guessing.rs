@@ -1,6 +1,6 @@
 //! Guessing that is slowed.
 
-use crate::support::{Home, Trial, on_both, time};
+use crate::support::{Home, Trial, on_both};
 use crate::world::{NOW, PASSWORD, SECOND, code, join, seconds, sign_in, wait};
 use daybook_service::access::Role;
 use std::net::IpAddr;

@@ -158,13 +158,13 @@ impl Browser {
         panic!("{words:?} never came to {}:\n{text}", self.path().await);
     }
 
-    /// Clicks the link or button with this text, in the main part of the page first.
+    /// Clicks the link or button with this text, or that begins with it, in the main part of the page first.
     pub async fn click(&self, text: &str) {
-        let xpath = format!(
-            "//*[self::a or self::button or self::summary][normalize-space(.)={0} or @aria-label={0}]",
-            literal(text)
-        );
-        let element = self.one(&format!("//main{xpath}"), &xpath).await;
+        let what = "//*[self::a or self::button or self::summary]";
+        let exactly = format!("{what}[normalize-space(.)={0} or @aria-label={0}]", literal(text));
+        let beginning = format!("{what}[starts-with(normalize-space(.), {})]", literal(text));
+        let paths = [format!("//main{exactly}"), format!("//main{beginning}"), exactly];
+        let element = self.one(&paths).await;
         let element = element.unwrap_or_else(|| panic!("there is no {text:?} to click"));
         self.press(&element).await;
     }
@@ -213,14 +213,14 @@ impl Browser {
             "//*[self::input or self::select or self::textarea][@id=//label[starts-with(normalize-space(.), {label})]/@for \
              or ancestor::label[starts-with(normalize-space(.), {label})] or @aria-label={label}]"
         );
-        let field = self.one(&format!("//main{xpath}"), &xpath).await;
+        let field = self.one(&[format!("//main{xpath}"), xpath]).await;
         field.unwrap_or_else(|| panic!("there is no field {label}"))
     }
 
-    /// The first element that is there and can be seen; the second path where the first finds nothing.
-    async fn one(&self, first: &str, second: &str) -> Option<Element> {
+    /// The first element that can be seen, by the first path that finds one.
+    async fn one(&self, paths: &[String]) -> Option<Element> {
         for _ in 0..LOOKS / 3 {
-            for xpath in [first, second] {
+            for xpath in paths {
                 for element in self.client.find_all(Locator::XPath(xpath)).await.unwrap_or_default() {
                     if element.is_displayed().await.unwrap_or(false) {
                         return Some(element);

@@ -18,6 +18,8 @@ struct Things {
     account: String,
     customer: String,
     message: String,
+    subscription: String,
+    person: String,
     case: String,
 }
 
@@ -60,36 +62,48 @@ fn paths(things: Option<&Things>) -> Vec<String> {
 
 /// A route's addresses; nothing where it needs a thing and there is none, or where it is no page.
 fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
-    let filled = match path {
-        // What scripts ask for, and files.
-        _ if path.ends_with("/progress") || path.ends_with(".toml") => return None,
-        _ if !path.contains('{') => vec![path.to_owned()],
-        _ => {
-            let things = things?;
-            let pairs = [
-                ("/products/{", &things.product),
-                ("/accounts/{", &things.account),
-                ("/customers/{", &things.customer),
-                ("/messages/{", &things.message),
-                ("/cases/{", &things.case),
-            ];
-            let mut path = path.replace("/events/{name}", "/events/payment_missed");
-            path = path.replace("/from-account/{id}", &format!("/from-account/{}", things.account));
-            for (before, thing) in pairs {
-                if let Some(at) = path.find(before) {
-                    let end = path[at..].find('}').expect("a brace that closes") + at;
-                    path = format!("{}{}{thing}{}", &path[..at], &before[..before.len() - 1], &path[end + 1..]);
-                }
-            }
-            vec![path]
-        }
-    };
-    let mut filled = filled;
-    if path == "/console/accounts/{id}" {
-        let first = filled[0].clone();
-        filled.extend(["schedule", "items", "timeline", "webhooks", "notices"].map(|tab| format!("{first}?tab={tab}")));
+    // What scripts ask for, and files.
+    if path.ends_with("/progress") || path.ends_with("/download") {
+        return None;
     }
-    Some(filled)
+    if !path.contains('{') {
+        return Some(vec![path.to_owned()]);
+    }
+    let things = things?;
+    let pairs = [
+        ("/products/{id}", format!("/products/{}", things.product)),
+        ("/accounts/{id}", format!("/accounts/{}", things.account)),
+        ("/from-account/{account_id}", format!("/from-account/{}", things.account)),
+        ("/customers/{id}", format!("/customers/{}", things.customer)),
+        ("/messages/{event_id}", format!("/messages/{}", things.message)),
+        ("/send/{webhook_uuid}", format!("/send/{}", things.subscription)),
+        ("/subscriptions/{webhook_uuid}", format!("/subscriptions/{}", things.subscription)),
+        ("/events/{name}", "/events/payment_missed".to_owned()),
+        ("/keys/{client_id}", "/keys/tests".to_owned()),
+        ("/cases/{file}", format!("/cases/{}", things.case)),
+    ];
+    let filled = pairs.iter().fold(path.to_owned(), |path, (pattern, thing)| path.replace(pattern, thing));
+    let variants: Vec<String> = match path {
+        "/console/accounts/{id}" => {
+            let tabs = ["schedule", "items", "timeline", "webhooks", "notices"].map(|tab| format!("{filled}?tab={tab}"));
+            [filled.clone(), format!("{filled}?as_of=2030-01-01")].into_iter().chain(tabs).collect()
+        }
+        "/console/accounts/{id}/do/{what}" => {
+            let each = ["payment", "fee", "credit", "debit", "status", "notice"];
+            each.map(|what| filled.replace("{what}", what)).to_vec()
+        }
+        "/console/accounts/{id}/do/{what}/confirm" => {
+            let query = "line_item_id=by-hand&original_amount_cents=12.50";
+            vec![format!("{}?{query}", filled.replace("{what}", "payment"))]
+        }
+        "/console/accounts/{id}/roll/confirm" => vec![format!("{filled}?effective_at=2030-01-01T00:00")],
+        "/console/people/{person_id}/{change}" => {
+            let each = ["role?role=READ_ONLY", "disable", "sessions"].map(|change| filled.replace("{change}", change));
+            each.map(|path| path.replace("{person_id}", &things.person)).to_vec()
+        }
+        _ => vec![filled],
+    };
+    Some(variants)
 }
 
 async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, wrong: &mut Vec<String>) {
@@ -141,6 +155,10 @@ impl Site {
             }
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        Things { product, account, customer: "odd".to_owned(), message, case: "01-on-time".to_owned() }
+        let subscription = first(server.get("/organization/subscriptions", SECRET).good(), "webhook_uuid");
+        let people = self.daybook().json_of(&["people", "list", "--database", "sqlite:daybook.db", "--json"]);
+        let person = people[0]["person_id"].as_str().expect("one").to_owned();
+        let case = "01-on-time.toml".to_owned();
+        Things { product, account, customer: "odd".to_owned(), message, subscription, person, case }
     }
 }

@@ -14,6 +14,7 @@ pub const PASSWORD: &str = "a sentence is a good password";
 /// A running server with one person.
 pub struct Site {
     server: Server,
+    daybook: Daybook,
     folder: TempDir,
 }
 
@@ -38,12 +39,17 @@ impl Site {
             .with("DAYBOOK_LOG_LEVEL", "warn");
         let usual = ["--dev", "--database", "sqlite:daybook.db", "--webhook-batch-interval", "0s"];
         let all: Vec<&str> = usual.iter().chain(flags).copied().collect();
-        Site { server: daybook.serve(&all), folder }
+        Site { server: daybook.serve(&all), daybook, folder }
     }
 
     /// The server.
     pub fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// The command, in the server's folder.
+    pub fn daybook(&self) -> &Daybook {
+        &self.daybook
     }
 
     /// Where it listens.

@@ -1,1 +1,191 @@
-//! The procedure of a migration, by hand only.
+//! The procedure of a migration, by hand only: what a person does who has the console and nothing else. Then a webhook URL is
+//! saved, breaks, is paused, and gets what it missed.
+
+use crate::browser::Browser;
+use crate::common::place::SECRET;
+use crate::site::{Site, sign_in};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use daybook_clock::{Clock, System};
+use daybook_testkit::receiver::{Behaviour, Receiver, Request};
+use hmac::{Hmac, KeyInit, Mac};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+use serde_json::Value;
+use sha2::Sha256;
+
+/// The instalment of 1,200.00 over 12 months at 12 %, by any calculator.
+const INSTALMENT: &str = "106.62";
+/// What is left of the principal after eight of them, worked out by hand: 1,200.00, 1,105.38, 1,009.81, 913.29, 815.80,
+/// 717.34, 617.89, 517.45, 416.00.
+const LEFT: &str = "$416.00";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_by_hand_and_a_webhook_that_breaks() {
+    let site = Site::empty();
+    let browser = Browser::start(site.url(), site.folder()).await;
+    sign_in(&browser).await;
+    browser.picture("walk-01-signed-in").await;
+    migrate(&browser).await;
+    webhooks(&site, &browser).await;
+    browser.close().await;
+}
+
+/// Migration mode on; customer and account in the past; payments; off; the outcome.
+async fn migrate(browser: &Browser) {
+    browser.go("/console/products").await;
+    browser.click("New product").await;
+    browser.fill("Name", "Auto 12").await;
+    browser.fill("Number of instalments", "12").await;
+    browser.fill("Interest rate, percent a year", "12").await;
+    browser.fill("Product id", "auto-12").await;
+    browser.unfold().await;
+    browser.fill("Fixed late fee", "15.00").await;
+    browser.see(INSTALMENT).await; // The preview, for 1,200.00.
+    browser.picture("walk-02-product").await;
+    browser.click("Make the product").await;
+    browser.see("Migration mode").await;
+
+    browser.click("Hold events…").await;
+    browser.click("Hold events").await;
+    browser.see("Holding").await;
+
+    browser.go("/console/customers/new").await;
+    browser.fill("First name", "Ada").await;
+    browser.fill("Last name", "Lovelace").await;
+    browser.fill("Customer id", "ada").await;
+    browser.click("Add the customer").await;
+    browser.see("Ada Lovelace").await;
+
+    let begin = began();
+    browser.go("/console/accounts/new?product_id=auto-12&customer_id=ada").await;
+    browser.fill("Principal", "1,200.00").await;
+    browser.fill("Begins", &format!("{begin}T12:00:00")).await;
+    browser.fill("Account id", "ada-1").await;
+    if browser.value("Customer").await.is_empty() {
+        browser.fill("Customer", "ada").await;
+    }
+    browser.picture("walk-03-account").await;
+    browser.click("Open the account").await;
+    browser.see("ada-1").await;
+
+    for month in [3, 1, 7, 8, 2, 6, 4, 5] {
+        let day = begin.checked_add(Span::new().months(month)).expect("a date");
+        browser.go("/console/accounts/ada-1").await;
+        browser.click("Record a payment").await;
+        browser.fill("Amount", INSTALMENT).await;
+        browser.fill("Line item id", &format!("payment-{month}")).await;
+        browser.fill("Effective at", &format!("{day}T09:00:00")).await;
+        browser.click("Go on").await;
+        browser.see(&format!("${INSTALMENT}")).await;
+        browser.click("Record the payment").await;
+        browser.see("held").await;
+    }
+    browser.see("If it were released now").await;
+    browser.see(LEFT).await;
+    browser.picture("walk-04-held").await;
+
+    browser.go("/console/products/auto-12").await;
+    browser.click("Release…").await;
+    browser.click("Release").await;
+    browser.reload_until("The last release ended").await;
+    browser.see("1 of 1 account done").await;
+    browser.picture("walk-05-released").await;
+
+    browser.go("/console/accounts/ada-1").await;
+    browser.see(LEFT).await;
+    browser.picture("walk-06-outcome").await;
+    browser.go("/console/accounts/ada-1?tab=items").await;
+    browser.see("payment-8").await;
+    let text = browser.text().await.to_lowercase();
+    let rows = browser.run("return document.querySelectorAll('main tbody tr').length").await;
+    assert!(rows.as_u64().is_some_and(|rows| rows >= 9), "the loan and eight payments are there: {rows}");
+    let items = browser.run("return [...document.querySelectorAll('main tbody')].map((body) => body.innerText).join()").await;
+    let items = items.as_str().unwrap_or_default().to_lowercase();
+    assert!(!items.contains("late fee"), "a loan that was paid on time has no late fee: {text}");
+}
+
+/// A day eight months ago, so that eight due dates have passed by yesterday.
+fn began() -> Date {
+    let now = Timestamp::from_microsecond(System.now().micros()).expect("a time");
+    let zone = TimeZone::get("America/New_York").expect("a zone");
+    let yesterday = now.to_zoned(zone).date().yesterday().expect("a date");
+    yesterday.checked_sub(Span::new().months(8)).expect("a date")
+}
+
+async fn webhooks(site: &Site, browser: &Browser) {
+    let receiver = Receiver::start(Behaviour::status(200));
+    let key = site.server().get("/organization/hmac_key", SECRET).good();
+    let key = key["hmac_secret_key"].as_str().expect("a key").to_owned();
+
+    browser.go("/console/keys").await;
+    browser.fill("Webhook URL", &receiver.url()).await;
+    browser.click("Save").await;
+    browser.see("Saved now").await;
+    browser.picture("walk-07-keys").await;
+
+    customer(browser, "Ben").await;
+    let arrived = receiver.wait_for(1);
+    assert_eq!(event_of(&arrived[0]), "customer_create");
+    assert!(is_signed(&arrived[0], &key), "what arrives is signed");
+    browser.go("/console/webhooks/deliveries").await;
+    browser.reload_until("Delivered").await;
+
+    receiver.behave(Behaviour::status(401));
+    customer(browser, "Carla").await;
+    receiver.wait_for(2);
+    browser.go("/console/webhooks").await;
+    browser.reload_until("Paused").await;
+    browser.picture("walk-08-paused").await;
+    customer(browser, "Dimitri").await;
+    browser.go("/console/webhooks/dead-letters").await;
+    browser.reload_until("customer_create").await;
+    browser.picture("walk-09-dead-letters").await;
+
+    receiver.behave(Behaviour::status(200));
+    browser.go("/console/webhooks").await;
+    browser.click("Resume …").await;
+    browser.click("Resume it").await;
+    browser.see("Active").await;
+    browser.go("/console/webhooks/dead-letters").await;
+    browser.click("Replay all …").await;
+    browser.click("Send them again").await;
+    let arrived = receiver.wait_for(4);
+    let mut names: Vec<String> = arrived[2..].iter().map(first_name).collect();
+    names.sort();
+    assert_eq!(names, ["Carla", "Dimitri"], "all and only what was missed is sent");
+    assert!(arrived.iter().all(|request| is_signed(request, &key)));
+    browser.go("/console/webhooks/dead-letters").await;
+    browser.reload_until("Nothing is lost").await;
+    browser.picture("walk-10-replayed").await;
+}
+
+async fn customer(browser: &Browser, name: &str) {
+    browser.go("/console/customers/new").await;
+    browser.fill("First name", name).await;
+    browser.click("Add the customer").await;
+    browser.see(name).await;
+}
+
+fn message(request: &Request) -> Value {
+    serde_json::from_slice(&request.body).expect("a message is JSON")
+}
+
+fn event_of(request: &Request) -> String {
+    message(request)["event"].as_str().unwrap_or_default().to_owned()
+}
+
+fn first_name(request: &Request) -> String {
+    message(request)["data"]["object"]["name_first"].as_str().unwrap_or_default().to_owned()
+}
+
+/// As a receiver checks it: over the bytes of `data` as they came.
+fn is_signed(request: &Request, key: &str) -> bool {
+    let text = std::str::from_utf8(&request.body).expect("text");
+    let from = text.find(",\"data\":").expect("data") + 8;
+    let to = text.rfind(",\"hmac_signature\":\"").expect("a signature");
+    let mut hmac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("a key");
+    hmac.update(&text.as_bytes()[from..to]);
+    message(request)["hmac_signature"] == STANDARD.encode(hmac.finalize().into_bytes())
+}

@@ -92,11 +92,6 @@ impl Typed {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
-    /// All that was typed into fields of this name.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.trim())
-    }
-
     /// Whether anything was typed into it.
     pub fn has(&self, name: &str) -> bool {
         !self.get(name).is_empty()
@@ -177,11 +172,6 @@ impl Form {
             names.iter().any(|name| field.name == *name || field.name.starts_with(&format!("{name}.")))
         };
         self.fields.iter().filter(wanted).map(|field| self.shown(field)).collect()
-    }
-
-    /// One field; nothing if the form has none of this name.
-    pub fn input(&self, name: &str) -> Option<Input<'_>> {
-        self.fields.iter().find(|field| field.name == name).map(|field| self.shown(field))
     }
 
     /// Whether anything is wrong with some fields.
@@ -335,7 +325,7 @@ mod tests {
         assert_eq!(named, ["name", "summary.amount_cents", "rate", "at"]);
         let form = Form::new(FIELDS, typed).refused(&problem);
         assert!(form.general.is_empty());
-        assert_eq!(form.input("name").map(|input| input.wrong), Some("must be filled in"));
+        assert_eq!(form.group(&["name"])[0].wrong, "must be filled in");
         let elsewhere = Problem::invalid("effective_at", "must not lie in the future");
         let form = Form::new(FIELDS, Typed::default()).refused(&elsewhere);
         assert_eq!(form.general, ["effective_at must not lie in the future"]);

@@ -20,11 +20,6 @@ impl Money {
         self.0 == 0
     }
 
-    /// Whether it is less than nothing.
-    pub const fn is_negative(&self) -> bool {
-        self.0 < 0
-    }
-
     /// As a plain decimal, for fields and tables to take away: `-1234.56`.
     pub fn plain(&self) -> String {
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -80,7 +75,7 @@ impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0.to_string();
         for (index, digit) in digits.chars().enumerate() {
-            if index > 0 && (digits.len() - index) % 3 == 0 {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
                 f.write_str(",")?;
             }
             write!(f, "{digit}")?;

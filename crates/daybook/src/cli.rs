@@ -9,8 +9,8 @@ mod flags;
 mod people;
 
 pub use bench::{
-    BenchAction, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget, BenchWebhookClientArgs,
-    BenchWebhooksArgs,
+    BenchAction, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
+    BenchWebhookClientArgs, BenchWebhooksArgs,
 };
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};

@@ -194,14 +194,6 @@ impl Browser {
         field.send_keys(value).await.expect("it can be typed into");
     }
 
-    /// Chooses a value in the list with this label.
-    pub async fn choose(&self, label: &str, value: &str) {
-        let field = self.field(label).await;
-        if field.select_by_value(value).await.is_err() {
-            field.select_by_label(value).await.unwrap_or_else(|error| panic!("{label}: no {value:?}: {error}"));
-        }
-    }
-
     /// What is in the field with this label.
     pub async fn value(&self, label: &str) -> String {
         self.field(label).await.prop("value").await.ok().flatten().unwrap_or_default()

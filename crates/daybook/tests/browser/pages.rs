@@ -85,7 +85,8 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
     let filled = pairs.iter().fold(path.to_owned(), |path, (pattern, thing)| path.replace(pattern, thing));
     let variants: Vec<String> = match path {
         "/console/accounts/{id}" => {
-            let tabs = ["schedule", "items", "timeline", "webhooks", "notices"].map(|tab| format!("{filled}?tab={tab}"));
+            let tabs =
+                ["schedule", "items", "timeline", "webhooks", "notices"].map(|tab| format!("{filled}?tab={tab}"));
             [filled.clone(), format!("{filled}?as_of=2030-01-01")].into_iter().chain(tabs).collect()
         }
         "/console/accounts/{id}/do/{what}" => {

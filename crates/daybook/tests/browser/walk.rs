@@ -101,7 +101,8 @@ async fn migrate(browser: &Browser) {
     let text = browser.text().await.to_lowercase();
     let rows = browser.run("return document.querySelectorAll('main tbody tr').length").await;
     assert!(rows.as_u64().is_some_and(|rows| rows >= 9), "the loan and eight payments are there: {rows}");
-    let items = browser.run("return [...document.querySelectorAll('main tbody')].map((body) => body.innerText).join()").await;
+    let items =
+        browser.run("return [...document.querySelectorAll('main tbody')].map((body) => body.innerText).join()").await;
     let items = items.as_str().unwrap_or_default().to_lowercase();
     assert!(!items.contains("late fee"), "a loan that was paid on time has no late fee: {text}");
 }

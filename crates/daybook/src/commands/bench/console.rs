@@ -99,7 +99,7 @@ async fn load_one(bench: &Bench, number: u64, months: u64) -> Result<(), Failure
         "external_fields": [{ "key": "old_system", "value": format!("LN{number:08}") }],
     });
     bench.service.create_account(&bench.who, None, form_of(&loan)?).await.map_err(said)?;
-    let paid = if number % 10 == 0 { months.saturating_sub(2) } else { months };
+    let paid = if number.is_multiple_of(10) { months.saturating_sub(2) } else { months };
     for month in 1..=paid {
         let day = zone.day_at(opened).plus(Interval::months(1), month as i32, MonthEnd::Clamp);
         let at = zone.at(day, TimeOfDay::new(9, 0, 0).unwrap_or(TimeOfDay::END_OF_DAY));
@@ -184,9 +184,7 @@ async fn measure(args: &BenchConsoleArgs, server: SocketAddr, session: &str, pat
 fn report(args: &BenchConsoleArgs, frame: &Page, pages: &[Page]) {
     let slow = pages.iter().filter(|page| page.longest() >= AIM_MS).count();
     if args.target.json {
-        let line = |page: &Page| {
-            json!({ "path": page.path, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes })
-        };
+        let line = |page: &Page| json!({ "path": page.path, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes });
         let all: Vec<_> = pages.iter().map(line).collect();
         let figures = json!({ "accounts": args.accounts, "frame": line(frame), "pages": all, "over_100_ms": slow });
         println!("{figures}");
@@ -203,5 +201,10 @@ fn report(args: &BenchConsoleArgs, frame: &Page, pages: &[Page]) {
             page.bytes
         );
     }
-    println!("{} accounts, each page {} times; {slow} of {} took 100 ms or longer", args.accounts, args.times, pages.len());
+    println!(
+        "{} accounts, each page {} times; {slow} of {} took 100 ms or longer",
+        args.accounts,
+        args.times,
+        pages.len()
+    );
 }

@@ -16,6 +16,9 @@ use url::Url;
 const LOOKS: u32 = 300;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
+/// How high the window is.
+const HEIGHT: u32 = 900;
+
 /// A browser with one window.
 pub struct Browser {
     client: Client,
@@ -87,6 +90,7 @@ impl Browser {
             "--disable-dev-shm-usage",
             "--force-device-scale-factor=1",
             "--lang=en-US",
+            "--window-size=1400,1100",
             &profile,
         ];
         capabilities.insert("goog:chromeOptions".to_owned(), json!({ "args": flags }));
@@ -109,7 +113,11 @@ impl Browser {
         let scheme = if look.dark { "dark" } else { "light" };
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.devtools("Emulation.setEmulatedMedia", features).await;
-        let metrics = json!({ "width": look.width, "height": 900, "deviceScaleFactor": 1, "mobile": look.width < 800 });
+        self.window(look.width, HEIGHT).await;
+    }
+
+    async fn window(&self, width: u32, height: u32) {
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 800 });
         self.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
     }
 
@@ -164,8 +172,9 @@ impl Browser {
         let exactly = format!("{what}[normalize-space(.)={0} or @aria-label={0}]", literal(text));
         let beginning = format!("{what}[starts-with(normalize-space(.), {})]", literal(text));
         let paths = [format!("//main{exactly}"), format!("//main{beginning}"), exactly];
-        let element = self.one(&paths).await;
-        let element = element.unwrap_or_else(|| panic!("there is no {text:?} to click"));
+        let Some(element) = self.one(&paths).await else {
+            panic!("there is no {text:?} to click on {}:\n{}", self.path().await, self.text().await)
+        };
         self.press(&element).await;
     }
 
@@ -245,10 +254,12 @@ impl Browser {
         let folder = pictures();
         std::fs::create_dir_all(&folder).expect("a folder for pictures");
         let height = self.run("return document.documentElement.scrollHeight").await.as_u64().unwrap_or(900);
-        let width = self.run("return window.innerWidth").await.as_u64().unwrap_or(1280);
-        let clip = json!({ "x": 0, "y": 0, "width": width, "height": height.clamp(200, 6_000), "scale": 1 });
-        let wanted = json!({ "format": "webp", "quality": 70, "captureBeyondViewport": true, "clip": clip });
+        let width = self.run("return window.innerWidth").await.as_u64().unwrap_or(1280) as u32;
+        // A window as high as the page, for a moment: other ways confuse where a click lands afterwards.
+        self.window(width, height.clamp(900, 6_000) as u32).await;
+        let wanted = json!({ "format": "webp", "quality": 70 });
         let taken = self.devtools("Page.captureScreenshot", wanted).await;
+        self.window(width, HEIGHT).await;
         let data = taken["data"].as_str().expect("a picture");
         let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).expect("Base64");
         std::fs::write(folder.join(format!("{name}.webp")), bytes).expect("a picture can be kept");

@@ -42,7 +42,8 @@ async fn migrate(browser: &Browser) {
     browser.fill("Product id", "auto-12").await;
     browser.unfold().await;
     browser.fill("Fixed late fee", "15.00").await;
-    browser.see(INSTALMENT).await; // The preview, for 1,200.00.
+    browser.fill("For a loan of", "1,200.00").await;
+    browser.see(INSTALMENT).await; // The schedule follows what is typed.
     browser.picture("walk-02-product").await;
     browser.click("Make the product").await;
     browser.see("Migration mode").await;
@@ -82,6 +83,7 @@ async fn migrate(browser: &Browser) {
         browser.click("Record the payment").await;
         browser.see("held").await;
     }
+    browser.go("/console/accounts/ada-1").await;
     browser.see("If it were released now").await;
     browser.see(LEFT).await;
     browser.picture("walk-04-held").await;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use url::Url;
 
@@ -24,6 +25,8 @@ pub struct Browser {
     client: Client,
     driver: Driver,
     site: String,
+    /// How wide its window is now.
+    width: AtomicU32,
 }
 
 /// The program that steers the browser; killed with the test.
@@ -97,7 +100,8 @@ impl Browser {
         capabilities.insert("goog:loggingPrefs".to_owned(), json!({ "browser": "ALL" }));
         let mut builder = ClientBuilder::new(HttpConnector::new());
         let client = builder.capabilities(capabilities).connect(&format!("http://127.0.0.1:{port}")).await;
-        let browser = Browser { client: client.expect("a browser"), driver, site: site.to_owned() };
+        let browser =
+            Browser { client: client.expect("a browser"), driver, site: site.to_owned(), width: AtomicU32::new(0) };
         browser.look(Look::ALL[0]).await;
         browser
     }
@@ -113,6 +117,7 @@ impl Browser {
         let scheme = if look.dark { "dark" } else { "light" };
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.devtools("Emulation.setEmulatedMedia", features).await;
+        self.width.store(look.width, Ordering::Relaxed);
         self.window(look.width, HEIGHT).await;
     }
 
@@ -254,7 +259,7 @@ impl Browser {
         let folder = pictures();
         std::fs::create_dir_all(&folder).expect("a folder for pictures");
         let height = self.run("return document.documentElement.scrollHeight").await.as_u64().unwrap_or(900);
-        let width = self.run("return window.innerWidth").await.as_u64().unwrap_or(1280) as u32;
+        let width = self.width.load(Ordering::Relaxed);
         // A window as high as the page, for a moment: other ways confuse where a click lands afterwards.
         self.window(width, height.clamp(900, 6_000) as u32).await;
         let wanted = json!({ "format": "webp", "quality": 70 });

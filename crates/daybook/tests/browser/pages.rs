@@ -63,7 +63,7 @@ fn paths(things: Option<&Things>) -> Vec<String> {
 /// A route's addresses; nothing where it needs a thing and there is none, or where it is no page.
 fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
     // What scripts ask for, and files.
-    if path.ends_with("/progress") || path.ends_with("/download") {
+    if path.ends_with("/progress") || path.ends_with("/download") || path == "/console/cases/from-account" {
         return None;
     }
     if !path.contains('{') {
@@ -71,10 +71,10 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
     }
     let things = things?;
     let pairs = [
-        ("/products/{id}", format!("/products/{}", things.product)),
+        ("/products/{product_id}", format!("/products/{}", things.product)),
         ("/accounts/{id}", format!("/accounts/{}", things.account)),
         ("/from-account/{account_id}", format!("/from-account/{}", things.account)),
-        ("/customers/{id}", format!("/customers/{}", things.customer)),
+        ("/customers/{customer_id}", format!("/customers/{}", things.customer)),
         ("/messages/{event_id}", format!("/messages/{}", things.message)),
         ("/send/{webhook_uuid}", format!("/send/{}", things.subscription)),
         ("/subscriptions/{webhook_uuid}", format!("/subscriptions/{}", things.subscription)),
@@ -116,7 +116,8 @@ async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, w
         browser.go(path).await;
         browser.unfold().await;
         browser.picture(&format!("{name}{picture}-{}", look.name())).await;
-        let wide = browser.run("return document.documentElement.scrollWidth - window.innerWidth").await;
+        let wide =
+            browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth").await;
         if wide.as_i64() != Some(0) {
             wrong.push(format!("{path} {}: {wide} pixels too wide", look.name()));
         }
@@ -126,11 +127,14 @@ async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, w
         if elsewhere != json!([]) {
             wrong.push(format!("{path}: loads {elsewhere}"));
         }
-        if let Some(axe) = axe {
+        // What it judges does not depend on the width.
+        if let Some(axe) = axe.filter(|_| look.width > 800) {
             wrong.extend(axe.judge(browser).await.iter().map(|found| format!("{path} {}: {found}", look.name())));
         }
     }
-    wrong.extend(browser.complaints().await.iter().map(|line| format!("{path}: the browser says {line}")));
+    // That a page says 404 is what it should say; everything else is a mistake.
+    let complaints = browser.complaints().await.into_iter().filter(|line| !line.contains("/console/welcome/nothing"));
+    wrong.extend(complaints.map(|line| format!("{path}: the browser says {line}")));
 }
 
 impl Site {
@@ -158,7 +162,7 @@ impl Site {
         }
         let subscription = first(server.get("/organization/subscriptions", SECRET).good(), "webhook_uuid");
         let people = self.daybook().json_of(&["people", "list", "--database", "sqlite:daybook.db", "--json"]);
-        let person = people[0]["person_id"].as_str().expect("one").to_owned();
+        let person = people["results"][0]["person_id"].as_str().expect("one").to_owned();
         let case = "01-on-time.toml".to_owned();
         Things { product, account, customer: "odd".to_owned(), message, subscription, person, case }
     }

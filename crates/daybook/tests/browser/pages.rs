@@ -114,8 +114,8 @@ async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, w
     for look in Look::ALL {
         browser.look(look).await;
         browser.go(path).await;
-        browser.unfold().await;
         browser.picture(&format!("{name}{picture}-{}", look.name())).await;
+        browser.unfold().await;
         let wide =
             browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth").await;
         if wide.as_i64() != Some(0) {

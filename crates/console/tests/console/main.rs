@@ -5,4 +5,8 @@
 
 mod account;
 mod doors;
+mod finding;
+mod home;
+mod lists;
+mod products;
 mod world;

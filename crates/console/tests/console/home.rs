@@ -1,0 +1,55 @@
+//! The home page, of an organization that has nothing and of one that has something.
+
+use crate::world::{World, assert_harmless};
+use daybook_service::access::Role;
+use serde_json::json;
+
+#[tokio::test]
+async fn who_begins_is_led_through_the_first_steps() {
+    let world = World::new().await;
+    let page = world.get("/console").await.page();
+    for step in ["/console/products/new", "/console/customers/new", "/console/accounts/new", "/console/webhooks"] {
+        assert!(page.contains(&format!("href=\"{step}\"")), "{step}");
+    }
+    assert!(!page.contains(">Done<"), "nothing is done yet");
+    world.product("loan", json!({}), false).await;
+    let page = world.get("/console").await.page();
+    assert_eq!(page.matches(">Done<").count(), 1, "{page}");
+    let reader = world.seen_by(Role::ReadOnly).await;
+    let page = reader.get("/console").await.page();
+    assert!(!page.contains("/console/products/new"), "who may only look is offered nothing to do");
+}
+
+#[tokio::test]
+async fn figures_lead_to_the_lists_behind_them() {
+    let world = World::filled().await;
+    world.pay("a2", "p1", "2025-02-28T09:00:00-05:00", 4_321).await;
+    let page = world.get("/console").await.page();
+    assert_harmless(&page);
+    assert!(page.contains("/console/accounts?status=ACTIVE"), "{page}");
+    assert!(page.contains("/console/accounts?status=SUSPENDED&#38;substatus=DELINQUENT"), "{page}");
+    assert!(page.contains("/console/accounts?due=1-29"), "{page}");
+    assert!(page.contains("$43.21"), "the payment is among those of the last 30 days: {page}");
+    let late = world.get("/console/accounts?due=1-29").await.page();
+    assert!(late.contains(">a1<") && !late.contains(">a2<"), "{late}");
+    let current = world.get("/console/accounts?due=current").await.page();
+    assert!(!current.contains(">a1<") && current.contains(">a2<"), "{current}");
+    world.go_to("2025-03-25T12:00:00-04:00").await;
+    let later = world.get("/console/accounts?due=30-59").await.page();
+    assert!(later.contains(">a1<") && !later.contains(">a2<"), "{later}");
+}
+
+#[tokio::test]
+async fn what_needs_attention_leads_to_where_it_is_mended() {
+    let world = World::filled().await;
+    world.product("old", json!({}), true).await;
+    let page = world.get("/console").await.page();
+    assert!(page.contains("1 product holds its events"), "{page}");
+    assert!(page.contains("/console/products?state=HOLDING"), "{page}");
+    let list = world.get("/console/products?state=HOLDING").await.page();
+    assert!(list.contains("Product old") && !list.contains("Product loan"), "{list}");
+    for state in ["RELEASING", "failed"] {
+        let list = world.get(&format!("/console/products?state={state}")).await.page();
+        assert!(list.contains("There is none any more"), "{list}");
+    }
+}

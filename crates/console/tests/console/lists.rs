@@ -1,0 +1,193 @@
+//! Lists of accounts and customers, the tables to take away, and the forms that make and change them.
+
+use crate::world::{FORMULA, SCRIPT, World, assert_harmless, json_of};
+use daybook_service::access::Role;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_list_of_nothing_says_what_to_do() {
+    let world = World::new().await;
+    for (path, next) in [
+        ("/console/accounts", "/console/products/new"),
+        ("/console/customers", "/console/customers/new"),
+        ("/console/products", "/console/products/new"),
+    ] {
+        let page = world.get(path).await.page();
+        assert!(page.contains("class=\"empty\"") && page.contains(next), "{path}: {page}");
+        let csv = world.get(&format!("{path}?format=csv")).await;
+        assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8");
+        assert_eq!(csv.page().lines().count(), 1, "{path}");
+    }
+    assert!(world.get("/console/accounts/new").await.page().contains("There is no product yet"));
+    assert_eq!(world.get("/console/customers/nobody").await.status, 404);
+    assert_eq!(world.get("/console/products/nothing").await.status, 404);
+}
+
+#[tokio::test]
+async fn names_and_fields_harm_neither_page_nor_spreadsheet() {
+    let world = World::filled().await;
+    for path in [
+        "/console/accounts",
+        "/console/accounts?q=hyperlink",
+        "/console/accounts?q=%3Cscript%3Ealert(1)%3C/script%3E",
+        "/console/customers",
+        "/console/customers?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
+        "/console/customers/mallory",
+        "/console/customers/mallory/edit",
+        "/console/customers/shop",
+        "/console/accounts/new?product_id=loan&customer=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
+    ] {
+        let page = world.get(path).await.page();
+        assert_harmless(&page);
+        assert!(!page.contains("6789-") && !page.contains("123-45"), "{path} shows a secret number");
+    }
+    let csv = world.get("/console/customers?format=csv").await.page();
+    assert!(csv.contains(&format!("\"'{}\"", FORMULA.replace('"', "\"\""))), "{csv}");
+    assert!(!csv.lines().any(|line| line.split(',').any(|cell| cell.starts_with('='))), "{csv}");
+    let csv = world.get("/console/accounts?format=csv").await;
+    assert!(csv.header("content-disposition").contains("accounts.csv"));
+    let csv = csv.page();
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    assert!(csv.contains(SCRIPT), "text stays what it is: {csv}");
+}
+
+#[tokio::test]
+async fn accounts_are_filtered_and_paged() {
+    let world = World::filled().await;
+    for number in 0..60 {
+        let id = format!("n{number:02}");
+        world.account(&id, "loan", "2025-02-28T09:00:00-05:00", json!({})).await;
+    }
+    world.settle().await;
+    for (query, there, not_there) in [
+        ("q=lee", ">a1<", ">a2<"),
+        ("q=a2", ">a2<", ">a1<"),
+        ("status=SUSPENDED", ">a1<", ">a2<"),
+        ("substatus=DELINQUENT", ">a1<", ">a2<"),
+        ("status=ACTIVE&product=loan", ">a2<", ">a1<"),
+        ("due=late", ">a1<", ">a2<"),
+    ] {
+        let page = world.get(&format!("/console/accounts?{query}")).await.page();
+        assert!(page.contains(there) && !page.contains(not_there), "{query}: {page}");
+    }
+    assert!(world.get("/console/accounts?product=other").await.page().contains("Nothing matches"));
+    for wrong in ["due=soon", "status=LATE"] {
+        assert_eq!(world.get(&format!("/console/accounts?{wrong}")).await.status, 422, "{wrong}");
+    }
+    let first = world.get("/console/accounts?status=ACTIVE").await.page();
+    assert!(first.contains(">a2<") && !first.contains(">n59<"));
+    let next = first.split("rel=\"next\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let next = next.expect("a link to the next page").replace("&#38;", "&");
+    let second = world.get(&next).await.page();
+    assert!(second.contains(">n59<") && !second.contains(">a2<") && second.contains("rel=\"prev\""), "{next}");
+    let csv = world.get("/console/accounts?status=ACTIVE&format=csv").await.page();
+    assert_eq!(csv.lines().count(), 62, "all pages, and the names of the columns");
+}
+
+#[tokio::test]
+async fn an_account_is_opened_by_its_form() {
+    let world = World::filled().await;
+    assert!(world.get("/console/accounts/new").await.page().contains("<option value=\"loan\""));
+    let form = world.get("/console/accounts/new?product_id=loan&customer=ann").await.page();
+    assert!(form.contains("America/New_York") && form.contains("value=\"ann\""), "{form}");
+    let typed = [
+        ("product_id", "loan"),
+        ("account_id", "mine"),
+        ("summary.initial_principal_cents", "1,200.00"),
+        ("effective_at", "2025-02-28T09:00"),
+        ("assign_customers", "ann"),
+        ("second_customer", "shop"),
+        ("post_promo_overview.post_promo_len", "6"),
+        ("external_fields", "crm: 4711\nnote: a:b"),
+        ("once", "only this form"),
+    ];
+    let piece = world.post("/console/accounts/preview", &typed).await.page();
+    assert!(piece.contains("Schedule: 6 instalments") && !piece.contains("<html"), "{piece}");
+    assert!(piece.contains("curl -X POST"), "{piece}");
+    let whole = [typed.as_slice(), &[("whole", "1")]].concat();
+    let page = world.post("/console/accounts/preview", &whole).await.page();
+    assert!(page.contains("Schedule: 6 instalments") && page.contains("<html"));
+    assert_eq!(world.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/mine");
+    assert_eq!(world.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/mine", "sent twice");
+    let account = json_of(world.service.get_account(&world.who, "mine", None).await);
+    assert_eq!(account["effective_at"], "2025-02-28T09:00:00-05:00");
+    assert_eq!(account["customers"][1], json!({"customer_id": "shop", "customer_account_role": "SECONDARY"}));
+    assert_eq!(account["external_fields"][1], json!({"key": "note", "value": "a:b"}));
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_beside_the_field() {
+    let world = World::filled().await;
+    let wrong = |field: &str| format!("id=\"f-{}-wrong\"", field.replace('.', "-"));
+    for (field, text) in [
+        ("summary.initial_principal_cents", "lots"),
+        ("effective_at", "soon"),
+        ("account_id", "<script>alert(1)</script>"),
+        ("assign_customers", "nobody"),
+        ("second_customer", "nobody"),
+        ("external_fields", "no colon"),
+        ("cycle_type.late_fee_grace", "a while"),
+    ] {
+        let mut typed = vec![("product_id", "loan")];
+        if field != "summary.initial_principal_cents" {
+            typed.push(("summary.initial_principal_cents", "100"));
+        }
+        if field == "second_customer" {
+            typed.push(("assign_customers", "ann"));
+        }
+        typed.push((field, text));
+        let answer = world.post("/console/accounts/new", &typed).await;
+        assert_eq!(answer.status, 422, "{field}");
+        assert!(answer.body.contains(&wrong(field)), "{field}: {}", answer.body);
+        assert_harmless(&answer.body);
+    }
+    for (field, text) in [("email", "nobody"), ("phone_number", "12"), ("external_fields", "x"), ("name_first", " ")] {
+        let name = if field == "name_first" { "" } else { "Bo" };
+        let answer = world.post("/console/customers/new", &[("name_last", name), (field, text)]).await;
+        assert_eq!(answer.status, 422, "{field}");
+        assert!(answer.body.contains(&wrong(field)), "{field}: {}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn a_customer_is_added_and_changed() {
+    let world = World::filled().await;
+    let typed = [("customer_id", "bo"), ("name_first", "Bo"), ("email", "bo@example.com"), ("ssn", "987-65-4321")];
+    assert_eq!(world.post("/console/customers/new", &typed).await.leads_to(), "/console/customers/bo");
+    let page = world.get("/console/customers/bo").await.page();
+    assert!(page.contains("ends with 4321") && !page.contains("987-65"), "{page}");
+    let piece = world.post("/console/customers/preview", &typed).await.page();
+    assert!(piece.contains("curl -X POST") && !piece.contains("4321"), "{piece}");
+    let edit = world.get("/console/customers/bo/edit").await.page();
+    assert!(edit.contains("value=\"bo@example.com\"") && !edit.contains("4321"), "{edit}");
+    let changed = [
+        ("name_first", "Bo"),
+        ("name_last", "Day"),
+        ("customer_type", "person"),
+        ("external_fields", "crm: 1"),
+        ("assign_to_accounts", "a1"),
+        ("customer_account_role", "SECONDARY"),
+    ];
+    assert_eq!(world.post("/console/customers/bo/edit", &changed).await.leads_to(), "/console/customers/bo");
+    let bo = json_of(world.service.get_customer(&world.who, "bo").await);
+    assert_eq!((&bo["name_last"], &bo["email"], &bo["ssn_last_four"]), (&json!("Day"), &json!(null), &json!("4321")));
+    assert_eq!(bo["accounts"], json!([{"account_id": "a1", "customer_account_role": "SECONDARY"}]));
+    let page = world.get("/console/customers/bo").await.page();
+    assert!(page.contains("/console/accounts/a1") && page.contains("Delinquent"), "{page}");
+    let emptied = [("name_first", "Bo"), ("name_last", "Day"), ("customer_type", "person")];
+    world.post("/console/customers/bo/edit", &emptied).await.leads_to();
+    let bo = json_of(world.service.get_customer(&world.who, "bo").await);
+    assert_eq!(bo["external_fields"], json!([]));
+}
+
+#[tokio::test]
+async fn who_may_only_look_is_offered_nothing_else() {
+    let world = World::filled().await;
+    let reader = world.seen_by(Role::ReadOnly).await;
+    for path in ["/console/accounts", "/console/customers", "/console/customers/ann", "/console/products/loan"] {
+        let page = reader.get(path).await.page();
+        for action in ["/new", "/edit", "migration?to=on"] {
+            assert!(!page.contains(action), "{path} offers {action}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Products: their terms in words, the form with every policy, and the migration switch from end to end.
+
+use crate::world::{World, assert_harmless, form_of, json_of};
+use serde_json::json;
+
+#[tokio::test]
+async fn terms_are_told_in_words() {
+    let world = World::filled().await;
+    let list = world.get("/console/products").await.page();
+    assert!(list.contains("Product loan") && list.contains("/console/accounts?product=loan"), "{list}");
+    let page = world.get("/console/products/loan").await.page();
+    for words in [
+        "12 instalments, one every month, at 12 % a year",
+        "due at the end of its cycle",
+        "$15.00 for each late instalment",
+        "After one late instalment the account is delinquent",
+        "never charged off by itself",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let csv = world.get("/console/products?format=csv").await.page();
+    assert!(csv.contains("loan,Product loan,INSTALLMENT,12,12,America/New_York,NORMAL,"), "{csv}");
+}
+
+#[tokio::test]
+async fn a_product_is_made_by_its_form() {
+    let world = World::new().await;
+    let form = world.get("/console/products/new").await.page();
+    for group in ["Billing cycle", "Late fees", "Where payments go", "Backdating", "Migration mode"] {
+        assert!(form.contains(group), "{group}");
+    }
+    let life = |name: &str| format!("product_lifecycle_policies.{name}");
+    let (due, order) = (life("billing_cycle_policies.cycle_due_interval"), life("payment_pouring_policies.order"));
+    let (zone, fee) =
+        (life("billing_cycle_policies.product_time_zone"), life("default_attributes.default_late_fee_cents"));
+    let grace = life("fee_policies.late_fee_grace_counts_due_date");
+    let typed = [
+        ("product_overview.product_name", "Auto <36>"),
+        ("product_overview.product_type", "INSTALLMENT"),
+        ("post_promotional_policies.post_promo_len", "36"),
+        ("post_promotional_policies.post_promo_default_interest_rate_percent", "6.25"),
+        ("product_id", "auto-36"),
+        (due.as_str(), "5 days"),
+        (order.as_str(), "due_principal, DUE_INTEREST"),
+        (zone.as_str(), "America/Chicago"),
+        (fee.as_str(), "25"),
+        (grace.as_str(), "true"),
+        ("preview_principal", "12,000.00"),
+        ("preview_start", "2025-03-15"),
+        ("once", "only this form"),
+    ];
+    let piece = world.post("/console/products/preview", &typed).await.page();
+    assert!(piece.contains("Schedule: 36 instalments") && !piece.contains("<html"), "{piece}");
+    assert!(piece.contains("20 Apr 2025"), "the first instalment is due five days after its cycle: {piece}");
+    assert!(json_of(world.service.list_products(&world.who, Default::default()).await)["results"] == json!([]));
+    assert_eq!(world.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36");
+    assert_eq!(world.post("/console/products/new", &typed).await.leads_to(), "/console/products/auto-36", "sent twice");
+    let made = json_of(world.service.get_product(&world.who, "auto-36").await);
+    let policies = &made["product_lifecycle_policies"];
+    assert_eq!(policies["payment_pouring_policies"]["order"], json!(["DUE_PRINCIPAL", "DUE_INTEREST"]));
+    assert_eq!(policies["default_attributes"]["default_late_fee_cents"], 2_500);
+    assert_eq!(policies["fee_policies"]["late_fee_grace_counts_due_date"], true);
+    assert_eq!(made["post_promotional_policies"]["post_promo_default_interest_rate_percent"], 6.25);
+    let page = world.get("/console/products/auto-36").await.page();
+    assert!(page.contains("Auto &#60;36&#62;") && !page.contains("<36>"), "{page}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_product_is_said_beside_the_field() {
+    let world = World::new().await;
+    let order = "product_lifecycle_policies.payment_pouring_policies.order";
+    for (field, text) in [
+        ("product_overview.product_name", ""),
+        ("post_promotional_policies.post_promo_len", "many"),
+        ("post_promotional_policies.post_promo_len", "0"),
+        ("product_lifecycle_policies.billing_cycle_policies.cycle_interval", "a while"),
+        ("product_lifecycle_policies.billing_cycle_policies.product_time_zone", "Mars/Olympus"),
+        ("product_id", "<script>alert(1)</script>"),
+        (order, "DUE_LOVE"),
+    ] {
+        let mut typed = vec![(field, text)];
+        for usual in [("product_overview.product_name", "A"), ("post_promotional_policies.post_promo_len", "12")] {
+            if usual.0 != field {
+                typed.push(usual);
+            }
+        }
+        let answer = world.post("/console/products/new", &typed).await;
+        assert_eq!(answer.status, 422, "{field}");
+        let wrong = format!("id=\"f-{}-wrong\"", field.replace('.', "-"));
+        assert!(answer.body.contains(&wrong), "{field}: {}", answer.body);
+        assert_harmless(&answer.body);
+        let piece = world.post("/console/products/preview", &typed).await.page();
+        assert!(piece.contains("There is no schedule yet"), "{field}: {piece}");
+        assert_harmless(&piece);
+    }
+}
+
+#[tokio::test]
+async fn history_is_held_and_released() {
+    let world = World::new().await;
+    world.product("old", json!({}), false).await;
+    let ask = world.get("/console/products/old/migration?to=on").await.page();
+    assert!(ask.contains("recorded and not processed") && ask.contains("migration_mode"), "{ask}");
+    world.post("/console/products/old/migration", &[("to", "on")]).await.leads_to();
+    world.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
+    world.pay("a1", "p1", "2025-02-10T09:00:00-05:00", 10_662).await;
+    let page = world.get("/console/products/old").await.page();
+    assert!(page.contains("2 events of 1 account wait for the release"), "{page}");
+    assert!(!page.contains("data-progress"), "nothing moves while it holds");
+    let ask = world.get("/console/products/old/migration?to=off&historical_webhooks=SUPPRESS").await.page();
+    assert!(ask.contains("no webhook is sent") && ask.contains("SUPPRESS"), "{ask}");
+    let off = [("to", "off"), ("historical_webhooks", "SUPPRESS"), ("once", "1")];
+    world.post("/console/products/old/migration", &off).await.leads_to();
+    let page = world.get("/console/products/old").await.page();
+    assert!(page.contains("data-progress=\"/console/products/old/progress\"") && page.contains("Refresh"), "{page}");
+    world.settle().await;
+    let stream = world.get("/console/products/old/progress").await;
+    assert!(stream.header("content-type").starts_with("text/event-stream"));
+    let stream = stream.page();
+    assert!(stream.contains("event: done") && stream.contains("1 of 1 account done"), "{stream}");
+    let page = world.get("/console/products/old").await.page();
+    assert!(page.contains("The last release ended") && !page.contains("data-progress"), "{page}");
+    let account = json_of(world.service.get_account(&world.who, "a1", None).await);
+    assert_eq!(account["held_events"], 0);
+    assert_eq!(world.get("/console/products/nothing/progress").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_release_tells_how_far_it_is_until_it_is_done() {
+    let world = World::new().await;
+    world.product("old", json!({}), true).await;
+    world.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
+    world.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
+    // The stream is asked while nothing is released, and the release happens behind its back.
+    let (stream, ()) = tokio::join!(world.get("/console/products/old/progress"), async {
+        tokio::task::yield_now().await;
+        world.settle().await;
+    });
+    let stream = stream.page();
+    assert!(stream.contains("event: done"), "{stream}");
+    assert_eq!(stream.matches("event: done").count(), 1, "{stream}");
+}
+
+#[tokio::test]
+async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
+    let world = World::new().await;
+    world.product("old", json!({}), true).await;
+    world.account("bad", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
+    world.account("good", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
+    // A fee that does not exist is waived: only the release can find that.
+    let waiver = json!({"line_item_id": "w", "effective_at": "2025-02-10T09:00:00-05:00"});
+    json_of(world.service.waive_fee(&world.who, None, "bad", "dbk_late_fee_1", form_of(&waiver)).await);
+    world.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
+    world.settle().await;
+    let page = world.get("/console/products/old").await.page();
+    assert!(page.contains("/console/accounts/bad") && !page.contains("/console/accounts/good"), "{page}");
+    assert!(page.contains("Release again"), "{page}");
+    let home = world.get("/console").await.page();
+    assert!(home.contains("1 account could not be processed"), "{home}");
+    let list = world.get("/console/products?state=failed").await.page();
+    assert!(list.contains("1 failed"), "{list}");
+}

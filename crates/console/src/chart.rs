@@ -57,7 +57,9 @@ pub fn bars(title: &str, bars: &[Bar], top: impl Fn(u64) -> String) -> String {
             );
         }
         if !bar.label.is_empty() {
-            label(&mut svg, x + step / 2.0, HEIGHT - 6.0, "middle", &bar.label);
+            // The last words would be cut off at the edge.
+            let (at, anchor) = if index + 1 == bars.len() { (WIDTH, "end") } else { (x + step / 2.0, "middle") };
+            label(&mut svg, at, HEIGHT - 6.0, anchor, &bar.label);
         }
     }
     svg + "</svg>"

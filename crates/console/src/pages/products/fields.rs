@@ -28,7 +28,7 @@ pub const ZONE: &str = life!("billing_cycle_policies.product_time_zone");
 /// The order of payments, which is a list.
 pub const ORDER: &str = life!("payment_pouring_policies.order");
 
-const TYPES: &[(&str, &str)] = &[("INSTALLMENT", "Instalment loan: a sum lent once and paid back in parts")];
+const TYPES: &[(&str, &str)] = &[("INSTALLMENT", "Instalment loan")];
 const LATE_FEES: &[(&str, &str)] = &[
     ("", "A fixed amount (FLAT)"),
     ("PERCENT_OF_UNPAID", "A part of what is unpaid of the instalment"),
@@ -94,7 +94,7 @@ const BASICS: &[Field] = &[
         "product_overview.product_type",
         "Type",
         Kind::Choice(TYPES),
-        "Revolving products (credit lines) are not there yet.",
+        "A sum lent once and paid back in parts. Revolving products (credit lines) are not there yet.",
     ),
     Field::new("product_overview.product_short_description", "In a few words", Kind::Text, ""),
     Field::new("product_overview.product_long_description", "In more words", Kind::LongText, ""),

@@ -238,6 +238,16 @@ pub struct Split {
     pub split_amount_cents: Money,
 }
 
+impl Split {
+    /// What it paid, as people say it.
+    pub fn words(&self) -> String {
+        match self.paid_down_line_item_type.as_str() {
+            "LOAN" => "principal".to_owned(),
+            kind => plain_words(kind).to_lowercase(),
+        }
+    }
+}
+
 impl Item {
     fn is(&self, kind: &str) -> bool {
         self.line_item_overview.line_item_type == kind

@@ -8,6 +8,7 @@ use crate::chart::{Point, steps};
 use crate::guard::Visitor;
 use crate::page::{Trouble, read};
 use crate::shape::{Moment, Money};
+use daybook_engine::time::Time;
 use daybook_service::problem::Kind;
 
 /// So many points are drawn; where there are more, every so-manieth.
@@ -16,6 +17,8 @@ const POINTS: usize = 300;
 const TRAIL: usize = 8;
 /// So many of what waits are shown.
 const WAITING: usize = 25;
+/// So many times the account is asked for between now and a moment ahead.
+const GLANCES: i64 = 12;
 
 /// How an account stands.
 #[derive(Clone, Debug)]
@@ -60,7 +63,11 @@ impl Overview {
         } else {
             Some(Held::load(console, visitor, room, &happenings.results).await?)
         };
-        let chart = drawing(room, &happenings.results);
+        let ahead = match room.when.time().filter(|_| room.when.is_ahead) {
+            Some(at) => glances(console, visitor, room, at).await?,
+            None => Vec::new(),
+        };
+        let chart = drawing(room, &happenings.results, ahead);
         Ok(Overview { chart, trail: trail.results, earlier, held })
     }
 }
@@ -90,8 +97,22 @@ impl Held {
     }
 }
 
-/// The balance after each event, up to the moment that is looked at, or to now.
-fn drawing(room: &Room, happenings: &[Happening]) -> String {
+/// The balance at some moments between the account's clock and one ahead of it, as the service previews them.
+async fn glances(console: &Console, visitor: &Visitor, room: &Room, at: Time) -> Result<Vec<Point>, Trouble> {
+    let way = at.seconds() - room.clock.seconds();
+    let mut points = Vec::new();
+    for step in 1..GLANCES {
+        let time = Time::from_seconds(room.clock.seconds() + way * step / GLANCES);
+        let then: Account = read(&console.service.get_account(visitor.caller(), &room.id, Some(time)).await?)?;
+        let balance = then.summary.total_balance_cents;
+        let words = format!("{}: {balance}, a preview", Moment::new(time, &room.zone).day());
+        points.push(Point { at: time.seconds(), size: balance.0, words });
+    }
+    Ok(points)
+}
+
+/// The balance after each event, up to the moment that is looked at, or to now. Nothing if nothing happened.
+fn drawing(room: &Room, happenings: &[Happening], later: Vec<Point>) -> String {
     let mut points: Vec<Point> = happenings
         .iter()
         .filter_map(|happening| {
@@ -108,6 +129,8 @@ fn drawing(room: &Room, happenings: &[Happening]) -> String {
         index += 1;
         kept
     });
+    let Some(latest) = points.last().map(|last| last.at) else { return String::new() };
+    points.extend(later.into_iter().filter(|point| point.at > latest));
     let ahead = room.when.at.as_ref().filter(|_| room.when.is_ahead);
     let now = Moment::new(room.clock, &room.zone);
     let (end, balance) = match ahead {
@@ -126,5 +149,9 @@ fn drawing(room: &Room, happenings: &[Happening]) -> String {
 /// An amount for the edge of a drawing, where there is little room.
 fn whole_dollars(cents: i64) -> String {
     let text = Money(cents).to_string();
-    text.split('.').next().unwrap_or_default().to_owned()
+    let whole = text.split('.').next().unwrap_or_default();
+    match whole.rsplit_once(',') {
+        Some((thousands, _)) if whole.len() > 7 => format!("{thousands}k"),
+        _ => whole.to_owned(),
+    }
 }

@@ -47,7 +47,7 @@ async fn a_late_fee_is_waived_and_the_rest_is_paid() {
     let text = words(&page);
     assert!(text.contains("A payment of $118.62 is recorded on account farid"), "{text}");
     // 12.00 past due, 12.00 of the open month and 94.62 of principal: what the test case works out.
-    assert!(text.contains("$12.00 of interest") && text.contains("$94.62 of loan"), "{text}");
+    assert!(text.contains("$12.00 of interest") && text.contains("$94.62 of principal"), "{text}");
     assert!(text.contains("Past due $106.62 $0.00") && text.contains("Status Suspended, delinquent Active"), "{text}");
     assert!(page.contains("&#34;original_amount_cents&#34;:11862"), "the curl line sends cents: {page}");
     assert!(of_type(&items(&world, "farid").await, "PAYMENT").is_empty(), "looking does nothing");

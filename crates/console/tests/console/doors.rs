@@ -97,8 +97,14 @@ async fn what_a_role_may_not_do_it_cannot_do() {
 
 #[test]
 fn whatever_changes_something_needs_more_than_looking() {
-    // Leaving, and the colours of one's own browser.
-    let own = ["/console/sign-out", "/console/theme", "/console/products/preview"];
+    // Leaving, one's own password, and the colours of one's own browser.
+    let own = [
+        "/console/sign-out",
+        "/console/people/me/password",
+        "/console/people/me/sessions",
+        "/console/theme",
+        "/console/products/preview",
+    ];
     for route in guarded("POST") {
         let looks = route.needs == Some(Right::Read);
         assert!(!looks || own.contains(&route.path), "{route:?} changes something and needs only Read");

@@ -4,9 +4,13 @@
 #![cfg(test)]
 
 mod account;
+mod cases;
 mod doors;
 mod finding;
 mod home;
+mod keys;
 mod lists;
+mod people;
 mod products;
+mod webhooks;
 mod world;

@@ -119,6 +119,12 @@ impl World {
         World { who, session, ..self.clone() }
     }
 
+    /// The same world over another service, one that sends messages, say.
+    pub fn over(self, service: Service) -> World {
+        let router = daybook_console::router(service.clone(), ConsoleSettings::default());
+        World { service, router, ..self }
+    }
+
     /// Moves the clock, and does what is due.
     pub async fn go_to(&self, now: &str) {
         self.clock.set(time(now));

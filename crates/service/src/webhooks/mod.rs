@@ -35,7 +35,7 @@ pub mod sending;
 pub mod signing;
 pub mod subscriptions;
 
-pub use daybook_webhooks::guard;
+pub use daybook_webhooks::{dispatcher, guard, sender};
 
 use crate::Service;
 use crate::problem::Problem;

@@ -1,0 +1,155 @@
+//! Keys: secrets are shown once and in one place; the one webhook URL follows its rules.
+
+use crate::world::{Answer, World, json_of};
+use daybook_service::access::Role;
+use serde_json::json;
+
+/// What stands in the element that can be copied, the `index`th on a page.
+fn copied(page: &str, index: usize) -> String {
+    let text = page.split("data-copy-text>").nth(index + 1).and_then(|rest| rest.split("</code>").next());
+    text.expect("there is something to copy").to_owned()
+}
+
+/// Everything that an answer says outside its body.
+fn said_aside(answer: &Answer) -> String {
+    format!("{:?}", answer.headers)
+}
+
+#[tokio::test]
+async fn a_secret_is_shown_once_and_only_there() {
+    let world = World::new().await;
+    let made = world.post("/console/keys", &[("name", "Importer <b>"), ("role", "SERVICING")]).await;
+    let aside = said_aside(&made);
+    assert_eq!((made.header("cache-control"), made.header("set-cookie")), ("no-store", ""));
+    let page = made.page();
+    let (client_id, secret) = (copied(&page, 0), copied(&page, 1));
+    assert!(!aside.contains(&secret), "{aside}");
+    assert!(page.contains("Importer &#60;b&#62;") && !page.contains("<b>"), "{page}");
+    let found = world.service.authenticate(&secret).await.expect("the key works");
+    assert_eq!((found.role, &found.client_id), (Role::Servicing, &client_id));
+
+    let list = world.get("/console/keys").await.page();
+    assert!(list.contains(&client_id) && !list.contains(&secret));
+    assert!(!world.get("/console/keys?format=csv").await.page().contains(&secret));
+
+    let revoke = format!("/console/keys/{client_id}/revoke");
+    assert!(world.get(&revoke).await.page().contains("cannot be used again"));
+    assert!(world.service.authenticate(&secret).await.is_ok(), "asking changes nothing");
+    assert_eq!(world.post(&revoke, &[]).await.leads_to(), "/console/keys");
+    assert!(world.service.authenticate(&secret).await.is_err());
+    assert!(world.get("/console/keys").await.page().contains("Revoked"));
+    assert_eq!(world.get("/console/keys/nobody/revoke").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_key_needs_a_name_and_a_role() {
+    let world = World::new().await;
+    for (name, role) in [("", "ADMIN"), ("till", ""), ("till", "KING")] {
+        let answer = world.post("/console/keys", &[("name", name), ("role", role)]).await;
+        assert_eq!(answer.status, 422, "{name} {role}");
+        assert!(answer.body.contains("class=\"wrong\""), "{}", answer.body);
+    }
+    let keys = json_of(world.service.list_keys(&world.who).await);
+    assert!(!keys.to_string().contains("till"), "{keys}");
+}
+
+#[tokio::test]
+async fn the_hmac_key_is_shown_to_whoever_asks_and_rotated() {
+    let world = World::new().await;
+    let key = json_of(world.service.hmac_key(&world.who).await)["hmac_secret_key"].as_str().expect("a key").to_owned();
+    let shown = |page: &str| copied(page, 0).replace("&#43;", "+").replace("&#x2b;", "+");
+    assert!(!world.get("/console/keys").await.page().contains(&key), "not without being asked");
+    assert_eq!(shown(&world.post("/console/keys/hmac", &[]).await.page()), key);
+    let ask = world.get("/console/keys/hmac/rotate").await.page();
+    assert!(ask.contains("24 hours") && ask.contains("/organization/hmac_key/rotate"), "{ask}");
+    let rotated = world.post("/console/keys/hmac/rotate", &[]).await;
+    assert_eq!(rotated.header("set-cookie"), "");
+    let page = rotated.page();
+    assert!(page.contains("2 Mar 2025, 17:00 UTC"), "until when the key before counts: {page}");
+    assert_ne!(shown(&page), key);
+    let now = json_of(world.service.hmac_key(&world.who).await);
+    assert_eq!(json!(shown(&page)), now["hmac_secret_key"]);
+}
+
+impl World {
+    async fn save(&self, url: &str) -> Answer {
+        self.post("/console/keys/webhook-url", &[("webhook_url", url)]).await
+    }
+
+    /// URLs with their filters, sorted.
+    async fn urls(&self) -> Vec<(String, String)> {
+        let mut urls: Vec<(String, String)> = self
+            .subscriptions()
+            .await
+            .iter()
+            .map(|one| (one["webhook_url"].as_str().expect("a URL").to_owned(), one["filter_events"].to_string()))
+            .collect();
+        urls.sort();
+        urls
+    }
+}
+
+fn all_events(urls: &[&str]) -> Vec<(String, String)> {
+    urls.iter().map(|url| ((*url).to_owned(), "null".to_owned())).collect()
+}
+
+#[tokio::test]
+async fn the_one_webhook_url_follows_its_rules() {
+    const ONE: &str = "http://127.0.0.1:9/one";
+    const TWO: &str = "http://127.0.0.1:9/two";
+    const API: &str = "http://127.0.0.1:9/api";
+    const OTHER: &str = "http://127.0.0.1:9/apples";
+    let world = World::sending().await;
+    let page = world.get("/console/keys").await.page();
+    assert!(
+        page.contains(">Webhook URL</label>") && page.contains(">Save</button>") && page.contains("No URL is saved")
+    );
+    world.subscribe(API, &["account_closed"]).await;
+    world.subscribe(OTHER, &["payment_missed"]).await;
+    let left_alone =
+        [(API.to_owned(), r#"["account_closed"]"#.to_owned()), (OTHER.to_owned(), r#"["payment_missed"]"#.to_owned())];
+
+    // Saved, it gets everything; those of the API are left alone.
+    assert_eq!(world.save(&format!("  {ONE} ")).await.leads_to(), "/console/keys");
+    let page = world.get("/console/keys").await.page();
+    assert!(page.contains(&format!("<code>{ONE}</code>")) && page.contains(&format!("value=\"{ONE}\"")), "{page}");
+    assert_eq!(world.urls().await, [left_alone.to_vec(), all_events(&[ONE])].concat());
+    // Saved again, nothing changes.
+    let before = world.subscriptions().await;
+    assert_eq!(world.save(ONE).await.status, 303);
+    assert_eq!(world.subscriptions().await, before);
+    // Another one takes its place.
+    assert_eq!(world.save(TWO).await.status, 303);
+    assert_eq!(world.urls().await, [left_alone.to_vec(), all_events(&[TWO])].concat());
+    // One of the API is taken over, and its filter dropped; the one before is removed.
+    let uuid = world.subscriptions().await[0]["webhook_uuid"].clone();
+    assert_eq!(world.save(API).await.status, 303);
+    assert_eq!(world.urls().await, [all_events(&[API]), vec![left_alone[1].clone()]].concat());
+    assert!(world.subscriptions().await.iter().any(|one| one["webhook_uuid"] == uuid), "it is the same subscription");
+    // What is no URL changes nothing.
+    for nonsense in ["nonsense", "ftp://example.com/x", "http://10.0.0.1/x", "javascript:alert(1)"] {
+        let refused = world.save(nonsense).await;
+        assert_eq!(refused.status, 422, "{nonsense}");
+        assert!(refused.body.contains("id=\"f-webhook_url-wrong\""), "{nonsense}: {}", refused.body);
+        assert!(refused.body.contains(&format!("value=\"{nonsense}\"")), "what was typed stays");
+    }
+    assert_eq!(world.urls().await, [all_events(&[API]), vec![left_alone[1].clone()]].concat());
+    // An empty one removes it, and only it; once more changes nothing.
+    for _ in 0..2 {
+        assert_eq!(world.save("").await.status, 303);
+        assert_eq!(world.urls().await, [left_alone[1].clone()]);
+    }
+    assert!(world.get("/console/keys").await.page().contains("No URL is saved here"));
+}
+
+#[tokio::test]
+async fn a_paused_url_is_taken_over_paused_and_the_page_says_so() {
+    let world = World::sending().await;
+    let url = "http://127.0.0.1:9/api";
+    let uuid = world.subscribe(url, &[]).await;
+    json_of(world.service.unsubscribe(&world.who, None, &uuid).await);
+    let saved = world.save(url).await;
+    assert!(said_aside(&saved).contains("It+is+paused"), "{saved:?}");
+    let page = world.get("/console/keys").await.page();
+    assert!(page.contains("Paused") && page.contains("Somebody paused it."), "{page}");
+}

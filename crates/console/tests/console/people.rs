@@ -1,0 +1,128 @@
+//! People: links that work once, roles, and who is kept out.
+
+use crate::world::{PASSWORD, World};
+use axum::body::Body;
+use axum::http::Request;
+use daybook_service::access::Role;
+
+/// The link on a page that shows one.
+fn link(page: &str) -> String {
+    let text = page.split("data-copy-text>").nth(1).and_then(|rest| rest.split("</code>").next()).expect("a link");
+    let path = text.strip_prefix("http://books.example.com").expect("it leads to where the browser is");
+    path.to_owned()
+}
+
+/// Somebody at the door opens a page there and sends its form.
+async fn come_in(world: &World, path: &str, email: &str) -> u16 {
+    let open = |request: Request<Body>| async { world.send(request).await };
+    let page = open(Request::get(path).body(Body::empty()).expect("a request")).await;
+    if page.status != 200 {
+        return page.status;
+    }
+    let token =
+        page.body.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a token");
+    let cookie = page.header("set-cookie").split(';').next().expect("a cookie").to_owned();
+    let fields = [("csrf", token), ("name", "Ben"), ("email", email), ("password", PASSWORD)];
+    let request = Request::post(path)
+        .header("cookie", cookie)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Body::from(crate::world::encoded(&fields)));
+    open(request.expect("a request")).await.status
+}
+
+#[tokio::test]
+async fn a_link_works_once_and_is_shown_once() {
+    let world = World::new().await;
+    let invited = world.post("/console/people/invite", &[("role", "SERVICING")]).await;
+    assert_eq!(invited.header("set-cookie"), "");
+    let path = link(&invited.page());
+    let token = path.rsplit('/').next().expect("a token").to_owned();
+    assert!(!world.get("/console/people").await.page().contains(&token));
+    assert_eq!(come_in(&world, &path, "ben@example.com").await, 303);
+    assert_eq!(come_in(&world, &path, "eve@example.com").await, 404, "it works once");
+    let page = world.get("/console/people").await.page();
+    assert!(page.contains("ben@example.com") && !page.contains("eve@example.com"));
+    let people = world.service.list_people(&world.who).await.expect("a list");
+    let ben = people.iter().find(|person| person.email == "ben@example.com").expect("he is there");
+    assert_eq!(ben.role, Role::Servicing);
+    assert_eq!(world.post("/console/people/invite", &[("role", "KING")]).await.status, 422);
+    assert!(world.get("/console/people?format=csv").await.page().contains("ben@example.com"));
+}
+
+#[tokio::test]
+async fn people_are_changed_kept_out_and_let_in_again() {
+    let world = World::new().await;
+    let ben = world.seen_by(Role::Servicing).await;
+    let id = ben.who.client_id.strip_prefix("person:").expect("a person").to_owned();
+    let path = |what: &str| format!("/console/people/{id}/{what}");
+    assert_eq!(ben.get("/console/webhooks").await.status, 200);
+    assert_eq!(ben.get("/console/people").await.status, 403);
+    assert!(
+        !ben.get("/console/webhooks").await.page().contains("href=\"/console/keys\">Keys"),
+        "rooms that are closed"
+    );
+
+    let ask = world.get(&path("role?role=READ_ONLY")).await.page();
+    assert!(ask.contains("look, and change nothing") && ask.contains("value=\"READ_ONLY\""), "{ask}");
+    assert_eq!(world.post(&path("role"), &[("role", "READ_ONLY")]).await.leads_to(), "/console/people");
+    assert_eq!(ben.post("/console/webhooks/test", &[]).await.status, 403);
+    assert!(!ben.get("/console/webhooks").await.page().contains("Send me a test event"));
+
+    assert!(world.get(&path("disable")).await.page().contains("signed out everywhere"));
+    assert_eq!(world.post(&path("disable"), &[]).await.leads_to(), "/console/people");
+    assert!(ben.get("/console/webhooks").await.leads_to().starts_with("/console/sign-in"));
+    assert!(world.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
+    assert!(world.get("/console/people").await.page().contains("Kept out since"));
+    assert_eq!(world.post(&path("enable"), &[]).await.leads_to(), "/console/people");
+    let session = world.service.sign_in("servicing@example.com", PASSWORD, None).await.expect("in again");
+    assert_eq!(world.post(&path("sessions"), &[]).await.leads_to(), "/console/people");
+    assert!(world.service.visit(&session.token).await.expect("it answers").is_none());
+    for nonsense in [path("party"), "/console/people/nobody/disable".to_owned()] {
+        assert_eq!(world.get(&nonsense).await.status, 404, "{nonsense}");
+    }
+}
+
+#[tokio::test]
+async fn the_last_administrator_stays() {
+    let world = World::new().await;
+    let id = world.who.client_id.strip_prefix("person:").expect("a person").to_owned();
+    for (what, fields) in [("disable", vec![]), ("role", vec![("role", "READ_ONLY")])] {
+        let refused = world.post(&format!("/console/people/{id}/{what}"), &fields).await;
+        assert_eq!(refused.status, 422);
+        assert!(refused.body.contains("this is the last ADMIN"), "{}", refused.body);
+    }
+    assert_eq!(world.get("/console/people").await.status, 200);
+}
+
+#[tokio::test]
+async fn everybody_changes_their_own_password() {
+    let world = World::new().await;
+    let ben = world.seen_by(Role::ReadOnly).await;
+    let new = "another long sentence";
+    let change = |old: &'static str, new: &'static str, again: &'static str| {
+        let ben = ben.clone();
+        async move {
+            let fields = [("old_password", old), ("new_password", new), ("again", again)];
+            ben.post("/console/people/me/password", &fields).await
+        }
+    };
+    assert!(ben.get("/console/people/me").await.page().contains("read_only@example.com"));
+    for (old, new, again, word) in [
+        ("not it at all", new, new, "Password now is not right"),
+        (PASSWORD, new, "something else", "is not the same as the new password"),
+        (PASSWORD, "short", "short", "New password must"),
+    ] {
+        let refused = change(old, new, again).await;
+        assert!(refused.status == 422 && refused.body.contains(word), "{word}: {}", refused.body);
+        assert!(
+            !refused.body.contains(PASSWORD) && !refused.body.contains("value=\"short\""),
+            "a password is sent back"
+        );
+    }
+    assert!(world.service.sign_in("read_only@example.com", new, None).await.is_err());
+    assert_eq!(change(PASSWORD, new, new).await.leads_to(), "/console/people/me");
+    assert!(world.service.sign_in("read_only@example.com", new, None).await.is_ok());
+    assert_eq!(ben.get("/console/people/me").await.status, 200, "this session stays");
+    assert_eq!(ben.post("/console/people/me/sessions", &[]).await.leads_to(), "/console/sign-in");
+    assert_eq!(ben.get("/console/people/me").await.status, 303);
+}

@@ -1,0 +1,213 @@
+//! Webhooks: subscriptions, deliveries, messages, dead letters and the catalogue.
+
+use crate::world::{SCRIPT, World, assert_harmless, form_of, json_of};
+use daybook_service::access::Role;
+use daybook_service::webhooks::dispatcher;
+use daybook_service::webhooks::guard::{Guard, System};
+use daybook_service::webhooks::sender::{self, Sender};
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl World {
+    /// A world with things in it that sends messages to receivers on this machine.
+    pub async fn sending() -> World {
+        let world = World::filled().await;
+        let guard = Guard { dev: true, networks: Vec::new() };
+        let settings = sender::Settings { guard, ..sender::Settings::default() };
+        let sender = Sender::new(settings, Arc::new(System)).expect("a sender");
+        let service = world.service.clone().with_sender(sender);
+        world.over(service)
+    }
+
+    /// Sends what is to be sent now.
+    pub async fn deliver(&self) {
+        let at_once = dispatcher::Settings { batch_interval: Duration::ZERO, ..dispatcher::Settings::default() };
+        let dispatcher = self.service.dispatcher(at_once).expect("it has a sender");
+        dispatcher.settle().await.expect("it is sent");
+        dispatcher.stop().await;
+    }
+
+    /// Subscribes a URL by the API, and gives the subscription's name.
+    pub async fn subscribe(&self, url: &str, filter: &[&str]) -> String {
+        let mut body = json!({ "webhook_url": url });
+        if !filter.is_empty() {
+            body["filter_events"] = json!(filter);
+        }
+        let made = json_of(self.service.subscribe(&self.who, None, form_of(&body)).await);
+        made["webhook_uuid"].as_str().expect("a name").to_owned()
+    }
+
+    /// All subscriptions.
+    pub async fn subscriptions(&self) -> Vec<Value> {
+        let all = json_of(self.service.list_subscriptions(&self.who).await);
+        all["results"].as_array().expect("a list").clone()
+    }
+
+    /// Announces something: a customer of this name.
+    pub async fn announce(&self, name: &str) {
+        self.customer(&json!({ "customer_id": name, "name_last": name })).await;
+    }
+
+    /// The id of the message about a customer.
+    pub async fn message_about(&self, customer: &str) -> String {
+        let page = self.get("/console/webhooks/deliveries?format=csv").await.page();
+        let dead = self.get("/console/webhooks/dead-letters?format=csv").await.page();
+        let ids = page.lines().chain(dead.lines()).filter_map(|line| line.split(',').nth(2));
+        let wanted = format!("dbk_evt_{customer}.");
+        ids.map(str::to_owned).find(|id| id.starts_with(&wanted)).unwrap_or_else(|| panic!("{page}{dead}"))
+    }
+}
+
+const PAGES: [&str; 4] =
+    ["/console/webhooks", "/console/webhooks/deliveries", "/console/webhooks/dead-letters", "/console/webhooks/events"];
+
+#[tokio::test]
+async fn pages_say_what_to_do_when_there_is_nothing() {
+    let world = World::new().await;
+    let reader = world.seen_by(Role::ReadOnly).await;
+    let expected = ["Nobody is told yet", "Nothing was sent yet", "Nothing is lost", "payment_missed"];
+    for (path, words) in PAGES.into_iter().zip(expected) {
+        let page = world.get(path).await.page();
+        assert!(page.contains(words), "{path} does not say {words}");
+        let csv = world.get(&format!("{path}?format=csv")).await;
+        assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8", "{path}");
+        assert_eq!(reader.get(path).await.status, 200, "{path}");
+    }
+    assert_eq!(world.get("/console/webhooks/messages/dbk_evt_nothing.1").await.status, 404);
+    assert_eq!(world.get("/console/webhooks/subscriptions/none/pause").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_message_is_shown_with_what_was_tried_and_sent_again() {
+    let world = World::sending().await;
+    let refusing = Behaviour::answers(|_, _| Answer::status(422).saying(b"<script>alert(1)</script> no thank you"));
+    let (good, bad) = (Receiver::start(Behaviour::status(200)), Receiver::start(refusing));
+    let (good_uuid, bad_uuid) = (world.subscribe(&good.url(), &[]).await, world.subscribe(&bad.url(), &[]).await);
+    world.announce("zoe").await;
+    world.deliver().await;
+    let id = world.message_about("zoe").await;
+    let path = format!("/console/webhooks/messages/{id}");
+    let page = world.get(&path).await.page();
+    assert_harmless(&page);
+    for words in ["Delivered", "Dead letter", "422", "no thank you", "customer_create", &good.url(), &bad.url()] {
+        assert!(page.contains(words), "the page does not say {words}");
+    }
+    let sent = good.requests().into_iter().find(|request| request.header("webhook-id") == Some(&*id)).expect("sent");
+    let signature = sent.header("webhook-signature").expect("it is signed");
+    assert!(page.contains(&signature.replace('+', "&#43;")) || page.contains(signature), "the exact header is shown");
+    let listed =
+        world.get(&format!("/console/webhooks/deliveries?webhook_uuid={bad_uuid}&outcome=FAILED")).await.page();
+    assert!(listed.contains(&path) && !listed.contains(">Delivered</span>"), "{listed}");
+    let none = world.get("/console/webhooks/deliveries?event=payment_missed").await.page();
+    assert!(none.contains("Nothing matches"));
+    assert_eq!(world.get("/console/webhooks/deliveries?event=party&since=soon").await.status, 422);
+
+    let again = format!("{path}/send/{good_uuid}");
+    let ask = world.get(&again).await.page();
+    assert!(ask.contains("The receiver took it on") && ask.contains("Send it again"), "{ask}");
+    let before = good.requests().len();
+    assert_eq!(world.post(&again, &[]).await.leads_to(), path);
+    world.deliver().await;
+    let requests = good.requests();
+    assert_eq!(requests.len(), before + 1);
+    assert_eq!(requests[before].body, sent.body, "the same bytes");
+    let refused = world.post(&format!("{path}/send/nobody"), &[]).await;
+    assert_eq!(refused.status, 404, "{}", refused.body);
+}
+
+#[tokio::test]
+async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
+    let world = World::sending().await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = world.subscribe(&receiver.url(), &[]).await;
+    let pause = format!("/console/webhooks/subscriptions/{uuid}/pause");
+    let ask = world.get(&pause).await.page();
+    assert!(ask.contains("becomes its dead letters") && ask.contains("/unsubscribe"), "{ask}");
+    assert_eq!(world.post(&pause, &[("once", "1")]).await.leads_to(), "/console/webhooks");
+    let page = world.get("/console/webhooks").await.page();
+    assert!(page.contains("Somebody paused it.") && page.contains("Resume"), "{page}");
+    for name in ["zoe", "yan"] {
+        world.announce(name).await;
+    }
+    let dead = world.get("/console/webhooks/dead-letters").await.page();
+    assert!(dead.contains("it was not sent: the URL was paused"), "{dead}");
+
+    // While the URL is paused they stay.
+    let replay = "/console/webhooks/dead-letters/replay";
+    let ask = world.get(replay).await.page();
+    assert!(ask.contains("0 dead letters will be sent again") && ask.contains("2 dead letters stay"), "{ask}");
+    let send = format!("/console/webhooks/messages/{}/send/{uuid}", world.message_about("zoe").await);
+    let paused = world.post(&send, &[]).await;
+    assert!(paused.status == 422 && paused.body.contains("the URL is paused"), "{}", paused.body);
+
+    let resume = format!("/console/webhooks/subscriptions/{uuid}/resume");
+    assert!(world.get(&resume).await.page().contains("Its 2 dead letters stay until you replay them"));
+    assert_eq!(world.post(&resume, &[("once", "2")]).await.leads_to(), "/console/webhooks");
+    let ask = world.get(&format!("{replay}?event=payment_missed")).await.page();
+    assert!(ask.contains("0 dead letters will be sent again (of the event payment_missed)"), "{ask}");
+    let ask = world.get(&format!("{replay}?webhook_uuid={uuid}&event=customer_create")).await.page();
+    assert!(ask.contains("2 dead letters will be sent again") && ask.contains(&receiver.url()), "{ask}");
+    assert_eq!(world.get(&format!("{replay}?account_id=a1")).await.status, 422);
+    let done = world.post(replay, &[("webhook_uuid", &uuid), ("event", "customer_create"), ("once", "3")]).await;
+    assert_eq!(done.leads_to(), "/console/webhooks/dead-letters");
+    world.deliver().await;
+    let got: Vec<String> =
+        receiver.requests().iter().filter_map(|one| one.header("webhook-id").map(str::to_owned)).collect();
+    assert_eq!(got.len(), 2, "{got:?}");
+    assert!(world.get("/console/webhooks/dead-letters").await.page().contains("Nothing is lost"));
+}
+
+#[tokio::test]
+async fn a_test_event_leads_to_its_message() {
+    let world = World::sending().await;
+    let nobody = world.post("/console/webhooks/test", &[]).await;
+    assert!(nobody.leads_to().starts_with("/console/webhooks/messages/dbk_evt_"), "{nobody:?}");
+    let receiver = Receiver::start(Behaviour::status(200));
+    world.subscribe(&receiver.url(), &["account_closed"]).await;
+    let sent = world.post("/console/webhooks/test", &[]).await;
+    let path = sent.leads_to().to_owned();
+    assert!(world.get(&path).await.page().contains("Waiting"));
+    world.deliver().await;
+    assert!(world.get(&path).await.page().contains("Delivered"));
+    assert_eq!(receiver.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn every_event_of_the_catalogue_has_a_page() {
+    let world = World::new().await;
+    for name in daybook_service::webhooks::events::NAMES {
+        let page = world.get(&format!("/console/webhooks/events/{name}")).await.page();
+        assert!(page.contains("A sample of") && page.contains("event_id"), "{name}");
+    }
+    assert_eq!(world.get("/console/webhooks/events/party").await.status, 404);
+}
+
+#[tokio::test]
+async fn pages_are_led_through_and_taken_away_whole() {
+    let world = World::sending().await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    world.subscribe(&receiver.url(), &["customer_create"]).await;
+    for index in 0..60 {
+        world.announce(&format!("many-{index}")).await;
+    }
+    world.deliver().await;
+    let path = "/console/webhooks/deliveries?event=customer_create";
+    let first = world.get(path).await.page();
+    assert_eq!(first.matches("/console/webhooks/messages/").count(), 50);
+    let next = first.split("rel=\"next\" href=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a next page");
+    let next = next.replace("&#38;", "&").replace("&amp;", "&");
+    assert!(next.contains("event=customer_create"), "{next}");
+    let second = world.get(&next).await.page();
+    assert_eq!(second.matches("/console/webhooks/messages/").count(), 10);
+    assert!(second.contains("The latest") && !second.contains("rel=\"next\""));
+    let csv = world.get(&format!("{path}&format=csv")).await.page();
+    assert_eq!(csv.lines().count(), 61);
+    let hours = world.get("/console/webhooks").await.page();
+    assert!(hours.contains("60 delivered"), "the drawing says how many");
+    assert_harmless(&hours);
+    let harmless = world.get(&format!("/console/webhooks/deliveries?account_id={}", "%3Cscript%3Ealert(1)")).await;
+    assert!(harmless.status == 422 && !harmless.body.contains(SCRIPT));
+    assert_harmless(&harmless.body);
+}

@@ -18,6 +18,7 @@ mod payments;
 mod previewing;
 mod reading;
 mod references;
+mod rehearsing;
 mod repeats;
 mod replays;
 mod rolling;

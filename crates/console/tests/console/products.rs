@@ -105,7 +105,7 @@ async fn history_is_held_and_released() {
     world.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
     world.pay("a1", "p1", "2025-02-10T09:00:00-05:00", 10_662).await;
     let page = world.get("/console/products/old").await.page();
-    assert!(page.contains("2 events of 1 account wait for the release"), "{page}");
+    assert!(page.contains("Waiting for the release: 2 events of 1 account."), "{page}");
     assert!(!page.contains("data-progress"), "nothing moves while it holds");
     let ask = world.get("/console/products/old/migration?to=off&historical_webhooks=SUPPRESS").await.page();
     assert!(ask.contains("no webhook is sent") && ask.contains("SUPPRESS"), "{ask}");

@@ -132,8 +132,8 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed)
         ]
     } else {
         let held = format!(
-            "{} of {} are processed now, each account in the order of its dates. That cannot be stopped, and takes a \
-             while if there are many.",
+            "Processed now: {} of {}, each account in the order of its dates. That cannot be stopped, and takes a while if \
+             there are many.",
             progress.held_events.of("held event", "held events"),
             progress.accounts_total.of("account", "accounts")
         );

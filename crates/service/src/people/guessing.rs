@@ -104,13 +104,12 @@ fn too_many(seconds: i64) -> Problem {
 
 /// How long to wait after so many wrong tries.
 fn wait_micros(failures: i64) -> i64 {
-    match u32::try_from(failures.saturating_sub(FREE_TRIES)) {
-        Ok(doublings) if failures >= FREE_TRIES => {
-            let factor = 1i64.checked_shl(doublings).filter(|factor| *factor > 0).unwrap_or(i64::MAX);
-            FIRST_WAIT_MICROS.saturating_mul(factor).min(LONGEST_WAIT_MICROS)
-        }
-        _ => 0,
+    if failures < FREE_TRIES {
+        return 0;
     }
+    let doublings = u32::try_from(failures - FREE_TRIES).unwrap_or(u32::MAX);
+    let factor = 1i64.checked_shl(doublings).filter(|factor| *factor > 0).unwrap_or(i64::MAX);
+    FIRST_WAIT_MICROS.saturating_mul(factor).min(LONGEST_WAIT_MICROS)
 }
 
 /// What one guesser has: one address of the old sort, or a whole network of the new one.

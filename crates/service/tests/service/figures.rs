@@ -157,8 +157,10 @@ async fn money_is_summed_by_local_day(home: Home) {
     json_of(trial.pay("a", "p1", 1_000, "2026-03-04T23:30:00-05:00").await);
     json_of(trial.pay("a", "p2", 250, "2026-03-04T00:00:00-05:00").await);
     json_of(trial.pay("a", "p3", 7, "2026-03-20T00:00:00-04:00").await);
-    json_of(trial.pay("a", "bounced", 90_000, "2026-03-10T12:00:00-04:00").await);
-    json_of(trial.change("a", "bounced", &json!({ "line_item_status": "INVALID" })).await);
+    let declined = json!({ "line_item_id": "declined", "original_amount_cents": 90_000,
+                           "line_item_status": "PENDING", "effective_at": "2026-03-10T12:00:00-04:00" });
+    json_of(trial.pay_with("a", &declined).await);
+    json_of(trial.change("a", "declined", &json!({ "line_item_status": "INVALID" })).await);
     trial.account("loan", "late", "2026-02-01T12:00:00-05:00").await;
     let seen = portfolio(&trial).await;
     assert_eq!((seen.zone.as_str(), seen.payments_by_day.len()), ("America/New_York", 30));

@@ -29,13 +29,18 @@ pub struct Browser {
     width: AtomicU32,
 }
 
-/// The program that steers the browser; killed with the test.
-struct Driver(Child);
+/// The program that steers the browser; both are killed with the test.
+struct Driver {
+    child: Child,
+    /// What only our browser was started with.
+    profile: String,
+}
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = Command::new("pkill").arg("--full").arg("--").arg(&self.profile).status();
     }
 }
 
@@ -73,13 +78,13 @@ impl Browser {
             .spawn()
             .expect("chromedriver is there: `./check tests` installs it");
         let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
-        let driver = Driver(child);
+        let profile = format!("--user-data-dir={}", folder.join("browser").display());
+        let driver = Driver { child, profile: profile.clone() };
         let port = stdout.lines().map_while(Result::ok).find_map(|line| {
             let (_, rest) = line.split_once("started successfully on port ")?;
             rest.trim_end_matches('.').parse::<u16>().ok()
         });
         let port = port.expect("chromedriver says its port");
-        let profile = format!("--user-data-dir={}", folder.join("browser").display());
         let mut capabilities = Map::new();
         let flags = [
             "--headless=new",

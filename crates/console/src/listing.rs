@@ -49,6 +49,13 @@ pub struct Marks {
     has_more: bool,
 }
 
+impl Marks {
+    /// Where the next page begins, for a list that is read one way; nothing after the last.
+    pub fn next(self) -> Option<String> {
+        self.starting_after.filter(|_| self.has_more)
+    }
+}
+
 /// The links to the pages before and after; empty where there is none.
 #[derive(Debug, Default)]
 pub struct Pager {
@@ -84,7 +91,7 @@ pub async fn all<'a, T: DeserializeOwned>(
         let answer = ask(Paging::read(Some(&longest), after.as_deref(), None)?).await?;
         let Listed { results, paging } = read::<Listed<T>>(&answer)?;
         rows.extend(results);
-        after = paging.starting_after.filter(|_| paging.has_more && rows.len() < MOST_ROWS);
+        after = paging.next().filter(|_| rows.len() < MOST_ROWS);
         if after.is_none() {
             rows.truncate(MOST_ROWS);
             return Ok(rows);

@@ -3,10 +3,10 @@
 //! What will happen is not guessed: the service rehearses the change on a copy of the account, and the page shows what
 //! came of it. The confirmation carries a word of its own, so that sending it twice does it once.
 
+use super::Room;
 use super::data::{Account, Item, List, Notice as Setting, Rolled};
 use super::doing::Doing;
 use super::tables::encoded;
-use super::{Room, framed};
 use crate::Console;
 use crate::form::{Asked, Form, Typed};
 use crate::guard::{Visitor, redirect_saying};
@@ -14,7 +14,6 @@ use crate::page::{Answer, Notice, Page, Section, Trouble, read, show, show_again
 use crate::shape::Money;
 use askama::Template;
 use axum::extract::{Path, State};
-use axum::response::Response;
 use daybook_service::changes::Rehearsal;
 use daybook_service::ids::{mint_secret, mint_uuid};
 use daybook_service::problem::{Kind, Problem};
@@ -63,12 +62,8 @@ pub async fn ask(
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
     Asked(asked): Asked,
-) -> Response {
-    let answer = match doing(&what) {
-        Ok(doing) => form_page(&console, &visitor, &id, doing, asked).await,
-        Err(trouble) => Err(trouble),
-    };
-    framed(&visitor, answer)
+) -> Answer {
+    form_page(&console, &visitor, &id, doing(&what)?, asked).await
 }
 
 /// The form to roll an account.
@@ -77,8 +72,8 @@ pub async fn roll(
     visitor: Visitor,
     Path(id): Path<String>,
     Asked(asked): Asked,
-) -> Response {
-    framed(&visitor, form_page(&console, &visitor, &id, Doing::Roll, asked).await)
+) -> Answer {
+    form_page(&console, &visitor, &id, Doing::Roll, asked).await
 }
 
 /// What will happen.
@@ -87,12 +82,8 @@ pub async fn confirm(
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
     Asked(asked): Asked,
-) -> Response {
-    let answer = match doing(&what) {
-        Ok(doing) => confirm_page(&console, &visitor, &id, doing, asked).await,
-        Err(trouble) => Err(trouble),
-    };
-    framed(&visitor, answer)
+) -> Answer {
+    confirm_page(&console, &visitor, &id, doing(&what)?, asked).await
 }
 
 /// What will happen by rolling.
@@ -101,8 +92,8 @@ pub async fn confirm_roll(
     visitor: Visitor,
     Path(id): Path<String>,
     Asked(asked): Asked,
-) -> Response {
-    framed(&visitor, confirm_page(&console, &visitor, &id, Doing::Roll, asked).await)
+) -> Answer {
+    confirm_page(&console, &visitor, &id, Doing::Roll, asked).await
 }
 
 /// Does it.
@@ -111,12 +102,8 @@ pub async fn perform(
     visitor: Visitor,
     Path((id, what)): Path<(String, String)>,
     typed: Typed,
-) -> Response {
-    let answer = match doing(&what) {
-        Ok(doing) => done(&console, &visitor, &id, doing, typed).await,
-        Err(trouble) => Err(trouble),
-    };
-    framed(&visitor, answer)
+) -> Answer {
+    done(&console, &visitor, &id, doing(&what)?, typed).await
 }
 
 /// Rolls.
@@ -125,8 +112,8 @@ pub async fn perform_roll(
     visitor: Visitor,
     Path(id): Path<String>,
     typed: Typed,
-) -> Response {
-    framed(&visitor, done(&console, &visitor, &id, Doing::Roll, typed).await)
+) -> Answer {
+    done(&console, &visitor, &id, Doing::Roll, typed).await
 }
 
 fn doing(what: &str) -> Result<Doing, Trouble> {

@@ -27,7 +27,6 @@ use crate::shape::{Moment, plain_words};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use axum::response::Response;
 use data::{Account, Customer, Migration};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
@@ -203,9 +202,9 @@ pub async fn show(
     Path(id): Path<String>,
     Asked(asked): Asked,
     headers: HeaderMap,
-) -> Response {
+) -> Answer {
     let piece = headers.get("x-fragment").is_some_and(|name| name == "time-machine");
-    framed(&visitor, look(&console, &visitor, &id, &asked, piece).await)
+    look(&console, &visitor, &id, &asked, piece).await
 }
 
 async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &Typed, piece: bool) -> Answer {
@@ -241,9 +240,4 @@ fn why(problem: &Problem) -> String {
         Some(detail) => format!("that moment {}", detail.message),
         None => problem.message.clone(),
     }
-}
-
-/// An answer to somebody who is signed in, be it trouble.
-fn framed(visitor: &Visitor, answer: Answer) -> Response {
-    answer.unwrap_or_else(|trouble| trouble.seen_by(visitor))
 }

@@ -1,6 +1,6 @@
 //! Dead letters: what URLs did not get, the oldest first; and sending it again.
 
-use super::deliveries::{MOST_ROWS, OneWay, lines};
+use super::deliveries::lines;
 use super::filter::Filter;
 use super::{HERE, all_subscriptions};
 use crate::Console;
@@ -8,13 +8,14 @@ use crate::action::Action;
 use crate::csv::{Cell, Csv};
 use crate::form::{Asked, Typed};
 use crate::guard::{Visitor, redirect_saying};
+use crate::listing::{Listed, all};
 use crate::page::{Answer, Notice, Page, Section, Trouble, read, show_again};
 use crate::pages::ask::Ask;
 use crate::shape::{Count, Moment};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::DeliveryQuery;
-use daybook_service::paging::{LONGEST_PAGE, Paging};
+use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use daybook_service::view::time::Utc;
 use serde::Deserialize;
@@ -83,11 +84,11 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
     };
     let found = match page.filter.query() {
         Ok(query) if asked.get("format") == "csv" => return csv(&console, &visitor, query).await,
-        Ok(query) => fetch(&console, &visitor, None, mark, query).await,
+        Ok(query) => fetch(&console, &visitor, mark, query).await,
         Err(problem) => Err(problem.into()),
     };
     match found {
-        Ok(OneWay { results, paging }) => {
+        Ok(Listed { results, paging }) => {
             page.letters = results;
             let next = paging.next();
             let at = |mark: &String| page.filter.at(&path(), &[("starting_after", mark)]);
@@ -105,11 +106,10 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
 async fn fetch(
     console: &Console,
     visitor: &Visitor,
-    limit: Option<&str>,
     mark: Option<&str>,
     query: DeliveryQuery,
-) -> Result<OneWay<DeadLetter>, Trouble> {
-    let paging = Paging::read(limit, mark, None)?;
+) -> Result<Listed<DeadLetter>, Trouble> {
+    let paging = Paging::read(None, mark, None)?;
     read(&console.service.list_dead_letters(visitor.caller(), paging, query).await?)
 }
 
@@ -125,28 +125,20 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answ
         "response_status",
         "reason",
     ]);
-    let limit = LONGEST_PAGE.to_string();
-    let (mut rows, mut mark) = (0, None::<String>);
-    while rows < MOST_ROWS {
-        let OneWay { results, paging } = fetch(console, visitor, Some(&limit), mark.as_deref(), query.clone()).await?;
-        rows += results.len();
-        for row in &results {
-            csv.row(&[
-                Cell::Text(&row.dead_at.0),
-                Cell::Text(&row.event),
-                Cell::Text(&row.event_id),
-                Cell::Text(row.account_id.as_deref().unwrap_or_default()),
-                Cell::Text(&row.webhook_uuid),
-                Cell::Text(&row.webhook_url),
-                Cell::Number(row.attempts.to_string()),
-                row.response_status.map_or(Cell::Empty, |status| Cell::Number(status.to_string())),
-                Cell::Text(&row.reason),
-            ]);
-        }
-        mark = paging.next();
-        if mark.is_none() {
-            break;
-        }
+    let (service, who) = (&console.service, visitor.caller());
+    let rows: Vec<DeadLetter> = all(|paging| Box::pin(service.list_dead_letters(who, paging, query.clone()))).await?;
+    for row in &rows {
+        csv.row(&[
+            Cell::Text(&row.dead_at.0),
+            Cell::Text(&row.event),
+            Cell::Text(&row.event_id),
+            Cell::Text(row.account_id.as_deref().unwrap_or_default()),
+            Cell::Text(&row.webhook_uuid),
+            Cell::Text(&row.webhook_url),
+            Cell::Number(row.attempts.to_string()),
+            row.response_status.map_or(Cell::Empty, |status| Cell::Number(status.to_string())),
+            Cell::Text(&row.reason),
+        ]);
     }
     Ok(csv.file("dead-letters"))
 }

@@ -7,17 +7,15 @@ use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::Asked;
 use crate::guard::Visitor;
+use crate::listing::{Listed, all};
 use crate::page::{Answer, Page, Section, Trouble, read, show_again};
 use crate::shape::{Count, Moment};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::DeliveryQuery;
-use daybook_service::paging::{LONGEST_PAGE, Paging};
+use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use serde::Deserialize;
-
-/// The most rows of a table to take away.
-pub const MOST_ROWS: usize = 10_000;
 
 /// What is shown of an attempt.
 #[derive(Debug, Deserialize)]
@@ -35,27 +33,6 @@ struct Delivery {
     error: Option<String>,
     response: Option<String>,
     next_retry_at: Option<Moment>,
-}
-
-/// A page of a list that is read one way.
-#[derive(Debug, Deserialize)]
-pub(super) struct OneWay<T> {
-    pub results: Vec<T>,
-    pub paging: Mark,
-}
-
-/// Where the next page begins.
-#[derive(Debug, Deserialize)]
-pub(super) struct Mark {
-    pub starting_after: Option<String>,
-    pub has_more: bool,
-}
-
-impl Mark {
-    /// The mark of the next page, if there is one.
-    pub(super) fn next(self) -> Option<String> {
-        self.starting_after.filter(|_| self.has_more)
-    }
 }
 
 #[derive(Template)]
@@ -106,11 +83,11 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
     };
     let found = match page.filter.query() {
         Ok(query) if asked.get("format") == "csv" => return csv(&console, &visitor, query).await,
-        Ok(query) => fetch(&console, &visitor, None, mark, query).await,
+        Ok(query) => fetch(&console, &visitor, mark, query).await,
         Err(problem) => Err(problem.into()),
     };
     match found {
-        Ok(OneWay { results, paging }) => {
+        Ok(Listed { results, paging }) => {
             page.deliveries = results;
             let next = paging.next();
             let at = |mark: &String| page.filter.at(&format!("{HERE}/deliveries"), &[("starting_after", mark)]);
@@ -128,11 +105,10 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
 async fn fetch(
     console: &Console,
     visitor: &Visitor,
-    limit: Option<&str>,
     mark: Option<&str>,
     query: DeliveryQuery,
-) -> Result<OneWay<Delivery>, Trouble> {
-    let paging = Paging::read(limit, mark, None)?;
+) -> Result<Listed<Delivery>, Trouble> {
+    let paging = Paging::read(None, mark, None)?;
     read(&console.service.list_deliveries(visitor.caller(), paging, query).await?)
 }
 
@@ -152,32 +128,24 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answ
         "response",
         "next_retry_at",
     ]);
-    let limit = LONGEST_PAGE.to_string();
-    let (mut rows, mut mark) = (0, None::<String>);
-    while rows < MOST_ROWS {
-        let OneWay { results, paging } = fetch(console, visitor, Some(&limit), mark.as_deref(), query.clone()).await?;
-        rows += results.len();
-        for row in &results {
-            csv.row(&[
-                Cell::Text(&row.attempted_at.0),
-                Cell::Text(&row.event),
-                Cell::Text(&row.event_id),
-                Cell::Text(row.account_id.as_deref().unwrap_or_default()),
-                Cell::Text(&row.webhook_uuid),
-                Cell::Text(&row.webhook_url),
-                Cell::Number(row.attempt.to_string()),
-                Cell::Text(&row.outcome),
-                row.response_status.map_or(Cell::Empty, |status| Cell::Number(status.to_string())),
-                Cell::Number(row.latency_ms.0.to_string()),
-                Cell::Text(row.error.as_deref().unwrap_or_default()),
-                Cell::Text(row.response.as_deref().unwrap_or_default()),
-                Cell::Text(row.next_retry_at.as_ref().map_or("", |at| at.0.as_str())),
-            ]);
-        }
-        mark = paging.next();
-        if mark.is_none() {
-            break;
-        }
+    let (service, who) = (&console.service, visitor.caller());
+    let rows: Vec<Delivery> = all(|paging| Box::pin(service.list_deliveries(who, paging, query.clone()))).await?;
+    for row in &rows {
+        csv.row(&[
+            Cell::Text(&row.attempted_at.0),
+            Cell::Text(&row.event),
+            Cell::Text(&row.event_id),
+            Cell::Text(row.account_id.as_deref().unwrap_or_default()),
+            Cell::Text(&row.webhook_uuid),
+            Cell::Text(&row.webhook_url),
+            Cell::Number(row.attempt.to_string()),
+            Cell::Text(&row.outcome),
+            row.response_status.map_or(Cell::Empty, |status| Cell::Number(status.to_string())),
+            Cell::Number(row.latency_ms.0.to_string()),
+            Cell::Text(row.error.as_deref().unwrap_or_default()),
+            Cell::Text(row.response.as_deref().unwrap_or_default()),
+            Cell::Text(row.next_retry_at.as_ref().map_or("", |at| at.0.as_str())),
+        ]);
     }
     Ok(csv.file("deliveries"))
 }

@@ -7,6 +7,7 @@
 mod bench;
 mod flags;
 mod people;
+mod remote;
 
 pub use bench::{
     BenchAction, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
@@ -14,6 +15,7 @@ pub use bench::{
 };
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
+pub use remote::RemoteArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;

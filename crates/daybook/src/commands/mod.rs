@@ -20,6 +20,8 @@ mod keys;
 mod opening;
 mod org;
 mod people;
+mod progress;
+mod remote;
 mod roll;
 mod sending;
 mod serve;

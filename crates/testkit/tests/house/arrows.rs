@@ -1,5 +1,6 @@
 //! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `cases` between the service and those
-//! that show or run test cases, and `clock` below all that need time.
+//! that show or run test cases, `clock` below all that need time, and
+//! `client` for tools that call a running server.
 
 use super::{assert_none, output_of};
 use serde_json::Value;
@@ -7,14 +8,15 @@ use serde_json::Value;
 /// Which rooms a room may depend on. A room that is not listed may not exist.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &[]),
+    ("client", &[]),
     ("clock", &["engine"]),
     ("store", &["engine", "clock"]),
     ("webhooks", &["engine", "clock", "store"]),
     ("service", &["engine", "clock", "store", "webhooks"]),
     ("api", &["engine", "clock", "service"]),
-    ("cases", &["engine", "clock", "webhooks", "service"]),
+    ("cases", &["client", "engine", "clock", "webhooks", "service"]),
     ("console", &["engine", "clock", "service", "cases"]),
-    ("daybook", &["engine", "clock", "store", "webhooks", "service", "cases", "api", "console"]),
+    ("daybook", &["client", "engine", "clock", "store", "webhooks", "service", "cases", "api", "console"]),
     ("testkit", &["engine", "clock", "store", "webhooks", "service", "api", "console"]),
 ];
 

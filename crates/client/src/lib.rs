@@ -1,0 +1,300 @@
+//! A caller of the API: signs in with a key, asks, and says in a sentence why something was refused.
+//!
+//! The tools of the command line that work against a running server use it: test cases with `--url`, imports, the local
+//! receiver. It knows nothing of loans: bodies go in and come out as JSON, as the API's description has them.
+//!
+//! What is worth waiting for is waited for: an answer of 429 or 503 says when to ask again, and a token that is over is
+//! replaced. Everything else is the caller's to decide. A call may be made from many threads at once.
+
+mod trouble;
+
+pub use trouble::{Detail, Trouble};
+
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+use ureq::http::{Method, Request, Response};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+/// A long release or a roll through years takes its time.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// More than any answer takes.
+const ANSWER_BYTES_MAX: u64 = 256 << 20;
+/// How often a busy server is asked again, and how long between if it does not say.
+const ASKS_MAX: u32 = 30;
+const BETWEEN_ASKS: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// A key of an organization: `client_id:client_secret`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    client_id: String,
+    client_secret: String,
+}
+
+impl Key {
+    /// Made of its two parts.
+    pub fn new(client_id: impl Into<String>, client_secret: impl Into<String>) -> Key {
+        Key { client_id: client_id.into(), client_secret: client_secret.into() }
+    }
+
+    /// Reads `client_id:client_secret`.
+    pub fn parse(text: &str) -> Option<Key> {
+        let (id, secret) = text.split_once(':')?;
+        (!id.is_empty() && !secret.is_empty()).then(|| Key::new(id, secret))
+    }
+
+    /// The part that is no secret.
+    pub fn client_id(&self) -> &str {
+        &self.client_id
+    }
+}
+
+/// A secret is not written into a log by mistake.
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key").field("client_id", &self.client_id).finish_non_exhaustive()
+    }
+}
+
+/// A caller of one server, with one key. Clones share connections and token.
+#[derive(Clone, Debug)]
+pub struct Client {
+    agent: Agent,
+    url: Arc<str>,
+    key: Arc<Key>,
+    token: Arc<Mutex<Option<String>>>,
+}
+
+impl Client {
+    /// A caller of the server at this URL. Nothing is asked yet.
+    pub fn new(url: &str, key: Key) -> Client {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_global(Some(ANSWER_TIMEOUT))
+            .max_idle_connections_per_host(64)
+            .tls_config(TlsConfig::builder().root_certs(machine_certificates()).build())
+            .build();
+        Client {
+            agent: Agent::new_with_config(config),
+            url: url.trim_end_matches('/').into(),
+            key: Arc::new(key),
+            token: Arc::default(),
+        }
+    }
+
+    /// Where the server is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// `GET`: the path with its query.
+    pub fn get(&self, path: &str) -> Result<Value, Trouble> {
+        self.call("GET", path, None)
+    }
+
+    /// `POST` with a body.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
+        self.call("POST", path, Some(body))
+    }
+
+    /// `PUT` with a body.
+    pub fn put(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
+        self.call("PUT", path, Some(body))
+    }
+
+    /// `PATCH` with a body.
+    pub fn patch(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
+        self.call("PATCH", path, Some(body))
+    }
+
+    /// `DELETE`, with a body where the call wants one.
+    pub fn delete(&self, path: &str, body: Option<&Value>) -> Result<Value, Trouble> {
+        self.call("DELETE", path, body)
+    }
+
+    /// Everything that a list has, page after page.
+    pub fn list(&self, path: &str) -> Result<Vec<Value>, Trouble> {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let mut found = Vec::new();
+        let mut after = String::new();
+        loop {
+            let mut page = self.get(&format!("{path}{joint}limit=100{after}"))?;
+            if let Some(results) = page["results"].as_array_mut() {
+                found.append(results);
+            }
+            match page["paging"]["starting_after"].as_str() {
+                Some(next) if page["paging"]["has_more"] == true => {
+                    after = format!("&starting_after={}", encoded(next))
+                }
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    /// A call with a JSON body.
+    pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Trouble> {
+        let body = body.map(Value::to_string);
+        let answer = self.send(method, path, "application/json", body.as_deref().unwrap_or_default().as_bytes())?;
+        match answer.as_slice() {
+            [] => Ok(Value::Null),
+            text => serde_json::from_slice(text).map_err(|_| Trouble::no_json(&self.url, path)),
+        }
+    }
+
+    /// A call with any body, and the answer as it came.
+    pub fn send(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Result<Vec<u8>, Trouble> {
+        let mut asked = 0;
+        let mut signed_in = false;
+        loop {
+            asked += 1;
+            let token = self.token()?;
+            let mut answer = self.exchange(method, path, content_type, Some(&token), body)?;
+            let status = answer.status().as_u16();
+            match status {
+                200..300 => return self.read(path, &mut answer),
+                // Another thread may have drawn a new token since.
+                401 | 403 if !signed_in => {
+                    signed_in = true;
+                    let refused = self.refusal(path, &mut answer);
+                    if !refused.has_code("not_authorized") && !refused.has_code("unauthenticated") {
+                        return Err(refused);
+                    }
+                    self.forget(&token);
+                }
+                429 | 503 if asked < ASKS_MAX => thread::sleep(wait_of(&answer)),
+                _ => return Err(self.refusal(path, &mut answer)),
+            }
+        }
+    }
+
+    fn token(&self) -> Result<String, Trouble> {
+        let mut token = self.lock();
+        if let Some(token) = &*token {
+            return Ok(token.clone());
+        }
+        let path = "/auth/token";
+        let body = json!({ "client_id": self.key.client_id, "client_secret": self.key.client_secret }).to_string();
+        for asked in 1.. {
+            let mut answer = self.exchange("POST", path, "application/json", None, body.as_bytes())?;
+            match answer.status().as_u16() {
+                200 => {
+                    let shown: Value = serde_json::from_slice(&self.read(path, &mut answer)?).unwrap_or_default();
+                    let drawn = shown["access_token"].as_str().ok_or_else(|| Trouble::no_json(&self.url, path))?;
+                    *token = Some(drawn.to_owned());
+                    break;
+                }
+                429 | 503 if asked < ASKS_MAX => thread::sleep(wait_of(&answer)),
+                _ => return Err(self.refusal(path, &mut answer)),
+            }
+        }
+        Ok(token.clone().unwrap_or_default())
+    }
+
+    fn forget(&self, over: &str) {
+        let mut token = self.lock();
+        if token.as_deref() == Some(over) {
+            *token = None;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        token: Option<&str>,
+        body: &[u8],
+    ) -> Result<Response<Body>, Trouble> {
+        let method: Method = method.parse().map_err(|_| Trouble::unreachable(&self.url, &"there is no such method"))?;
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let failed = |error: &dyn std::fmt::Display| Trouble::unreachable(&self.url, error);
+        let sent = if body.is_empty() {
+            let request = request.body(()).map_err(|error| failed(&error))?;
+            self.agent.run(request)
+        } else {
+            let request = request.header("content-type", content_type).body(body).map_err(|error| failed(&error))?;
+            // Some calls delete what their body names.
+            let request = self.agent.configure_request(request).allow_non_standard_methods(true).build();
+            self.agent.run(request)
+        };
+        sent.map_err(|error| failed(&error))
+    }
+
+    fn read(&self, path: &str, answer: &mut Response<Body>) -> Result<Vec<u8>, Trouble> {
+        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
+        read.map_err(|error| Trouble::unreachable(&self.url, &format!("the answer to {path} broke off: {error}")))
+    }
+
+    fn refusal(&self, path: &str, answer: &mut Response<Body>) -> Trouble {
+        let status = answer.status().as_u16();
+        match self.read(path, answer) {
+            Ok(body) => Trouble::refused(&self.url, path, status, &body),
+            Err(trouble) => trouble,
+        }
+    }
+}
+
+/// How long a busy server wants to be left alone.
+fn wait_of(answer: &Response<Body>) -> Duration {
+    let said = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+    said.map_or(BETWEEN_ASKS, Duration::from_secs).min(LONGEST_WAIT)
+}
+
+/// A text as a part of a path or a query.
+pub fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+/// The certificates that this machine trusts.
+fn machine_certificates() -> RootCerts {
+    let found = rustls_native_certs::load_native_certs().certs;
+    let certificates: Vec<_> = found.iter().map(|one| Certificate::from_der(one).to_owned()).collect();
+    RootCerts::Specific(Arc::new(certificates))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_two_parts() {
+        assert_eq!(Key::parse("client_1:s:ecret"), Some(Key::new("client_1", "s:ecret")));
+        for text in ["", "client_1", "client_1:", ":secret"] {
+            assert_eq!(Key::parse(text), None, "{text}");
+        }
+        assert_eq!(format!("{:?}", Key::new("client_1", "s3cret")), "Key { client_id: \"client_1\", .. }");
+    }
+
+    #[test]
+    fn what_goes_into_a_path_is_encoded() {
+        assert_eq!(encoded("loan 1/ä+&"), "loan%201%2F%C3%A4%2B%26");
+        assert_eq!(encoded("a-Z_0.9~"), "a-Z_0.9~");
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_told() {
+        let client = Client::new("http://127.0.0.1:1/", Key::new("a", "b"));
+        let trouble = client.get("/products").expect_err("nobody listens on port 1");
+        assert!(trouble.to_string().starts_with("the server at http://127.0.0.1:1 cannot be reached: "), "{trouble}");
+    }
+}

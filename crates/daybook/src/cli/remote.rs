@@ -1,0 +1,22 @@
+//! Which server a tool works with, and as whom.
+
+use super::CommonFlags;
+use clap::Args;
+
+/// Which server a tool works with, and as whom. Without a URL it is the server that has this machine's database.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Server")]
+pub struct RemoteArgs {
+    /// The server's URL [default: the server that is running on this machine's database]
+    #[arg(long, value_name = "URL", env = "DAYBOOK_URL")]
+    pub url: Option<String>,
+    /// A key of the organization, as CLIENT_ID:CLIENT_SECRET [default on this machine: one made for the command]
+    #[arg(long, value_name = "KEY", env = "DAYBOOK_KEY", hide_env_values = true)]
+    pub key: Option<String>,
+    /// The organization's name, where no key says it; not needed while there is only one
+    #[arg(long, value_name = "NAME")]
+    pub org: Option<String>,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}

@@ -2,8 +2,9 @@
 //! somebody should look at.
 //!
 //! Most of it is counted when it is asked for, through indexes. What takes longer (sums over all accounts, money by day,
-//! dead letters) is kept for some seconds. Whoever asks later gets what is kept, and it is counted again behind their
-//! back; only what is too old to be shown is waited for.
+//! dead letters) is kept, and counted again when somebody asks some seconds later. Nobody waits long for that: if it is
+//! not done in a moment they get what is kept, with the time it was counted. Only where nothing is kept is it waited
+//! for; so counting begins when the server starts, and when somebody signs in.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -22,11 +23,18 @@ use daybook_store::records::{OrgId, Page};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// How long figures are given without counting again.
 const FRESH_MICROS: i64 = 5_000_000;
-/// How long figures are given while they are counted again.
-const USABLE_MICROS: i64 = 60_000_000;
+/// After how long figures are no longer those of now, and should be asked for again.
+const RECENT_MICROS: i64 = 60_000_000;
+/// How long somebody waits for newer figures where there are older ones.
+const PATIENCE: Duration = Duration::from_millis(40);
+/// How many organizations are counted when the server starts.
+const COUNTED_AT_START: usize = 20;
 /// How many days money is shown for, today included.
 const DAYS: i32 = 30;
 /// How many hours deliveries are shown for, this one included.
@@ -60,6 +68,11 @@ pub struct Portfolio {
 }
 
 impl Portfolio {
+    /// Whether sums are those of long ago; they are being counted again.
+    pub fn is_outdated(&self) -> bool {
+        self.as_of.0.micros() - self.summed_at.0.micros() > RECENT_MICROS
+    }
+
     /// How many accounts there are.
     pub fn count(&self) -> u64 {
         self.accounts.iter().map(|figure| figure.count).sum()
@@ -247,16 +260,19 @@ impl Service {
         Ok(figures.collect())
     }
 
-    /// What is kept, if it is not too old.
+    /// What is kept. A clock that was set back makes it useless.
     async fn slow_figures(&self, org: OrgId, now: Time) -> Result<Arc<Slow>, Problem> {
         let kept = |service: &Service| lock(&service.portfolio.by_org).get(&org).cloned();
-        match kept(self) {
-            Some(slow) if slow.is_within(now, FRESH_MICROS) => return Ok(slow),
-            Some(slow) if slow.is_within(now, USABLE_MICROS) => {
-                self.count_behind(org);
+        if let Some(slow) = kept(self).filter(|slow| slow.counted_at <= now) {
+            if slow.is_within(now, FRESH_MICROS) {
                 return Ok(slow);
             }
-            _ => {}
+            // Who is too late for the first look is in time for the second.
+            let _ = match self.count_ahead(org) {
+                Some(counting) => timeout(PATIENCE, counting).await.is_ok(),
+                None => timeout(PATIENCE, self.portfolio.turn.lock()).await.is_ok(),
+            };
+            return Ok(kept(self).unwrap_or(slow));
         }
         let _turn = self.portfolio.turn.lock().await;
         match kept(self) {
@@ -266,18 +282,29 @@ impl Service {
         }
     }
 
-    /// Counts again without anybody waiting, once at a time.
-    fn count_behind(&self, org: OrgId) {
-        if !lock(&self.portfolio.counting).insert(org) {
-            return;
+    /// Counts for those who will ask first, of the organizations there are.
+    pub async fn count_portfolios_ahead(&self) -> Result<(), Problem> {
+        for organization in self.store.organizations().await?.iter().take(COUNTED_AT_START) {
+            drop(self.count_ahead(organization.org));
+        }
+        Ok(())
+    }
+
+    /// Counts without anybody having to wait, once at a time. Nothing if there is nothing to count, or it is being done.
+    pub(crate) fn count_ahead(&self, org: OrgId) -> Option<JoinHandle<()>> {
+        let is_fresh = |slow: &Arc<Slow>| slow.is_within(self.clock.now(), FRESH_MICROS);
+        if lock(&self.portfolio.by_org).get(&org).is_some_and(is_fresh) || !lock(&self.portfolio.counting).insert(org) {
+            return None;
         }
         let service = self.clone();
-        tokio::spawn(async move {
+        Some(tokio::spawn(async move {
+            let turn = service.portfolio.turn.lock().await;
             if let Err(problem) = service.count_slow(org, service.clock.now()).await {
                 tracing::warn!(%problem, "the figures of a portfolio could not be counted again");
             }
+            drop(turn);
             lock(&service.portfolio.counting).remove(&org);
-        });
+        }))
     }
 
     async fn count_slow(&self, org: OrgId, now: Time) -> Result<Arc<Slow>, Problem> {

@@ -10,12 +10,17 @@ use crate::page::{Answer, Page, Section, Trouble, read};
 use crate::shape::{Count, Moment, Money, plain_words};
 use askama::Template;
 use axum::extract::State;
+use axum::http::header::REFRESH;
+use axum::response::IntoResponse;
 use daybook_service::AccountQuery;
 use daybook_service::CustomerQuery;
 use daybook_service::paging::Paging;
 use daybook_service::portfolio::{Attention, DayFigure, DeliveryFigure, Portfolio};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+
+/// When a page with sums of long ago is asked for again by itself, in seconds.
+const AGAIN_AFTER_S: &str = "2";
 
 /// A line of a table with a bar: a part of the portfolio.
 #[derive(Debug)]
@@ -68,6 +73,8 @@ struct Step {
 struct HomePage {
     page: Page,
     as_of: Moment,
+    /// When sums were counted that are not those of now.
+    outdated: Option<Moment>,
     zone: String,
     accounts: Count,
     outstanding: Money,
@@ -96,9 +103,12 @@ pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
         let steps = steps(&console, &visitor).await?;
         return crate::page::show(&BeginningPage { page, steps, concerns });
     }
-    crate::page::show(&HomePage {
+    let outdated = portfolio.is_outdated().then(|| Moment(portfolio.summed_at.to_string()));
+    let is_outdated = outdated.is_some();
+    let shown = crate::page::show(&HomePage {
         page,
         as_of: Moment(portfolio.as_of.to_string()),
+        outdated,
         zone: portfolio.zone.clone(),
         accounts: Count(portfolio.count()),
         outstanding: Money(portfolio.outstanding_cents()),
@@ -108,7 +118,11 @@ pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
         late_fees: by_day("Late fees by day", &portfolio.late_fees_by_day, portfolio.late_fees_cents(), "s2"),
         deliveries: by_hour(&portfolio.deliveries_by_hour),
         concerns,
-    })
+    });
+    match shown {
+        Ok(page) if is_outdated => Ok(([(REFRESH, AGAIN_AFTER_S)], page).into_response()),
+        shown => shown,
+    }
 }
 
 fn statuses(portfolio: &Portfolio) -> Vec<Share> {

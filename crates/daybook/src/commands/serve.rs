@@ -104,6 +104,7 @@ async fn begin(settings: &Settings, service: &Service, address: SocketAddr) -> R
     if settings.demo {
         say(&format!("{}\n", demo::load(service, System.now()).await?));
     }
+    service.count_portfolios_ahead().await?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ pub use bench::{
     BenchWebhookClientArgs, BenchWebhooksArgs,
 };
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
-pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
+pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
 pub use remote::RemoteArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

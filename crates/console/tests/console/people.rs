@@ -77,6 +77,11 @@ async fn people_are_changed_kept_out_and_let_in_again() {
     let session = world.service.sign_in("servicing@example.com", PASSWORD, None).await.expect("in again");
     assert_eq!(world.post(&path("sessions"), &[]).await.leads_to(), "/console/people");
     assert!(world.service.visit(&session.token).await.expect("it answers").is_none());
+    assert!(world.get(&path("password")).await.page().contains("is signed out everywhere"));
+    let reset = world.post(&path("password"), &[]).await.page();
+    let password = reset.split("data-copy-text>").nth(1).and_then(|rest| rest.split('<').next()).expect("a password");
+    assert!(world.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
+    world.service.sign_in("servicing@example.com", password, None).await.expect("in with the new one");
     for nonsense in [path("party"), "/console/people/nobody/disable".to_owned()] {
         assert_eq!(world.get(&nonsense).await.status, 404, "{nonsense}");
     }

@@ -23,6 +23,14 @@ Examples:
 
 Whoever opens the link chooses a name, an address and a password. It works once, within 7 days.")]
     Link(PeopleLinkArgs),
+    /// Give somebody who forgot their password another one
+    #[command(after_help = "\
+Examples:
+  daybook people reset ada@example.com
+  daybook people reset ada@example.com --org \"Prairie Lending\" --json
+
+Prints the new password, once. All sessions of the person end; they choose a password of their own on their page.")]
+    Reset(PeopleResetArgs),
     /// List who may come into the console
     #[command(after_help = "Examples:\n  daybook people list\n  daybook people list --org \"Prairie Lending\" --json")]
     List(PeopleListArgs),
@@ -34,6 +42,22 @@ pub struct PeopleLinkArgs {
     /// What they may do
     #[arg(long, value_enum, default_value = "ADMIN")]
     pub role: RoleArg,
+    /// The organization's name; not needed while there is only one
+    #[arg(long, value_name = "NAME")]
+    pub org: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The settings.
+    #[command(flatten)]
+    pub flags: CommonFlags,
+}
+
+/// `daybook people reset`
+#[derive(Args, Debug)]
+pub struct PeopleResetArgs {
+    /// Their e-mail address
+    pub email: String,
     /// The organization's name; not needed while there is only one
     #[arg(long, value_name = "NAME")]
     pub org: Option<String>,

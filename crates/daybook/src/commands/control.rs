@@ -84,6 +84,13 @@ pub enum Order {
         /// What whoever uses it may do.
         role: String,
     },
+    /// Give somebody who forgot their password another one.
+    ResetPassword {
+        /// Of which organization.
+        organization: Option<String>,
+        /// Their address.
+        email: String,
+    },
     /// List who may come into the console.
     ListPeople {
         /// Of which organization.
@@ -157,6 +164,14 @@ impl Order {
                 let token = service.invite(&who, Role::parse(role).ok_or_else(rule)?).await?;
                 let expires_at = service.invitation(&token).await?.expires_at.to_string();
                 Ok(json!({ "link": welcome_link(url, &token), "role": role, "expires_at": expires_at }))
+            }
+            Order::ResetPassword { organization, email } => {
+                let who = service.operator(organization.as_deref()).await?;
+                let found =
+                    service.list_people(&who).await?.into_iter().find(|one| one.email.eq_ignore_ascii_case(email));
+                let person = found.ok_or_else(|| Problem::not_found("person", email))?;
+                let password = service.reset_password(&who, &person.person_id).await?;
+                Ok(json!({ "person_id": person.person_id, "email": person.email, "password": password }))
             }
             Order::ListPeople { organization } => {
                 let who = service.operator(organization.as_deref()).await?;

@@ -3,12 +3,13 @@
 use super::control::Order;
 use super::org::{listed, text};
 use super::{Failure, prepare, print, say};
-use crate::cli::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
+use crate::cli::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
 
 /// Does what was asked with people.
 pub fn run(command: &PeopleCommand) -> Result<(), Failure> {
     match &command.command {
         PeopleAction::Link(args) => link(args),
+        PeopleAction::Reset(args) => reset(args),
         PeopleAction::List(args) => list(args),
     }
 }
@@ -25,6 +26,21 @@ fn link(args: &PeopleLinkArgs) -> Result<(), Failure> {
         "It works once, until {}, and makes a person with the role {}.\n",
         text(&made, "expires_at"),
         text(&made, "role")
+    ));
+    Ok(())
+}
+
+fn reset(args: &PeopleResetArgs) -> Result<(), Failure> {
+    let settings = prepare(&args.flags)?;
+    let order = Order::ResetPassword { organization: args.org.clone(), email: args.email.clone() };
+    let made = order.get_done(&settings)?;
+    if args.json {
+        return print(&format!("{made:#}\n"));
+    }
+    print(&format!("{}\n", text(&made, "password")))?;
+    say(&format!(
+        "This is the password of {} now; it is shown this once. Their sessions have ended.\n",
+        text(&made, "email")
     ));
     Ok(())
 }

@@ -93,6 +93,23 @@ fn a_chosen_user_is_made_and_told() {
     assert_eq!((lines.len(), lines[1][2]), (2, "Ana@lender.example"), "{listed}");
 }
 
+#[test]
+fn a_forgotten_password_is_replaced() {
+    let (_folder, daybook) = fresh();
+    let daybook = daybook
+        .with("DAYBOOK_BOOTSTRAP_EMAIL", "ana@lender.example")
+        .with("DAYBOOK_BOOTSTRAP_PASSWORD", "hush-hush-hush");
+    let server = daybook.serve(&[]);
+    let first = daybook.stdout_of(&["people", "reset", "Ana@lender.example"]);
+    server.stop();
+    let second = daybook.json_of(&["people", "reset", "ana@lender.example", "--json"]);
+    assert_eq!(second["email"], "ana@lender.example");
+    let second = second["password"].as_str().expect("a password");
+    assert!(first.trim().len() == 43 && second.len() == 43 && first.trim() != second, "{first}, {second}");
+    let (code, stderr) = daybook.failure_of(&["people", "reset", "ben@lender.example"]);
+    assert!(code == 1 && stderr.contains("ben@lender.example"), "{stderr}");
+}
+
 fn people(_running: &Server, daybook: &daybook_testkit::server::Daybook) -> Value {
     daybook.json_of(&["people", "list", "--json"])["results"].clone()
 }

@@ -3,6 +3,7 @@
 use super::{Person, client_id, passwords};
 use crate::Service;
 use crate::access::{Caller, Right, Role};
+use crate::ids::mint_token;
 use crate::problem::Problem;
 use crate::secrets::hash;
 use daybook_store::people::{Changed, PersonChange};
@@ -53,6 +54,22 @@ impl Service {
             return Err(Problem::not_found("person", person_id));
         }
         Ok(self.store.end_sessions(who.org, person_id).await?)
+    }
+
+    /// Gives somebody who forgot their password another one, which is told here and kept nowhere, and ends their sessions.
+    pub async fn reset_password(&self, who: &Caller, person_id: &str) -> Result<String, Problem> {
+        who.may(Right::Administer)?;
+        let person = self.store.person(who.org, person_id).await?;
+        let person = person.ok_or_else(|| Problem::not_found("person", person_id))?;
+        let new = mint_token();
+        let hashed = self.passwords.hash(&new).await?;
+        // The hash of a token that nobody has: no session stays.
+        let none = hash(mint_token().as_bytes());
+        if !self.store.change_password(&person.person, &person.password_hash, &hashed, &none).await? {
+            return Err(Problem::new("conflict", "the password was changed meanwhile"));
+        }
+        tracing::info!(by = %who.client_id, person = %person_id, "a password was reset");
+        Ok(new)
     }
 
     /// Gives the person of a session another password, if they know the old one, and ends their other sessions.

@@ -10,6 +10,7 @@ on_both!(
     a_session_ends_when_it_is_not_used,
     a_session_ends_after_a_week_however_used,
     a_session_is_ended,
+    a_forgotten_password_is_replaced,
     another_password_ends_other_sessions,
     what_expired_is_let_go
 );
@@ -86,6 +87,20 @@ async fn another_password_ends_other_sessions(home: Home) {
         10,
         "as at the door"
     );
+}
+
+async fn a_forgotten_password_is_replaced(home: Home) {
+    let trial = Trial::at(home, NOW).await;
+    let boss = here(&trial, &join(&trial, "boss", Role::Admin).await).await;
+    let ana = join(&trial, "ana", Role::Servicing).await;
+    let id = here(&trial, &ana).await.person_id;
+    let password = trial.service.reset_password(&boss.caller, &id).await.expect("it is replaced");
+    assert_eq!(visit(&trial, &ana).await, None, "her sessions have ended");
+    assert_eq!(code(sign_in(&trial, "ana", PASSWORD).await), "unauthenticated");
+    let ana = sign_in(&trial, "ana", &password).await.expect("she comes in");
+    let caller = here(&trial, &ana).await.caller;
+    assert_eq!(code(trial.service.reset_password(&caller, &boss.person_id).await), "not_authorized");
+    assert_eq!(code(trial.service.reset_password(&boss.caller, "nobody").await), "not_found");
 }
 
 async fn what_expired_is_let_go(home: Home) {

@@ -4,12 +4,21 @@ use super::{HERE, Line, NAME, all, role_of};
 use crate::Console;
 use crate::form::{Asked, Typed};
 use crate::guard::{Visitor, end_session, redirect_saying};
-use crate::page::{Answer, Notice, Section, Trouble};
+use crate::page::{Answer, Notice, Page, Section, Trouble};
 use crate::pages::ask::Ask;
 use crate::shape::{Count, plain_words};
+use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::access::Role;
 use daybook_service::problem::Problem;
+
+#[derive(Template)]
+#[template(path = "people/reset.html")]
+struct Reset {
+    page: Page,
+    name: String,
+    password: String,
+}
 
 /// What is done with somebody.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +27,7 @@ enum Change {
     Disable,
     Enable,
     EndSessions,
+    Reset,
 }
 
 impl Change {
@@ -28,6 +38,7 @@ impl Change {
             "disable" => Change::Disable,
             "enable" => Change::Enable,
             "sessions" => Change::EndSessions,
+            "password" => Change::Reset,
             _ => return Err(Problem::not_found("page", what).into()),
         })
     }
@@ -73,6 +84,13 @@ impl Change {
                 vec![format!("{name} is signed out everywhere, and can sign in again with their password.")],
                 "End their sessions",
             ),
+            Change::Reset => (
+                format!("Give {name} a new password"),
+                vec![format!(
+                    "{name} is signed out everywhere. You see the new password once, and hand it over yourself; they choose one of their own on their page."
+                )],
+                "Make a new password",
+            ),
         };
         Ask {
             title,
@@ -84,12 +102,12 @@ impl Change {
                 _ => Vec::new(),
             },
             button,
-            danger: matches!(self, Change::Disable | Change::EndSessions),
+            danger: matches!(self, Change::Disable | Change::EndSessions | Change::Reset),
             ..Ask::default()
         }
     }
 
-    /// Does it, and says so.
+    /// Does it, and says so; of a new password, what it is.
     async fn make(self, console: &Console, visitor: &Visitor, person: &Line) -> Result<String, Problem> {
         let (service, who, id, name) = (&console.service, visitor.caller(), &person.id, &person.name);
         Ok(match self {
@@ -109,6 +127,7 @@ impl Change {
                 let ended = service.end_sessions(who, id).await?;
                 format!("{} of {name} ended.", Count(ended).of("session", "sessions"))
             }
+            Change::Reset => service.reset_password(who, id).await?,
         })
     }
 }
@@ -139,6 +158,12 @@ pub async fn make(
     let person = find(&console, &visitor, &id).await?;
     let change = Change::read(&what, &typed)?;
     match change.make(&console, &visitor, &person).await {
+        // A password is in the page that answers, never in a cookie.
+        Ok(password) if matches!(change, Change::Reset) => crate::page::show(&Reset {
+            page: Page::new("A new password", Section::People, &visitor),
+            name: person.name,
+            password,
+        }),
         Ok(_) if person.is_me && matches!(change, Change::EndSessions | Change::Disable) => {
             Ok(end_session("/console/sign-in", &visitor.manner))
         }

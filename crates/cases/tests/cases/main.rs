@@ -4,17 +4,20 @@
 
 mod judging;
 mod many;
+mod oracle;
 mod recording;
 mod support;
 
-use daybook_cases::{builtin, run};
-use support::case;
+use daybook_cases::{read_folder, run_all};
+use std::path::Path;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_case_of_the_program_passes() {
-    for (file, text) in builtin() {
-        let outcome = run(&case(file, text)).await;
-        assert!(outcome.passed, "{outcome}");
-        assert_eq!((outcome.differences.len(), outcome.timeline.len()), (0, 0));
-    }
+async fn every_case_of_the_folder_passes() {
+    let cases = read_folder(Path::new(support::SCENARIOS)).expect("every file is a case");
+    assert!(cases.len() >= 10, "{} cases", cases.len());
+    let outcomes = run_all(&cases, 2).await;
+    let failed: Vec<String> =
+        outcomes.iter().filter(|outcome| !outcome.passed).map(|outcome| outcome.to_string()).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(outcomes.iter().all(|outcome| outcome.differences.is_empty() && outcome.timeline.is_empty()));
 }

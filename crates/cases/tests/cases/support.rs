@@ -3,6 +3,9 @@
 use daybook_cases::{Outcome, Scenario, builtin, parse, run};
 use std::path::Path;
 
+/// The folder of the program's cases.
+pub const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+
 /// Reads a case.
 #[track_caller]
 pub fn case(file: &str, text: &str) -> Scenario {

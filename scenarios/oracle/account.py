@@ -1,0 +1,564 @@
+"""An account as a fold over its timeline: inputs and moments in order, and what each does in cents.
+
+`Account(terms).fold(inputs, until)` works through everything up to and including a moment. An input has `at` (its place),
+`rank` (0, or 2 if posted late), `seq`, `effective_at`, `kind`, `target` and `body`.
+"""
+
+from dataclasses import dataclass, field
+from datetime import time, timedelta
+from fractions import Fraction
+
+from terms import interval, money, plus, rounded
+
+PENALTIES = ("LATE_FEE", "RETURN_CHECK_FEE")
+CLOSED_BY_ITSELF = ("PAID_OFF", "SURPLUS_BALANCE")
+
+
+@dataclass
+class Row:
+    """An instalment."""
+
+    number: int
+    charged: int = 0  # interest that is its own
+    principal_paid: int = 0
+    extra: int = 0  # principal paid into it beyond what it asks (REDUCE_PRINCIPAL)
+    fell_due: bool = False
+    principal: int = 0  # what it asks, once it fell due
+    on_time: bool = False
+    judged: bool = False  # its grace has ended
+
+
+@dataclass
+class Item:
+    """A line item. `unpaid` holds (row, cents) for interest; a fee has one row or none."""
+
+    id: str
+    type: str
+    effective_at: object
+    applied_at: object
+    amount: int
+    status: str = "VALID"
+    unpaid: list = field(default_factory=list)
+    is_penalty: bool = False
+    splits: list = field(default_factory=list)  # of a payment: (component, row, item, cents)
+    reversed: bool = False
+
+    @property
+    def left(self):
+        return sum(part[1] for part in self.unpaid)
+
+
+class Account:
+    def __init__(self, terms):
+        self.terms = terms
+        self.totals, self.principals = dict(terms.totals), terms.principals
+        self.principal, self.surplus = terms.principal, 0
+        self.rows = {k: Row(k) for k in range(1, terms.count + 1)}
+        self.status, self.subtype, self.late_in_a_row = "ACTIVE", None, 0
+        self.items, self.receipts, self.notices, self.fired = {}, [], {}, set()
+        self.announced, self.story, self.steps = [], [], []
+        self.now = terms.opened_at
+        self.announce("account_create")
+        self.add(Item("dbk_loan", "LOAN", self.now, self.now, terms.principal))
+        if terms.origination_fee:
+            self.charge("dbk_orig_fee", "ORIG_FEE", terms.origination_fee)
+        self.tell(f"opened with {money(terms.principal)}; instalment {money(next(iter(terms.totals.values()), 0))}")
+        self.begin_period(1)
+
+    # Telling
+
+    def tell(self, what):
+        owed = f"{money(self.principal)} + {money(self.interest)} interest + {money(self.fees)} fees"
+        self.story.append(f"{self.now.astimezone(self.terms.zone).isoformat()}  {what}  [{owed}, {self.status}/{self.subtype}]")
+
+    def announce(self, event):
+        self.announced.append((self.now, event))
+
+    def add(self, item):
+        self.items[item.id] = item
+        self.announce("line_item_create")
+        return item
+
+    # What is owed
+
+    @property
+    def interest(self):
+        return sum(item.left for item in self.items.values() if item.type in ("INTEREST", "CREDIT_OFFSET"))
+
+    @property
+    def fee_items(self):
+        return [item for item in self.items.values() if item.type.endswith("_FEE") and not item.type.startswith("PAYMENT")]
+
+    @property
+    def fees(self):
+        return sum(item.left for item in self.fee_items)
+
+    def interest_left(self, k):
+        items = (item for item in self.items.values() if item.type == "INTEREST")
+        return sum(cents for item in items for row, cents in item.unpaid if row == k)
+
+    def exact(self, day):
+        """Interest of the open period up to a day, before rounding."""
+        if not self.terms.daily:
+            return self.fixed
+        more = Fraction(0)
+        if day > self.counted_to and self.accrues:
+            more = self.terms.share_of_days(self.period, self.counted_to, day)
+        return self.accrued + self.principal * self.terms.rate * more
+
+    @property
+    def accrues(self):
+        return self.period <= self.terms.count or self.terms.accrues_after_maturity
+
+    def open_interest(self, at):
+        """Interest of the open period that is not in an item yet. At the very due moment the next period has not begun."""
+        if self.status == "CLOSED" or (self.period > 1 and at <= self.terms.due_at(self.period - 1)):
+            return 0
+        day = min(self.terms.local_date(at), self.terms.due_on(self.period))
+        return max(0, rounded(self.exact(day), self.terms.rounding) - self.made)
+
+    def room(self, k):
+        """How much more interest an instalment can hold: a level one keeps its total, the last takes all."""
+        if k == self.terms.count or k not in self.totals:
+            return 10**15
+        row = self.rows[k]
+        return max(0, self.totals[k] - row.principal_paid - row.charged)
+
+    def principal_left(self, k, open_interest=0):
+        """What is unpaid of the principal of an instalment that is past due, open, or next in advance."""
+        row, count = self.rows[k], self.terms.count
+        before = sum(self.principal_left(j) for j in range(1, k) if self.rows[j].fell_due)
+        left = max(0, self.principal - before)
+        if k == count:
+            return left
+        if row.fell_due:
+            return row.principal - row.principal_paid
+        if k in self.totals:
+            return min(left, max(0, self.totals[k] - row.charged - open_interest - row.principal_paid))
+        return min(left, max(0, self.principals[k] - row.principal_paid))
+
+    def is_paid(self, k):
+        row = self.rows[k]
+        if row.fell_due:
+            return self.interest_left(k) == 0 and self.principal_left(k) == 0
+        if k in self.totals and k < self.terms.count:
+            return row.charged - self.interest_left(k) + row.principal_paid >= self.totals[k]
+        return False
+
+    def past_due_rows(self):
+        return [k for k, row in self.rows.items() if row.fell_due and not self.is_paid(k)]
+
+    # Periods
+
+    def begin_period(self, k):
+        self.period, self.accrued, self.made, self.parts = k, Fraction(0), 0, 0
+        self.counted_to = self.terms.due_on(k - 1)
+        if self.terms.method == "FLAT":
+            self.fixed = self.terms.flat_interest if k <= self.terms.count and self.principal else 0
+        else:
+            self.fixed = self.principal * self.terms.rate * self.terms.share(k) if self.accrues else 0
+
+    def count_to(self, day):
+        self.accrued, self.counted_to = self.exact(day), max(day, self.counted_to)
+
+    def make_interest(self, cents, k, name=None):
+        """Interest that has accrued becomes an item; what instalment k cannot hold moves to the next unpaid one."""
+        self.made += cents
+        if name is None:
+            self.parts += 1
+            name = f"dbk_interest_{self.period}.{self.parts}"
+        item = self.add(Item(name, "INTEREST", self.now, self.now, cents))
+        while cents:
+            part = min(cents, self.room(k))
+            if part:
+                self.rows[k].charged += part
+                item.unpaid.append((k, part))
+                cents -= part
+            k = k + 1 if k < self.terms.count else k
+        return item
+
+    def end_period(self):
+        k, terms = self.period, self.terms
+        self.count_to(terms.due_on(k))
+        exact = self.exact(terms.due_on(k))
+        cents = max(0, rounded(exact, terms.rounding) - self.made)
+        how = f"period {k} ends: {float(exact) / 100:.5f} of interest, {money(self.made)} of it in items, {money(cents)} posted"
+        if cents:
+            self.make_interest(cents, min(k, terms.count), f"dbk_interest_{k}")
+        if k <= terms.count:
+            row = self.rows[k]
+            row.principal = self.principal_left(k) + row.principal_paid
+            row.fell_due = True
+            row.on_time = self.is_paid(k)
+            self.announce("due_date_passed")
+            how += "; due " + ("and paid" if row.on_time else "and not paid")
+            if not row.on_time:
+                self.announce("payment_missed")
+        self.begin_period(k + 1)
+        self.tell(how)
+
+    # Late
+
+    def row_of(self, at):
+        """The instalment whose period holds a moment."""
+        return next((k for k in self.rows if at <= self.terms.due_at(k)), None)
+
+    def charge(self, name, kind, cents, effective_at=None, is_penalty=False):
+        item = Item(name, kind, effective_at or self.now, self.now, cents, is_penalty=is_penalty)
+        item.unpaid = [(self.row_of(self.now), cents)]
+        return self.add(item)
+
+    def end_grace(self, k):
+        row, terms = self.rows[k], self.terms
+        row.judged = True
+        if self.is_paid(k):
+            self.late_in_a_row = 0
+            return
+        since = terms.due_at(k - 1)
+        came_in = sum(cents for at, cents, item in self.receipts if at > since or k == 1 if not item.reversed)
+        if came_in >= row.charged + row.principal:
+            self.tell(f"grace of instalment {k} ends unpaid, but {money(came_in)} came in: no fee")
+            return
+        principal = self.principal_left(k)
+        unpaid = principal + self.interest_left(k)
+        percent_of = {
+            "PERCENT_OF_UNPAID": unpaid,
+            "PERCENT_OF_UNPAID_PRINCIPAL": principal,
+            "PERCENT_OF_PAYMENT": self.totals.get(k, row.charged + row.principal),
+        }
+        fee = terms.late_fee
+        if terms.fee_type != "FLAT":
+            fee = rounded(percent_of[terms.fee_type] * terms.fee_percent, terms.rounding)
+        fee = max(fee, terms.fee_min) if terms.fee_min is not None else fee
+        fee = min(fee, terms.fee_max) if terms.fee_max is not None else fee
+        if terms.fee_cap is not None:
+            fee = min(fee, rounded(unpaid * Fraction(terms.fee_cap) / 100, terms.rounding))
+        if fee:
+            self.charge(f"dbk_late_fee_{k}", "LATE_FEE", fee, is_penalty=True)
+        self.late_in_a_row += 1
+        self.tell(f"grace of instalment {k} ends with {money(unpaid)} unpaid: late fee {money(fee)}")
+        if self.late_in_a_row >= terms.charge_off_after and self.moves_by_itself():
+            self.charge_off()
+        elif self.late_in_a_row >= terms.delinquent_after and self.status == "ACTIVE" and self.moves_by_itself():
+            self.set_status("SUSPENDED", "DELINQUENT")
+
+    def charge_off(self):
+        self.post_open_interest()
+        owed = self.principal + self.interest + self.fees
+        self.add(Item("dbk_charge_off_1", "CHARGE_OFF", self.now, self.now, owed))
+        self.set_status("CLOSED", "CHARGE_OFF")
+
+    def post_open_interest(self):
+        cents = self.open_interest(self.now)
+        if cents:
+            self.make_interest(cents, min(self.period, self.terms.count))
+
+    # Status
+
+    def moves_by_itself(self):
+        return (self.status, self.subtype) in (("ACTIVE", None), ("SUSPENDED", "DELINQUENT"))
+
+    def set_status(self, status, subtype):
+        if (status, subtype) == (self.status, self.subtype):
+            return
+        was_closed, self.status, self.subtype = self.status == "CLOSED", status, subtype
+        self.announce("account_status_change")
+        if status == "CLOSED" and not was_closed:
+            self.announce("account_closed")
+        self.tell(f"status {status}/{subtype}")
+
+    def settle_status(self, was_past_due):
+        """Curing, and closing when nothing is owed."""
+        if was_past_due and not self.past_due_rows():
+            self.late_in_a_row = 0
+            if (self.status, self.subtype) == ("SUSPENDED", "DELINQUENT"):
+                self.set_status("ACTIVE", None)
+        owed = self.principal + self.interest + self.fees + self.open_interest(self.now)
+        if owed == 0 and self.moves_by_itself():
+            self.set_status("CLOSED", "SURPLUS_BALANCE" if self.surplus else "PAID_OFF")
+
+    def reopen(self):
+        """Due dates that passed while the account was closed are past due, and nothing accrued meanwhile."""
+        today = self.terms.local_date(self.now)
+        while self.now > self.terms.due_at(self.period):
+            if self.period <= self.terms.count:
+                row = self.rows[self.period]
+                row.principal = self.principal_left(row.number) + row.principal_paid
+                row.fell_due = row.judged = True
+            self.begin_period(self.period + 1)
+        self.counted_to = max(today, self.counted_to)
+        self.set_status("ACTIVE", None)
+
+    # Money comes in
+
+    def pour(self, cents, item, allocation=None):
+        """Puts money where it belongs. The item remembers where it went."""
+        self.count_to(min(self.terms.local_date(self.now), self.terms.due_on(self.period)))
+        open_row = min(self.period, self.terms.count)
+        self.for_row = min(self.open_interest(self.now), self.room(open_row))
+        left = cents
+        if allocation:
+            kinds = ["FEE", "PENALTY"] if allocation == "FEE" else [allocation]
+            for when in ("PAST_DUE", "DUE"):
+                for kind in kinds:
+                    for k in [*self.rows, None]:
+                        left -= self.pay_bucket(k, f"{when}_{kind}", left, item)
+            if allocation == "PRINCIPAL":
+                left -= self.pay_ahead(left, item)
+        rows = [*self.rows, None]
+        if self.terms.span == "BUCKET_FIRST":
+            plan = [(k, bucket) for bucket in self.terms.order for k in rows]
+        else:
+            plan = [(k, bucket) for k in rows for bucket in self.terms.order]
+        for k, bucket in plan:
+            left -= self.pay_bucket(k, bucket, left, item)
+        left -= self.pay_ahead(left, item)
+        if not self.principal:  # nobody holds a surplus and owes interest
+            for k in self.rows:
+                left -= self.pay_items("INTEREST", k, left, item)
+            more = min(left, self.open_interest(self.now))
+            if more:
+                self.make_interest(more, open_row)
+                for k in self.rows:
+                    left -= self.pay_items("INTEREST", k, left, item)
+        self.surplus += left
+        item.splits.append(("SURPLUS", None, None, left))
+        self.tell(f"{item.type} {item.id} of {money(cents)}: " + ", ".join(
+            f"{money(part)} {what.lower()}{f' of {k}' if k else ''}" for what, k, _, part in item.splits if part))
+
+    def when(self, k):
+        if k is None or self.rows[k].fell_due:
+            return "PAST_DUE"
+        return "DUE" if k == self.period else "IN_ADVANCE"
+
+    def pay_bucket(self, k, bucket, cents, item):
+        when, kind = bucket.rsplit("_", 1)
+        if cents == 0 or self.when(k) != when:
+            return 0
+        if kind in ("FEE", "PENALTY"):
+            return self.pay_items(kind, k, cents, item)
+        if k is None:
+            return 0
+        if kind == "INTEREST":
+            paid = self.pay_items("INTEREST", k, cents, item)
+            more = min(cents - paid, self.for_row) if k == min(self.period, self.terms.count) else 0
+            if more:
+                self.for_row -= more
+                self.make_interest(more, k)
+                paid += self.pay_items("INTEREST", k, more, item)
+            return paid
+        open_interest = self.for_row if k == self.period else 0
+        return self.pay_principal(k, min(cents, self.principal_left(k, open_interest)), item)
+
+    def pay_items(self, kind, k, cents, item):
+        paid = 0
+        for debt in list(self.items.values()):
+            of_kind = debt.type == "INTEREST" if kind == "INTEREST" else (
+                debt in self.fee_items and debt.is_penalty == (kind == "PENALTY"))
+            for index, (row, unpaid) in enumerate(debt.unpaid if of_kind else []):
+                part = min(cents - paid, unpaid) if row == k else 0
+                if part:
+                    debt.unpaid[index] = (row, unpaid - part)
+                    item.splits.append(("INTEREST" if kind == "INTEREST" else "FEE", k, debt, part))
+                    paid += part
+        return paid
+
+    def pay_principal(self, k, cents, item, how="PRINCIPAL"):
+        if cents:
+            self.principal -= cents
+            if how == "PRINCIPAL":
+                self.rows[k].principal_paid += cents
+            elif how == "EXTRA":
+                self.rows[k].extra += cents
+            item.splits.append((how, k, None, cents))
+        return cents
+
+    def pay_ahead(self, cents, item):
+        """What is more than due goes where the product's `surplus` says."""
+        cents_at_first = cents
+        if self.terms.surplus == "NEXT_INSTALLMENT":
+            for k in range(self.period + 1, self.terms.count + 1):
+                for kind in ("PRINCIPAL", "INTEREST") if self.terms.advance_principal_first else ("INTEREST", "PRINCIPAL"):
+                    if kind == "INTEREST":
+                        cents -= self.pay_items("INTEREST", k, cents, item)
+                    else:
+                        cents -= self.pay_principal(k, min(cents, self.principal_left(k)), item)
+        paid = min(cents, self.principal)
+        if self.terms.surplus == "REDUCE_PRINCIPAL" and paid:
+            open_row = min(self.period, self.terms.count)
+            self.pay_principal(open_row, paid, item, "EXTRA")
+            if self.principal and open_row < self.terms.count:
+                level = self.terms.level(self.principal, open_row + 1)
+                level = rounded(level, self.terms.rounding, self.terms.unit)
+                self.totals |= {k: level for k in range(open_row + 1, self.terms.count + 1)}
+        elif paid:
+            self.pay_principal(None, paid, item, "PRINCIPAL_FROM_THE_END")
+        return cents_at_first - cents + paid
+
+    def take_back(self, item):
+        """The exact negatives of where a payment went."""
+        self.count_to(min(self.terms.local_date(self.now), self.terms.due_on(self.period)))
+        for what, k, debt, cents in item.splits:
+            if what in ("INTEREST", "FEE"):
+                index = next(index for index, (row, _) in enumerate(debt.unpaid) if row == k)
+                debt.unpaid[index] = (k, debt.unpaid[index][1] + cents)
+            elif what == "SURPLUS":
+                self.surplus -= cents
+            else:
+                self.principal += cents
+                if what == "PRINCIPAL":
+                    self.rows[k].principal_paid -= cents
+                elif what == "EXTRA":
+                    self.rows[k].extra -= cents
+        item.reversed = True
+        back = {"PRINCIPAL": 0, "INTEREST": 0, "FEE": 0}
+        for what, _, _, cents in item.splits:
+            if what != "SURPLUS":
+                back["PRINCIPAL" if what not in back else what] += cents
+        item.splits = []
+        return back
+
+    # Inputs
+
+    def apply(self, one):
+        body, was_past_due = one.body, bool(self.past_due_rows())
+        cents = body.get("original_amount_cents", body.get("amount_cents", 0))
+        name = body.get("line_item_id", f"dbk_{one.kind}_{one.seq}")
+        target = self.items.get(one.target)
+        if one.kind == "payment":
+            status = body.get("line_item_status", "VALID")
+            item = self.add(Item(name, "PAYMENT", one.effective_at, self.now, -cents, status))
+            item.allocation = body.get("allocation")
+            if status in ("VALID", "PENDING"):
+                self.receive(item)
+        elif one.kind == "payment_status":
+            self.announce("line_item_update")
+            if body["line_item_status"] == "VALID" and target.status == "AUTHORIZED":
+                target.applied_at = self.now
+                self.receive(target)
+            elif body["line_item_status"] != "VALID" and target.status == "PENDING":
+                self.undo(target)
+            target.status = body["line_item_status"]
+        elif one.kind == "payment_reversal":
+            self.reverse(one, target, name)
+        elif one.kind == "manual_fee":
+            penalty = body.get("fee_class", "FEE") == "PENALTY"
+            self.charge(name, "MANUAL_FEE", cents, one.effective_at, penalty)
+            self.tell(f"manual fee {name} of {money(cents)}")
+        elif one.kind == "fee_waiver":
+            left = target.left
+            target.unpaid = [(row, 0) for row, _ in target.unpaid]
+            self.add(Item(name, "FEE_WAIVER", one.effective_at, self.now, -left))
+            self.tell(f"{money(left)} of {target.id} is waived")
+        elif one.kind == "debit_offset":
+            item = self.add(Item(name, "DEBIT_OFFSET", one.effective_at, self.now, -cents))
+            self.pour(cents, item, body.get("allocation"))
+        elif one.kind == "credit_offset":
+            if body.get("allocation", "PRINCIPAL") != "PRINCIPAL":
+                raise NotImplementedError("the oracle knows credit offsets to principal only")
+            self.count_to(min(self.terms.local_date(self.now), self.terms.due_on(self.period)))
+            self.add(Item(name, "CREDIT_OFFSET", one.effective_at, self.now, cents))
+            self.principal += cents
+            self.tell(f"credit offset of {money(cents)} to principal")
+        elif one.kind == "status":
+            if body["account_status"] == "CLOSED" and self.status != "CLOSED":
+                self.post_open_interest()
+            self.set_status(body["account_status"], body.get("account_substatus"))
+        elif one.kind == "notification_config":
+            key = (body["notification_type"], body.get("time_offset"))
+            self.notices[key] = (self.now, body) if body.get("enabled", True) else None
+            self.announce("account_update")
+        self.settle_status(was_past_due)
+
+    def receive(self, item):
+        if item.id in self.without:  # under REPLAY a payment that bounced was never made
+            item.reversed = True
+            return
+        self.receipts.append((self.now, -item.amount, item))
+        self.pour(-item.amount, item, item.allocation)
+
+    def undo(self, item):
+        owed_before = self.principal + self.interest + self.fees
+        back = self.take_back(item)
+        owes_more = self.principal + self.interest + self.fees > owed_before
+        if self.status == "CLOSED" and self.subtype in CLOSED_BY_ITSELF and owes_more:
+            self.reopen()
+        return back
+
+    def reverse(self, one, payment, name):
+        back = self.undo(payment) if payment.id not in self.without else {}
+        self.add(Item(name, "PAYMENT_REVERSAL", one.effective_at, self.now, -payment.amount))
+        for what, cents in back.items():
+            if cents:
+                self.add(Item(f"dbk_reversed_{what.lower()}:{name}", f"PAYMENT_REVERSAL_{what}", one.effective_at, self.now, cents))
+        self.announce("payment_reversed")
+        if self.terms.reversal_fee and self.subtype != "CHARGE_OFF":
+            self.charge(f"dbk_return_check_fee:{name}", "RETURN_CHECK_FEE", self.terms.reversal_fee, is_penalty=True)
+        self.tell(f"payment {payment.id} bounces")
+
+    # Notices
+
+    def waiting_notices(self):
+        """Every notice still to fire: when, and for which instalment."""
+        terms = self.terms
+        for key, config in self.notices.items():
+            if config is None:
+                continue
+            since, body = config
+            clock = time.fromisoformat(body["time"]) if "time" in body else None
+            kind = body["notification_type"]
+            if kind == "account_summary":
+                months, days = interval(body["interval"])
+                local = since.astimezone(terms.zone)
+                nth = lambda number: terms.at(  # noqa: E731
+                    plus(local.date(), months * number, days * number), clock or local.time())
+                number = 1
+                while (kind, since, number) in self.fired or nth(number) < self.now:
+                    number += 1
+                yield nth(number), key, (kind, since, number), None
+                continue
+            offset = timedelta(days=interval(body["time_offset"])[1])
+            for k in [terms.count] if kind == "loan_end_date" else self.rows:
+                day = terms.grace_ends_on(k) if kind == "late_fee_date" else terms.due_on(k)
+                at = terms.at(day + offset, clock)
+                if at >= max(since, self.now) and (key, k) not in self.fired:
+                    yield at, key, (key, k), k
+
+    def fire(self, key, mark, k):
+        self.fired.add(mark)
+        if key[0] != "late_fee_date" or not self.is_paid(k):
+            self.announce(key[0])
+            self.tell(f"notice {key[0]}")
+
+    # The fold
+
+    def next_moment(self):
+        if self.status == "CLOSED":
+            return None
+        moments = [(self.terms.due_at(self.period), 0, self.end_period)]
+        for k, row in self.rows.items():
+            if row.fell_due and not row.judged and self.terms.at(self.terms.grace_ends_on(k)) >= self.now:
+                moments.append((self.terms.at(self.terms.grace_ends_on(k)), 1, lambda k=k: self.end_grace(k)))
+        for at, key, mark, k in self.waiting_notices():
+            moments.append((at, 2, lambda key=key, mark=mark, k=k: self.fire(key, mark, k)))
+        return min(moments, key=lambda moment: moment[:2])
+
+    def fold(self, inputs, until):
+        inputs = sorted((one for one in inputs if one.at <= until), key=lambda one: (one.at, one.rank, one.seq))
+        replays = self.terms.policy == "REPLAY"
+        undone = [one for one in inputs if one.kind == "payment_reversal" or (
+            one.kind == "payment_status" and one.body["line_item_status"] in ("INVALID", "DECLINED"))]
+        self.without = {one.target for one in undone} if replays else set()
+        while True:
+            moment, one = self.next_moment(), inputs[0] if inputs else None
+            if moment and moment[0] <= until and (one is None or (moment[0], 1) < (one.at, one.rank)):
+                self.now = moment[0]
+                moment[2]()
+                self.steps.append((self.now, 1, moment[1] < 2))
+            elif one:
+                self.now = one.at
+                self.apply(inputs.pop(0))
+                self.steps.append((one.at, one.rank, True))
+            else:
+                self.now = until
+                return self

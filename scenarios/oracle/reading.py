@@ -1,7 +1,5 @@
 """What a reader sees: the account and its schedule as of a moment, in the words of the API."""
 
-from fractions import Fraction
-
 from terms import rounded
 
 
@@ -53,7 +51,7 @@ def schedule(account, at):
     overdue = sum(account.principal_left(k) for k in account.past_due_rows())
     principal = account.principal - overdue  # as the coming rows will find it
     today = terms.local_date(at)
-    carried = Fraction(0)
+    carried = 0
     from_the_end = sum(
         cents for item in account.items.values() for what, _, _, cents in item.splits if what == "PRINCIPAL_FROM_THE_END")
     for k, row in account.rows.items():

@@ -14,7 +14,7 @@ use std::path::Path;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_case_of_the_folder_passes() {
     let cases = read_folder(Path::new(support::SCENARIOS)).expect("every file is a case");
-    assert!(cases.len() >= 10, "{} cases", cases.len());
+    assert!(cases.len() >= 40, "{} cases", cases.len());
     let outcomes = run_all(&cases, 2).await;
     let failed: Vec<String> =
         outcomes.iter().filter(|outcome| !outcome.passed).map(|outcome| outcome.to_string()).collect();

@@ -6,6 +6,7 @@
 
 mod bench;
 mod flags;
+mod listen;
 mod people;
 mod remote;
 
@@ -15,6 +16,8 @@ pub use bench::{
 };
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
+pub use listen::{ListenArgs, TriggerArgs};
+pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
 pub use remote::RemoteArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -93,6 +96,19 @@ Exits with 1 if something is wrong.")]
     Doctor(Box<DoctorArgs>),
     /// Measure this machine
     Bench(BenchCommand),
+    /// Receive webhooks on this machine, and print a line for each
+    #[command(after_help = "\
+Examples:
+  daybook listen
+  daybook listen --events payment_missed,account_closed --json
+  daybook listen --answer 500,200              the first attempt fails: see the retry
+  daybook listen --forward-to http://localhost:3000/webhooks
+
+Subscribes itself to the server, and removes its subscription when it ends. The server must run on this machine and may
+send to it: `daybook serve --dev`. Such a server sends once a minute, unless --webhook-batch-interval says otherwise.
+A line has the time that the message says, event, account, whether the signatures are right, which attempt it is, and
+what was answered.")]
+    Listen(Box<ListenArgs>),
 }
 
 /// `daybook config …`

@@ -15,6 +15,8 @@ pub enum Failure {
     Settings(Problems),
     /// It was tried and failed; the sentence says why.
     Failed(String),
+    /// It was not tried, because it makes no sense; the sentence says why.
+    Senseless(String),
     /// The answer could not be written.
     Output(io::Error),
 }
@@ -23,7 +25,7 @@ impl Failure {
     /// The process's exit code: 2 for a request that makes no sense, 1 for one that failed.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Settings(_) => 2,
+            Failure::Settings(_) | Failure::Senseless(_) => 2,
             Failure::Failed(_) | Failure::Output(_) => 1,
         }
     }
@@ -33,7 +35,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Settings(problems) => problems.fmt(f),
-            Failure::Failed(sentence) => f.write_str(sentence),
+            Failure::Failed(sentence) | Failure::Senseless(sentence) => f.write_str(sentence),
             Failure::Output(error) => write!(f, "the answer cannot be written: {error}"),
         }
     }

@@ -17,6 +17,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod keys;
+mod listen;
 mod opening;
 mod org;
 mod people;
@@ -53,6 +54,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Backup(args) => backup::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Bench(command) => bench::run(command),
+        Command::Listen(args) => listen::run(args),
     }
 }
 

@@ -154,19 +154,20 @@ fn control_token() -> Result<String, Failure> {
 }
 
 /// The signals that end a server.
-struct Stop {
+pub(super) struct Stop {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Stop {
     /// From now on the signals are heard, and no longer end the process by themselves.
-    fn listen() -> Result<Stop, Failure> {
+    pub(super) fn listen() -> Result<Stop, Failure> {
         let hear = |kind| signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be heard: {error}")));
         Ok(Stop { terminate: hear(SignalKind::terminate())?, interrupt: hear(SignalKind::interrupt())? })
     }
 
-    async fn told(&mut self) {
+    /// Waits for one.
+    pub(super) async fn told(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

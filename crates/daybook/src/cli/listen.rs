@@ -1,0 +1,45 @@
+//! `daybook listen` and `daybook trigger`: webhooks on a developer's machine.
+
+use super::RemoteArgs;
+use clap::Args;
+
+/// `daybook listen`
+#[derive(Args, Debug)]
+pub struct ListenArgs {
+    /// The port on 127.0.0.1 [default: a free one]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+    /// Only these events [default: all]
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
+    pub events: Vec<String>,
+    /// What to answer: a message's first attempt gets the first status, its retry the second; the last one repeats
+    #[arg(long, value_name = "STATUSES", value_delimiter = ',', default_value = "200",
+          value_parser = clap::value_parser!(u16).range(200..=599))]
+    pub answer: Vec<u16>,
+    /// Pass each message on to this URL, and answer with the status that it answers
+    #[arg(long, value_name = "URL", conflicts_with = "answer")]
+    pub forward_to: Option<String>,
+    /// End once so many messages were taken (answered with 200 or 202); with 1 if a signature was wrong
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Print a JSON object a line, with the message in it
+    #[arg(long)]
+    pub json: bool,
+    /// The server.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+}
+
+/// `daybook trigger`
+#[derive(Args, Debug)]
+pub struct TriggerArgs {
+    /// The event, such as payment_missed
+    #[arg(value_name = "EVENT", required_unless_present = "list")]
+    pub event: Option<String>,
+    /// List the events
+    #[arg(long)]
+    pub list: bool,
+    /// The server.
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+}

@@ -1,0 +1,57 @@
+//! Passing a message on to a developer's own server, as it came.
+
+use super::judge::Answered;
+use crate::commands::Failure;
+use axum::http::{HeaderMap, HeaderName};
+use std::time::Duration;
+use ureq::Agent;
+
+/// How long the other server may take: as long as a Daybook server waits unless told otherwise.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// What is answered where the other server answers nothing: it counts like a connection that fails.
+const NO_ANSWER: u16 = 502;
+/// Headers that belong to one connection, and are made anew for the other.
+const OF_THE_CONNECTION: [&str; 5] = ["host", "content-length", "connection", "transfer-encoding", "accept-encoding"];
+
+/// The way to another server.
+#[derive(Clone, Debug)]
+pub struct Forward {
+    agent: Agent,
+    url: String,
+}
+
+impl Forward {
+    /// To a URL.
+    pub fn to(url: &str) -> Result<Forward, Failure> {
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            let rule = format!("--forward-to: {url} does not begin with http:// or https://");
+            return Err(Failure::Senseless(rule));
+        }
+        let config = Agent::config_builder().http_status_as_error(false).max_redirects(0);
+        let agent = config.timeout_global(Some(PATIENCE)).build().new_agent();
+        Ok(Forward { agent, url: url.to_owned() })
+    }
+
+    /// Passes body and headers on; gives what was answered, and its `Retry-After`.
+    pub fn pass(&self, headers: &HeaderMap, body: &[u8]) -> (Answered, Option<String>) {
+        let mut request = self.agent.post(&self.url);
+        for (name, value) in headers.iter().filter(|(name, _)| is_passed_on(name)) {
+            request = request.header(name.as_str(), value.as_bytes());
+        }
+        match request.send(body) {
+            Ok(answer) => {
+                let retry_after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
+                let answered = Answered { status: answer.status().as_u16(), is_forwarded: true, trouble: None };
+                (answered, retry_after.map(str::to_owned))
+            }
+            Err(error) => {
+                let trouble = Some(format!("{} gives no answer: {error}", self.url));
+                (Answered { status: NO_ANSWER, is_forwarded: true, trouble }, None)
+            }
+        }
+    }
+}
+
+fn is_passed_on(name: &HeaderName) -> bool {
+    !OF_THE_CONNECTION.contains(&name.as_str())
+}

@@ -1,0 +1,144 @@
+//! `daybook listen`: a receiver of webhooks on this machine, for whoever writes one.
+//!
+//! ```text
+//! subscribe ─► server ── POST ─► receiver ─► judge: signatures, attempt ─► a line on stdout
+//!                                    │
+//!                                    └─► forward: a developer's own server, whose status is the answer
+//! ```
+//!
+//! The subscription is the command's own, and goes with it: on Ctrl+C, on SIGTERM, and when enough has come.
+
+mod forward;
+mod judge;
+mod receiver;
+
+use super::remote::Connection;
+use super::serve::Stop;
+use super::{Failure, say, wait_for};
+use crate::cli::ListenArgs;
+use daybook_client::{Client, Trouble};
+use daybook_webhooks::signature::Key;
+use forward::Forward;
+use judge::Judge;
+use receiver::{Answering, Ended, Receiver};
+use serde_json::{Value, json};
+use std::net::{Ipv4Addr, SocketAddr};
+use tokio::net::TcpListener;
+
+/// Listens until it is told to stop, or enough has come.
+pub fn run(args: &ListenArgs) -> Result<(), Failure> {
+    let forward = args.forward_to.as_deref().map(Forward::to).transpose()?;
+    let connection = Connection::open(&args.remote, "made for daybook listen")?;
+    let client = connection.client.clone();
+    // The connection outlives the runtime: letting go of it asks the server once more.
+    wait_for(async {
+        // From here on Ctrl+C does not end the process before the subscription is removed.
+        let mut stop = Stop::listen()?;
+        let (listener, address) = bind(args.port).await?;
+        let url = format!("http://{address}/");
+        let subscription = ask(&client, {
+            let (url, events) = (url.clone(), args.events.clone());
+            move |client| subscribe(client, &url, &events)
+        })
+        .await?;
+        let judge = match ask(&client, signing_key).await {
+            Ok(key) => Judge::new(key),
+            Err(failure) => {
+                leave(&client, subscription).await?;
+                return Err(failure);
+            }
+        };
+        let events = if args.events.is_empty() { "all events".to_owned() } else { args.events.join(", ") };
+        say(&format!("Listening on {url}, subscribed to {events} of {}. Ctrl+C ends.\n", client.url()));
+        let answering = match forward {
+            Some(forward) => Answering::Forwarded(forward),
+            None => Answering::Listed(args.answer.clone()),
+        };
+        let receiver = Receiver::new(client.clone(), judge, answering, args.json, args.count);
+        let ended = receiver.serve(listener, stop.told()).await;
+        let left = leave(&client, subscription).await;
+        let ended = ended?;
+        left?;
+        report(&ended, args.count.is_some())
+    })
+}
+
+/// What there is to say at the end.
+fn report(ended: &Ended, was_counted: bool) -> Result<(), Failure> {
+    say(&format!("The subscription is removed. {} came, {} taken.\n", ended.lines(), ended.taken));
+    if was_counted && ended.wrong > 0 {
+        return Err(Failure::Failed(format!("{} of them had a wrong signature", ended.wrong)));
+    }
+    Ok(())
+}
+
+async fn bind(port: u16) -> Result<(TcpListener, SocketAddr), Failure> {
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let failed = |error| Failure::Failed(format!("--port: {wanted} cannot be listened on: {error}"));
+    let listener = TcpListener::bind(wanted).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Asks the server something on a thread that may wait.
+async fn ask<T: Send + 'static>(
+    client: &Client,
+    question: impl FnOnce(&Client) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let client = client.clone();
+    let answer = tokio::task::spawn_blocking(move || question(&client)).await;
+    answer.map_err(|error| Failure::Failed(format!("a question to the server broke off: {error}")))?
+}
+
+/// Subscribes the receiver's URL, and gives the subscription's id.
+fn subscribe(client: &Client, url: &str, events: &[String]) -> Result<String, Failure> {
+    let mut form = json!({ "webhook_url": url });
+    if !events.is_empty() {
+        form["filter_events"] = json!(events);
+    }
+    let made = client.put("/organization/subscribe", &form).map_err(|trouble| explained(client, trouble))?;
+    let id = made["webhook_uuid"].as_str().unwrap_or_default().to_owned();
+    // On a port that was used before, somebody's failures may have paused it.
+    if made["status"] == "PAUSED" {
+        client.put(&format!("/organization/subscriptions/{id}/resubscribe"), &Value::Null)?;
+    }
+    Ok(id)
+}
+
+/// A server that is not for trying things out sends nothing to its own machine.
+fn explained(client: &Client, trouble: Trouble) -> Failure {
+    let is_about_the_url = matches!(&trouble, Trouble::Refused { details, .. }
+        if details.iter().any(|detail| detail.field == "webhook_url"));
+    if !is_about_the_url {
+        return trouble.into();
+    }
+    Failure::Failed(format!(
+        "{trouble}\nThe server at {} sends no webhooks to its own machine. Start it with `daybook serve --dev`, or with \
+         `--allow-network 127.0.0.1/32`, and listen again. It must run on this machine.",
+        client.url()
+    ))
+}
+
+/// The key that signs messages now.
+fn signing_key(client: &Client) -> Result<Key, Failure> {
+    let shown = client.get("/organization/hmac_key").map_err(|trouble| match &trouble {
+        Trouble::Refused { status: 403, .. } => Failure::Failed(format!(
+            "{trouble}\nOnly a key with the role ADMIN may read the key that signs messages: `daybook keys create --role \
+             ADMIN` makes one."
+        )),
+        _ => trouble.into(),
+    })?;
+    Ok(Key::from_text(shown["hmac_secret_key"].as_str().unwrap_or_default()))
+}
+
+/// Removes the subscription.
+async fn leave(client: &Client, subscription: String) -> Result<(), Failure> {
+    ask(client, move |client| {
+        match client.delete(&format!("/organization/subscriptions/{subscription}"), None) {
+            // Somebody else removed it.
+            Err(Trouble::Refused { status: 404, .. }) | Ok(_) => Ok(()),
+            Err(trouble) => Err(Failure::Failed(format!("the subscription {subscription} is not removed: {trouble}"))),
+        }
+    })
+    .await
+}

@@ -1,0 +1,183 @@
+//! `daybook listen`.
+
+use crate::common::door::until;
+use crate::common::place::SECRET;
+use crate::support::Desk;
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+#[test]
+fn a_failed_message_comes_again_with_the_same_signature() {
+    let desk = Desk::open();
+    let listening = desk.listen(&["--answer", "500,200", "--events", "customer_create"]);
+    desk.make_customer("ana");
+    let lines = listening.wait_for_lines(2);
+    let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split("  ").collect()).collect();
+    assert_eq!(words[0][1..], ["customer_create", "-", "signature ok", "attempt 1", "answered 500"], "{lines:?}");
+    let again = ["customer_create", "-", "signature ok", "attempt 2, same signature as before", "answered 200"];
+    assert_eq!(words[1][1..], again, "{lines:?}");
+    assert_eq!(words[0][0], words[1][0], "the message says the same time");
+    // Each message begins the list anew.
+    desk.make_customer("ben");
+    let lines = listening.wait_for_lines(4);
+    assert!(lines[2].ends_with("attempt 1  answered 500"), "{lines:?}");
+}
+
+#[test]
+fn told_to_stop_it_leaves_nothing_behind() {
+    let desk = Desk::open();
+    let keys = desk.working_keys();
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut listening = desk.listen(&[]);
+        assert_eq!(desk.subscriptions().len(), 1);
+        assert_eq!(desk.working_keys().len(), keys.len() + 1);
+        listening.signal(signal);
+        assert_eq!(listening.end(), Some(0));
+        assert_eq!(desk.subscriptions(), [] as [Value; 0]);
+        assert_eq!(desk.working_keys(), keys);
+    }
+}
+
+#[test]
+fn it_ends_when_enough_has_come() {
+    let desk = Desk::open();
+    let key = format!("tests:{SECRET}");
+    let url = desk.server.url().to_owned();
+    let args = ["--url", &url, "--key", &key, "--answer", "500,202", "--count", "2", "--json"];
+    let mut listening = desk.listen(&args);
+    desk.make_customer("ana");
+    desk.make_customer("ben");
+    assert_eq!(listening.end(), Some(0));
+    assert_eq!(desk.subscriptions(), [] as [Value; 0]);
+    let lines: Vec<Value> =
+        listening.wait_for_lines(4).iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 4, "two messages, each twice: {lines:?}");
+    for id in ["ana", "ben"] {
+        let of_one: Vec<&Value> = lines.iter().filter(|line| line["data"]["object"]["customer_id"] == id).collect();
+        let answered: Vec<&Value> = of_one.iter().map(|line| &line["answered"]).collect();
+        assert_eq!(answered, [500, 202]);
+        assert_eq!(of_one[0]["webhook_id"], of_one[1]["webhook_id"]);
+        assert_eq!((&of_one[0]["attempt"], &of_one[1]["attempt"]), (&json!(1), &json!(2)));
+        assert_eq!(of_one[0]["same_signature_as_before"], Value::Null);
+        assert_eq!(of_one[1]["same_signature_as_before"], true);
+    }
+    assert!(lines.iter().all(|line| line["signature_ok"] == true && line["event"] == "customer_create"), "{lines:?}");
+}
+
+#[test]
+fn what_is_passed_on_can_be_verified_there_and_its_status_is_the_answer() {
+    let desk = Desk::open();
+    let other = Receiver::start(Behaviour::statuses(&[503, 200]));
+    let listening = desk.listen(&["--forward-to", &other.url(), "--json"]);
+    desk.make_customer("ana");
+    let lines = listening.wait_for_lines(2);
+    let line = |place: usize| serde_json::from_str::<Value>(&lines[place]).expect("JSON");
+    assert_eq!((&line(0)["answered"], &line(1)["answered"]), (&json!(503), &json!(200)));
+    assert_eq!(line(0)["forwarded"], true);
+
+    let requests = other.requests();
+    assert_eq!(requests.len(), 2);
+    let key = desk.door.get("/organization/hmac_key").good()["hmac_secret_key"].as_str().expect("a text").to_owned();
+    let library = standardwebhooks::Webhook::new(&key).expect("a key");
+    for request in &requests {
+        let mut headers = ureq::http::HeaderMap::new();
+        for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
+            let value = request.header(name).expect("the header is passed on");
+            headers.insert(name, value.parse().expect("a header"));
+        }
+        assert!(library.verify(&request.body, &headers).is_ok(), "{:?}", request.headers);
+        assert_eq!(request.header("content-type"), Some("application/json"));
+    }
+}
+
+#[test]
+fn nobody_to_pass_on_to_is_told_and_counts_as_a_failure() {
+    let desk = Desk::open();
+    let listening = desk.listen(&["--forward-to", "http://127.0.0.1:1/", "--json"]);
+    desk.make_customer("ana");
+    let line: Value = serde_json::from_str(&listening.wait_for_lines(1)[0]).expect("JSON");
+    assert_eq!(line["answered"], 502);
+    let why = line["forward_trouble"].as_str().expect("a sentence");
+    assert!(why.starts_with("http://127.0.0.1:1/ gives no answer: "), "{why}");
+}
+
+#[test]
+fn another_key_is_learned_on_the_way() {
+    let desk = Desk::open();
+    let listening = desk.listen(&[]);
+    desk.door.post("/organization/hmac_key/rotate", &json!({})).good();
+    desk.make_customer("ana");
+    let lines = listening.wait_for_lines(1);
+    assert!(lines[0].contains("  signature ok  "), "{lines:?}");
+}
+
+/// Messages that nobody signed with the organization's key, sent by somebody else.
+#[test]
+fn a_forged_message_is_told() {
+    let desk = Desk::open();
+    let mut listening = desk.listen(&["--count", "1"]);
+    let said = listening.wait_for_talk("Listening on ");
+    let url = said.split([' ', ',']).nth(2).expect("a URL").to_owned();
+    let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+    let send = |body: &str| {
+        let call = agent.post(&url).header("webhook-id", "evt_1").header("webhook-timestamp", "1700000000");
+        call.header("webhook-signature", "v1,AAAA").send(body).expect("an answer").status().as_u16()
+    };
+    assert_eq!(send("{\"event\":\"test_event\"}"), 400);
+    assert_eq!(listening.lines(), [] as [String; 0]);
+    assert_eq!(send("{\"event\":\"payment_missed\",\"data\":{},\"hmac_signature\":\"AAAA\"}"), 200);
+    let lines = listening.wait_for_lines(1);
+    assert!(lines[0].contains("signature NOT OK (hmac_signature, webhook-signature)"), "{lines:?}");
+    assert_eq!(listening.end(), Some(1), "a wrong signature is a failure for whoever counts");
+}
+
+#[test]
+fn a_server_that_sends_nothing_to_itself_says_what_to_do() {
+    let desk = Desk::with(&[]);
+    let (code, stderr) = desk.daybook.failure_of(&["listen"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("webhook_url"), "{stderr}");
+    assert!(stderr.contains("Start it with `daybook serve --dev`"), "{stderr}");
+    assert_eq!(desk.working_keys(), ["tests"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let desk = Desk::open();
+    let cases: [(&[&str], &str); 4] = [
+        (&["--answer", "99"], "99 is not in 200..=599"),
+        (&["--answer", "500", "--forward-to", "http://127.0.0.1:1/"], "cannot be used with"),
+        (&["--forward-to", "ftp://x"], "--forward-to: ftp://x does not begin with http:// or https://"),
+        (&["--count", "0"], "0 is not in 1.."),
+    ];
+    for (args, expected) in cases {
+        let (code, stderr) = desk.daybook.failure_of(&[&["listen"], args].concat());
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
+    }
+    let (code, stderr) = desk.daybook.failure_of(&["listen", "--events", "no_such_event"]);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("payment_missed"), "the known events are named: {stderr}");
+}
+
+#[test]
+fn a_port_that_was_paused_receives_again() {
+    let desk = Desk::open();
+    // Chosen by whoever was here before.
+    let port = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        free.local_addr().expect("an address").port().to_string()
+    };
+    let form = json!({ "webhook_url": format!("http://127.0.0.1:{port}/") });
+    let reply = desk.door.put("/organization/subscribe", &form);
+    let id = reply.json()["webhook_uuid"].as_str().expect("a text").to_owned();
+    desk.door.put(&format!("/organization/subscriptions/{id}/unsubscribe"), &json!({})).good();
+    let listening = desk.listen(&["--port", &port]);
+    desk.make_customer("ana");
+    listening.wait_for_lines(1);
+    until("that it is active", || {
+        let all = desk.subscriptions();
+        if all.len() == 1 && all[0]["status"] == "ACTIVE" { Ok(()) } else { Err(format!("{all:?}")) }
+    });
+}

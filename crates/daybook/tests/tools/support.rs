@@ -1,0 +1,155 @@
+//! A server that sends at once, and a command that goes on until it is told to stop.
+
+use crate::common::door::{Door, until};
+use crate::common::place::SECRET;
+use daybook_testkit::server::{Daybook, Server};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use tempfile::TempDir;
+
+/// What a server needs to send at once and to try again soon.
+pub const AT_ONCE: [&str; 4] = ["--webhook-batch-interval", "0s", "--webhook-retry-first", "1s"];
+
+/// A folder, a server in it, and the command beside it.
+#[derive(Debug)]
+pub struct Desk {
+    pub daybook: Daybook,
+    pub door: Door,
+    pub server: Server,
+    /// Removed last.
+    folder: TempDir,
+}
+
+impl Desk {
+    /// With a server for trying things out.
+    pub fn open() -> Desk {
+        Desk::with(&["--dev"])
+    }
+
+    /// With a server with these flags.
+    pub fn with(flags: &[&str]) -> Desk {
+        let folder = tempfile::tempdir().expect("a folder");
+        let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
+            .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
+            .with("DAYBOOK_LOG_LEVEL", "warn");
+        let all: Vec<&str> = AT_ONCE.iter().chain(flags).copied().collect();
+        let server = daybook.serve(&all);
+        Desk { daybook, door: Door::to(server.url()), server, folder }
+    }
+
+    /// Starts a command that goes on.
+    pub fn start(&self, args: &[&str]) -> Going {
+        Going::start(self.folder.path(), args)
+    }
+
+    /// Starts listening, and waits until it is subscribed.
+    pub fn listen(&self, args: &[&str]) -> Going {
+        let listening = self.start(&[&["listen"], args].concat());
+        listening.wait_for_talk("Listening on ");
+        listening
+    }
+
+    /// The subscriptions there are.
+    pub fn subscriptions(&self) -> Vec<Value> {
+        self.door.get("/organization/subscriptions").good()["results"].as_array().expect("a list").clone()
+    }
+
+    /// Makes a customer, of which one message is sent.
+    pub fn make_customer(&self, id: &str) {
+        self.door.post("/customers", &json!({ "customer_id": id, "name_last": "Torres" })).good();
+    }
+
+    /// The keys that still work.
+    pub fn working_keys(&self) -> Vec<String> {
+        let keys = self.daybook.json_of(&["keys", "list", "--json"]);
+        let keys = keys["results"].as_array().expect("a list").clone();
+        let working = keys.iter().filter(|key| key["revoked_at"].is_null());
+        working.map(|key| key["client_id"].as_str().expect("a text").to_owned()).collect()
+    }
+}
+
+/// A command that goes on, and what it has said so far.
+#[derive(Debug)]
+pub struct Going {
+    child: Child,
+    stdout: Said,
+    stderr: Said,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Said(Arc<Mutex<Vec<String>>>);
+
+impl Said {
+    fn from(pipe: impl Read + Send + 'static) -> Said {
+        let said = Said::default();
+        let shared = said.clone();
+        thread::spawn(move || {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                shared.0.lock().expect("no reader panicked").push(line);
+            }
+        });
+        said
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().expect("no reader panicked").clone()
+    }
+}
+
+impl Going {
+    fn start(folder: &Path, args: &[&str]) -> Going {
+        let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_daybook")));
+        command.env_clear().current_dir(folder).args(args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+        let stdout = Said::from(child.stdout.take().expect("stdout is a pipe"));
+        let stderr = Said::from(child.stderr.take().expect("stderr is a pipe"));
+        Going { child, stdout, stderr }
+    }
+
+    /// Waits until stdout has so many lines.
+    pub fn wait_for_lines(&self, count: usize) -> Vec<String> {
+        until("so many lines", || {
+            let lines = self.stdout.lines();
+            if lines.len() >= count { Ok(lines) } else { Err(format!("{lines:?} {:?}", self.stderr.lines())) }
+        })
+    }
+
+    /// Waits until stderr has a line that begins so; gives it.
+    pub fn wait_for_talk(&self, beginning: &str) -> String {
+        until("a line on stderr", || {
+            let lines = self.stderr.lines();
+            let found = lines.iter().find(|line| line.starts_with(beginning));
+            found.cloned().ok_or_else(|| format!("{lines:?}"))
+        })
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id().try_into().expect("a process id is small")).expect("a process id");
+        kill_process(pid, signal).expect("the command is there");
+    }
+
+    /// Waits until it ends by itself; gives its exit code.
+    pub fn end(&mut self) -> Option<i32> {
+        self.child.wait().expect("the command ends").code()
+    }
+
+    /// Everything it has said on stdout.
+    pub fn lines(&self) -> Vec<String> {
+        self.stdout.lines()
+    }
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

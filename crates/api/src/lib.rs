@@ -24,6 +24,7 @@ mod parameters;
 mod reference;
 mod routes;
 
+pub use docs::error_pages;
 pub use limits::ApiSettings;
 pub use reference::openapi;
 

@@ -6,9 +6,11 @@
 
 mod bench;
 mod flags;
+mod help;
 mod listen;
 mod people;
 mod remote;
+mod schedule;
 
 pub use bench::{
     BenchAction, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
@@ -16,9 +18,11 @@ pub use bench::{
 };
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
+pub use help::{CompletionsArgs, ExplainArgs, ManArgs};
 pub use listen::{ListenArgs, TriggerArgs};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
 pub use remote::RemoteArgs;
+pub use schedule::{DayCountArg, MethodArg, MonthEndArg, RoundingArg, ScheduleArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -109,6 +113,44 @@ send to it: `daybook serve --dev`. Such a server sends once a minute, unless --w
 A line has the time that the message says, event, account, whether the signatures are right, which attempt it is, and
 what was answered.")]
     Listen(Box<ListenArgs>),
+    /// Make an event really happen, and see its webhook
+    #[command(after_help = "\
+Examples:
+  daybook trigger payment_missed
+  daybook trigger --list
+  daybook trigger migration_released --url http://127.0.0.1:8080 --key CLIENT_ID:CLIENT_SECRET
+
+Makes a product, a customer and an account of its own in a TEST organization, does with them what leads to the event, and
+rolls the account where time has to pass. Prints each call as a curl line, and what it answered.")]
+    Trigger(Box<TriggerArgs>),
+    /// Print the amortization table of a loan, from its terms
+    #[command(after_help = "\
+Examples:
+  daybook schedule --principal 10000 --rate 12 --installments 36
+  daybook schedule --principal 1200 --rate 12 --installments 12 --start 2025-01-15 --payoff-at 2025-03-01
+  daybook schedule --principal 250000 --rate 6.25 --installments 360 --daily --day-count ACTUAL_365 --csv
+
+Needs no server. The numbers are those that an account with these terms shows.")]
+    Schedule(Box<ScheduleArgs>),
+    /// Explain the code of an error
+    #[command(after_help = "\
+Examples:
+  daybook explain id_taken
+  daybook explain                         every code, in a sentence")]
+    Explain(ExplainArgs),
+    /// Print what completes the command in a shell
+    #[command(after_help = "\
+Examples:
+  daybook completions bash > /etc/bash_completion.d/daybook
+  daybook completions zsh > ~/.zfunc/_daybook
+  daybook completions fish > ~/.config/fish/completions/daybook.fish")]
+    Completions(CompletionsArgs),
+    /// Print the manual
+    #[command(after_help = "\
+Examples:
+  daybook man | man -l -
+  daybook man --to /usr/local/share/man/man1      a page for every command")]
+    Man(ManArgs),
 }
 
 /// `daybook config …`

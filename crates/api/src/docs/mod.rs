@@ -97,6 +97,11 @@ impl Library {
     }
 }
 
+/// Every error's code and its page, as Markdown.
+pub fn error_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PAGES.iter().filter_map(|(name, text)| Some((name.strip_prefix("errors/")?, *text)))
+}
+
 fn is_served(name: &str) -> bool {
     PAGES.iter().any(|(known, _)| *known == name)
 }

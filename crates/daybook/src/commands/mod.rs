@@ -15,18 +15,23 @@ mod config_show;
 mod control;
 mod demo;
 mod doctor;
+mod explain;
 mod failure;
 mod keys;
 mod listen;
+mod manual;
 mod opening;
 mod org;
 mod people;
 mod progress;
 mod remote;
 mod roll;
+mod schedule;
 mod sending;
 mod serve;
+mod suggest;
 mod table;
+mod trigger;
 mod verify;
 
 pub use failure::Failure;
@@ -55,6 +60,11 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Doctor(args) => doctor::run(args),
         Command::Bench(command) => bench::run(command),
         Command::Listen(args) => listen::run(args),
+        Command::Trigger(args) => trigger::run(args),
+        Command::Schedule(args) => schedule::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Completions(args) => manual::completions(args),
+        Command::Man(args) => manual::man(args),
     }
 }
 

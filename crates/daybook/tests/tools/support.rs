@@ -13,7 +13,7 @@ use std::thread;
 use tempfile::TempDir;
 
 /// What a server needs to send at once and to try again soon.
-pub const AT_ONCE: [&str; 4] = ["--webhook-batch-interval", "0s", "--webhook-retry-first", "1s"];
+const AT_ONCE: [&str; 4] = ["--webhook-batch-interval", "0s", "--webhook-retry-first", "1s"];
 
 /// A folder, a server in it, and the command beside it.
 #[derive(Debug)]
@@ -31,15 +31,20 @@ impl Desk {
         Desk::with(&["--dev"])
     }
 
-    /// With a server with these flags.
+    /// With a server that sends at once, with these flags.
     pub fn with(flags: &[&str]) -> Desk {
+        let all: Vec<&str> = AT_ONCE.iter().chain(flags).copied().collect();
+        Desk::serving(&all)
+    }
+
+    /// With a server with these flags and no others.
+    pub fn serving(flags: &[&str]) -> Desk {
         let folder = tempfile::tempdir().expect("a folder");
         let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
             .with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "tests")
             .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
             .with("DAYBOOK_LOG_LEVEL", "warn");
-        let all: Vec<&str> = AT_ONCE.iter().chain(flags).copied().collect();
-        let server = daybook.serve(&all);
+        let server = daybook.serve(flags);
         Desk { daybook, door: Door::to(server.url()), server, folder }
     }
 

@@ -96,7 +96,7 @@ fn subscribe(client: &Client, url: &str, events: &[String]) -> Result<String, Fa
     if !events.is_empty() {
         form["filter_events"] = json!(events);
     }
-    let made = client.put("/organization/subscribe", &form).map_err(|trouble| explained(client, trouble))?;
+    let made = client.put("/organization/subscribe", &form).map_err(|trouble| explained(client.url(), trouble))?;
     let id = made["webhook_uuid"].as_str().unwrap_or_default().to_owned();
     // On a port that was used before, somebody's failures may have paused it.
     if made["status"] == "PAUSED" {
@@ -106,16 +106,15 @@ fn subscribe(client: &Client, url: &str, events: &[String]) -> Result<String, Fa
 }
 
 /// A server that is not for trying things out sends nothing to its own machine.
-fn explained(client: &Client, trouble: Trouble) -> Failure {
+pub(super) fn explained(server: &str, trouble: Trouble) -> Failure {
     let is_about_the_url = matches!(&trouble, Trouble::Refused { details, .. }
         if details.iter().any(|detail| detail.field == "webhook_url"));
     if !is_about_the_url {
         return trouble.into();
     }
     Failure::Failed(format!(
-        "{trouble}\nThe server at {} sends no webhooks to its own machine. Start it with `daybook serve --dev`, or with \
-         `--allow-network 127.0.0.1/32`, and listen again. It must run on this machine.",
-        client.url()
+        "{trouble}\nThe server at {server} sends no webhooks to its own machine. Start it with `daybook serve --dev`, or with \
+         `--allow-network 127.0.0.1/32`, and do this again. It must run on this machine."
     ))
 }
 

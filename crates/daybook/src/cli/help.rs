@@ -1,0 +1,29 @@
+//! Commands about the command itself: errors explained, completions, manual pages.
+
+use clap::Args;
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// `daybook explain`
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    /// The code of an error, such as id_taken; without one, all are listed
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+}
+
+/// `daybook completions`
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// `daybook man`
+#[derive(Args, Debug)]
+pub struct ManArgs {
+    /// Write a page for every command into this folder; without it, the first page goes to stdout
+    #[arg(long, value_name = "FOLDER")]
+    pub to: Option<PathBuf>,
+}

@@ -1,0 +1,111 @@
+//! `daybook schedule`: terms on the command line.
+
+use clap::{Args, ValueEnum};
+
+/// `daybook schedule`
+#[derive(Args, Debug)]
+pub struct ScheduleArgs {
+    /// How much is lent, such as 10000 or 12,500.50
+    #[arg(long, value_name = "AMOUNT")]
+    pub principal: String,
+    /// The annual rate in percent, such as 12 or 6.25
+    #[arg(long, value_name = "PERCENT")]
+    pub rate: String,
+    /// How many instalments
+    #[arg(long, value_name = "NUMBER", alias = "instalments")]
+    pub installments: u32,
+    /// When the loan begins [default: today, in UTC]
+    #[arg(long, value_name = "DATE")]
+    pub start: Option<String>,
+    /// How far apart: weekly, biweekly, monthly, quarterly, yearly, or an interval such as "2 months"
+    #[arg(long, value_name = "INTERVAL", default_value = "monthly")]
+    pub frequency: String,
+    /// The length of the first cycle, such as "45 days" [default: the same as the others]
+    #[arg(long, value_name = "INTERVAL")]
+    pub first_cycle: Option<String>,
+    /// From a cycle's end to the due date, such as "21 days" [default: due at the cycle's end]
+    #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
+    pub due_after: Option<String>,
+    /// How the principal is spread
+    #[arg(long, value_enum, ignore_case = true, default_value = "LEVEL")]
+    pub method: MethodArg,
+    /// So many instalments at the beginning are interest alone
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub interest_only: u32,
+    /// Which share of a year a day is
+    #[arg(long, value_enum, ignore_case = true, default_value = "THIRTY_360")]
+    pub day_count: DayCountArg,
+    /// Count interest by the day, not by the period
+    #[arg(long)]
+    pub daily: bool,
+    /// Where dates fall that a month does not have
+    #[arg(long, value_enum, ignore_case = true, default_value = "CLAMP")]
+    pub month_end: MonthEndArg,
+    /// What to do with half a cent
+    #[arg(long, value_enum, ignore_case = true, default_value = "HALF_EVEN")]
+    pub rounding: RoundingArg,
+    /// Instalments are multiples of so many cents
+    #[arg(long, value_name = "CENTS", default_value_t = 1)]
+    pub round_to_cents: u32,
+    /// Move the level payment once to bring the last instalment closer
+    #[arg(long)]
+    pub smooth_last: bool,
+    /// Also what pays the loan off on that date, with everything due before it paid on time
+    #[arg(long, value_name = "DATE")]
+    pub payoff_at: Option<String>,
+    /// Print CSV, in cents; the last rows are the total, and the payoff
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print JSON, in cents
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How the principal is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum MethodArg {
+    /// Equal instalments
+    Level,
+    /// Equal parts of principal
+    EqualPrincipal,
+    /// Interest of the original principal in each
+    Flat,
+}
+
+/// Which share of a year a day is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DayCountArg {
+    /// Months of 30 days, years of 360
+    #[value(name = "THIRTY_360")]
+    Thirty360,
+    /// Days by 365
+    #[value(name = "ACTUAL_365")]
+    Actual365,
+    /// Days by 360
+    #[value(name = "ACTUAL_360")]
+    Actual360,
+    /// Days by the length of their own year
+    #[value(name = "ACTUAL_ACTUAL")]
+    ActualActual,
+}
+
+/// Where dates fall that a month does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum MonthEndArg {
+    /// On the month's last day
+    Clamp,
+    /// On the first of the next month
+    Roll,
+}
+
+/// What to do with half a cent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RoundingArg {
+    /// To the even cent
+    HalfEven,
+    /// Up
+    HalfUp,
+}

@@ -1,0 +1,117 @@
+//! Lends the money, in a database that lives as long as the answer takes.
+
+use super::terms::{ID, Terms, flag_of, noon};
+use crate::commands::Failure;
+use daybook_clock::Manual;
+use daybook_engine::calendar::Day;
+use daybook_service::access::Caller;
+use daybook_service::problem::{Kind, Problem};
+use daybook_service::{Service, form};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const DATABASE: &str = "sqlite::memory:";
+/// What seals the secrets of a database that nobody else sees.
+const SECRETS_KEY: [u8; 32] = *b"a key for what is never kept    ";
+
+/// A row of the schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// When it falls due, as the service says it.
+    due_at: String,
+    /// The date of that.
+    pub due_on: String,
+    /// The instalment.
+    pub payment_cents: i64,
+    /// The interest in it.
+    pub interest_cents: i64,
+    /// The principal in it.
+    pub principal_cents: i64,
+    /// The principal left after it.
+    pub balance_cents: i64,
+}
+
+/// A schedule, and what pays the loan off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// A row for each instalment.
+    pub rows: Vec<Row>,
+    /// The date, and the amount that pays the loan off then.
+    pub payoff: Option<(Day, i64)>,
+}
+
+/// The schedule of terms.
+pub async fn plan(terms: &Terms) -> Result<Plan, Failure> {
+    let clock = Arc::new(Manual::at(noon(terms.start)));
+    let service = Service::open(DATABASE, clock, &SECRETS_KEY).await?;
+    let plan = make_plan(&service, terms).await;
+    service.stop().await;
+    plan.map_err(about_flags)
+}
+
+async fn make_plan(service: &Service, terms: &Terms) -> Result<Plan, Problem> {
+    service.create_organization(ID, "TEST").await?;
+    let who = service.operator(Some(ID)).await?;
+    service.create_product(&who, None, read(&terms.product)?).await?;
+    service.create_account(&who, None, read(&terms.account)?).await?;
+    let schedule = json_of(&service.get_amortization_schedule(&who, ID, None).await?)?;
+    let rows: Vec<Row> =
+        schedule["results"].as_array().map(Vec::as_slice).unwrap_or_default().iter().map(row).collect();
+    let payoff = match terms.payoff_at {
+        Some(day) => Some((day, payoff(service, &who, &rows, day).await?)),
+        None => None,
+    };
+    Ok(Plan { rows, payoff })
+}
+
+/// What pays the loan off on a date, if each instalment due before it is paid when it is due.
+async fn payoff(service: &Service, who: &Caller, rows: &[Row], day: Day) -> Result<i64, Problem> {
+    let before = day.to_string();
+    for (place, row) in rows.iter().enumerate().filter(|(_, row)| row.due_on < before && row.payment_cents > 0) {
+        let payment = json!({
+            "line_item_id": format!("p{}", place + 1), "original_amount_cents": row.payment_cents,
+            "effective_at": row.due_at,
+        });
+        service.record_payment(who, None, ID, read(&payment)?).await?;
+    }
+    let account = json_of(&service.get_account(who, ID, Some(noon(day))).await?)?;
+    Ok(cents(&account["summary"]["total_payoff_cents"]))
+}
+
+fn row(shown: &Value) -> Row {
+    let due_at = shown["min_pay_due_at"].as_str().unwrap_or_default().to_owned();
+    Row {
+        due_on: due_at.chars().take_while(|letter| *letter != 'T').collect(),
+        due_at,
+        payment_cents: cents(&shown["am_min_pay_cents"]),
+        interest_cents: cents(&shown["am_interest_cents"]),
+        principal_cents: cents(&shown["am_principal_cents"]),
+        balance_cents: cents(&shown["am_end_principal_balance_cents"]),
+    }
+}
+
+fn cents(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_default()
+}
+
+fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
+    Ok(form::parse(body.to_string().as_bytes())?)
+}
+
+fn json_of(bytes: &[u8]) -> Result<Value, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("an answer is not JSON: {error}")))
+}
+
+/// Terms that the service refuses make no sense; they are told by flag.
+fn about_flags(problem: Problem) -> Failure {
+    if problem.kind != Kind::Invalid {
+        return problem.into();
+    }
+    let told: Vec<String> = problem
+        .details
+        .iter()
+        .map(|detail| format!("{}: {}", flag_of(&detail.field).unwrap_or(&detail.field), detail.message))
+        .collect();
+    Failure::Senseless(if told.is_empty() { problem.message } else { told.join("\n  ") })
+}

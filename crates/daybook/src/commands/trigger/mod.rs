@@ -1,0 +1,69 @@
+//! `daybook trigger`: makes an event really happen, on a product, a customer and an account made for it.
+//!
+//! Nothing is pretended: each event has a recipe of calls of the API that lead to it ([`recipes`]), and each call is
+//! printed as a curl line with what it answered ([`stage`]), so that it can be done again by hand. Where time has to pass,
+//! the account is rolled. So a TEST organization is needed.
+
+mod recipes;
+mod stage;
+
+use super::remote::Connection;
+use super::table::table;
+use super::{Failure, print, say, suggest};
+use crate::cli::TriggerArgs;
+use daybook_client::{Client, Trouble};
+use daybook_service::webhooks::events::EVENTS;
+use serde_json::json;
+use stage::Stage;
+
+/// Lists the events, or makes one happen.
+pub fn run(args: &TriggerArgs) -> Result<(), Failure> {
+    let event = match &args.event {
+        Some(event) if !args.list => event,
+        _ => return list(),
+    };
+    let Some(recipe) = recipes::of(event) else {
+        let names = EVENTS.iter().map(|event| event.name);
+        let hint = suggest::sentence(event, names, "`daybook trigger --list`");
+        return Err(Failure::Senseless(format!("there is no event {event}: {hint}")));
+    };
+    let connection = Connection::open(&args.remote, "made for daybook trigger")?;
+    refuse_live(&connection.client)?;
+    let stage = Stage::set(connection.client.clone())?;
+    recipe(&stage)?;
+    say(&format!("{event} has happened. What is not sent at once comes with the server's next batch.\n"));
+    Ok(())
+}
+
+fn list() -> Result<(), Failure> {
+    let mut rows = vec![["event".to_owned(), "sent when".to_owned()]];
+    rows.extend(EVENTS.iter().map(|event| [event.name.to_owned(), event.sent_when.to_owned()]));
+    print(&table(&rows))
+}
+
+/// Accounts of a LIVE organization are real, and cannot be rolled. A roll of an account that does not exist tells which it
+/// is, and changes nothing.
+fn refuse_live(client: &Client) -> Result<(), Failure> {
+    let nobody = json!({ "account_id": "no-such-account", "effective_at": "2000-01-01T00:00:00Z" });
+    match client.patch("/admin/roll/account", &nobody) {
+        Ok(_) | Err(Trouble::Refused { status: 404, .. }) => Ok(()),
+        Err(trouble) if trouble.has_code("live_environment") => Err(Failure::Failed(
+            "events are triggered on accounts made for it, and this organization is LIVE: use a key of a TEST one \
+             (`daybook org create NAME --environment TEST`)"
+                .to_owned(),
+        )),
+        Err(trouble) => Err(trouble.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_has_a_recipe() {
+        let without: Vec<&str> =
+            EVENTS.iter().map(|event| event.name).filter(|name| recipes::of(name).is_none()).collect();
+        assert_eq!(without, [""; 0]);
+    }
+}

@@ -1,0 +1,250 @@
+//! Where an event is made to happen: ids that nobody has, and calls that are printed before they are made.
+
+use crate::commands::{Failure, print};
+use daybook_client::{Client, Trouble, encoded};
+use daybook_clock::{Clock, System};
+use daybook_engine::time::Time;
+use serde_json::{Value, json};
+use std::thread;
+use std::time::Duration;
+
+/// How long, and how often, something is waited for: longer than a batch of messages takes.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+const LOOKS: u32 = 900;
+/// A little further than anything on the stage has happened.
+const A_MOMENT_MICROS: i64 = 120_000_000;
+
+/// What is worth showing of an answer, by path.
+const TELLING: [&str; 20] = [
+    "product_id",
+    "customer_id",
+    "account_id",
+    "line_item_id",
+    "event_id",
+    "webhook_uuid",
+    "effective_at",
+    "account_overview.account_status",
+    "account_overview.account_status_subtype",
+    "line_item_overview.line_item_type",
+    "line_item_overview.line_item_status",
+    "status",
+    "paused_reason",
+    "migration_mode",
+    "state",
+    "held_events",
+    "accounts_done",
+    "rolled_to",
+    "successful_events",
+    "webhooks_sent",
+];
+
+/// A server, and ids for a product, a customer and an account of its own.
+#[derive(Debug)]
+pub struct Stage {
+    client: Client,
+    /// The id of the product, the customer, the account and whatever else is made.
+    pub id: String,
+}
+
+/// An account on the stage.
+#[derive(Debug)]
+pub struct Account {
+    /// When it was opened.
+    pub opened_at: String,
+    /// When its first instalment falls due.
+    pub first_due_at: String,
+}
+
+impl Stage {
+    /// Sets the stage, and prints how the lines that follow can be used.
+    pub fn set(client: Client) -> Result<Stage, Failure> {
+        let id = format!("trigger-{:x}", System.now().micros());
+        print(
+            "# The client secret of an ADMIN key: `daybook keys create --role ADMIN` makes one.\n\
+             # export DAYBOOK_TOKEN=...\n",
+        )?;
+        Ok(Stage { client, id })
+    }
+
+    /// Where the server is.
+    pub fn url(&self) -> &str {
+        self.client.url()
+    }
+
+    /// Makes a call, and prints it and what it answered.
+    pub fn call(&self, method: &str, path: &str, body: Option<Value>) -> Result<Value, Trouble> {
+        let line = curl(method, &format!("{}{path}", self.client.url()), body.as_ref());
+        // Whoever reads the lines may have gone: the event is to happen all the same.
+        let _ = print(&format!("\n{line}\n"));
+        let answer = self.client.call(method, path, body.as_ref());
+        let _ = match &answer {
+            Ok(answer) => print(&format!("# ok: {}\n", in_short(answer))),
+            Err(trouble) => print(&format!("# refused: {}\n", trouble.to_string().replace('\n', " "))),
+        };
+        answer
+    }
+
+    /// `POST`.
+    pub fn post(&self, path: &str, body: Value) -> Result<Value, Trouble> {
+        self.call("POST", path, Some(body))
+    }
+
+    /// `PUT`.
+    pub fn put(&self, path: &str, body: Value) -> Result<Value, Trouble> {
+        self.call("PUT", path, Some(body))
+    }
+
+    /// Asks again and again until the answer is as wanted; printed once.
+    pub fn wait(&self, what: &str, path: &str, is_there: impl Fn(&Value) -> bool) -> Result<(), Failure> {
+        let mut answer = self.call("GET", path, None)?;
+        for _ in 0..LOOKS {
+            if is_there(&answer) {
+                return Ok(());
+            }
+            thread::sleep(BETWEEN_LOOKS);
+            answer = self.client.get(path)?;
+        }
+        Err(Failure::Failed(format!("{what} has not come about in {} seconds", LOOKS / 5)))
+    }
+
+    /// Makes a product: 12 monthly instalments at 12 %, with a late fee.
+    pub fn make_product(&self) -> Result<(), Failure> {
+        self.make_product_with(12, json!({}))
+    }
+
+    /// Makes a product with so many instalments and some policies of its own.
+    pub fn make_product_with(&self, instalments: u32, policies: Value) -> Result<(), Failure> {
+        let mut all = json!({ "default_attributes": { "default_late_fee_cents": 1500 } });
+        if let (Some(all), Value::Object(own)) = (all.as_object_mut(), policies) {
+            all.extend(own);
+        }
+        let form = json!({
+            "product_id": self.id,
+            "product_overview": { "product_name": format!("Made by daybook trigger ({})", self.id), "product_type": "INSTALLMENT" },
+            "product_lifecycle_policies": all,
+            "post_promotional_policies":
+                { "post_promo_len": instalments, "post_promo_default_interest_rate_percent": 12 },
+        });
+        self.post("/products", form)?;
+        Ok(())
+    }
+
+    /// Makes a customer.
+    pub fn make_customer(&self) -> Result<(), Failure> {
+        self.post("/customers", json!({ "customer_id": self.id, "name_first": "Ana", "name_last": "Torres" }))?;
+        Ok(())
+    }
+
+    /// Makes an account of 1,200.00 for the customer, under the product.
+    pub fn make_account(&self) -> Result<String, Failure> {
+        let form = json!({
+            "account_id": self.id, "product_id": self.id,
+            "summary": { "initial_principal_cents": 120_000 },
+            "assign_customers": [{ "customer_id": self.id }],
+        });
+        let made = self.post("/accounts", form)?;
+        text_of(&made["effective_at"], "effective_at of an account")
+    }
+
+    /// Makes a product, a customer and an account.
+    pub fn lend(&self) -> Result<Account, Failure> {
+        self.make_product()?;
+        self.make_customer()?;
+        let opened_at = self.make_account()?;
+        Ok(Account { first_due_at: self.first_due_at()?, opened_at })
+    }
+
+    /// When the account's first instalment falls due.
+    pub fn first_due_at(&self) -> Result<String, Failure> {
+        let schedule = self.call("GET", &self.of_account("amortization_schedule"), None)?;
+        text_of(&schedule["results"][0]["min_pay_due_at"], "min_pay_due_at of the first instalment")
+    }
+
+    /// A path under the account.
+    pub fn of_account(&self, rest: &str) -> String {
+        format!("/accounts/{}/{rest}", self.id)
+    }
+
+    /// Records a payment on the account.
+    pub fn pay(&self, fields: Value) -> Result<(), Failure> {
+        let mut form = json!({ "line_item_id": self.id, "original_amount_cents": 10_662 });
+        if let (Some(form), Value::Object(own)) = (form.as_object_mut(), fields) {
+            form.extend(own);
+        }
+        self.post(&self.of_account("line_items/payments/payment_record"), form)?;
+        Ok(())
+    }
+
+    /// Rolls the account to a moment, and has everything up to it sent at once.
+    pub fn roll_to(&self, moment: &str) -> Result<(), Failure> {
+        let (account, moment) = (encoded(&self.id), encoded(moment));
+        let query = format!("account_id={account}&effective_at={moment}&roll_webhooks=true");
+        self.call("PATCH", &format!("/admin/roll/account?{query}"), None)?;
+        Ok(())
+    }
+
+    /// Has everything sent at once that has happened to an account opened just now.
+    pub fn send(&self, opened_at: &str) -> Result<(), Failure> {
+        let opened = Time::parse(opened_at);
+        let opened = opened.ok_or_else(|| Failure::Failed(format!("the server says {opened_at}, which is no time")))?;
+        self.roll_to(&opened.plus_micros(A_MOMENT_MICROS).to_string())
+    }
+}
+
+fn text_of(value: &Value, what: &str) -> Result<String, Failure> {
+    let text = value.as_str().map(str::to_owned);
+    text.ok_or_else(|| Failure::Failed(format!("the server does not say the {what}")))
+}
+
+/// A call as a line for a shell.
+fn curl(method: &str, url: &str, body: Option<&Value>) -> String {
+    let mut line = format!("curl -sS -X {method} {} -H \"Authorization: Bearer $DAYBOOK_TOKEN\"", quoted(url));
+    if let Some(body) = body {
+        line.push_str(&format!(" -H 'Content-Type: application/json' -d {}", quoted(&body.to_string())));
+    }
+    line
+}
+
+/// A text that a shell takes as it stands.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The telling fields of an answer; of a list, how long it is.
+fn in_short(answer: &Value) -> String {
+    if let Some(results) = answer["results"].as_array() {
+        return format!("results={}", results.len());
+    }
+    let mut said = Vec::new();
+    for path in TELLING {
+        let value = path.split('.').fold(answer, |value, field| &value[field]);
+        match value {
+            Value::Null | Value::Array(_) | Value::Object(_) => {}
+            Value::String(text) => said.push(format!("{path}={text}")),
+            other => said.push(format!("{path}={other}")),
+        }
+    }
+    said.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_can_be_pasted_into_a_shell() {
+        let body = json!({ "name_last": "O'Hara $HOME" });
+        assert_eq!(
+            curl("POST", "http://127.0.0.1:8080/customers", Some(&body)),
+            "curl -sS -X POST 'http://127.0.0.1:8080/customers' -H \"Authorization: Bearer $DAYBOOK_TOKEN\" \
+             -H 'Content-Type: application/json' -d '{\"name_last\":\"O'\\''Hara $HOME\"}'"
+        );
+    }
+
+    #[test]
+    fn an_answer_is_told_in_short() {
+        let answer = json!({ "account_id": "a", "account_overview": { "account_status": "ACTIVE" }, "held_events": 0 });
+        assert_eq!(in_short(&answer), "account_id=a, account_overview.account_status=ACTIVE, held_events=0");
+        assert_eq!(in_short(&json!({ "results": [1, 2] })), "results=2");
+    }
+}

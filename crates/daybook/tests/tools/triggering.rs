@@ -1,0 +1,113 @@
+//! `daybook trigger`: the whole catalogue, one event after the other.
+
+use crate::common::door::until;
+use crate::support::Desk;
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// Events that cannot be made to happen, each with the reason. There is none.
+const NOT_TRIGGERED: [(&str, &str); 0] = [];
+
+fn names(desk: &Desk) -> Vec<String> {
+    let catalogue = desk.door.get("/organization/event_types").good();
+    let all = catalogue["results"].as_array().expect("a list").iter();
+    all.map(|event| event["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// A receiver that is subscribed to one event alone.
+fn subscribe(desk: &Desk, event: &str) -> (Receiver, String) {
+    let receiver = Receiver::start(Behaviour::status(200));
+    let form = json!({ "webhook_url": receiver.url(), "filter_events": [event] });
+    let reply = desk.door.put("/organization/subscribe", &form);
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    (receiver, reply.json()["webhook_uuid"].as_str().expect("an id").to_owned())
+}
+
+fn events_at(receiver: &Receiver) -> Vec<String> {
+    let all = receiver.requests();
+    let bodies = all.iter().map(|request| serde_json::from_slice::<Value>(&request.body).expect("JSON"));
+    bodies.map(|body| body["event"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn every_event_of_the_catalogue_is_made_to_happen() {
+    let desk = Desk::open();
+    let names = names(&desk);
+    assert_eq!(names.len(), 19);
+    for event in names.iter().filter(|event| !NOT_TRIGGERED.iter().any(|(known, _)| known == event)) {
+        let (receiver, id) = subscribe(&desk, event);
+        let said = desk.daybook.stdout_of(&["trigger", event]);
+        assert!(said.contains("\ncurl -sS -X "), "{event}: {said}");
+        assert!(said.contains("\n# ok: "), "{event}: {said}");
+        assert!(!said.contains("# refused"), "{event}: {said}");
+        until(&format!("{event} at its receiver"), || {
+            let got = events_at(&receiver);
+            if got.is_empty() { Err(said.clone()) } else { Ok(()) }
+        });
+        assert!(events_at(&receiver).iter().all(|got| got == event), "{event}: {:?}", events_at(&receiver));
+        let removed = desk.door.try_call("DELETE", &format!("/organization/subscriptions/{id}"), "", String::new());
+        removed.expect("an answer").good();
+        // Whatever the recipe subscribed is gone, too.
+        assert_eq!(desk.subscriptions(), [] as [Value; 0], "{event}");
+    }
+    assert_eq!(desk.working_keys(), ["tests"]);
+}
+
+/// Though the next batch is a day off.
+#[test]
+fn what_happens_to_an_account_does_not_wait_for_the_batch() {
+    let desk = Desk::serving(&["--dev", "--webhook-batch-interval", "1d"]);
+    let (receiver, _) = subscribe(&desk, "payment_missed");
+    desk.daybook.stdout_of(&["trigger", "payment_missed"]);
+    receiver.wait_for(1);
+}
+
+/// The lines are a script: done again with a token, on a server that knows nothing of it, they lead to the same.
+#[test]
+fn what_is_printed_can_be_pasted() {
+    let desk = Desk::open();
+    let said = desk.daybook.stdout_of(&["trigger", "payment_missed"]);
+    let fresh = Desk::open();
+    let (receiver, _) = subscribe(&fresh, "payment_missed");
+    let script = said.replace(desk.server.url(), fresh.server.url());
+    let mut shell = Command::new("bash");
+    shell.args(["-euo", "pipefail", "-c", &script]).env("DAYBOOK_TOKEN", crate::common::place::SECRET);
+    let output = shell.output().expect("bash starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("\"error\""), "{output:?}");
+    receiver.wait_for(1);
+}
+
+#[test]
+fn the_list_is_the_catalogue() {
+    let desk = Desk::open();
+    let list = desk.daybook.stdout_of(&["trigger", "--list"]);
+    let listed: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(listed, names(&desk));
+}
+
+#[test]
+fn an_event_that_is_not_there_is_refused_with_those_that_are_close() {
+    let desk = Desk::open();
+    let (code, stderr) = desk.daybook.failure_of(&["trigger", "payment_mised"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("there is no event payment_mised: did you mean payment_missed?"), "{stderr}");
+}
+
+#[test]
+fn a_live_organization_is_left_alone() {
+    let desk = Desk::with(&["--dev", "--environment", "LIVE"]);
+    let (code, stderr) = desk.daybook.failure_of(&["trigger", "payment_missed"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("this organization is LIVE"), "{stderr}");
+    assert_eq!(desk.door.all("/products"), [] as [Value; 0]);
+}
+
+#[test]
+fn a_pause_needs_a_server_that_may_send_to_itself() {
+    let desk = Desk::with(&[]);
+    let (code, stderr) = desk.daybook.failure_of(&["trigger", "subscription_paused"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("Start it with `daybook serve --dev`"), "{stderr}");
+}

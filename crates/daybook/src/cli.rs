@@ -8,6 +8,7 @@ mod bench;
 mod flags;
 mod help;
 mod listen;
+mod import;
 mod people;
 mod remote;
 mod schedule;
@@ -20,6 +21,7 @@ pub use flags::{CommonFlags, FlagValues, ServeFlags};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
 pub use help::{CompletionsArgs, ExplainArgs, ManArgs};
 pub use listen::{ListenArgs, TriggerArgs};
+pub use import::{DemoDataArgs, ImportArgs};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
 pub use remote::RemoteArgs;
 pub use schedule::{DayCountArg, MethodArg, MonthEndArg, RoundingArg, ScheduleArgs};
@@ -151,6 +153,26 @@ Examples:
   daybook man | man -l -
   daybook man --to /usr/local/share/man/man1      a page for every command")]
     Man(ManArgs),
+    /// Load a portfolio from files, and compare the outcome with what they expect
+    #[command(after_help = "\
+Examples:
+  daybook import --columns
+  daybook import --product auto-36 loans.csv payments.csv --dry-run
+  daybook import --product auto-36 loans.csv payments.csv
+  daybook import --product auto-36 loans.csv payments.csv --url https://loans.example.com --key ID:SECRET --json
+
+Both files are checked first: if a row is broken, all that are broken are told and nothing is loaded. It is safe to run
+again after a crash: it goes on where it stopped. Exits with 1 if something differs from what the files expect.")]
+    Import(Box<ImportArgs>),
+    /// Write a portfolio to try `daybook import` with
+    #[command(after_help = "\
+Examples:
+  daybook demo-data --loans 1000 --to portfolio
+  daybook demo-data --loans 50000 --payments 24 --wrong 25 --to portfolio
+  daybook import --product-file portfolio/product.json portfolio/loans.csv portfolio/payments.csv
+
+What the loans expect is calculated apart from what services them, so that an import has something to compare with.")]
+    DemoData(DemoDataArgs),
 }
 
 /// `daybook config …`

@@ -4,6 +4,7 @@
 //! serve ─────────────────────► opening ─► demo ─► HTTP (api, control)
 //! org, keys, people, roll ───► control ─► the server that holds the database, or opening ─► service
 //! verify, backup, doctor ────► opening ─► service, store
+//! import ────────────────────► remote ─► a server, over HTTP
 //! ```
 //!
 //! [`opening`] gets from settings to a service. [`control`] is how a command asks a running server to do something.
@@ -14,9 +15,11 @@ mod bench;
 mod config_show;
 mod control;
 mod demo;
+mod demo_data;
 mod doctor;
 mod explain;
 mod failure;
+mod import;
 mod keys;
 mod listen;
 mod manual;
@@ -65,6 +68,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Explain(args) => explain::run(args),
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::man(args),
+        Command::Import(args) => import::run(args),
+        Command::DemoData(args) => demo_data::run(args),
     }
 }
 

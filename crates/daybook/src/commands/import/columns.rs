@@ -1,0 +1,238 @@
+//! The columns of the two files: what each is called, what may stand in it, and where its value goes.
+//!
+//! Columns are named like the fields of the API that they fill. The table here is what is read, what `--columns` prints
+//! and what the guide shows.
+
+use crate::commands::table::table;
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// As it is.
+    Text,
+    /// A whole number.
+    Whole,
+    /// A decimal number.
+    Decimal,
+    /// A date, or a time with an offset.
+    Moment,
+}
+
+/// Where a value goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A field of the account, by its path.
+    Account(&'static str),
+    /// A field of the customer, by its path.
+    Customer(&'static str),
+    /// Who the customer is.
+    CustomerId,
+    /// What the customer is to the account.
+    Role,
+    /// When the outcome is looked at.
+    ExpectedAsOf,
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// How its values are written.
+    pub shape: Shape,
+    /// Where they go.
+    pub place: Place,
+    /// What it means.
+    pub about: &'static str,
+}
+
+const fn account(name: &'static str, shape: Shape, path: &'static str, about: &'static str) -> Column {
+    Column { name, shape, place: Place::Account(path), about }
+}
+
+const fn customer(name: &'static str, about: &'static str) -> Column {
+    Column { name, shape: Shape::Text, place: Place::Customer(name), about }
+}
+
+/// The columns that every row of the loans must have.
+pub const LOAN_NEEDS: [&str; 3] = ["account_id", "effective_at", "initial_principal_cents"];
+/// The columns that every row of the payments must have.
+pub const PAYMENT_NEEDS: [&str; 3] = ["account_id", "original_amount_cents", "effective_at"];
+/// How a column begins that the caller wants to remember with an account or a payment.
+pub const EXTERNAL: &str = "external_fields.";
+/// How a column begins that says what must come out.
+pub const EXPECTED: &str = "expected_";
+
+/// The columns of the loans, but for those that begin with [`EXTERNAL`] or [`EXPECTED`].
+pub const LOAN_COLUMNS: &[Column] = &[
+    account("account_id", Shape::Text, "account_id", "the loan's id: 1 to 128 of A-Z a-z 0-9 . _ : ~ -"),
+    account("effective_at", Shape::Moment, "effective_at", "when it was lent"),
+    account("initial_principal_cents", Shape::Whole, "summary.initial_principal_cents", "the sum lent, in cents"),
+    account("origination_fee_cents", Shape::Whole, "summary.origination_fee_cents", "a fee charged when it was lent"),
+    account("late_fee_cents", Shape::Whole, "summary.late_fee_cents", "the late fee, if not the product's"),
+    account("late_fee_cap_percent", Shape::Decimal, "summary.late_fee_cap_percent", "its cap, if not the product's"),
+    account(
+        "payment_reversal_fee_cents",
+        Shape::Whole,
+        "summary.payment_reversal_fee_cents",
+        "the fee for a payment that bounces, if not the product's",
+    ),
+    account(
+        "post_promo_len",
+        Shape::Whole,
+        "post_promo_overview.post_promo_len",
+        "the number of instalments, if not the product's",
+    ),
+    account(
+        "post_promo_impl_interest_rate_percent",
+        Shape::Decimal,
+        "post_promo_overview.post_promo_impl_interest_rate_percent",
+        "the yearly rate, if not the product's: 6.2 is 6.2 %",
+    ),
+    account(
+        "first_cycle_interval",
+        Shape::Text,
+        "cycle_type.first_cycle_interval",
+        "as `45 days`, if not the product's",
+    ),
+    account("late_fee_grace", Shape::Text, "cycle_type.late_fee_grace", "as `10 days`, if not the product's"),
+    Column {
+        name: "customer_id",
+        shape: Shape::Text,
+        place: Place::CustomerId,
+        about: "the borrower: with a name the customer is made, without one there must be one [the account_id]",
+    },
+    Column {
+        name: "customer_account_role",
+        shape: Shape::Text,
+        place: Place::Role,
+        about: "PRIMARY, SECONDARY or CARDHOLDER [PRIMARY]",
+    },
+    customer("name_first", "the borrower's first name"),
+    customer("name_middle", "middle name"),
+    customer("name_last", "last name"),
+    customer("name_prefix", "what stands before the name"),
+    customer("name_suffix", "what stands after the name"),
+    Column {
+        name: "business_name",
+        shape: Shape::Text,
+        place: Place::Customer("business_details.business_name"),
+        about: "the name of a borrower that is a business",
+    },
+    customer("email", "email address"),
+    customer("phone_number", "as +12125550123"),
+    customer("date_of_birth", "as 1980-07-31"),
+    customer("ssn", "social security number; stored encrypted, never shown"),
+    customer("address_line_one", "street and number"),
+    customer("address_line_two", "more of the address"),
+    customer("address_city", "city"),
+    customer("address_state", "state"),
+    customer("address_zip", "postal code"),
+    customer("address_country_code", "as US"),
+    customer("customer_type", "person or business"),
+    customer("verification_status", "whether the identity was checked, in your own words"),
+    Column {
+        name: "expected_as_of",
+        shape: Shape::Moment,
+        place: Place::ExpectedAsOf,
+        about: "when the expected values are of [now]",
+    },
+];
+
+/// The columns of the payments, with what each means, but for those that begin with [`EXTERNAL`].
+pub const PAYMENT_COLUMNS: [(&str, &str); 6] = [
+    ("account_id", "the loan that was paid: one of the loans' file"),
+    ("original_amount_cents", "how much, in cents; positive"),
+    ("effective_at", "when; not before the loan and not in the future"),
+    ("line_item_id", "the payment's id, once in a loan [made of its time and amount]"),
+    ("line_item_status", "VALID, PENDING, AUTHORIZED or INVALID [VALID]"),
+    ("allocation", "PRINCIPAL, INTEREST or FEE: what it pays first [as the product says]"),
+];
+
+/// A value that may be expected: its column without [`EXPECTED`], and where an account has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The column.
+    pub name: &'static str,
+    /// The group of the account's fields.
+    pub group: &'static str,
+    /// The field in it.
+    pub field: &'static str,
+    /// Whether it is a word and not a number.
+    pub is_word: bool,
+}
+
+const fn number(group: &'static str, name: &'static str) -> Outcome {
+    Outcome { name, group, field: name, is_word: false }
+}
+
+const fn word(name: &'static str, field: &'static str) -> Outcome {
+    Outcome { name, group: "account_overview", field, is_word: true }
+}
+
+/// Everything that may be expected.
+pub const OUTCOMES: [Outcome; 14] = [
+    number("summary", "principal_cents"),
+    number("summary", "total_balance_cents"),
+    number("summary", "interest_balance_cents"),
+    number("summary", "fees_balance_cents"),
+    number("summary", "surplus_cents"),
+    number("summary", "total_paid_to_date_cents"),
+    number("summary", "total_interest_paid_to_date_cents"),
+    number("summary", "total_payoff_cents"),
+    number("summary", "per_diem_interest_cents"),
+    number("delinquency", "days_past_due"),
+    number("delinquency", "past_due_cents"),
+    number("delinquency", "consecutive_late_fees"),
+    word("status", "account_status"),
+    word("substatus", "account_status_subtype"),
+];
+
+/// The value that a column expects, if it is such a column.
+pub fn outcome_of(column: &str) -> Option<Outcome> {
+    let name = column.strip_prefix(EXPECTED)?;
+    OUTCOMES.into_iter().find(|outcome| outcome.name == name)
+}
+
+/// What `--columns` prints.
+pub fn describe() -> String {
+    let needed = |name: &str, needs: &[&str]| if needs.contains(&name) { format!("{name} *") } else { name.to_owned() };
+    let row = |name: String, about: &str| [format!("  {name}"), about.to_owned()];
+    let mut rows = vec![["Loans, a row for each:".to_owned(), String::new()]];
+    rows.extend(LOAN_COLUMNS.iter().map(|column| row(needed(column.name, &LOAN_NEEDS), column.about)));
+    rows.push(row(format!("{EXTERNAL}NAME"), "something to remember with the account, under any name"));
+    for outcome in OUTCOMES {
+        let from = format!("what {}.{} of the account must be", outcome.group, outcome.field);
+        rows.push(row(format!("{EXPECTED}{}", outcome.name), &from));
+    }
+    rows.push(Default::default());
+    rows.push(["Payments, a row for each:".to_owned(), String::new()]);
+    rows.extend(PAYMENT_COLUMNS.iter().map(|(name, about)| row(needed(name, &PAYMENT_NEEDS), about)));
+    rows.push(row(format!("{EXTERNAL}NAME"), "something to remember with the payment, under any name"));
+    format!("{}\n{NOTES}", table(&rows))
+}
+
+const NOTES: &str = "\
+The first line names the columns, in any order; those with a * are needed, and a value that is empty is not given.
+Values are separated by commas, in UTF-8. Money is a whole number of cents. A time is written
+2025-02-15T09:00:00-05:00; a date alone, 2025-02-15, is midnight at its beginning in the product's time zone.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expectations_are_found_by_their_column() {
+        assert_eq!(outcome_of("expected_principal_cents"), Some(OUTCOMES[0]));
+        assert_eq!(outcome_of("expected_status").map(|outcome| outcome.field), Some("account_status"));
+        assert_eq!((outcome_of("principal_cents"), outcome_of("expected_joy")), (None, None));
+    }
+
+    #[test]
+    fn needed_columns_are_marked() {
+        let text = describe();
+        assert!(text.contains("  account_id * ") && text.contains("  original_amount_cents * "), "{text}");
+        assert!(text.contains("  expected_status ") && !text.contains("late_fee_cents *"), "{text}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Why a balance is what it is: the timeline of an account, in words.
+
+use crate::commands::Failure;
+use daybook_client::{Client, encoded};
+use daybook_engine::time::Time;
+use serde_json::Value;
+
+/// What happened to an account up to a moment, or until now.
+pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<String, Failure> {
+    let events = client.list(&format!("/accounts/{}/events", encoded(account)))?;
+    let by_then = events.iter().filter(|event| {
+        let at = event["applies_at"].as_str().and_then(Time::parse);
+        as_of.is_none_or(|as_of| at.is_some_and(|at| at <= as_of))
+    });
+    let told: Vec<String> = by_then.map(tell).collect();
+    Ok(told.join("; "))
+}
+
+/// An event in a sentence: the day, what happened, and what was owed then.
+fn tell(event: &Value) -> String {
+    let day: String = event["applies_at"].as_str().unwrap_or_default().chars().take(10).collect();
+    let description = event["description"].as_str().unwrap_or_default();
+    let description = description.strip_suffix('.').unwrap_or(description);
+    match (event["balance_after"]["total_cents"].as_i64(), event["state"].as_str()) {
+        (Some(owed), _) => format!("{day} {description}, then owed {}", amount(owed)),
+        (None, state) => format!("{day} {description} ({})", state.unwrap_or("unknown").to_lowercase()),
+    }
+}
+
+/// Cents as people write them.
+fn amount(cents: i64) -> String {
+    let sign = if cents < 0 { "-" } else { "" };
+    let cents = cents.unsigned_abs();
+    format!("{sign}{}.{:02}", cents / 100, cents % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_event_is_told_with_what_was_owed_then() {
+        let event = json!({
+            "applies_at": "2025-02-15T09:00:00-05:00", "state": "PROCESSED", "description": "Payment of 106.62.",
+            "balance_after": { "total_cents": 110_538 },
+        });
+        assert_eq!(tell(&event), "2025-02-15 Payment of 106.62, then owed 1105.38");
+        assert_eq!([0, 5, -1_234].map(amount), ["0.00", "0.05", "-12.34"]);
+    }
+}

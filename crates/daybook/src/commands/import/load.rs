@@ -1,0 +1,208 @@
+//! Loading: migration mode on, customers, accounts and payments in bulk, migration mode off, and the wait for the release.
+//!
+//! ```text
+//! rows ─► calls of many lines, several at once ─► answers ─► refused rows
+//! ```
+//!
+//! Every row has an id, so a row that is sent again changes nothing. The payments of a loan are sent in order by one
+//! caller. A row that the server refuses ends the import before anything is released.
+
+use super::portfolio::Portfolio;
+use super::product::Product;
+use super::report::{Broken, Report};
+use super::standing::{FailedAccount, Mode, mode_of};
+use super::wire::at_once;
+use crate::commands::Failure;
+use crate::commands::progress::Progress;
+use daybook_client::{Client, encoded};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The largest body of a call, well below what the server takes.
+const LARGEST_BODY: usize = 4 << 20;
+/// How an answer begins that is good.
+const GOOD: &[u8] = b"{\"status\":200,";
+/// How long between two looks at a release.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+
+/// What loads.
+#[derive(Clone, Copy, Debug)]
+pub struct Loader<'a> {
+    /// The server.
+    pub client: &'a Client,
+    /// The product.
+    pub product: &'a Product,
+    /// What is loaded.
+    pub portfolio: &'a Portfolio,
+    /// How many rows are sent in one call.
+    pub rows_per_call: usize,
+    /// How many calls are made at the same time.
+    pub callers: u64,
+}
+
+/// What rows are of.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Customers,
+    Accounts,
+    Payments,
+}
+
+impl Loader<'_> {
+    fn migration_mode(&self) -> String {
+        format!("/products/{}/migration_mode", encoded(&self.product.id))
+    }
+
+    /// Turns migration mode on.
+    pub fn hold(&self) -> Result<(), Failure> {
+        self.client.put(&self.migration_mode(), &json!({ "migration_mode": true }))?;
+        Ok(())
+    }
+
+    /// Loads everything. Rows that are refused are reported; what builds on them is not sent.
+    pub fn load(&self, report: &mut Report) -> Result<(), Failure> {
+        let whole = |count: usize| -> Vec<Range<usize>> {
+            let starts = (0..count).step_by(self.rows_per_call);
+            starts.map(|start| start..count.min(start + self.rows_per_call)).collect()
+        };
+        self.load_all(Kind::Customers, &whole(self.portfolio.customers.len()), report)?;
+        if report.count() == 0 {
+            self.load_all(Kind::Accounts, &whole(self.portfolio.loans.len()), report)?;
+        }
+        if report.count() == 0 {
+            self.load_all(Kind::Payments, &self.portfolio.payments_by_loans(self.rows_per_call), report)?;
+        }
+        Ok(())
+    }
+
+    fn load_all(&self, kind: Kind, ranges: &[Range<usize>], report: &mut Report) -> Result<(), Failure> {
+        let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        if total == 0 {
+            return Ok(());
+        }
+        let what = match kind {
+            Kind::Customers => "loading customers",
+            Kind::Accounts => "loading accounts",
+            Kind::Payments => "loading payments",
+        };
+        let progress = Progress::begin(what, total as u64);
+        let report = Mutex::new(report);
+        at_once(self.callers, ranges, |range| self.send(kind, range.clone(), &progress, &report))?;
+        progress.end(&format!("{total} done"));
+        Ok(())
+    }
+
+    /// Sends some rows, in as many calls as they need, one after the other.
+    fn send(
+        &self,
+        kind: Kind,
+        range: Range<usize>,
+        progress: &Progress,
+        report: &Mutex<&mut Report>,
+    ) -> Result<(), Failure> {
+        let mut body = String::with_capacity(256 * range.len().min(self.rows_per_call));
+        let mut first = range.start;
+        for index in range.clone() {
+            self.write(kind, index, &mut body);
+            let count = index + 1 - first;
+            if count < self.rows_per_call && body.len() < LARGEST_BODY && index + 1 < range.end {
+                continue;
+            }
+            let answers = self.client.send("POST", "/bulk", "application/x-ndjson", body.as_bytes())?;
+            let lines: Vec<&[u8]> = answers.trim_ascii_end().split(|byte| *byte == b'\n').collect();
+            if lines.len() != count {
+                let rule = format!("the server gave {} answers to {count} calls", lines.len());
+                return Err(Failure::Failed(rule));
+            }
+            for (row, answer) in (first..).zip(lines).filter(|(_, answer)| !answer.starts_with(GOOD)) {
+                let broken = self.refused(kind, row, answer)?;
+                report.lock().unwrap_or_else(PoisonError::into_inner).add(broken)?;
+            }
+            progress.add(count as u64);
+            body.clear();
+            first = index + 1;
+        }
+        Ok(())
+    }
+
+    /// Writes the call of a row. Ids were checked: they need no quoting.
+    fn write(&self, kind: Kind, index: usize, out: &mut String) {
+        let written = match kind {
+            Kind::Customers => {
+                let body = &self.portfolio.customers[index].body;
+                writeln!(out, r#"{{"method":"POST","path":"/customers","body":{body}}}"#)
+            }
+            Kind::Accounts => {
+                let body = &self.portfolio.loans[index].body;
+                writeln!(out, r#"{{"method":"POST","path":"/accounts","body":{body}}}"#)
+            }
+            Kind::Payments => {
+                let payment = &self.portfolio.payments[index];
+                let account = &self.portfolio.loans[payment.loan as usize].account_id;
+                let (id, cents, at) = (&payment.id, payment.cents, payment.at);
+                let more = payment.more.as_deref().unwrap_or_default();
+                writeln!(
+                    out,
+                    r#"{{"method":"POST","path":"/accounts/{account}/line_items/payments/payment_record","body":{{"line_item_id":"{id}","original_amount_cents":{cents},"effective_at":"{at}"{more}}}}}"#
+                )
+            }
+        };
+        // A string takes what is written.
+        debug_assert!(written.is_ok());
+    }
+
+    /// A row that the server refused; a server that cannot do it now ends the import.
+    fn refused(&self, kind: Kind, row: usize, answer: &[u8]) -> Result<Broken, Failure> {
+        let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+        let (status, error) = (&answer["status"], &answer["body"]["error"]);
+        let message = error["message"].as_str().unwrap_or("it was refused without a reason");
+        if !status.as_u64().is_some_and(|status| (400..500).contains(&status) && status != 429) {
+            return Err(Failure::Failed(format!("the server could not take a row: {message}; run the import again")));
+        }
+        let portfolio = self.portfolio;
+        let (file, line, column, value) = match kind {
+            Kind::Customers => {
+                let customer = &portfolio.customers[row];
+                (&portfolio.loans_file, customer.line, "customer_id", customer.customer_id.clone())
+            }
+            Kind::Accounts => {
+                let loan = &portfolio.loans[row];
+                (&portfolio.loans_file, loan.line, "account_id", loan.account_id.to_string())
+            }
+            Kind::Payments => {
+                let payment = &portfolio.payments[row];
+                (&portfolio.payments_file, payment.line, "line_item_id", payment.id.to_string())
+            }
+        };
+        let rule = format!("the server refuses it: {message}");
+        Ok(Broken { file: file.clone(), line, column: column.to_owned(), value, rule })
+    }
+
+    /// Turns migration mode off, and waits until everything that was held is processed. Gives what could not be.
+    pub fn release(&self, suppress_webhooks: bool) -> Result<Vec<FailedAccount>, Failure> {
+        let mut order = json!({ "migration_mode": false });
+        if suppress_webhooks {
+            order["historical_webhooks"] = Value::from("SUPPRESS");
+        }
+        self.client.put(&self.migration_mode(), &order)?;
+        self.wait().map(|mode| mode.failed_accounts)
+    }
+
+    /// Waits until a release is done.
+    pub fn wait(&self) -> Result<Mode, Failure> {
+        let mut mode = mode_of(self.client, self.product)?;
+        let progress = Progress::begin("releasing", mode.accounts_total);
+        while mode.state == "RELEASING" {
+            progress.is_of(mode.accounts_total);
+            progress.is_at(mode.accounts_done);
+            thread::sleep(BETWEEN_LOOKS);
+            mode = mode_of(self.client, self.product)?;
+        }
+        progress.end(&format!("{} of {} accounts done", mode.accounts_done, mode.accounts_total));
+        Ok(mode)
+    }
+}

@@ -1,0 +1,231 @@
+//! `daybook import`: a portfolio from two files, loaded in migration mode and compared with what the files expect.
+//!
+//! ```text
+//! loans.csv ────┐                        refused rows ─► report
+//! payments.csv ─┴► check ─► portfolio ─► look ─► hold ─► load ─► release ─► compare ─► differences.csv
+//!                                          └── everything is there already ───┘
+//! ```
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`columns`] | which columns there are |
+//! | [`sheet`], [`loans`], [`payments`] | read the files and check every row |
+//! | [`report`] | what is wrong, by file, line and column |
+//! | [`product`], [`portfolio`] | what the files say, and of which product |
+//! | [`standing`] | what is on the server already |
+//! | [`load`] | migration mode, the calls, the release |
+//! | [`reconcile`], [`explain`] | the comparison, and why a balance is what it is |
+//! | [`scratch`] | a server for a dry run |
+//! | [`wire`] | pages of answers, several calls at once |
+//!
+//! Nothing is sent before both files are right. After a crash the same command goes on: every row has an id, what is
+//! there already is not changed, and nothing is released before all is loaded.
+
+mod columns;
+mod explain;
+mod load;
+mod loans;
+mod payments;
+mod portfolio;
+mod product;
+mod reconcile;
+mod report;
+mod scratch;
+mod sheet;
+mod standing;
+mod wire;
+
+use super::remote::Connection;
+use super::{Failure, prepare, print, say};
+use crate::cli::ImportArgs;
+use daybook_client::Client;
+use daybook_clock::{Clock, System};
+use load::Loader;
+use portfolio::Portfolio;
+use product::Product;
+use reconcile::Outcome;
+use report::Report;
+use scratch::Scratch;
+use serde_json::json;
+use sheet::Sheet;
+use standing::{FailedAccount, Standing};
+use std::path::Path;
+
+/// Checks the files, loads them and compares.
+pub fn run(args: &ImportArgs) -> Result<(), Failure> {
+    if args.columns {
+        return print(&columns::describe());
+    }
+    let (Some(loans), Some(payments)) = (&args.loans, &args.payments) else {
+        return Err(Failure::Failed("two files are needed: the loans and the payments".to_owned()));
+    };
+    let connection = if args.dry_run && args.product_file.is_some() {
+        prepare(&args.remote.flags)?;
+        None
+    } else {
+        Some(Connection::open(&args.remote, "daybook import")?)
+    };
+    let server = connection.as_ref().map(|connection| &connection.client);
+    let product = product(args, server)?;
+    let mut report = Report::new(args.report.as_deref())?;
+    let portfolio = check(args, &product, loans, payments, &mut report)?;
+    report.must_be_empty(args.json, "nothing was loaded")?;
+    if let Some(server) = server {
+        standing::check_references(server, &portfolio, args.connections, &mut report)?;
+        report.must_be_empty(args.json, "nothing was loaded")?;
+    }
+    let scratch = if args.dry_run { Some(Scratch::start(&product)?) } else { None };
+    let client = match (&scratch, server) {
+        (Some(scratch), _) => &scratch.client,
+        (None, Some(server)) => server,
+        (None, None) => return Err(Failure::Failed("there is no server to import to".to_owned())),
+    };
+    if scratch.is_none() && args.product_file.is_some() {
+        client.post("/products", &product.body)?;
+    }
+    let imported = Import { args, client, product: &product, portfolio: &portfolio }.run(&mut report)?;
+    imported.tell(args, &portfolio)
+}
+
+fn product(args: &ImportArgs, server: Option<&Client>) -> Result<Product, Failure> {
+    match (&args.product_file, &args.product, server) {
+        (Some(file), _, _) => Product::of_file(file),
+        (None, Some(id), Some(server)) if args.dry_run => Product::of_server(server, id).map(Product::made_anew),
+        (None, Some(id), Some(server)) => Product::of_server(server, id),
+        _ => Err(Failure::Failed("--product: is needed".to_owned())),
+    }
+}
+
+/// Reads and checks both files.
+fn check(
+    args: &ImportArgs,
+    product: &Product,
+    loans: &Path,
+    payments: &Path,
+    report: &mut Report,
+) -> Result<Portfolio, Failure> {
+    let (loans, payments) = (Sheet::open(loans)?, Sheet::open(payments)?);
+    let now = System.now();
+    let mut portfolio = Portfolio { keeps_references: !args.dry_run, ..Portfolio::default() };
+    if loans::read(loans, product, now, &mut portfolio, report)? {
+        payments::read(payments, product, now, &mut portfolio, report)?;
+    }
+    Ok(portfolio)
+}
+
+struct Import<'a> {
+    args: &'a ImportArgs,
+    client: &'a Client,
+    product: &'a Product,
+    portfolio: &'a Portfolio,
+}
+
+/// What came of an import.
+struct Imported {
+    is_loaded_now: bool,
+    failed: Vec<FailedAccount>,
+    outcome: Outcome,
+}
+
+impl Import<'_> {
+    fn run(&self, report: &mut Report) -> Result<Imported, Failure> {
+        let args = self.args;
+        let loader = Loader {
+            client: self.client,
+            product: self.product,
+            portfolio: self.portfolio,
+            rows_per_call: args.rows_per_call as usize,
+            callers: args.connections,
+        };
+        let mut mode = standing::mode_of(self.client, self.product)?;
+        if mode.state == "RELEASING" {
+            say("A release is under way already: waiting for it.\n");
+            mode = loader.wait()?;
+        }
+        let standing = standing::look(self.client, self.product, self.portfolio, report)?;
+        report.must_be_empty(args.json, "nothing was loaded")?;
+        let is_there = mode.state == "NORMAL" && self.is_there(standing)?;
+        let failed = match (is_there, mode.failed_accounts.is_empty()) {
+            (true, true) => Vec::new(),
+            // What could not be processed is tried again.
+            (true, false) => loader.release(args.suppress_webhooks)?,
+            (false, _) => self.load(&loader, &mode.state, standing, report)?,
+        };
+        if is_there {
+            say("Everything is loaded already: only comparing.\n");
+        }
+        let outcome = reconcile::compare(self.client, self.product, self.portfolio, standing, args.connections)?;
+        reconcile::write(self.client, self.portfolio, &outcome, &args.differences)?;
+        Ok(Imported { is_loaded_now: !is_there, failed, outcome })
+    }
+
+    /// Whether nothing is left to load.
+    fn is_there(&self, standing: Standing) -> Result<bool, Failure> {
+        let all_loans = !self.portfolio.loans.is_empty() && standing.loans == self.portfolio.loans.len();
+        Ok(all_loans && standing::has_all_payments(self.client, self.portfolio, self.args.connections)?)
+    }
+
+    fn load(
+        &self,
+        loader: &Loader<'_>,
+        state: &str,
+        standing: Standing,
+        report: &mut Report,
+    ) -> Result<Vec<FailedAccount>, Failure> {
+        if state == "HOLDING" {
+            say("Migration mode is on already: going on with an import that was begun.\n");
+        } else if standing.loans > 0 {
+            say(&format!("{} of the loans are there already: loading the rest.\n", standing.loans));
+        }
+        if standing.others > 0 {
+            let others = standing.others;
+            say(&format!("The product has {others} other accounts: their events wait until this is done.\n"));
+        }
+        loader.hold()?;
+        loader.load(report)?;
+        let ending = "migration mode stays on and nothing is released; correct the rows and run the import again";
+        report.must_be_empty(self.args.json, ending)?;
+        loader.release(self.args.suppress_webhooks)
+    }
+}
+
+impl Imported {
+    /// Prints how it went; fails if something is not as it should be.
+    fn tell(&self, args: &ImportArgs, portfolio: &Portfolio) -> Result<(), Failure> {
+        let (loans, payments) = (portfolio.loans.len() as u64, portfolio.payments.len());
+        let Outcome { compared, differing, .. } = self.outcome;
+        let agreeing = compared - differing;
+        let file = args.differences.display();
+        print(&if args.json {
+            let told = json!({
+                "dry_run": args.dry_run, "loaded_now": self.is_loaded_now, "loans": loans, "payments": payments,
+                "compared": compared, "agreeing": agreeing, "differing": differing,
+                "differences": self.outcome.differences.len(), "differences_file": file.to_string(),
+                "failed_accounts": self.failed,
+            });
+            format!("{told:#}\n")
+        } else {
+            let mut text =
+                format!("loans     {loans}\npayments  {payments}\nagree     {agreeing}\ndiffer    {differing}\n");
+            if compared < loans {
+                text.push_str(&format!("unknown   {} (they expect nothing)\n", loans - compared));
+            }
+            for FailedAccount { account_id, reason } in &self.failed {
+                text.push_str(&format!("failed    {account_id}: {reason}\n"));
+            }
+            text
+        })?;
+        if !self.failed.is_empty() {
+            let count = self.failed.len();
+            return Err(Failure::Failed(format!(
+                "{count} accounts could not be processed; a later import tries them again"
+            )));
+        }
+        if differing > 0 {
+            let expects = &portfolio.loans_file;
+            let sentence = format!("{differing} of {compared} loans are not as {expects} expects: {file} says why");
+            return Err(Failure::Failed(sentence));
+        }
+        Ok(())
+    }
+}

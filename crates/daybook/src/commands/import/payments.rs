@@ -1,0 +1,200 @@
+//! Reading the file of the payments. There may be millions of rows, so each is checked by hand and kept small.
+//!
+//! A payment that has no id gets one that is made of its time and amount (and a number, where a loan has two alike), so
+//! that it has the same id whenever the file is read and wherever in it the row stands.
+
+use super::columns::{EXTERNAL, PAYMENT_COLUMNS, PAYMENT_NEEDS};
+use super::portfolio::{Payment, Portfolio};
+use super::product::Product;
+use super::report::Report;
+use super::sheet::{Row, Sheet};
+use crate::commands::Failure;
+use crate::commands::progress::Progress;
+use csv::ByteRecord;
+use daybook_engine::money::Cents;
+use daybook_engine::time::Time;
+use daybook_service::form::fields::Id;
+use daybook_service::form::{self, BadForm, PaymentRecord};
+use serde_json::{Map, Value, json};
+
+/// How often the bar moves.
+const ROWS_A_STEP: u64 = 1_000;
+
+/// Where the columns are.
+struct Places {
+    account: Option<usize>,
+    amount: Option<usize>,
+    at: Option<usize>,
+    id: Option<usize>,
+    words: Vec<(&'static str, Option<usize>)>,
+    external: Vec<(usize, String)>,
+}
+
+fn is_column(name: &str) -> bool {
+    let is_external = name.strip_prefix(EXTERNAL).is_some_and(|key| !key.is_empty());
+    is_external || PAYMENT_COLUMNS.iter().any(|(known, _)| *known == name)
+}
+
+/// Reads the payments into the portfolio, and what is wrong with them into the report.
+pub fn read(
+    mut sheet: Sheet,
+    product: &Product,
+    now: Time,
+    portfolio: &mut Portfolio,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    portfolio.payments_file.clone_from(&sheet.file);
+    if !sheet.check_columns(&PAYMENT_NEEDS, is_column, report)? {
+        return Ok(());
+    }
+    let external = sheet.columns.iter().enumerate();
+    let external = external.filter_map(|(place, name)| Some((place, name.strip_prefix(EXTERNAL)?.to_owned())));
+    let places = Places {
+        account: sheet.place("account_id"),
+        amount: sheet.place("original_amount_cents"),
+        at: sheet.place("effective_at"),
+        id: sheet.place("line_item_id"),
+        words: ["line_item_status", "allocation"].map(|name| (name, sheet.place(name))).into(),
+        external: external.collect(),
+    };
+    let progress = Progress::begin("checking payments", sheet.bytes);
+    let mut payments = Vec::new();
+    let mut record = ByteRecord::new();
+    let mut rows = 0_u64;
+    while let Some(line) = sheet.next(&mut record)? {
+        rows += 1;
+        if rows % ROWS_A_STEP == 0 {
+            progress.is_at(sheet.at());
+        }
+        let checked = sheet.read(line, &record, report, |row, report| {
+            Checking { sheet: &sheet, row, places: &places, product, now, portfolio: &*portfolio }.check(report)
+        })?;
+        payments.extend(checked.flatten());
+    }
+    settle_ids(&mut payments, &sheet, report)?;
+    payments.sort_by_key(|payment| (payment.loan, payment.at, payment.line));
+    portfolio.payments = payments;
+    progress.end(&format!("{rows} rows"));
+    Ok(())
+}
+
+struct Checking<'a> {
+    sheet: &'a Sheet,
+    row: &'a Row<'a>,
+    places: &'a Places,
+    product: &'a Product,
+    now: Time,
+    portfolio: &'a Portfolio,
+}
+
+impl Checking<'_> {
+    fn check(&self, report: &mut Report) -> Result<Option<Payment>, Failure> {
+        let (account, amount) = (self.row.get(self.places.account), self.row.get(self.places.amount));
+        let (at, id) = (self.row.get(self.places.at), self.row.get(self.places.id));
+        let before = report.count();
+        let mut wrong =
+            |column: &str, value: &str, rule: &str| report.add(self.sheet.broken(self.row.line, column, value, rule));
+        for (column, value) in PAYMENT_NEEDS.iter().zip([account, amount, at]) {
+            if value.is_empty() {
+                wrong(column, "", "must not be empty")?;
+            }
+        }
+        let loan = self.portfolio.by_id.get(account).copied();
+        if loan.is_none() && !account.is_empty() {
+            wrong("account_id", account, &format!("is no loan of {}", self.portfolio.loans_file))?;
+        }
+        let cents = amount.parse().ok().filter(|cents| (1..=Cents::LARGEST_INPUT.0).contains(cents));
+        if cents.is_none() && !amount.is_empty() {
+            let rule = format!("must be a whole number of cents from 1 to {}", Cents::LARGEST_INPUT.0);
+            wrong("original_amount_cents", amount, &rule)?;
+        }
+        let time = self.product.moment(at);
+        let start = loan.and_then(|loan| self.portfolio.loans.get(loan as usize)?.start);
+        match time {
+            None if at.is_empty() => {}
+            None => wrong("effective_at", at, &self.product.moment_rule())?,
+            Some(time) if time > self.now => wrong("effective_at", at, "lies in the future")?,
+            Some(time) if start.is_some_and(|start| time < start) => {
+                wrong("effective_at", at, "lies before the loan was lent")?;
+            }
+            Some(_) => {}
+        }
+        if !id.is_empty()
+            && let Err(rule) = Id::read(id)
+        {
+            wrong("line_item_id", id, &rule)?;
+        }
+        let more = self.more(report)?;
+        let (Some(loan), Some(cents), Some(at)) = (loan, cents, time) else { return Ok(None) };
+        let is_derived = id.is_empty();
+        let id: Box<str> = if is_derived { derived_id(at, cents).into() } else { id.into() };
+        let payment = Payment { loan, line: self.row.line, id, is_derived, cents, at, more };
+        Ok((report.count() == before).then_some(payment))
+    }
+
+    /// The columns that most files do not have.
+    fn more(&self, report: &mut Report) -> Result<Option<Box<str>>, Failure> {
+        let mut fields = Map::new();
+        for (name, place) in &self.places.words {
+            let value = self.row.get(*place);
+            if value.is_empty() {
+                continue;
+            }
+            let one = Map::from_iter([((*name).to_owned(), Value::from(value))]);
+            if let Some(rule) = refused(&one) {
+                report.add(self.sheet.broken(self.row.line, name, value, &rule))?;
+            }
+            fields.extend(one);
+        }
+        let external = self.places.external.iter().map(|(place, key)| (key, self.row.get(Some(*place))));
+        let external: Vec<Value> = external
+            .filter(|pair| !pair.1.is_empty())
+            .map(|(key, value)| json!({ "key": key, "value": value }))
+            .collect();
+        if !external.is_empty() {
+            let one = Map::from_iter([("external_fields".to_owned(), Value::from(external))]);
+            if let Some(rule) = refused(&one) {
+                report.add(self.sheet.broken(self.row.line, "external_fields", "", &rule))?;
+            }
+            fields.extend(one);
+        }
+        let text = fields.iter().map(|(name, value)| format!(",\"{name}\":{value}")).collect::<String>();
+        Ok((!text.is_empty()).then(|| text.into()))
+    }
+}
+
+/// The rule that some fields of a payment break.
+fn refused(fields: &Map<String, Value>) -> Option<String> {
+    let mut body = fields.clone();
+    body.insert("line_item_id".to_owned(), Value::from("p"));
+    body.insert("original_amount_cents".to_owned(), Value::from(1));
+    match form::parse::<PaymentRecord>(&serde_json::to_vec(&body).unwrap_or_default()) {
+        Ok(_) => None,
+        Err(BadForm::Malformed { message } | BadForm::Invalid { message, .. }) => Some(message),
+    }
+}
+
+/// An id made of what a row says.
+fn derived_id(at: Time, cents: i64) -> String {
+    format!("payment-{at}-{cents}")
+}
+
+/// Tells of ids that a loan has twice, and gives those that were made a number where there are several alike.
+fn settle_ids(payments: &mut [Payment], sheet: &Sheet, report: &mut Report) -> Result<(), Failure> {
+    // Chosen ids come first, so that a made one gives way to a chosen one.
+    payments.sort_unstable_by(|one, other| {
+        (one.loan, &one.id, one.is_derived, one.line).cmp(&(other.loan, &other.id, other.is_derived, other.line))
+    });
+    for alike in payments.chunk_by_mut(|one, other| (one.loan, &one.id) == (other.loan, &other.id)) {
+        let first = alike.first().map_or(0, |payment| payment.line);
+        for (number, payment) in (1_u32..).zip(alike).skip(1) {
+            if payment.is_derived {
+                payment.id = format!("{}-{number}", payment.id).into();
+            } else {
+                let rule = format!("is the id of the payment in line {first} already, for the same loan");
+                report.add(sheet.broken(payment.line, "line_item_id", &payment.id, &rule))?;
+            }
+        }
+    }
+    Ok(())
+}

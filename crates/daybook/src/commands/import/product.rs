@@ -1,0 +1,91 @@
+//! The product that loans are of: from a server or from a file, and what of it is needed to check rows.
+
+use crate::commands::Failure;
+use daybook_client::{Client, Trouble, encoded};
+use daybook_engine::calendar::{Day, TimeOfDay};
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use daybook_service::form::fields::Moment;
+use daybook_service::form::{self, NewProduct};
+use daybook_service::policy;
+use serde_json::Value;
+use std::path::Path;
+
+/// Fields of the answer that are not part of the order.
+const ANSWERED: [&str; 4] = ["created_at", "migration_mode", "migration_state", "warnings"];
+
+/// A product.
+#[derive(Debug)]
+pub struct Product {
+    /// Its id.
+    pub id: String,
+    /// The body that makes it.
+    pub body: Value,
+    /// The same, read.
+    pub form: NewProduct,
+    /// The zone whose calendar counts.
+    pub zone: Zone,
+}
+
+impl Product {
+    /// Asks a server for it.
+    pub fn of_server(client: &Client, id: &str) -> Result<Product, Failure> {
+        let asked = client.get(&format!("/products/{}", encoded(id)));
+        let mut body = asked.map_err(|trouble| match trouble {
+            Trouble::Refused { status: 404, .. } => Failure::Failed(format!(
+                "there is no product {id}: make it with POST /products, or name its file with --product-file"
+            )),
+            other => other.into(),
+        })?;
+        if let Some(fields) = body.as_object_mut() {
+            ANSWERED.iter().for_each(|field| drop(fields.remove(*field)));
+            // An id that a service made is not one that a caller may choose.
+            fields.insert("product_id".to_owned(), Value::from(id.trim_start_matches("dbk_")));
+        }
+        let read = Product::read(body);
+        let read = read.map_err(|why| Failure::Failed(format!("the product {id} cannot be read: {why}")))?;
+        Ok(Product { id: id.to_owned(), ..read })
+    }
+
+    /// Reads it from a file.
+    pub fn of_file(path: &Path) -> Result<Product, Failure> {
+        let failed = |why: String| Failure::Failed(format!("--product-file: {}: {why}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        let body: Value = serde_json::from_str(&text).map_err(|error| failed(format!("is not JSON: {error}")))?;
+        Product::read(body).map_err(failed)
+    }
+
+    fn read(body: Value) -> Result<Product, String> {
+        let form: NewProduct = form::parse(body.to_string().as_bytes()).map_err(|bad| bad.to_string())?;
+        let id = form.product_id.as_ref().ok_or("product_id is required")?.as_str().to_owned();
+        let zone = policy::zone(&form).ok_or("its time zone is unknown")?;
+        let mut settled = form;
+        settled.settle_close_of_business(zone.at(Day::from_ymd(2000, 1, 1), TimeOfDay::END_OF_DAY));
+        policy::product_policy(&settled, None)
+            .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
+        Ok(Product { id, body, form: settled, zone })
+    }
+
+    /// The same under an id of its own choice, to be made in another database.
+    pub fn made_anew(self) -> Product {
+        let id = self.body["product_id"].as_str().unwrap_or(&self.id).to_owned();
+        Product { id, ..self }
+    }
+
+    /// A date as midnight at its beginning, or a time with an offset.
+    pub fn moment(&self, text: &str) -> Option<Time> {
+        let midnight = TimeOfDay::new(0, 0, 0)?;
+        match Day::parse(text) {
+            Some(day) => Some(self.zone.at(day, midnight)),
+            None => Moment::read(text).ok().map(|moment| *moment.get()),
+        }
+    }
+
+    /// The rule of [`Product::moment`].
+    pub fn moment_rule(&self) -> String {
+        format!(
+            "must be a date such as 2025-02-15 (midnight in {}), or a time with an offset such as 2025-02-15T09:00:00-05:00",
+            self.zone.name()
+        )
+    }
+}

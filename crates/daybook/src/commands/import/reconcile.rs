@@ -1,0 +1,226 @@
+//! Comparing: what came out, against what the file says must come out, cent by cent.
+//!
+//! Loans that are looked at as of the same moment are read together, page by page, where they are a good part of the
+//! product's accounts, and one by one where they are few.
+
+use super::portfolio::{Expected, Portfolio};
+use super::product::Product;
+use super::sheet::written;
+use super::wire::{Account, at_once, pages};
+use super::{explain, standing::Standing};
+use crate::commands::Failure;
+use crate::commands::progress::Progress;
+use daybook_client::{Client, Trouble, encoded};
+use daybook_engine::time::Time;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// A page costs about as much as so many accounts asked for by themselves; a list is worth it from this part on.
+const WORTH_A_LIST: u64 = 4;
+/// How many accounts' timelines are told; where more differ, it is one mistake in all of them.
+const MOST_EXPLAINED: usize = 1_000;
+
+/// A value that is not as expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The loan.
+    pub loan: u32,
+    /// The column.
+    pub column: String,
+    /// What was expected.
+    pub expected: String,
+    /// What there is.
+    pub got: String,
+    /// How much more there is, where it is a number.
+    pub more_by: Option<i64>,
+}
+
+/// How a comparison went.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Loans that were compared.
+    pub compared: u64,
+    /// Loans that differ.
+    pub differing: u64,
+    /// Everything that differs, in the order of the file.
+    pub differences: Vec<Difference>,
+}
+
+/// Compares all loans that expect something.
+pub fn compare(
+    client: &Client,
+    product: &Product,
+    portfolio: &Portfolio,
+    standing: Standing,
+    callers: u64,
+) -> Result<Outcome, Failure> {
+    let mut groups: BTreeMap<Option<Time>, Vec<u32>> = BTreeMap::new();
+    for (index, loan) in (0..).zip(&portfolio.loans).filter(|(_, loan)| !loan.expected.is_empty()) {
+        groups.entry(loan.as_of).or_default().push(index);
+    }
+    let compared: usize = groups.values().map(Vec::len).sum();
+    let progress = Progress::begin("comparing", compared as u64);
+    let found: Mutex<Vec<Difference>> = Mutex::default();
+    let judge = |loan: u32, account: Option<&Account>| {
+        let differences = differences(portfolio, loan, account);
+        found.lock().unwrap_or_else(PoisonError::into_inner).extend(differences);
+        progress.add(1);
+    };
+    for (as_of, group) in &groups {
+        let accounts = portfolio.loans.len() as u64 + standing.others;
+        if group.len() as u64 * WORTH_A_LIST >= accounts {
+            by_list(client, product, portfolio, *as_of, group, &judge)?;
+        } else {
+            at_once(callers, group, |loan| {
+                let id = encoded(&portfolio.loans[*loan as usize].account_id);
+                let path = format!("/accounts/{id}{}", as_of_parameter('?', *as_of));
+                match client.send("GET", &path, "", &[]) {
+                    Ok(bytes) => {
+                        let account = serde_json::from_slice(&bytes).map_err(|error| {
+                            Failure::Failed(format!("the answer to GET {path} cannot be read: {error}"))
+                        })?;
+                        judge(*loan, Some(&account));
+                        Ok(())
+                    }
+                    // Before it was opened there was no account.
+                    Err(Trouble::Refused { status: 404 | 422, .. }) => {
+                        judge(*loan, None);
+                        Ok(())
+                    }
+                    Err(other) => Err(other.into()),
+                }
+            })?;
+        }
+    }
+    let mut differences = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    differences.sort_by_key(|difference| difference.loan);
+    let differing = differences.chunk_by(|one, other| one.loan == other.loan).count() as u64;
+    progress.end(&format!("{compared} loans, {differing} differ"));
+    Ok(Outcome { compared: compared as u64, differing, differences })
+}
+
+fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
+    as_of.map(|time| format!("{joint}effective_as_of={}", encoded(&time.to_string()))).unwrap_or_default()
+}
+
+/// Goes through the product's accounts.
+fn by_list(
+    client: &Client,
+    product: &Product,
+    portfolio: &Portfolio,
+    as_of: Option<Time>,
+    group: &[u32],
+    judge: &impl Fn(u32, Option<&Account>),
+) -> Result<(), Failure> {
+    let mut is_left = vec![false; portfolio.loans.len()];
+    group.iter().for_each(|loan| is_left[*loan as usize] = true);
+    let path = format!("/accounts?product_id={}{}", encoded(&product.id), as_of_parameter('&', as_of));
+    pages(client, &path, |accounts: Vec<Account>| {
+        for account in &accounts {
+            if let Some(loan) = portfolio.by_id.get(account.account_id.as_str())
+                && std::mem::take(&mut is_left[*loan as usize])
+            {
+                judge(*loan, Some(account));
+            }
+        }
+        Ok(())
+    })?;
+    group.iter().filter(|loan| is_left[**loan as usize]).for_each(|loan| judge(*loan, None));
+    Ok(())
+}
+
+/// What differs on a loan. An account that was not there then has nothing.
+fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> Vec<Difference> {
+    let expected = &portfolio.loans[loan as usize].expected;
+    let differ = expected.iter().filter_map(|(number, expected)| {
+        let outcome = portfolio.outcomes[usize::from(*number)];
+        let got = account.map_or(&Value::Null, |account| match outcome.group {
+            "summary" => &account.summary[outcome.field],
+            "delinquency" => &account.delinquency[outcome.field],
+            _ => &account.account_overview[outcome.field],
+        });
+        let more_by = match (expected, got) {
+            (Expected::Number(expected), got) => match got.as_i64() {
+                Some(got) if got == *expected => return None,
+                got => got.map(|got| got - expected),
+            },
+            (Expected::Word(expected), got) if got.as_str() == Some(expected) => return None,
+            _ => None,
+        };
+        Some(Difference {
+            loan,
+            column: format!("expected_{}", outcome.name),
+            expected: match expected {
+                Expected::Number(number) => number.to_string(),
+                Expected::Word(word) => word.to_string(),
+            },
+            got: match got {
+                Value::Null => String::new(),
+                Value::String(word) => word.clone(),
+                other => other.to_string(),
+            },
+            more_by,
+        })
+    });
+    differ.collect()
+}
+
+/// Writes every difference, with the timeline of its account in words.
+pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Outcome, path: &Path) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::Failed(format!("--differences: {} cannot be written: {error}", path.display()))
+    };
+    let mut file = csv::Writer::from_path(path).map_err(|error| failed(&error))?;
+    let head = ["account_id", "column", "expected", "got", "difference", "explanation"];
+    file.write_record(head).map_err(|error| failed(&error))?;
+    let progress = Progress::begin("explaining", outcome.differing.min(MOST_EXPLAINED as u64));
+    let by_loan = outcome.differences.chunk_by(|one, other| one.loan == other.loan);
+    for (number, of_loan) in by_loan.enumerate() {
+        let Some(first) = of_loan.first() else { continue };
+        let loan = &portfolio.loans[first.loan as usize];
+        let explanation = match number {
+            ..MOST_EXPLAINED => explain::timeline(client, &loan.account_id, loan.as_of)?,
+            _ => format!("see GET /accounts/{}/events", loan.account_id),
+        };
+        progress.add(1);
+        for difference in of_loan {
+            let more_by = difference.more_by.map(|by| by.to_string()).unwrap_or_default();
+            let Difference { column, expected, got, .. } = difference;
+            file.write_record([&*loan.account_id, column, expected, got, &more_by, &explanation]).map_err(written)?;
+        }
+    }
+    progress.clear();
+    file.flush().map_err(|error| failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::outcome_of;
+    use super::super::portfolio::Loan;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_value_that_is_not_as_expected_is_found() {
+        let columns = ["expected_principal_cents", "expected_status", "expected_substatus", "expected_days_past_due"];
+        let outcomes = columns.iter().filter_map(|column| outcome_of(column)).collect();
+        let word = |text: &str| Expected::Word(text.into());
+        let expected =
+            vec![(0, Expected::Number(100)), (1, word("ACTIVE")), (2, word("DELINQUENT")), (3, Expected::Number(0))];
+        let loan = Loan { line: 2, account_id: "a".into(), start: None, body: "".into(), as_of: None, expected };
+        let portfolio = Portfolio { loans: vec![loan], outcomes, ..Portfolio::default() };
+        let account = json!({
+            "account_id": "a", "effective_at": "", "account_product": { "product_id": "p" },
+            "account_overview": { "account_status": "ACTIVE", "account_status_subtype": null },
+            "delinquency": { "days_past_due": 0 }, "summary": { "principal_cents": 97 },
+        });
+        let account: Account = serde_json::from_value(account).expect("an account");
+        let found = differences(&portfolio, 0, Some(&account));
+        let found: Vec<_> = found.iter().map(|one| (&*one.column, &*one.expected, &*one.got, one.more_by)).collect();
+        let substatus = ("expected_substatus", "DELINQUENT", "", None);
+        assert_eq!(found, [("expected_principal_cents", "100", "97", Some(-3)), substatus]);
+        assert_eq!(differences(&portfolio, 0, None).len(), 4);
+    }
+}

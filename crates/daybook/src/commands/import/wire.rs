@@ -1,0 +1,129 @@
+//! What the server's answers are read as, page by page, and work that is done by several callers at once.
+
+use crate::commands::Failure;
+use daybook_client::Client;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// The longest page that the server gives.
+const LONGEST_PAGE: usize = 200;
+
+#[derive(Debug, Deserialize)]
+struct Page<T> {
+    results: Vec<T>,
+    paging: Paging,
+}
+
+#[derive(Debug, Deserialize)]
+struct Paging {
+    starting_after: Option<String>,
+    has_more: bool,
+}
+
+/// What is read of an account.
+#[derive(Debug, Deserialize)]
+pub struct Account {
+    /// Its id.
+    pub account_id: String,
+    /// When it was opened.
+    pub effective_at: String,
+    /// Its product.
+    pub account_product: AccountProduct,
+    /// Its status.
+    pub account_overview: Value,
+    /// How late it is.
+    pub delinquency: Value,
+    /// What is owed.
+    pub summary: Value,
+}
+
+/// What is read of an account's product.
+#[derive(Debug, Deserialize)]
+pub struct AccountProduct {
+    /// Its id.
+    pub product_id: String,
+}
+
+/// What is read of a line item.
+#[derive(Debug, Deserialize)]
+pub struct Item {
+    /// Its id.
+    pub line_item_id: String,
+}
+
+/// Asks for something.
+pub fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T, Failure> {
+    let bytes = client.send("GET", path, "", &[])?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Failure::Failed(format!("the answer to GET {path} cannot be read: {error}")))
+}
+
+/// Shows every page of a list.
+pub fn pages<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    mut show: impl FnMut(Vec<T>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let joint = if path.contains('?') { '&' } else { '?' };
+    let mut after = String::new();
+    loop {
+        let page: Page<T> = get(client, &format!("{path}{joint}limit={LONGEST_PAGE}{after}"))?;
+        show(page.results)?;
+        match page.paging.starting_after {
+            Some(mark) if page.paging.has_more => after = format!("&starting_after={mark}"),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Does something for each, by several at once. The first failure ends it.
+pub fn at_once<T: Sync>(
+    callers: u64,
+    things: &[T],
+    work: impl Fn(&T) -> Result<(), Failure> + Sync,
+) -> Result<(), Failure> {
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let failed: Mutex<Option<Failure>> = Mutex::new(None);
+    thread::scope(|scope| {
+        for _ in 0..callers.min(things.len() as u64) {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed)
+                    && let Some(thing) = things.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    if let Err(failure) = work(thing) {
+                        stop.store(true, Ordering::Relaxed);
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+                    }
+                }
+            });
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn everything_is_done_once_and_a_failure_ends_it() {
+        let sum = AtomicU64::new(0);
+        let numbers: Vec<u64> = (1..=100).collect();
+        at_once(4, &numbers, |number| {
+            sum.fetch_add(*number, Ordering::Relaxed);
+            Ok(())
+        })
+        .expect("all is well");
+        assert_eq!(sum.into_inner(), 5_050);
+        let failure = at_once(4, &numbers, |number| match number {
+            7 => Err(Failure::Failed("seven".to_owned())),
+            _ => Ok(()),
+        });
+        assert_eq!(failure.expect_err("it fails").to_string(), "seven");
+    }
+}

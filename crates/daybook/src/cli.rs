@@ -7,8 +7,8 @@
 mod bench;
 mod flags;
 mod help;
-mod listen;
 mod import;
+mod listen;
 mod people;
 mod remote;
 mod schedule;
@@ -18,11 +18,10 @@ pub use bench::{
     BenchWebhookClientArgs, BenchWebhooksArgs,
 };
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
-pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
 pub use help::{CompletionsArgs, ExplainArgs, ManArgs};
-pub use listen::{ListenArgs, TriggerArgs};
 pub use import::{DemoDataArgs, ImportArgs};
-pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs};
+pub use listen::{ListenArgs, TriggerArgs};
+pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
 pub use remote::RemoteArgs;
 pub use schedule::{DayCountArg, MethodArg, MonthEndArg, RoundingArg, ScheduleArgs};
 

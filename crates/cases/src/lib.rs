@@ -1,10 +1,10 @@
 //! Test cases as files: what happened to one loan, and what must come of it.
 //!
 //! ```text
-//! file ──► scenario ──► run ──► Outcome: passed, or what differs and the timeline that led there
-//!   ▲                    │
-//!   │                    └─► world: service, store, dispatcher and receiver, all in memory, by a clock set by hand
-//! record ◄── the history of a real account
+//! file ──► scenario ──► run ───► Findings ──► judge ──► Outcome: passed, or what differs and the timeline that led there
+//!   ▲            └────► remote ──┘   │
+//!   │                                ▼
+//! record ◄── the history of a real account, or what came of the case
 //! ```
 //!
 //! | module | what it does |
@@ -12,19 +12,26 @@
 //! | [`scenario`] | reads files, strictly and with positions |
 //! | [`builtin`](mod@builtin) | the cases that the program has in it |
 //! | [`mod@submit`] | asks a service for what an event says |
-//! | [`mod@run`] | runs cases, one or many at once |
+//! | [`mod@run`] | runs cases in memory, one or many at once: service, store, dispatcher and receiver, by a clock set by hand |
+//! | [`findings`] | what came of a case, as JSON, whoever fetched it |
+//! | `judge` | compares findings with what the case expects |
+//! | `telling` | values and the timeline, in words |
 //! | [`outcome`] | what came of a case, for people |
-//! | [`record`] | writes a case from the history of a real account |
+//! | [`record`] | writes a case from the history of a real account, and expectations from findings |
 
 pub mod builtin;
+pub mod findings;
+mod judge;
 pub mod outcome;
 pub mod record;
 pub mod run;
 pub mod scenario;
 pub mod submit;
+mod telling;
 
 pub use builtin::builtin;
+pub use findings::Findings;
 pub use outcome::{Difference, Outcome, Step};
 pub use record::from_account;
-pub use run::{run, run_all, run_all_telling};
+pub use run::{run, run_all, run_all_telling, run_finding};
 pub use scenario::{Scenario, ScenarioError, parse, read_file, read_folder};

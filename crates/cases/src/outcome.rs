@@ -17,6 +17,10 @@ pub struct Outcome {
     pub differences: Vec<Difference>,
     /// What happened to the account, in order; only where something differs.
     pub timeline: Vec<Step>,
+    /// Why it was not run, if it was not. Then it has not passed.
+    pub skipped: Option<String>,
+    /// What whoever reads it should know: something that was not compared, and why.
+    pub notes: Vec<String>,
 }
 
 /// Something that is not as expected.
@@ -47,7 +51,22 @@ impl Outcome {
     /// The outcome of a case: passed, if nothing differs.
     pub(crate) fn new(case: &Scenario, differences: Vec<Difference>, timeline: Vec<Step>) -> Outcome {
         let (file, title) = (case.file.clone(), case.title.clone());
-        Outcome { file, title, passed: differences.is_empty(), differences, timeline }
+        let passed = differences.is_empty();
+        Outcome { file, title, passed, differences, timeline, skipped: None, notes: Vec::new() }
+    }
+
+    /// The outcome of a case that cannot be run faithfully.
+    pub(crate) fn skipped(case: &Scenario, why: String) -> Outcome {
+        Outcome { passed: false, skipped: Some(why), ..Outcome::new(case, Vec::new(), Vec::new()) }
+    }
+
+    /// `passed`, `FAILED` or `SKIPPED`.
+    pub fn verdict(&self) -> &'static str {
+        match (self.passed, &self.skipped) {
+            (true, _) => "passed",
+            (false, None) => "FAILED",
+            (false, Some(_)) => "SKIPPED",
+        }
     }
 }
 
@@ -70,8 +89,10 @@ impl fmt::Display for Step {
 /// A line for a case that passed; for one that failed, what differs and the timeline.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.passed { "passed" } else { "FAILED" };
-        write!(f, "{verdict}  {} ({})", self.title, self.file.display())?;
+        write!(f, "{}  {} ({})", self.verdict(), self.title, self.file.display())?;
+        for note in self.skipped.iter().chain(&self.notes) {
+            write!(f, "\n  {note}")?;
+        }
         for difference in &self.differences {
             write!(f, "\n  {difference}")?;
         }

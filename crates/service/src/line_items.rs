@@ -33,7 +33,8 @@ pub struct ItemQuery {
 }
 
 impl ItemQuery {
-    fn check(&self) -> Result<(), Problem> {
+    /// Refuses types and statuses that do not exist.
+    pub fn check(&self) -> Result<(), Problem> {
         let types = || kind_names().chain(["CHARGE"]);
         if self.line_item_type.as_ref().is_some_and(|wanted| types().all(|name| name != wanted)) {
             let names: Vec<&str> = types().collect();

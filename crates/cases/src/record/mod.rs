@@ -5,13 +5,12 @@
 
 mod toml;
 
-use crate::run::{json_of, local_date, text_of};
-use daybook_engine::time::Time;
+use crate::judge::local_date;
+use crate::run::{json_of, line_items, text_of};
+use daybook_service::Service;
 use daybook_service::access::Caller;
 use daybook_service::history::{History, PastCall};
-use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::problem::Problem;
-use daybook_service::{ItemQuery, Service};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use toml::{Text, key};
@@ -50,7 +49,7 @@ pub async fn from_account(service: &Service, who: &Caller, account_id: &str) -> 
     let history = service.account_history(who, account_id).await?;
     let at = history.clock;
     let account = json_of(&service.get_account(who, account_id, Some(at)).await?)?;
-    let items = line_items(service, who, account_id, at).await?;
+    let items = line_items(service, who, account_id, Some(at)).await?;
     let schedule = json_of(&service.get_amortization_schedule(who, account_id, Some(at)).await?)?;
 
     let mut text = Text::default();
@@ -76,23 +75,6 @@ pub async fn from_account(service: &Service, who: &Caller, account_id: &str) -> 
     expect_webhooks(&mut text, &history.announced);
     expect_schedule(&mut text, &schedule);
     Ok(text.finish())
-}
-
-async fn line_items(service: &Service, who: &Caller, account: &str, at: Time) -> Result<Vec<Value>, Problem> {
-    let mut items = Vec::new();
-    let mut paging = Paging { limit: LONGEST_PAGE, ..Paging::default() };
-    loop {
-        let query = ItemQuery { as_of: Some(at), ..ItemQuery::default() };
-        let mut page = json_of(&service.list_line_items(who, account, paging, query).await?)?;
-        if let Some(results) = page["results"].as_array_mut() {
-            items.append(results);
-        }
-        if page["paging"]["has_more"] != true {
-            return Ok(items);
-        }
-        let limit = LONGEST_PAGE.to_string();
-        paging = Paging::read(Some(&limit), page["paging"]["starting_after"].as_str(), None)?;
-    }
 }
 
 fn event(text: &mut Text, call: &PastCall) {

@@ -5,20 +5,20 @@
 //! | `world` | service, store, dispatcher and receiver, in memory |
 //! | `inbox` | the receiver, which checks signatures |
 //! | `play` | what the case says happens, in its mode |
-//! | `judge` | compares what came of it with what the case expects |
-//! | `telling` | values and the timeline, in words |
+//! | `find` | fetches what came of it |
 
-mod inbox;
-mod judge;
-mod play;
-mod telling;
+mod find;
+pub(crate) mod inbox;
+pub(crate) mod play;
 mod world;
 
-pub(crate) use judge::local_date;
+pub(crate) use find::line_items;
 pub(crate) use world::{json_of, text_of};
 
+use crate::findings::{Findings, Wanted};
 use crate::outcome::{Difference, Outcome};
 use crate::scenario::Scenario;
+use crate::telling;
 use daybook_service::problem::Problem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,8 +28,13 @@ use world::World;
 
 /// Runs a case in a world of its own.
 pub async fn run(case: &Scenario) -> Outcome {
+    run_finding(case).await.0
+}
+
+/// Runs a case in a world of its own, and gives all that came of it; nothing if it could not be played to its end.
+pub async fn run_finding(case: &Scenario) -> (Outcome, Option<Findings>) {
     let mut world = None;
-    let outcome = run_in(&mut world, case).await;
+    let outcome = run_in(&mut world, case, Wanted::ALL).await;
     if let Some(world) = world {
         world.close().await;
     }
@@ -66,7 +71,7 @@ pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl 
 async fn play_some(cases: Arc<[Scenario]>, next: Arc<AtomicUsize>, done: mpsc::UnboundedSender<(usize, Outcome)>) {
     let mut world = None;
     while let Some((index, case)) = take(&cases, &next) {
-        let outcome = run_in(&mut world, case).await;
+        let (outcome, _) = run_in(&mut world, case, Wanted::by(case)).await;
         if done.send((index, outcome)).is_err() {
             break;
         }
@@ -82,14 +87,14 @@ fn take<'a>(cases: &'a [Scenario], next: &AtomicUsize) -> Option<(usize, &'a Sce
 }
 
 /// Plays a case in the world that is there, if it is not worn, or in a new one.
-async fn run_in(world: &mut Option<World>, case: &Scenario) -> Outcome {
+async fn run_in(world: &mut Option<World>, case: &Scenario, wanted: Wanted) -> (Outcome, Option<Findings>) {
     if let Some(worn) = world.take_if(|world| world.is_worn()) {
         worn.close().await;
     }
     let played = match world {
-        Some(world) => world.play(case).await,
+        Some(world) => world.play(case, wanted).await,
         None => match World::open().await {
-            Ok(opened) => world.insert(opened).play(case).await,
+            Ok(opened) => world.insert(opened).play(case, wanted).await,
             Err(problem) => Err(problem),
         },
     };
@@ -100,7 +105,7 @@ async fn run_in(world: &mut Option<World>, case: &Scenario) -> Outcome {
             if let Some(broken) = world.take() {
                 broken.close().await;
             }
-            failed(case, &problem)
+            (failed(case, &problem), None)
         }
     }
 }

@@ -5,11 +5,13 @@
 //! clock from event to event, and each is processed when it comes in. Either way the case ends with the clock at its
 //! last event or roll, and every message sent.
 
-use super::telling;
 use super::world::{Stage, World, json_of, text_of};
+use crate::findings::{Findings, Wanted};
+use crate::judge::judge;
 use crate::outcome::{Difference, Outcome};
 use crate::scenario::{Event, Kind, Mode, Scenario};
 use crate::submit::{read, submit};
+use crate::telling;
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
 
@@ -21,15 +23,23 @@ pub(super) struct Played {
 }
 
 /// Something that the case asks for was refused.
-struct Refused {
-    line: usize,
-    what: String,
-    why: String,
+pub(crate) struct Refused {
+    pub line: usize,
+    pub what: String,
+    pub why: String,
+}
+
+impl Refused {
+    /// As something that is not as expected.
+    pub fn difference(self) -> Difference {
+        let expected = "that it is accepted".to_owned();
+        Difference { what: self.what, expected, got: self.why, line: self.line }
+    }
 }
 
 impl World {
     /// Plays a case and judges it. A problem means that this world is broken, not the case.
-    pub async fn play(&mut self, case: &Scenario) -> Result<Outcome, Problem> {
+    pub async fn play(&mut self, case: &Scenario, wanted: Wanted) -> Result<(Outcome, Option<Findings>), Problem> {
         let begins_at = match case.mode {
             Mode::Migration => case.ends_at().time,
             Mode::Live => case.account_effective_at.time,
@@ -37,25 +47,23 @@ impl World {
         let stage = self.set_stage(begins_at).await?;
         let mut played = Played::default();
         let performed = Performance { world: self, stage: &stage, case, played: &mut played }.perform().await;
-        let differences = match (performed, &played.account) {
+        let (differences, findings) = match (performed, &played.account) {
             (Ok(()), Some(account)) => {
-                self.send().await?;
-                self.judge(&stage.who, account, case).await?
+                if wanted.webhooks {
+                    self.send().await?;
+                }
+                let findings = self.find(&stage.who, account, case, wanted).await?;
+                (judge(case, &findings), Some(findings))
             }
-            (Ok(()), None) => Vec::new(),
-            (Err(refused), _) => vec![Difference {
-                what: refused.what,
-                expected: "that it is accepted".to_owned(),
-                got: refused.why,
-                line: refused.line,
-            }],
+            (Ok(()), None) => (Vec::new(), None),
+            (Err(refused), _) => (vec![refused.difference()], None),
         };
         let timeline = match &played.account {
-            Some(account) if !differences.is_empty() => telling::timeline(&self.service, &stage.who, account).await?,
+            Some(account) if !differences.is_empty() => telling::timeline(&self.events(&stage.who, account).await?),
             _ => Vec::new(),
         };
         self.clear_stage(&stage, played.product.as_deref()).await?;
-        Ok(Outcome::new(case, differences, timeline))
+        Ok((Outcome::new(case, differences, timeline), findings))
     }
 }
 
@@ -165,16 +173,19 @@ impl Performance<'_> {
         let progress = self.world.service.get_migration_mode(&self.stage.who, product).await;
         let progress = progress.and_then(|progress| json_of(&progress));
         let progress = progress.map_err(|problem| refused(line, what(), &problem))?;
-        let Some(failed) = progress["failed_accounts"].as_array().and_then(|failed| failed.first()) else {
-            return Ok(());
-        };
-        let why = text_of(failed, "reason");
-        let named = self.case.events.iter().find(|event| why.contains(&format!("\"{}\"", name_of(event))));
-        Err(match named {
-            Some(event) => Refused { line: event.line, what: telling::event(event), why },
-            None => Refused { line, what: what(), why },
-        })
+        not_released(self.case, &progress).map_or(Ok(()), Err)
     }
+}
+
+/// What a release could not apply, by what it tells of its progress.
+pub(crate) fn not_released(case: &Scenario, progress: &Value) -> Option<Refused> {
+    let failed = progress["failed_accounts"].as_array()?.first()?;
+    let why = text_of(failed, "reason");
+    let named = case.events.iter().find(|event| why.contains(&format!("\"{}\"", name_of(event))));
+    Some(match named {
+        Some(event) => Refused { line: event.line, what: telling::event(event), why },
+        None => Refused { line: case.lines.account, what: "releasing what was loaded".to_owned(), why },
+    })
 }
 
 fn refused(line: usize, what: String, problem: &Problem) -> Refused {

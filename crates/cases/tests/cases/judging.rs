@@ -21,8 +21,8 @@ const WRONG: &[Wrong] = &[
         change: "summary.principal_cents = 91853",
         to: "summary.principal_cents = 91852",
         what: "summary.principal_cents of the account at the end",
-        expected: "918.52 (91852 cents)",
-        got: "918.53 (91853 cents)",
+        expected: "$918.52 (91852 cents)",
+        got: "$918.53 (91853 cents)",
     },
     Wrong {
         file: MISSED,
@@ -45,8 +45,8 @@ const WRONG: &[Wrong] = &[
         change: "effective_on = \"2025-04-15\"\noriginal_amount_cents = 1500",
         to: "effective_on = \"2025-04-15\"\noriginal_amount_cents = 2500",
         what: "a line item",
-        expected: "line_item_type LATE_FEE, effective_on 2025-04-15, original_amount_cents 25.00 (2500 cents)",
-        got: "none; the nearest is dbk_late_fee_3, which has original_amount_cents 15.00 (1500 cents)",
+        expected: "line_item_type LATE_FEE, effective_on 2025-04-15, original_amount_cents $25.00 (2500 cents)",
+        got: "none; the nearest is dbk_late_fee_3, which has original_amount_cents $15.00 (1500 cents)",
     },
     Wrong {
         file: MISSED,
@@ -93,8 +93,8 @@ const WRONG: &[Wrong] = &[
         change: "outstanding_cents = 429",
         to: "outstanding_cents = 430",
         what: "outstanding_cents of row 3 of the schedule",
-        expected: "4.30 (430 cents)",
-        got: "4.29 (429 cents)",
+        expected: "$4.30 (430 cents)",
+        got: "$4.29 (429 cents)",
     },
     Wrong {
         file: MISSED,
@@ -135,14 +135,14 @@ async fn a_failure_shows_what_happened() {
     assert_eq!(
         steps,
         [
-            "2025-01-15T12:00:00-05:00  The account was opened and the principal paid out.  Owed after it: 1200.00 \
-             (principal 1200.00).",
-            "2025-02-15T23:59:59-05:00  Period 1 ended with 12.00 of interest to post; its instalment fell due.  Owed \
-             after it: 1212.00 (principal 1200.00, interest 12.00).",
-            "2025-02-20T23:59:59-05:00  The grace of instalment 1 ended unpaid: a late fee of 15.00.  Owed after it: \
-             1227.00 (principal 1200.00, interest 12.00, fees 15.00).",
-            "2025-02-14T12:00:00-05:00  A payment of 408.03 was recorded as VALID. It counts from \
-             2025-02-25T09:00:00-05:00.  Owed after it: 830.97 (principal 830.97).",
+            "2025-01-15T12:00:00-05:00  The account was opened and the principal paid out.  Owed after it: $1,200.00 \
+             (principal $1,200.00).",
+            "2025-02-15T23:59:59-05:00  Period 1 ended with $12.00 of interest to post; its instalment fell due.  Owed \
+             after it: $1,212.00 (principal $1,200.00, interest $12.00).",
+            "2025-02-20T23:59:59-05:00  The grace of instalment 1 ended unpaid: a late fee of $15.00.  Owed after it: \
+             $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00).",
+            "2025-02-14T12:00:00-05:00  A payment of $408.03 was recorded as VALID. It counts from \
+             2025-02-25T09:00:00-05:00.  Owed after it: $830.97 (principal $830.97).",
         ]
     );
     let told = outcome.to_string();

@@ -1,22 +1,58 @@
 //! Values, problems and the timeline, in words.
 
-use super::world::{json_of, text_of};
 use crate::outcome::Step;
+use crate::run::text_of;
 use crate::scenario::Event;
-use daybook_engine::money::Cents;
-use daybook_service::Service;
-use daybook_service::access::Caller;
-use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::problem::Problem;
 use serde_json::Value;
+use std::fmt;
+
+/// Cents as people write money: `$1,234.56`.
+struct Dollars(i64);
+
+impl fmt::Display for Dollars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let magnitude = self.0.unsigned_abs();
+        write!(f, "{sign}${}.{:02}", grouped(&(magnitude / 100).to_string()), magnitude % 100)
+    }
+}
+
+/// Digits in groups of three.
+fn grouped(digits: &str) -> String {
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A sentence of the timeline, with its amounts as people write money. What has two decimal places there is money.
+fn with_dollars(sentence: &str) -> String {
+    let word = |word: &str| {
+        let bare = word.trim_end_matches(['.', ',', ';', ':']);
+        let is_money = bare.split_once('.').is_some_and(|(whole, cents)| {
+            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_number(whole.strip_prefix('-').unwrap_or(whole)) && cents.len() == 2 && is_number(cents)
+        });
+        match bare.replace('.', "").parse() {
+            Ok(cents) if is_money => format!("{}{}", Dollars(cents), &word[bare.len()..]),
+            _ => word.to_owned(),
+        }
+    };
+    sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
 
 /// A value of a field: money as money, text without its quotes.
-pub(super) fn value(field: &str, value: &Value) -> String {
+pub(crate) fn value(field: &str, value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
         Value::String(text) => text.clone(),
         Value::Number(number) => match number.as_i64().filter(|_| field.ends_with("_cents")) {
-            Some(cents) => format!("{} ({cents} cents)", Cents(cents)),
+            Some(cents) => format!("{} ({cents} cents)", Dollars(cents)),
             None => number.to_string(),
         },
         other => other.to_string(),
@@ -24,7 +60,7 @@ pub(super) fn value(field: &str, value: &Value) -> String {
 }
 
 /// Why something was refused, with the fields that are wrong.
-pub(super) fn problem(problem: &Problem) -> String {
+pub(crate) fn problem(problem: &Problem) -> String {
     let details: Vec<String> =
         problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();
     match details.as_slice() {
@@ -34,30 +70,20 @@ pub(super) fn problem(problem: &Problem) -> String {
 }
 
 /// What an event asks for.
-pub(super) fn event(event: &Event) -> String {
+pub(crate) fn event(event: &Event) -> String {
     let kind = event.input.kind.name();
     let named = event.input.body.get("line_item_id").and_then(Value::as_str).or(event.input.target.as_deref());
     let named = named.map_or(String::new(), |name| format!(" {name}"));
     format!("{kind}{named} of {}", event.effective_at.text)
 }
 
-/// Everything that happened to an account, in order.
-pub(super) async fn timeline(service: &Service, who: &Caller, account: &str) -> Result<Vec<Step>, Problem> {
-    let mut steps = Vec::new();
-    let mut paging = Paging { limit: LONGEST_PAGE, ..Paging::default() };
-    loop {
-        let page = json_of(&service.list_account_events(who, account, paging).await?)?;
-        steps.extend(page["results"].as_array().into_iter().flatten().map(step));
-        if page["paging"]["has_more"] != true {
-            return Ok(steps);
-        }
-        let limit = LONGEST_PAGE.to_string();
-        paging = Paging::read(Some(&limit), page["paging"]["starting_after"].as_str(), None)?;
-    }
+/// What happened to an account, in order, from a list of its events.
+pub(crate) fn timeline(events: &[Value]) -> Vec<Step> {
+    events.iter().map(step).collect()
 }
 
 fn step(event: &Value) -> Step {
-    let mut what = text_of(event, "description");
+    let mut what = with_dollars(&text_of(event, "description"));
     if event["applies_at"] != event["effective_at"] {
         what.push_str(&format!(" It counts from {}.", text_of(event, "applies_at")));
     }
@@ -79,15 +105,15 @@ fn balance(after: &Value) -> String {
     let names = [("principal", "principal_cents"), ("interest", "interest_cents"), ("fees", "fees_cents")];
     let part = |(name, field): (&str, &str)| {
         let cents = after[field].as_i64().filter(|cents| *cents != 0)?;
-        Some(format!("{name} {}", Cents(cents)))
+        Some(format!("{name} {}", Dollars(cents)))
     };
     let mut parts: Vec<String> = names.into_iter().filter_map(part).collect();
     if let Some(surplus) = after["surplus_cents"].as_i64().filter(|cents| *cents != 0) {
-        parts.push(format!("and {} kept for the borrower", Cents(surplus)));
+        parts.push(format!("and {} kept for the borrower", Dollars(surplus)));
     }
     match parts.as_slice() {
-        [] => Cents(total).to_string(),
-        parts => format!("{} ({})", Cents(total), parts.join(", ")),
+        [] => Dollars(total).to_string(),
+        parts => format!("{} ({})", Dollars(total), parts.join(", ")),
     }
 }
 
@@ -98,10 +124,16 @@ mod tests {
 
     #[test]
     fn money_is_told_as_money() {
-        assert_eq!(value("fees_balance_cents", &json!(1500)), "15.00 (1500 cents)");
+        assert_eq!(value("fees_balance_cents", &json!(1500)), "$15.00 (1500 cents)");
         assert_eq!(value("days_past_due", &json!(36)), "36");
         assert_eq!(value("account_status", &json!("ACTIVE")), "ACTIVE");
         assert_eq!(value("account_status_subtype", &Value::Null), "nothing");
+    }
+
+    #[test]
+    fn amounts_in_sentences_are_money_and_nothing_else_is() {
+        let told = with_dollars("A payment of 1234567.80 was recorded as VALID at 1.2.3, p1.25 and -0.05.");
+        assert_eq!(told, "A payment of $1,234,567.80 was recorded as VALID at 1.2.3, p1.25 and -$0.05.");
     }
 
     #[test]
@@ -111,9 +143,9 @@ mod tests {
             balance(&json!({ "principal_cents": principal, "interest_cents": interest, "fees_cents": fees,
                              "surplus_cents": surplus, "total_cents": total }))
         };
-        assert_eq!(after(120_000, 1_200, 0, 0), "1212.00 (principal 1200.00, interest 12.00)");
-        assert_eq!(after(0, 0, 0, 500), "0.00 (and 5.00 kept for the borrower)");
-        assert_eq!(after(0, 0, 0, 0), "0.00");
+        assert_eq!(after(120_000, 1_200, 0, 0), "$1,212.00 (principal $1,200.00, interest $12.00)");
+        assert_eq!(after(0, 0, 0, 500), "$0.00 (and $5.00 kept for the borrower)");
+        assert_eq!(after(0, 0, 0, 0), "$0.00");
         assert_eq!(balance(&Value::Null), "");
     }
 }

@@ -1,0 +1,51 @@
+//! What came of a case, as the API shows it, whoever fetched it: a service in memory, or a server.
+
+use crate::scenario::Scenario;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What came of a case. What nobody asked for may be missing.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// The account at the end.
+    pub account: Value,
+    /// The account as of each moment that the case names, in its order; or why it cannot be shown.
+    pub account_at: Vec<Result<Value, String>>,
+    /// Its line items at the end.
+    pub line_items: Vec<Value>,
+    /// The rows of its schedule at the end.
+    pub schedule: Vec<Value>,
+    /// How many messages of each event were received; nothing where that cannot be known.
+    pub received: Option<BTreeMap<String, u64>>,
+    /// Messages that were not signed by the organization's key.
+    pub unsigned: Vec<String>,
+}
+
+/// What to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The account at the end.
+    pub account: bool,
+    /// Its line items.
+    pub line_items: bool,
+    /// Its schedule.
+    pub schedule: bool,
+    /// Messages.
+    pub webhooks: bool,
+}
+
+impl Wanted {
+    /// Everything there is.
+    pub const ALL: Wanted = Wanted { account: true, line_items: true, schedule: true, webhooks: true };
+
+    /// What a case has expectations of.
+    pub fn by(case: &Scenario) -> Wanted {
+        let expect = &case.expect;
+        Wanted {
+            account: !expect.account.is_empty(),
+            line_items: !expect.line_items.is_empty() || !expect.line_item_counts.is_empty(),
+            schedule: !expect.schedule.is_empty(),
+            webhooks: !expect.webhooks.is_empty(),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Comparing what came of a case with what it expects. Only what the case names is compared.
+//!
+//! Nothing is fetched here: whoever played the case brings [`Findings`], from a service in memory or from a server.
+
+use crate::findings::Findings;
+use crate::outcome::Difference;
+use crate::scenario::{Expect, Field, LineItem, LineItemCount, Scenario, ScheduleRow, Webhook};
+use crate::telling;
+use daybook_engine::time::Time;
+use daybook_service::ItemQuery;
+use daybook_service::webhooks::events::EVENTS;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The parts of a line item in which a field may be.
+const PARTS: [&str; 2] = ["line_item_overview", "line_item_summary"];
+
+/// Everything that is not as the case expects, in the order of the file.
+pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
+    let Expect { account, account_at, line_items, line_item_counts, webhooks, schedule } = &case.expect;
+    let mut found = fields_differ(account, &findings.account, |path| format!("{path} of the account at the end"));
+    for (then, shown) in account_at.iter().zip(&findings.account_at) {
+        match shown {
+            Ok(shown) => {
+                let what = |path: &str| format!("{path} of the account as of {}", then.at.text);
+                found.extend(fields_differ(&then.fields, shown, what));
+            }
+            Err(why) => found.push(Difference {
+                what: format!("the account as of {}", then.at.text),
+                expected: "that it can be read".to_owned(),
+                got: why.clone(),
+                line: then.line,
+            }),
+        }
+    }
+    found.extend(line_items.iter().filter_map(|wanted| missing(wanted, &findings.line_items)));
+    found.extend(line_item_counts.iter().filter_map(|wanted| miscounted(wanted, &findings.line_items)));
+    if let Some(received) = &findings.received {
+        found.extend(webhooks.iter().filter_map(|wanted| unheard(wanted, received)));
+    }
+    found.extend(unsigned(case, &findings.unsigned));
+    found.extend(schedule.iter().flat_map(|wanted| row_differs(wanted, &findings.schedule)));
+    found.sort_by_key(|difference| difference.line);
+    found
+}
+
+fn fields_differ(fields: &[Field], shown: &Value, what: impl Fn(&str) -> String) -> Vec<Difference> {
+    fields.iter().filter_map(|field| differs(field, at_path(shown, &field.path), &what)).collect()
+}
+
+/// How many valid line items there are of a type.
+pub(crate) fn count_of(line_item_type: &str, items: &[Value]) -> u64 {
+    let is_counted = |item: &&Value| {
+        let overview = &item["line_item_overview"];
+        overview["line_item_type"] == *line_item_type && overview["line_item_status"] == "VALID"
+    };
+    items.iter().filter(is_counted).count() as u64
+}
+
+fn miscounted(wanted: &LineItemCount, items: &[Value]) -> Option<Difference> {
+    let count = count_of(&wanted.line_item_type, items);
+    let query = ItemQuery { line_item_type: Some(wanted.line_item_type.clone()), ..ItemQuery::default() };
+    let got = match query.check() {
+        // None of a type that does not exist is a mistake of the case.
+        Err(problem) => format!("there is no such type: {}", telling::problem(&problem)),
+        Ok(()) if count == wanted.count => return None,
+        Ok(()) => count.to_string(),
+    };
+    Some(Difference {
+        what: format!("the number of valid line items of type {}", wanted.line_item_type),
+        expected: wanted.count.to_string(),
+        got,
+        line: wanted.line,
+    })
+}
+
+/// Whether there is such an event at all.
+pub(crate) fn is_event(name: &str) -> bool {
+    EVENTS.iter().any(|event| event.name == name)
+}
+
+fn unheard(wanted: &Webhook, received: &BTreeMap<String, u64>) -> Option<Difference> {
+    let count = received.get(&wanted.event).copied().unwrap_or(0);
+    let is_known = is_event(&wanted.event);
+    if is_known && wanted.count.map_or(count > 0, |expected| count == expected) {
+        return None;
+    }
+    Some(Difference {
+        what: format!("the number of webhook messages {} that were received", wanted.event),
+        expected: wanted.count.map_or("1 or more".to_owned(), |count| count.to_string()),
+        got: if is_known { count.to_string() } else { "there is no such event".to_owned() },
+        line: wanted.line,
+    })
+}
+
+fn unsigned(case: &Scenario, unsigned: &[String]) -> Option<Difference> {
+    let first = unsigned.first()?;
+    Some(Difference {
+        what: format!("the signature of webhook message {first}"),
+        expected: "one by the key of the organization".to_owned(),
+        got: "another".to_owned(),
+        line: case.expect.webhooks.first().map_or(case.lines.account, |webhook| webhook.line),
+    })
+}
+
+/// What is at a path.
+pub(crate) fn at_path<'a>(shown: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(shown, |value, name| value.get(name))
+}
+
+/// How a field differs from what is expected of it, if it does.
+fn differs(field: &Field, got: Option<&Value>, what: impl Fn(&str) -> String) -> Option<Difference> {
+    if got.is_some_and(|got| is_same(&field.value, got)) {
+        return None;
+    }
+    let name = field.path.last().map_or("", String::as_str);
+    let got = got.map_or("there is no such field".to_owned(), |got| telling::value(name, got));
+    let expected = telling::value(name, &field.value);
+    Some(Difference { what: what(&field.path.join(".")), expected, got, line: field.line })
+}
+
+/// Whether a value is what is expected: numbers by what they are worth, moments by when they are.
+pub(crate) fn is_same(expected: &Value, got: &Value) -> bool {
+    match (expected, got) {
+        (Value::Number(expected), Value::Number(got)) => match (expected.as_i64(), got.as_i64()) {
+            (Some(expected), Some(got)) => expected == got,
+            _ => expected.as_f64() == got.as_f64(),
+        },
+        (Value::String(expected), Value::String(got)) => {
+            expected == got || Time::parse(expected).is_some_and(|expected| Time::parse(got) == Some(expected))
+        }
+        (Value::Array(expected), Value::Array(got)) => {
+            expected.len() == got.len() && expected.iter().zip(got).all(|(expected, got)| is_same(expected, got))
+        }
+        (Value::Object(expected), Value::Object(got)) => {
+            expected.iter().all(|(name, expected)| got.get(name).is_some_and(|got| is_same(expected, got)))
+        }
+        (expected, got) => expected == got,
+    }
+}
+
+/// The local date of a moment, as it is written: `2025-03-15`.
+pub(crate) fn local_date(moment: &Value) -> Option<Value> {
+    moment.as_str()?.get(..10).map(Value::from)
+}
+
+/// A field of a line item, wherever a line item has it.
+pub(crate) fn item_field(item: &Value, name: &str) -> Option<Value> {
+    match name {
+        "effective_on" => local_date(&item["effective_at"]),
+        "applied_on" => local_date(&item["applied_at"]),
+        _ => PARTS.iter().find_map(|part| item[part].get(name)).or_else(|| item.get(name)).cloned(),
+    }
+}
+
+fn matches(field: &Field, item: &Value) -> bool {
+    let name = field.path.first().map_or("", String::as_str);
+    item_field(item, name).is_some_and(|got| is_same(&field.value, &got))
+}
+
+/// The line item that comes nearest to a wanted one, if any is like it at all. Of several the first one.
+pub(crate) fn nearest<'a>(wanted: &LineItem, items: &'a [Value]) -> Option<&'a Value> {
+    let score = |item: &&Value| {
+        let fits = |field: &&Field| matches(field, item);
+        let is_of_type =
+            wanted.fields.iter().filter(|field| field.path[0] == "line_item_type").any(|field| fits(&field));
+        (is_of_type, wanted.fields.iter().filter(fits).count())
+    };
+    items.iter().rev().max_by_key(score).filter(|item| score(item).1 > 0)
+}
+
+/// A line item that should be there and is not, with the one that comes nearest.
+fn missing(wanted: &LineItem, items: &[Value]) -> Option<Difference> {
+    if items.iter().any(|item| wanted.fields.iter().all(|field| matches(field, item))) {
+        return None;
+    }
+    let told = |field: &Field, value: Option<&Value>| {
+        let name = field.path.first().map_or("", String::as_str);
+        let value = value.map_or("nothing".to_owned(), |value| telling::value(name, value));
+        format!("{name} {value}")
+    };
+    let nearest = nearest(wanted, items);
+    let got = match nearest {
+        None => "none like it".to_owned(),
+        Some(item) => {
+            let wrong = wanted.fields.iter().filter(|field| !matches(field, item));
+            let wrong: Vec<String> =
+                wrong.map(|field| told(field, item_field(item, &field.path[0]).as_ref())).collect();
+            let id = item["line_item_id"].as_str().unwrap_or_default();
+            format!("none; the nearest is {id}, which has {}", wrong.join(", "))
+        }
+    };
+    let expected: Vec<String> = wanted.fields.iter().map(|field| told(field, Some(&field.value))).collect();
+    Some(Difference { what: "a line item".to_owned(), expected: expected.join(", "), got, line: wanted.line })
+}
+
+/// The row of the schedule that an expectation is about.
+pub(crate) fn row_of<'a>(wanted: &ScheduleRow, rows: &'a [Value]) -> Option<&'a Value> {
+    rows.get(usize::try_from(wanted.row - 1).unwrap_or(usize::MAX))
+}
+
+fn row_differs(wanted: &ScheduleRow, rows: &[Value]) -> Vec<Difference> {
+    let row = wanted.row;
+    let Some(shown) = row_of(wanted, rows) else {
+        let what = format!("row {row} of the schedule");
+        let got = format!("the schedule has {} rows", rows.len());
+        return vec![Difference { what, expected: "that it is there".to_owned(), got, line: wanted.line }];
+    };
+    let what = |path: &str| format!("{path} of row {row} of the schedule");
+    fields_differ(&wanted.fields, shown, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_compared_by_what_they_mean() {
+        assert!(is_same(&json!(12), &json!(12.0)) && !is_same(&json!(12), &json!(12.5)));
+        assert!(is_same(&json!("2025-02-28T23:59:59-05:00"), &json!("2025-03-01T04:59:59Z")));
+        assert!(!is_same(&json!("2025-02-28"), &json!("2025-03-01")));
+        assert!(is_same(&json!([{ "a": 1 }]), &json!([{ "a": 1, "b": 2 }])));
+        assert!(!is_same(&json!([1]), &json!([1, 2])) && !is_same(&json!(true), &json!("true")));
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::scenario::Scenario;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of a case. What nobody asked for may be missing.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Findings {
     pub schedule: Vec<Value>,
     /// How many messages of each event were received; nothing where that cannot be known.
     pub received: Option<BTreeMap<String, u64>>,
+    /// Events whose messages cannot be counted where the case was played; what is expected of them is not compared.
+    pub uncounted: BTreeSet<String>,
     /// Messages that were not signed by the organization's key.
     pub unsigned: Vec<String>,
 }

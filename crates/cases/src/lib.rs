@@ -13,6 +13,7 @@
 //! | [`builtin`](mod@builtin) | the cases that the program has in it |
 //! | [`mod@submit`] | asks a service for what an event says |
 //! | [`mod@run`] | runs cases in memory, one or many at once: service, store, dispatcher and receiver, by a clock set by hand |
+//! | [`remote`] | runs cases against a running server, by its API |
 //! | [`findings`] | what came of a case, as JSON, whoever fetched it |
 //! | `judge` | compares findings with what the case expects |
 //! | `telling` | values and the timeline, in words |
@@ -24,6 +25,7 @@ pub mod findings;
 mod judge;
 pub mod outcome;
 pub mod record;
+pub mod remote;
 pub mod run;
 pub mod scenario;
 pub mod submit;
@@ -32,6 +34,6 @@ mod telling;
 pub use builtin::builtin;
 pub use findings::Findings;
 pub use outcome::{Difference, Outcome, Step};
-pub use record::from_account;
+pub use record::{Recording, from_account, record};
 pub use run::{run, run_all, run_all_telling, run_finding};
 pub use scenario::{Scenario, ScenarioError, parse, read_file, read_folder};

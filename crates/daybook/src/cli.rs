@@ -5,6 +5,7 @@
 //! [`config`](crate::config).
 
 mod bench;
+mod cases;
 mod flags;
 mod help;
 mod import;
@@ -17,6 +18,7 @@ pub use bench::{
     BenchAction, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
     BenchWebhookClientArgs, BenchWebhooksArgs,
 };
+pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
 pub use help::{CompletionsArgs, ExplainArgs, ManArgs};
 pub use import::{DemoDataArgs, ImportArgs};
@@ -172,6 +174,20 @@ Examples:
 
 What the loans expect is calculated apart from what services them, so that an import has something to compare with.")]
     DemoData(DemoDataArgs),
+    /// Run test cases: files that say what happens to a loan, and what must come of it
+    #[command(after_help = "\
+Examples:
+  daybook test
+  daybook test scenarios/ extra/late-fees.toml --filter fee
+  daybook test scenarios/ --junit report.xml
+  daybook test --record scenarios/new.toml
+  daybook test --watch scenarios/
+  daybook test scenarios/ --url https://loans.example.com --key CLIENT_ID:CLIENT_SECRET
+
+Without --url or --server cases run inside the command, in memory. Exits with 1 if a case fails or a file is broken.")]
+    Test(Box<TestArgs>),
+    /// Write test cases
+    Case(CaseCommand),
 }
 
 /// `daybook config …`

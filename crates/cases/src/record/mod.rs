@@ -1,9 +1,13 @@
-//! Writing a case from the history of a real account: what was asked of it, and what has come of it.
+//! Writing a case from the history of a real account: what was asked of it, and what has come of it. And writing what a
+//! case expects from what came of it, see `expectations`.
 //!
 //! The case has the account's product, its terms and its inputs; the expectations are the account as it stands at its
 //! clock. Whoever wants a test reviews them. Nobody's name goes into it: customers and external fields are left out.
 
+mod expectations;
 mod toml;
+
+pub use expectations::{Recording, record};
 
 use crate::judge::local_date;
 use crate::run::{json_of, line_items, text_of};
@@ -104,20 +108,26 @@ fn expect_account(text: &mut Text, account: &Value) {
 }
 
 fn expect_items(text: &mut Text, items: &[Value], history: &History) {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for item in items {
         let overview = &item["line_item_overview"];
-        let line_item_type = text_of(overview, "line_item_type");
-        if overview["line_item_status"] == "VALID" {
-            *counts.entry(line_item_type.clone()).or_default() += 1;
-        }
         text.head("[[expect.line_item]]");
         text.field("line_item_id", &Value::from(history.renamed(&text_of(item, "line_item_id"))));
-        text.field("line_item_type", &Value::from(line_item_type));
+        text.field("line_item_type", &overview["line_item_type"]);
         text.field("line_item_status", &overview["line_item_status"]);
         text.field("effective_on", &local_date(&item["effective_at"]).unwrap_or_default());
         text.field("original_amount_cents", &item["line_item_summary"]["original_amount_cents"]);
         text.field("balance_cents", &item["line_item_summary"]["balance_cents"]);
+    }
+    expect_counts(text, items);
+}
+
+/// How many valid line items there are of each type.
+fn expect_counts(text: &mut Text, items: &[Value]) {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for overview in items.iter().map(|item| &item["line_item_overview"]) {
+        if overview["line_item_status"] == "VALID" {
+            *counts.entry(text_of(overview, "line_item_type")).or_default() += 1;
+        }
     }
     if !counts.is_empty() {
         text.head("[expect.line_item_count]");

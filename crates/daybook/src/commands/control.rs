@@ -103,6 +103,13 @@ pub enum Order {
         /// The body of `PATCH /admin/roll/account`.
         roll: Value,
     },
+    /// Write the history of an account as a test case.
+    WriteCase {
+        /// Of which organization.
+        organization: Option<String>,
+        /// Which account.
+        account_id: String,
+    },
 }
 
 impl Order {
@@ -180,6 +187,10 @@ impl Order {
             Order::Roll { organization, roll } => {
                 let who = service.operator(organization.as_deref()).await?;
                 read(&service.roll_account(&who, None, parse(roll)?).await?)
+            }
+            Order::WriteCase { organization, account_id } => {
+                let who = service.operator(organization.as_deref()).await?;
+                Ok(json!({ "case": daybook_cases::from_account(service, &who, account_id).await? }))
             }
         }
     }

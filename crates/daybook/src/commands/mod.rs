@@ -5,6 +5,7 @@
 //! org, keys, people, roll ───► control ─► the server that holds the database, or opening ─► service
 //! verify, backup, doctor ────► opening ─► service, store
 //! import ────────────────────► remote ─► a server, over HTTP
+//! test ──────────────────────► cases, in memory, or remote ─► a server
 //! ```
 //!
 //! [`opening`] gets from settings to a service. [`control`] is how a command asks a running server to do something.
@@ -12,6 +13,7 @@
 
 mod backup;
 mod bench;
+mod case;
 mod config_show;
 mod control;
 mod demo;
@@ -35,6 +37,7 @@ mod serve;
 mod suggest;
 mod table;
 mod trigger;
+mod test;
 mod verify;
 
 pub use failure::Failure;
@@ -70,6 +73,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Man(args) => manual::man(args),
         Command::Import(args) => import::run(args),
         Command::DemoData(args) => demo_data::run(args),
+        Command::Test(args) => test::run(args),
+        Command::Case(command) => case::run(command),
     }
 }
 

@@ -1,0 +1,94 @@
+//! What came of a case on a server, read as of the case's end.
+
+use super::guise::Guise;
+use super::mail::Mail;
+use super::play::{Stop, sentence};
+use crate::findings::{Findings, Wanted};
+use crate::judge::judge;
+use crate::outcome::Outcome;
+use crate::scenario::Scenario;
+use crate::telling;
+use daybook_client::{Client, Trouble, encoded};
+use daybook_engine::time::Time;
+use serde_json::Value;
+
+/// A case that has been played, and what came of it but for its messages.
+pub struct Found {
+    pub findings: Findings,
+    /// Every event of the account that counts by the end of the case.
+    pub events: Vec<Value>,
+    /// Whether its messages are to be counted.
+    pub wants_mail: bool,
+    /// The end of the case, in the time in which it was played.
+    pub until: Time,
+    /// On the server: product, customer and account.
+    pub ids: [String; 3],
+    pub notes: Vec<String>,
+}
+
+/// Fetches what came of a case.
+pub fn find(
+    client: &Client,
+    case: &Scenario,
+    guise: Guise,
+    account: String,
+    product: String,
+    notes: Vec<String>,
+) -> Result<Found, Stop> {
+    let wanted = Wanted::by(case);
+    let path = format!("/accounts/{}", encoded(&account));
+    let as_of = |moment: &str| format!("effective_as_of={}", encoded(&guise.moment(moment)));
+    let end = as_of(&case.ends_at().text);
+    let mut findings = Findings::default();
+    if wanted.account {
+        findings.account = guise.take_off(client.get(&format!("{path}?{end}")).map_err(stop)?);
+    }
+    for then in &case.expect.account_at {
+        findings.account_at.push(match client.get(&format!("{path}?{}", as_of(&then.at.text))) {
+            Ok(shown) => Ok(guise.take_off(shown)),
+            Err(trouble @ Trouble::Refused { .. }) => Err(guise.sentence(&sentence(&trouble))),
+            Err(trouble) => return Err(stop(trouble)),
+        });
+    }
+    let off = |shown: Vec<Value>| shown.into_iter().map(|one| guise.take_off(one)).collect();
+    if wanted.line_items {
+        findings.line_items = off(client.list(&format!("{path}/line_items?{end}")).map_err(stop)?);
+    }
+    if wanted.schedule {
+        let mut schedule = client.get(&format!("{path}/amortization_schedule?{end}")).map_err(stop)?;
+        findings.schedule = off(schedule["results"].as_array_mut().map(std::mem::take).unwrap_or_default());
+    }
+    let until = guise.time(case.ends_at().time);
+    let mut events = client.list(&format!("{path}/events")).map_err(stop)?;
+    let counts = |event: &Value| event["applies_at"].as_str().and_then(Time::parse).is_none_or(|at| at <= until);
+    events.retain(counts);
+    let customer = case.customer.as_ref().and_then(|customer| customer["customer_id"].as_str());
+    let customer = customer.map(|id| guise.clone().id(id)).unwrap_or_default();
+    let ids = [product, customer, account];
+    Ok(Found { findings, events: off(events), wants_mail: wanted.webhooks, until, ids, notes })
+}
+
+fn stop(trouble: Trouble) -> Stop {
+    Stop::Trouble(sentence(&trouble))
+}
+
+impl Found {
+    /// The ids of the messages that the server has written for the case's events.
+    pub fn messages(&self) -> impl Iterator<Item = (&str, &str)> {
+        let webhooks = self.events.iter().flat_map(|event| event["webhooks"].as_array().into_iter().flatten());
+        webhooks.filter_map(|message| Some((message["event_id"].as_str()?, message["event"].as_str()?)))
+    }
+
+    /// Counts the messages, and compares everything.
+    pub fn outcome(mut self, case: &Scenario, mail: &Mail) -> Outcome {
+        if self.wants_mail {
+            let note = mail.count(&mut self, case);
+            self.notes.extend(note);
+        }
+        let differences = judge(case, &self.findings);
+        let timeline = if differences.is_empty() { Vec::new() } else { telling::timeline(&self.events) };
+        let mut outcome = Outcome::new(case, differences, timeline);
+        outcome.notes = self.notes;
+        outcome
+    }
+}

@@ -1,0 +1,192 @@
+//! A case as a server sees it: with ids of its own and, for a live case, in another time. And the way back, so that what
+//! comes out is compared with what the file says.
+
+use crate::scenario::Scenario;
+use daybook_engine::calendar::Day;
+use daybook_engine::time::Time;
+use daybook_engine::zone::Zone;
+use daybook_service::policy::DEFAULT_ZONE;
+use serde_json::Value;
+
+/// After so many years the calendar repeats itself, until the year 2100, which is no leap year.
+const REPEATS_AFTER_YEARS: i32 = 28;
+const REPEATS_AFTER_DAYS: i64 = 28 * 365 + 7;
+const REPEATS_UNTIL: i32 = 2100;
+const DAY_MICROS: i64 = 86_400_000_000;
+/// How far ahead a server rolls an account, a little less.
+const HORIZON_DAYS: i64 = 59 * 365;
+/// The most characters of an id.
+const LONGEST_ID: usize = 128;
+
+/// The ids and the time in which a case is played.
+#[derive(Clone, Debug, Default)]
+pub struct Guise {
+    suffix: String,
+    years: i32,
+    /// Ids: in the file, and on the server.
+    ids: Vec<(String, String)>,
+}
+
+impl Guise {
+    /// A guise whose ids end with a suffix that no other has.
+    pub fn new(suffix: &str) -> Guise {
+        Guise { suffix: suffix.to_owned(), ..Guise::default() }
+    }
+
+    /// Moves the case to where the calendar repeats itself, so that it begins after now. Says why, if it cannot be.
+    pub fn move_past(&mut self, case: &Scenario, zone: &Zone, now: Time) -> Result<(), String> {
+        let (begin, end) = (case.account_effective_at.time, case.ends_at().time);
+        let mut times = 0;
+        while begin.plus_micros(times * REPEATS_AFTER_DAYS * DAY_MICROS) <= now.plus_micros(DAY_MICROS) {
+            times += 1;
+        }
+        if times == 0 {
+            return Ok(());
+        }
+        let by = times * REPEATS_AFTER_DAYS * DAY_MICROS;
+        self.years = times as i32 * REPEATS_AFTER_YEARS;
+        let last_year = zone.day_at(end.plus_micros(by)).ymd().0;
+        if end.plus_micros(by) > now.plus_micros(HORIZON_DAYS * DAY_MICROS) || last_year + 1 >= REPEATS_UNTIL {
+            return Err("a live case is lived through in the future, and this one would go too far".to_owned());
+        }
+        let days = (end.seconds() - begin.seconds()) / 86_400 + 366;
+        let is_same = |day: i64| {
+            let then = begin.plus_micros(day * DAY_MICROS);
+            zone.offset_at(then) == zone.offset_at(then.plus_micros(by))
+        };
+        if (0..=days).all(is_same) {
+            return Ok(());
+        }
+        Err(format!(
+            "a live case is lived through in the future, {} years later, and the clocks of {} will be set by another \
+             rule then",
+            self.years,
+            zone.name()
+        ))
+    }
+
+    /// An id as it is on the server.
+    pub fn id(&mut self, id: &str) -> String {
+        if let Some((_, ours)) = self.ids.iter().find(|(theirs, _)| theirs == id) {
+            return ours.clone();
+        }
+        let room = LONGEST_ID.saturating_sub(self.suffix.len() + 1);
+        let kept: String = id.chars().take(room).collect();
+        let ours = format!("{kept}-{}", self.suffix);
+        self.ids.push((id.to_owned(), ours.clone()));
+        ours
+    }
+
+    /// Gives a body's id another name, if it has one.
+    pub fn rename(&mut self, body: &mut Value, field: &str) {
+        if let Some(id) = body[field].as_str() {
+            let ours = self.id(id);
+            body[field] = Value::from(ours);
+        }
+    }
+
+    /// A moment or a date of the case, in the time in which it is played.
+    pub fn moment(&self, text: &str) -> String {
+        moved(text, self.years).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// A time of the case, in the time in which it is played.
+    pub fn time(&self, time: Time) -> Time {
+        time.plus_micros(i64::from(self.years / REPEATS_AFTER_YEARS) * REPEATS_AFTER_DAYS * DAY_MICROS)
+    }
+
+    /// Moves every moment and every date of a body. What callers keep for themselves stays as it is.
+    pub fn move_all(&self, body: &mut Value) {
+        walk(body, &|text| moved(text, self.years));
+    }
+
+    /// What the server shows, as if the case had been played as it is written.
+    pub fn take_off(&self, mut shown: Value) -> Value {
+        walk(&mut shown, &|text| {
+            let named = self.ids.iter().find(|(_, ours)| ours == text).map(|(theirs, _)| theirs.clone());
+            named.or_else(|| moved(text, -self.years))
+        });
+        shown
+    }
+
+    /// A sentence of the server, with the ids of the file.
+    pub fn sentence(&self, sentence: &str) -> String {
+        self.ids.iter().fold(sentence.to_owned(), |text, (theirs, ours)| text.replace(ours, theirs))
+    }
+}
+
+/// The zone of a product.
+pub fn zone_of(product: &Value) -> Option<Zone> {
+    let named = &product["product_lifecycle_policies"]["billing_cycle_policies"]["product_time_zone"];
+    Zone::named(named.as_str().unwrap_or(DEFAULT_ZONE))
+}
+
+fn walk(value: &mut Value, change: &impl Fn(&str) -> Option<String>) {
+    match value {
+        Value::String(text) => {
+            if let Some(changed) = change(text) {
+                *text = changed;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| walk(value, change)),
+        Value::Object(fields) => {
+            for (_, value) in fields.iter_mut().filter(|(name, _)| *name != "external_fields") {
+                walk(value, change);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A date or a moment some years later; nothing if the text is neither.
+fn moved(text: &str, years: i32) -> Option<String> {
+    let (date, rest) = (text.get(..10)?, text.get(10..)?);
+    let is_moment = if rest.is_empty() { Day::parse(date).is_some() } else { Time::parse(text).is_some() };
+    if years == 0 || !is_moment {
+        return None;
+    }
+    let year: i32 = date.get(..4)?.parse().ok()?;
+    Some(format!("{:04}{}", year + years, text.get(4..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_goes_in_disguised_comes_out_as_it_was() {
+        let mut guise = Guise { years: 28, ..Guise::new("x7-1") };
+        let mut body = json!({
+            "account_id": "loan-1", "effective_at": "2024-02-29T00:00:00-05:00", "first": "2025-03-01",
+            "note": "2025-03", "external_fields": [{ "key": "a", "value": "2025-03-01" }], "amount": 2025,
+        });
+        let before = body.clone();
+        guise.rename(&mut body, "account_id");
+        guise.rename(&mut body, "missing");
+        guise.move_all(&mut body);
+        assert_eq!(body["account_id"], "loan-1-x7-1");
+        assert_eq!(
+            (&body["effective_at"], &body["first"]),
+            (&json!("2052-02-29T00:00:00-05:00"), &json!("2053-03-01"))
+        );
+        assert_eq!((&body["note"], &body["external_fields"]), (&before["note"], &before["external_fields"]));
+        assert_eq!(guise.take_off(body), before);
+        assert_eq!(guise.sentence("account \"loan-1-x7-1\" is closed"), "account \"loan-1\" is closed");
+    }
+
+    #[test]
+    fn the_calendar_repeats_itself() {
+        for (year, month, day) in [(2025, 1, 15), (2024, 2, 29), (2071, 12, 31)] {
+            let later = Day::from_ymd(year + REPEATS_AFTER_YEARS, month, day);
+            assert_eq!(i64::from(later.days_since(Day::from_ymd(year, month, day))), REPEATS_AFTER_DAYS);
+        }
+        assert_eq!(REPEATS_AFTER_DAYS % 7, 0, "the same day of the week");
+    }
+
+    #[test]
+    fn an_id_has_room_for_what_makes_it_its_own() {
+        let mut guise = Guise::new("suffix");
+        assert_eq!(guise.id(&"a".repeat(128)).len(), 128);
+    }
+}

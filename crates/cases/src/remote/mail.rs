@@ -1,0 +1,171 @@
+//! The messages of a run: a receiver is subscribed for as long as it takes, and each case gets its own counted.
+//!
+//! Where the server cannot reach this machine, its own record of the messages it has written for an account is counted
+//! instead, and the outcome says so.
+
+use super::find::Found;
+use super::play::{Stop, sentence};
+use super::receiver::{Received, Receiver};
+use crate::run::text_of;
+use crate::scenario::Scenario;
+use daybook_client::{Client, Trouble, encoded};
+use daybook_clock::Stopwatch;
+use daybook_engine::time::Time;
+use daybook_service::ids::random_bytes;
+use daybook_webhooks::signature::Key;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+
+/// How long nothing may come before the rest is given up: longer than a batch and its first retry.
+const PATIENCE: Duration = Duration::from_secs(150);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Messages about a customer or a product, which an account's record does not have.
+const NOT_OF_ACCOUNTS: [&str; 5] =
+    ["customer_create", "customer_update", "migration_released", "subscription_paused", "test_event"];
+
+/// How the messages of a run are counted.
+pub enum Mail {
+    /// No case expects any.
+    Unwanted,
+    /// By a receiver, which has a subscription.
+    Received { receiver: Receiver, subscription: String },
+    /// By the server's record, for a reason.
+    Recorded { why: String },
+}
+
+impl Mail {
+    /// Subscribes a receiver, if a case expects messages and the server can reach this machine.
+    pub fn open(client: &Client, cases: &[Scenario]) -> Result<Mail, Trouble> {
+        if cases.iter().all(|case| case.expect.webhooks.is_empty()) {
+            return Ok(Mail::Unwanted);
+        }
+        if !is_this_machine(client.url()) {
+            let why = format!("{} is another machine, which cannot reach this one", client.url());
+            return Ok(Mail::Recorded { why });
+        }
+        let refused = |trouble: Trouble| match trouble {
+            Trouble::Refused { .. } => Ok(Mail::Recorded { why: sentence(&trouble) }),
+            trouble => Err(trouble),
+        };
+        let key = match client.get("/organization/hmac_key") {
+            Ok(shown) => Key::from_text(text_of(&shown, "hmac_secret_key")),
+            Err(trouble) => return refused(trouble),
+        };
+        let secret = random_bytes::<12>().map(|byte| format!("{byte:02x}")).concat();
+        let receiver = match Receiver::start(key, format!("/daybook-test/{secret}")) {
+            Ok(receiver) => receiver,
+            Err(error) => return Ok(Mail::Recorded { why: format!("no port could be listened on: {error}") }),
+        };
+        match client.put("/organization/subscribe", &json!({ "webhook_url": receiver.url() })) {
+            Ok(made) => Ok(Mail::Received { receiver, subscription: text_of(&made, "webhook_uuid") }),
+            Err(trouble) => refused(trouble),
+        }
+    }
+
+    /// How many messages are still to come.
+    pub fn missing(&self, found: &[Result<Found, Stop>]) -> usize {
+        let Mail::Received { receiver, .. } = self else { return 0 };
+        let received = receiver.received();
+        let wanting = found.iter().flatten().filter(|found| found.wants_mail);
+        wanting.flat_map(Found::messages).filter(|(id, _)| !received.contains_key(*id)).count()
+    }
+
+    /// Waits for them, as long as some come.
+    pub fn wait(&self, found: &[Result<Found, Stop>]) {
+        let mut watch = Stopwatch::start();
+        let mut missing = self.missing(found);
+        while missing > 0 && watch.elapsed() < PATIENCE {
+            thread::sleep(BETWEEN_LOOKS);
+            let now = self.missing(found);
+            if now < missing {
+                watch = Stopwatch::start();
+            }
+            missing = now;
+        }
+    }
+
+    /// Counts a case's messages into its findings. Gives what is to be said about that.
+    pub fn count(&self, found: &mut Found, case: &Scenario) -> Option<String> {
+        match self {
+            Mail::Unwanted => None,
+            Mail::Received { receiver, .. } => {
+                let (mut counts, mut unsigned) = (BTreeMap::new(), Vec::new());
+                for (id, message) in receiver.received().iter().filter(|(_, message)| is_of(message, found)) {
+                    match &message.event {
+                        Some(event) => *counts.entry(event.clone()).or_default() += 1,
+                        None => unsigned.push(id.clone()),
+                    }
+                }
+                found.findings.received = Some(counts);
+                found.findings.unsigned = unsigned;
+                None
+            }
+            Mail::Recorded { why } => {
+                let mut counts = BTreeMap::new();
+                for (_, event) in found.messages() {
+                    *counts.entry(event.to_owned()).or_default() += 1;
+                }
+                let unknown = |event: &str| NOT_OF_ACCOUNTS.contains(&event);
+                let skipped: Vec<&str> =
+                    case.expect.webhooks.iter().map(|wanted| wanted.event.as_str()).filter(|e| unknown(e)).collect();
+                found.findings.uncounted = skipped.iter().map(|event| (*event).to_owned()).collect();
+                found.findings.received = Some(counts);
+                let not_compared = match skipped.as_slice() {
+                    [] => String::new(),
+                    events => format!("; not compared: {}", events.join(", ")),
+                };
+                Some(format!("webhooks were counted in the server's record, not received: {why}{not_compared}"))
+            }
+        }
+    }
+
+    /// Removes the subscription.
+    pub fn close(self, client: &Client) {
+        if let Mail::Received { subscription, .. } = self {
+            // It pauses by itself when nobody listens.
+            let _ = client.delete(&format!("/organization/subscriptions/{}", encoded(&subscription)), None);
+        }
+    }
+}
+
+/// Whether a message is about a case: its account by the end of the case, or its customer or product at any time, since
+/// those are made when the case is run.
+fn is_of(message: &Received, found: &Found) -> bool {
+    let [product, customer, account] = &found.ids;
+    let data = &message.data;
+    if let Some(id) = data["account_id"].as_str() {
+        let at = data["effective_at"].as_str().and_then(Time::parse);
+        return id == account && at.is_none_or(|at| at <= found.until);
+    }
+    let is = |field: &str, id: &str| !id.is_empty() && data["object"][field] == Value::from(id);
+    is("customer_id", customer) || is("product_id", product)
+}
+
+/// Whether a URL leads to this machine.
+fn is_this_machine(url: &str) -> bool {
+    let host = url.split("://").nth(1).unwrap_or_default();
+    let host = host.split('/').next().unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next(),
+        None => host.split(':').next(),
+    };
+    let name = name.unwrap_or_default();
+    name == "localhost" || name.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_told_from_others() {
+        for url in ["http://127.0.0.1:80", "http://localhost/x", "http://[::1]:7/", "https://127.1.2.3"] {
+            assert!(is_this_machine(url), "{url}");
+        }
+        for url in ["https://example.com", "http://10.0.0.1:80", "http://localhost.example.com", "http://[fe80::1]"] {
+            assert!(!is_this_machine(url), "{url}");
+        }
+    }
+}

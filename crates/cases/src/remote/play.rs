@@ -1,0 +1,268 @@
+//! The calls that play a case on a server.
+
+use super::find::{Found, find};
+use super::guise::{Guise, zone_of};
+use super::is_loaded;
+use crate::outcome::Step;
+use crate::run::play::{Refused, not_released};
+use crate::run::text_of;
+use crate::scenario::{Event, Input, Kind, Mode, Scenario};
+use crate::telling;
+use daybook_client::{Client, Trouble, encoded};
+use daybook_clock::{Clock, System};
+use serde_json::{Value, json};
+use std::thread;
+use std::time::Duration;
+
+/// How long between two looks at a release: from the first to the longest.
+const FIRST_LOOK: Duration = Duration::from_millis(20);
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// The parts of a product that make another like it.
+const PRODUCT_PARTS: [&str; 3] = ["product_overview", "product_lifecycle_policies", "post_promotional_policies"];
+
+/// Whether accounts can be rolled, or why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rolling {
+    Yes,
+    No(String),
+}
+
+/// Why a case was not played to its end.
+pub enum Stop {
+    /// It cannot be played faithfully here.
+    Skipped(String),
+    /// Something that it asks for was refused; and what had happened by then.
+    Refused(Refused, Vec<Step>),
+    /// The server did not do its part.
+    Trouble(String),
+}
+
+/// Plays a case, with ids that end with a suffix of its own, and fetches what came of it.
+pub fn play(client: &Client, case: &Scenario, rolling: &Rolling, suffix: &str) -> Result<Found, Stop> {
+    let mut play = Play { client, case, rolling, guise: Guise::new(suffix), notes: Vec::new(), account: String::new() };
+    match play.perform() {
+        Ok(product) => {
+            let Play { guise, notes, account, .. } = play;
+            find(client, case, guise, account, product, notes)
+        }
+        Err(Stop::Refused(refused, _)) => {
+            let events = client.list(&format!("/accounts/{}/events", encoded(&play.account)));
+            let events: Vec<Value> =
+                events.unwrap_or_default().into_iter().map(|event| play.guise.take_off(event)).collect();
+            Err(Stop::Refused(refused, telling::timeline(&events)))
+        }
+        Err(stop) => Err(stop),
+    }
+}
+
+struct Play<'a> {
+    client: &'a Client,
+    case: &'a Scenario,
+    rolling: &'a Rolling,
+    guise: Guise,
+    notes: Vec<String>,
+    account: String,
+}
+
+impl Play<'_> {
+    /// Has everything happen. Gives the product's id.
+    fn perform(&mut self) -> Result<String, Stop> {
+        let mut product = self.product()?;
+        let now = System.now();
+        let is_loaded = is_loaded(self.case, self.rolling);
+        if is_loaded && let (Mode::Live, Rolling::No(why)) = (self.case.mode, self.rolling) {
+            if self.case.events.iter().any(|event| event.recorded_at.is_some()) {
+                let skipped =
+                    format!("something is recorded late in it, which takes an account that can be rolled: {why}");
+                return Err(Stop::Skipped(skipped));
+            }
+            self.notes.push(format!("loaded in migration mode, which comes to the same: {why}"));
+        }
+        if !is_loaded {
+            let zone = zone_of(&product).ok_or_else(|| Stop::Trouble("the product's zone is not known".to_owned()))?;
+            self.guise.move_past(self.case, &zone, now).map_err(Stop::Skipped)?;
+        }
+        self.guise.rename(&mut product, "product_id");
+        self.guise.move_all(&mut product);
+        let line = self.case.lines.product;
+        let made = self.client.post("/products", &product);
+        let product = text_of(&self.accepted(made, line, "making the product")?, "product_id");
+        self.hold(&product, is_loaded)?;
+        let customer = self.customer()?;
+        self.open(&product, customer)?;
+        if is_loaded {
+            for event in &self.case.events {
+                self.submit(event)?;
+            }
+            self.hold(&product, false)?;
+            self.wait_for_release(&product)?;
+            if self.case.ends_at().time > now && *self.rolling == Rolling::Yes {
+                self.roll("effective_at", &self.case.ends_at().text, true)?;
+            }
+        } else {
+            self.live()?;
+        }
+        Ok(product)
+    }
+
+    /// The body of the product. One that is there already is copied: other accounts of it are none of our business.
+    fn product(&mut self) -> Result<Value, Stop> {
+        let Some(id) = self.case.existing_product() else { return Ok(self.case.product.clone()) };
+        let line = self.case.lines.product;
+        let shown = self.client.get(&format!("/products/{}", encoded(id)));
+        let shown = self.accepted(shown, line, "finding the product")?;
+        let mut copy = json!({ "product_id": id });
+        for part in PRODUCT_PARTS {
+            copy[part] = without_nulls(&shown[part]);
+        }
+        self.notes.push(format!("played with a copy of product {id}"));
+        Ok(copy)
+    }
+
+    fn customer(&mut self) -> Result<Option<String>, Stop> {
+        let Some(customer) = &self.case.customer else { return Ok(None) };
+        let mut body = customer.clone();
+        self.guise.rename(&mut body, "customer_id");
+        let made = self.client.post("/customers", &body);
+        let made = self.accepted(made, self.case.lines.customer, "making the customer")?;
+        Ok(Some(text_of(&made, "customer_id")))
+    }
+
+    fn open(&mut self, product: &str, customer: Option<String>) -> Result<(), Stop> {
+        let mut body = self.case.account.clone();
+        self.guise.rename(&mut body, "account_id");
+        self.guise.move_all(&mut body);
+        body["product_id"] = Value::from(product);
+        if let Some(customer) = customer {
+            let assigned = &mut body["assign_customers"];
+            match assigned.as_array_mut() {
+                Some(list) => list.push(json!({ "customer_id": customer })),
+                None => *assigned = json!([{ "customer_id": customer }]),
+            }
+        }
+        let opened = self.client.post("/accounts", &body);
+        let opened = self.accepted(opened, self.case.lines.account, "opening the account")?;
+        self.account = text_of(&opened, "account_id");
+        Ok(())
+    }
+
+    fn hold(&self, product: &str, on: bool) -> Result<(), Stop> {
+        let set = self.client.put(&mode_path(product), &json!({ "migration_mode": on }));
+        let what = format!("turning migration mode {}", if on { "on" } else { "off" });
+        self.accepted(set, self.case.lines.product, &what).map(drop)
+    }
+
+    fn wait_for_release(&self, product: &str) -> Result<(), Stop> {
+        let mut look = FIRST_LOOK;
+        loop {
+            let progress = self.client.get(&mode_path(product));
+            let progress = self.accepted(progress, self.case.lines.account, "releasing what was loaded")?;
+            if progress["state"] == "NORMAL" {
+                return match not_released(self.case, &progress) {
+                    None => Ok(()),
+                    Some(refused) => {
+                        let why = self.guise.sentence(&refused.why);
+                        Err(Stop::Refused(Refused { why, ..refused }, Vec::new()))
+                    }
+                };
+            }
+            thread::sleep(look);
+            look = (look * 2).min(LONGEST_LOOK);
+        }
+    }
+
+    /// Rolls the account from event to event, and asks for each when its time has come.
+    fn live(&mut self) -> Result<(), Stop> {
+        self.roll("effective_at", &self.case.account_effective_at.text, false)?;
+        for event in &self.case.events {
+            let at = &event.comes_in_at().text;
+            let is_on_time = event.recorded_at.is_none() && event.input.kind != Kind::Roll;
+            if is_on_time {
+                self.roll("exclusive_end", at, false)?;
+            }
+            let happened = self.roll("effective_at", at, false)?;
+            if is_on_time && happened > 0 {
+                return Err(Stop::Skipped(format!(
+                    "what line {} asks for happens at {at}, and at that very second something happens by itself, too: a \
+                     server cannot be rolled to between the two",
+                    event.line
+                )));
+            }
+            self.submit(event)?;
+        }
+        self.roll("effective_at", &self.case.ends_at().text, true).map(drop)
+    }
+
+    /// Rolls the account's clock; gives how many events happened on the way.
+    fn roll(&self, how: &str, to: &str, webhooks: bool) -> Result<u64, Stop> {
+        let body = json!({ "account_id": self.account, how: self.guise.moment(to), "roll_webhooks": webhooks });
+        let rolled = self.client.patch("/admin/roll/account", &body);
+        let rolled = self.accepted(rolled, self.case.lines.account, &format!("rolling the account to {to}"))?;
+        Ok(rolled["total_attempted"].as_u64().unwrap_or(0))
+    }
+
+    fn submit(&self, event: &Event) -> Result<(), Stop> {
+        let Input { kind, target, body } = &event.input;
+        let mut body = Value::Object(body.clone());
+        self.guise.move_all(&mut body);
+        body["effective_at"] = Value::from(self.guise.moment(&event.effective_at.text));
+        let (account, target) = (encoded(&self.account), encoded(target.as_deref().unwrap_or_default()));
+        let (method, path) = match kind {
+            Kind::Roll => return Ok(()),
+            Kind::Payment => ("POST", "line_items/payments/payment_record".to_owned()),
+            Kind::PaymentReversal => ("POST", format!("line_items/payment_reversals/{target}")),
+            Kind::PaymentStatus => ("PUT", format!("line_items/{target}")),
+            Kind::ManualFee => ("POST", "line_items/manual_fees".to_owned()),
+            Kind::FeeWaiver => ("POST", format!("line_items/fee_waiver/{target}")),
+            Kind::CreditOffset => ("POST", "line_items/credit_offsets".to_owned()),
+            Kind::DebitOffset => ("POST", "line_items/debit_offsets".to_owned()),
+            Kind::Status => ("PUT", "status".to_owned()),
+            Kind::NotificationConfig => ("PUT", "notification_config".to_owned()),
+            Kind::Charge => {
+                let why = "charge is for revolving products: this is an instalment loan".to_owned();
+                let refused = Refused { line: event.line, what: telling::event(event), why };
+                return Err(Stop::Refused(refused, Vec::new()));
+            }
+        };
+        let answer = self.client.call(method, &format!("/accounts/{account}/{path}"), Some(&body));
+        self.accepted(answer, event.line, &telling::event(event)).map(drop)
+    }
+
+    fn accepted(&self, answer: Result<Value, Trouble>, line: usize, what: &str) -> Result<Value, Stop> {
+        answer.map_err(|trouble| match &trouble {
+            Trouble::Refused { .. } => {
+                let why = self.guise.sentence(&sentence(&trouble));
+                Stop::Refused(Refused { line, what: what.to_owned(), why }, Vec::new())
+            }
+            Trouble::Unreachable(why) => Stop::Trouble(why.clone()),
+        })
+    }
+}
+
+fn mode_path(product: &str) -> String {
+    format!("/products/{}/migration_mode", encoded(product))
+}
+
+/// Why something was refused, with the fields that are wrong.
+pub fn sentence(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::Unreachable(why) => why.clone(),
+        Trouble::Refused { message, details, .. } if details.is_empty() => message.clone(),
+        Trouble::Refused { details, .. } => {
+            let details: Vec<String> =
+                details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();
+            details.join("; ")
+        }
+    }
+}
+
+/// A body without what was not given.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect())
+        }
+        other => other.clone(),
+    }
+}

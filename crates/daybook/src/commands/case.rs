@@ -1,0 +1,34 @@
+//! `daybook case from-account`: a real account's history as a test case.
+//!
+//! Whoever has the database writes it: the server that is running on it, or this command.
+
+use super::control::Order;
+use super::{Failure, prepare, print, say};
+use crate::cli::{CaseAction, CaseCommand, CaseFromAccountArgs};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+
+/// Does what was asked with a case.
+pub fn run(command: &CaseCommand) -> Result<(), Failure> {
+    match &command.command {
+        CaseAction::FromAccount(args) => from_account(args),
+    }
+}
+
+fn from_account(args: &CaseFromAccountArgs) -> Result<(), Failure> {
+    let settings = prepare(&args.flags)?;
+    let order = Order::WriteCase { organization: args.org.clone(), account_id: args.account_id.clone() };
+    let written = order.get_done(&settings)?;
+    let text = written["case"].as_str().unwrap_or_default();
+    let Some(file) = &args.to else { return print(text) };
+    let made = OpenOptions::new().write(true).create_new(true).open(file);
+    let kept = made.and_then(|mut made| made.write_all(text.as_bytes()));
+    kept.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::Failed(format!("{} is there already: remove it, or name another file", file.display()))
+        }
+        _ => Failure::Failed(format!("{} cannot be written: {error}", file.display())),
+    })?;
+    say(&format!("Wrote {}: look through it, then run `daybook test {}`.\n", file.display(), file.display()));
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! `daybook test`: runs test cases, in memory or against a server, and tells what differs.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `gather` | finds and reads the cases |
+//! | `recording` | writes what came of them into their files |
+//! | `report` | tells of them, for people and as JSON |
+//! | `junit` | tells a CI |
+//!
+//! A file that is no case keeps no other from being run.
+
+mod gather;
+mod junit;
+mod recording;
+mod report;
+
+use super::progress::Progress;
+use super::remote::Connection;
+use super::{Failure, print, say, wait_for};
+use crate::cli::TestArgs;
+use daybook_cases::remote::{self, News};
+use daybook_cases::{Outcome, run_all_telling};
+use gather::{Gathered, gather, picture};
+use report::Report;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+/// How often files are looked at.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
+/// Where cases run that no server runs.
+const IN_MEMORY: &str = "in memory";
+
+/// Runs cases, once or whenever they change.
+pub fn run(args: &TestArgs) -> Result<(), Failure> {
+    if args.watch { wait_for(watch(args)) } else { wait_for(once(args)) }
+}
+
+/// Runs what was named, and tells of it. Fails if a case does.
+async fn once(args: &TestArgs) -> Result<(), Failure> {
+    let gathered = gather(&args.paths, args.filter.as_deref())?;
+    if gathered.are_builtin {
+        say("There is no folder scenarios here: running the built-in cases.\n");
+    }
+    let report = play(args, gathered).await?;
+    if let Some(file) = &args.junit {
+        let kept = fs::write(file, junit::junit(&report));
+        kept.map_err(|error| Failure::Failed(format!("--junit: {} cannot be written: {error}", file.display())))?;
+    }
+    print(&if args.json { format!("{:#}\n", report.json()) } else { report.text() })?;
+    match report.bad() {
+        0 if report.passed() == 0 && report.skipped() > 0 => Err(Failure::Failed("no case could be run".to_owned())),
+        0 => Ok(()),
+        bad => {
+            let all = report.outcomes.len() + report.broken.len();
+            Err(Failure::Failed(format!("{bad} of {all} test cases failed")))
+        }
+    }
+}
+
+async fn play(args: &TestArgs, gathered: Gathered) -> Result<Report, Failure> {
+    let mut report = Report { ran_on: IN_MEMORY.to_owned(), ..Report::default() };
+    if args.record {
+        (report.outcomes, report.broken) = recording::run(&gathered).await?;
+    } else if args.server || args.remote.url.is_some() {
+        (report.ran_on, report.outcomes) = tokio::task::block_in_place(|| on_server(args, &gathered))?;
+    } else {
+        report.outcomes = in_memory(&gathered).await;
+    }
+    report.broken.extend(gathered.broken);
+    Ok(report)
+}
+
+async fn in_memory(gathered: &Gathered) -> Vec<Outcome> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let progress = Progress::begin("cases", gathered.cases.len() as u64);
+    let outcomes = run_all_telling(&gathered.cases, threads, |outcome| {
+        progress.add(1);
+        announce(&progress, outcome);
+    });
+    let outcomes = outcomes.await;
+    progress.clear();
+    outcomes
+}
+
+/// Says at once what did not pass, where somebody watches; all are told of at the end.
+fn announce(progress: &Progress, outcome: &Outcome) {
+    if progress.is_shown() && !outcome.passed {
+        progress.say(&format!("{:7}  {}", outcome.verdict(), outcome.file.display()));
+    }
+}
+
+fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<Outcome>), Failure> {
+    let connection = Connection::open(&args.remote, "daybook test")?;
+    let url = connection.client.url().to_owned();
+    say(&format!("Running against {url}.\n"));
+    let progress = Progress::begin("cases", gathered.cases.len() as u64);
+    let outcomes = remote::run_all(&connection.client, &gathered.cases, |news| {
+        match news {
+        News::Played => progress.add(1),
+        News::Waiting(messages) => progress.say(&format!(
+            "Waiting for {messages} webhook messages: a server sends them in batches, once a minute unless set otherwise."
+        )),
+    }
+    });
+    progress.clear();
+    Ok((url, outcomes?))
+}
+
+/// Runs again whenever a file changes, until somebody has seen enough; then the last run counts.
+async fn watch(args: &TestArgs) -> Result<(), Failure> {
+    let enough = tokio::signal::ctrl_c();
+    tokio::pin!(enough);
+    let mut last = Ok(());
+    let mut is_first = true;
+    loop {
+        let seen = picture(&args.paths);
+        tokio::select! {
+            ended = once(args) => last = ended,
+            _ = &mut enough => return last,
+        }
+        if let Err(failure) = &last {
+            // A file may be gone for the moment in which it is saved; what made no sense from the start makes none later.
+            if is_first && failure.exit_code() == 2 {
+                return last;
+            }
+            say(&format!("daybook: {failure}\n"));
+        }
+        is_first = false;
+        say("Watching for changes; Ctrl+C ends it.\n");
+        while picture(&args.paths) == seen {
+            tokio::select! {
+                () = tokio::time::sleep(BETWEEN_LOOKS) => {}
+                _ = &mut enough => return last,
+            }
+        }
+    }
+}

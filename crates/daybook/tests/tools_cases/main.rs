@@ -1,0 +1,9 @@
+//! `daybook test` and `daybook case`: the built command, on folders of cases and against servers.
+#![cfg(test)]
+
+mod folder;
+mod from_account;
+mod recording;
+mod reports;
+mod servers;
+mod watching;

@@ -1,0 +1,147 @@
+//! `--url` and `--server`: the same files against a running server, by its API.
+
+use crate::folder::{fresh, said, text_of, write, write_all};
+use daybook_cases::builtin;
+use daybook_testkit::postgres;
+use daybook_testkit::server::{Daybook, Server};
+use serde_json::{Value, json};
+
+/// So that messages come at once, to this machine.
+const PROMPT: [&str; 2] = ["--dev", "--webhook-batch-interval=0s"];
+
+/// A key of the first organization, made by the command.
+fn key(daybook: &Daybook, org: Option<&str>) -> String {
+    let mut args = vec!["keys", "create", "--role", "ADMIN", "--json"];
+    args.extend(org.iter().flat_map(|org| ["--org", org]));
+    let key = daybook.json_of(&args);
+    format!("{}:{}", key["client_id"].as_str().expect("an id"), key["client_secret"].as_str().expect("a secret"))
+}
+
+/// Cases that were not run, with the reason.
+fn skipped(report: &Value) -> Vec<(&str, &str)> {
+    let cases = report["cases"].as_array().expect("a list").iter().filter(|case| case["verdict"] == "skipped");
+    let text = |case: &'static str| move |value: &'_ Value| value[case].as_str().unwrap_or_default().to_owned();
+    let _ = text;
+    cases.map(|case| (case["file"].as_str().expect("a file"), case["skipped_because"].as_str().expect("a reason"))).collect()
+}
+
+fn no_notes(report: &Value) {
+    for case in report["cases"].as_array().expect("a list") {
+        assert_eq!(case["notes"], json!([]), "{case:#}");
+    }
+}
+
+/// Everything that the command would record of each case: more than the cases name themselves.
+fn write_recorded(daybook: &Daybook) {
+    for (file, text) in builtin() {
+        let told = &text[..text.find("[expect.account]").expect("it expects something")];
+        write(daybook.folder(), &format!("recorded/{file}"), told);
+    }
+    let output = daybook.run(&["test", "recorded", "--record"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+fn all_pass_twice(daybook: &Daybook, server: &Server) {
+    write_all(daybook.folder());
+    write_recorded(daybook);
+    let key = key(daybook, None);
+    for _ in 0..2 {
+        let args = ["test", "scenarios", "recorded", "--json", "--url", server.url(), "--key", &key];
+        let (code, stdout, stderr) = said(daybook.run(&args));
+        assert_eq!(code, 0, "{stdout}{stderr}");
+        let report: Value = serde_json::from_str(&stdout).expect("stdout is JSON");
+        println!("skipped: {:?}", skipped(&report));
+        assert_eq!(skipped(&report), [], "{stdout}");
+        assert_eq!((&report["passed"], &report["ran_on"]), (&json!(2 * builtin().len()), &json!(server.url())));
+        no_notes(&report);
+    }
+    let left = server.get("/organization/subscriptions", key.split_once(':').expect("two parts").1).good();
+    assert_eq!(left["results"], json!([]), "the receiver's subscription is gone");
+}
+
+#[test]
+fn every_case_comes_to_the_same_on_sqlite() {
+    let (_folder, daybook) = fresh();
+    let server = daybook.serve(&PROMPT);
+    all_pass_twice(&daybook, &server);
+}
+
+#[test]
+fn every_case_comes_to_the_same_on_postgresql() {
+    let (_folder, daybook) = fresh();
+    let daybook = daybook.with("DAYBOOK_DATABASE", &postgres::Server::shared().database());
+    let server = daybook.serve(&PROMPT);
+    all_pass_twice(&daybook, &server);
+}
+
+#[test]
+fn the_server_of_this_machine_is_found_and_its_key_revoked() {
+    let (folder, daybook) = fresh();
+    let _server = daybook.serve(&PROMPT);
+    let wrong = text_of("03-backdated-payment-as-posted.toml").replace("days_past_due = 13", "days_past_due = 12");
+    write(folder.path(), "late.toml", &wrong.replace("count = 1", "count = 2"));
+    let (code, stdout, stderr) = said(daybook.run(&["test", "late.toml", "--server"]));
+    assert_eq!(code, 1, "{stdout}");
+    assert!(stderr.starts_with("Running against http://127.0.0.1:"), "{stderr}");
+    // As in memory: the dates are those of the file.
+    assert!(stdout.contains("late.toml:44  delinquency.days_past_due of the account at the end"), "{stdout}");
+    assert!(stdout.contains("the number of webhook messages payment_missed that were received  2"), "{stdout}");
+    assert!(stdout.contains("2025-02-20 23:59:59 -05:00  The grace of instalment 1 ended unpaid: a late fee of $15.00."));
+    let keys = daybook.json_of(&["keys", "list", "--json"]);
+    let made = keys["results"].as_array().expect("a list").iter().find(|key| key["name"] == "daybook test");
+    assert!(made.expect("it is listed")["revoked_at"].is_string());
+}
+
+#[test]
+fn where_accounts_cannot_be_rolled_what_was_recorded_late_is_skipped() {
+    let (folder, daybook) = fresh();
+    write_all(folder.path());
+    let server = daybook.serve(&PROMPT);
+    daybook.run(&["org", "create", "Real Money", "--environment", "LIVE"]);
+    let key = key(&daybook, Some("Real Money"));
+    let (code, stdout, stderr) =
+        said(daybook.run(&["test", "scenarios", "--json", "--url", server.url(), "--key", &key]));
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let report: Value = serde_json::from_str(&stdout).expect("stdout is JSON");
+    let why = "something is recorded late in it, which takes an account that can be rolled: accounts of a LIVE \
+               organization cannot be rolled";
+    assert_eq!(skipped(&report), [("scenarios/03-backdated-payment-as-posted.toml", why)]);
+    assert_eq!(report["passed"], json!(builtin().len() - 1));
+    let (code, stderr) = daybook.failure_of(&["test", "scenarios/03-backdated-payment-as-posted.toml", "--url", server.url(), "--key", &key]);
+    assert!(code == 1 && stderr.ends_with("daybook: no case could be run\n"), "{stderr}");
+}
+
+#[test]
+fn without_a_way_to_this_machine_the_servers_record_is_counted_and_said_so() {
+    let (folder, daybook) = fresh();
+    // Loopback addresses are refused without --dev.
+    let server = daybook.serve(&[]);
+    write(folder.path(), "late.toml", text_of("03-backdated-payment-as-posted.toml"));
+    let (code, stdout, _) = said(daybook.run(&["test", "late.toml", "--url", server.url(), "--key", &key(&daybook, None)]));
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.contains("webhooks were counted in the server's record, not received: webhook_url "), "{stdout}");
+}
+
+#[test]
+fn a_product_of_the_server_is_used_by_a_copy() {
+    let (folder, daybook) = fresh();
+    let server = daybook.serve(&["--dev", "--webhook-batch-interval=0s", "--demo"]);
+    let text = text_of("02-two-missed-then-catch-up.toml");
+    let (start, end) = (text.find("product_overview").expect("a product"), text.find("[customer]").expect("a customer"));
+    write(folder.path(), "case.toml", &format!("{}{}", &text[..start], &text[end..]));
+    let (code, stdout, _) = said(daybook.run(&["test", "case.toml", "--url", server.url(), "--key", &key(&daybook, None)]));
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.contains("played with a copy of product auto-12\n"), "{stdout}");
+    let (code, stderr) = daybook.failure_of(&["test", "case.toml"]);
+    assert_eq!((code, stderr.as_str()), (1, "daybook: 1 of 1 test cases failed\n"));
+}
+
+#[test]
+fn a_server_that_is_not_there_or_not_known_is_told() {
+    let (folder, daybook) = fresh();
+    write_all(folder.path());
+    let (code, stderr) = daybook.failure_of(&["test", "--url", "http://127.0.0.1:1", "--key", "a:b"]);
+    assert!(code == 1 && stderr.contains("the server at http://127.0.0.1:1 cannot be reached"), "{stderr}");
+    let (code, stderr) = daybook.failure_of(&["test", "--server"]);
+    assert!(code == 1 && stderr.contains("no server is running on "), "{stderr}");
+}

@@ -20,7 +20,10 @@ fn accounts_of_a_demo_server_become_cases_that_pass() {
     assert!(text.ends_with("\n4 cases: 4 passed\n"), "{text}");
 
     let (code, stderr) = daybook.failure_of(&["case", "from-account", accounts[0], "--to", "cases/loan-01-ana.toml"]);
-    assert_eq!((code, stderr.as_str()), (1, "daybook: cases/loan-01-ana.toml is there already: remove it, or name another file\n"));
+    assert_eq!(
+        (code, stderr.as_str()),
+        (1, "daybook: cases/loan-01-ana.toml is there already: remove it, or name another file\n")
+    );
     let (code, stderr) = daybook.failure_of(&["case", "from-account", "nobody"]);
     assert!(code == 1 && stderr.contains("nobody"), "{stderr}");
     server.stop();

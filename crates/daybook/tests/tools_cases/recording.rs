@@ -24,7 +24,10 @@ fn wrong_values_are_replaced_and_all_else_is_kept() {
     assert_eq!(daybook.run(&["test", "late.toml"]).status.code(), Some(1));
     let (code, stdout, stderr) = said(daybook.run(&["test", "late.toml", "--record"]));
     assert_eq!(code, 0, "{stdout}{stderr}");
-    assert!(stderr.starts_with("recorded  late.toml\n          line 38: account_overview.account_status of"), "{stderr}");
+    assert!(
+        stderr.starts_with("recorded  late.toml\n          line 38: account_overview.account_status of"),
+        "{stderr}"
+    );
     assert!(stderr.contains("was $830.00 (83000 cents), is $830.97 (83097 cents)\n"), "{stderr}");
     assert_eq!(stderr.lines().count(), 6, "{stderr}");
     assert!(stdout.ends_with("\n1 case: 1 passed\n"), "{stdout}");
@@ -74,5 +77,8 @@ fn what_cannot_be_recorded_still_fails() {
     assert!(code == 1 && stdout.contains("none like it"), "{stdout}");
     assert_eq!(fs::read_to_string(folder.path().join("late.toml")).expect("the file"), text);
     let (code, stderr) = daybook.failure_of(&["test", "--record"]);
-    assert_eq!((code, stderr.lines().last()), (2, Some("daybook: --record: the built-in cases cannot be written to; name a file")));
+    assert_eq!(
+        (code, stderr.lines().last()),
+        (2, Some("daybook: --record: the built-in cases cannot be written to; name a file"))
+    );
 }

@@ -127,7 +127,10 @@ fn json_is_one_document() {
     assert_eq!(failed["differences"], json!([difference]));
     assert_eq!(failed["timeline"].as_array().map(Vec::len), Some(4));
     assert_eq!(report["cases"][1]["differences"], json!([]));
-    assert_eq!((&report["broken_files"][0]["file"], &report["broken_files"][0]["line"]), (&json!("c/2.toml"), &json!(1)));
+    assert_eq!(
+        (&report["broken_files"][0]["file"], &report["broken_files"][0]["line"]),
+        (&json!("c/2.toml"), &json!(1))
+    );
 }
 
 /// Elements by name with their attributes, and nothing that is not closed: enough XML for a report.
@@ -184,7 +187,10 @@ fn junit_has_a_testcase_for_each_case() {
         found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("{key} of {:?}", found))
     };
     assert_eq!(["tests", "failures", "errors", "skipped"].map(|key| of(0, key)), ["3", "1", "1", "0"]);
-    assert_eq!((of(2, "classname"), of(2, "name")), ("j/1.toml", "A payment recorded late counts from the day it is recorded"));
+    assert_eq!(
+        (of(2, "classname"), of(2, "name")),
+        ("j/1.toml", "A payment recorded late counts from the day it is recorded")
+    );
     assert!(of(3, "message").starts_with("line 44: delinquency.days_past_due"), "{xml}");
     assert!(of(4, "name").starts_with("<A> & \"b\" payment recorded late"), "{xml}");
     assert!(of(6, "message").starts_with("j/3.toml:1:9: "), "{xml}");

@@ -22,7 +22,9 @@ fn skipped(report: &Value) -> Vec<(&str, &str)> {
     let cases = report["cases"].as_array().expect("a list").iter().filter(|case| case["verdict"] == "skipped");
     let text = |case: &'static str| move |value: &'_ Value| value[case].as_str().unwrap_or_default().to_owned();
     let _ = text;
-    cases.map(|case| (case["file"].as_str().expect("a file"), case["skipped_because"].as_str().expect("a reason"))).collect()
+    cases
+        .map(|case| (case["file"].as_str().expect("a file"), case["skipped_because"].as_str().expect("a reason")))
+        .collect()
 }
 
 fn no_notes(report: &Value) {
@@ -86,7 +88,9 @@ fn the_server_of_this_machine_is_found_and_its_key_revoked() {
     // As in memory: the dates are those of the file.
     assert!(stdout.contains("late.toml:44  delinquency.days_past_due of the account at the end"), "{stdout}");
     assert!(stdout.contains("the number of webhook messages payment_missed that were received  2"), "{stdout}");
-    assert!(stdout.contains("2025-02-20 23:59:59 -05:00  The grace of instalment 1 ended unpaid: a late fee of $15.00."));
+    assert!(
+        stdout.contains("2025-02-20 23:59:59 -05:00  The grace of instalment 1 ended unpaid: a late fee of $15.00.")
+    );
     let keys = daybook.json_of(&["keys", "list", "--json"]);
     let made = keys["results"].as_array().expect("a list").iter().find(|key| key["name"] == "daybook test");
     assert!(made.expect("it is listed")["revoked_at"].is_string());
@@ -107,7 +111,14 @@ fn where_accounts_cannot_be_rolled_what_was_recorded_late_is_skipped() {
                organization cannot be rolled";
     assert_eq!(skipped(&report), [("scenarios/03-backdated-payment-as-posted.toml", why)]);
     assert_eq!(report["passed"], json!(builtin().len() - 1));
-    let (code, stderr) = daybook.failure_of(&["test", "scenarios/03-backdated-payment-as-posted.toml", "--url", server.url(), "--key", &key]);
+    let (code, stderr) = daybook.failure_of(&[
+        "test",
+        "scenarios/03-backdated-payment-as-posted.toml",
+        "--url",
+        server.url(),
+        "--key",
+        &key,
+    ]);
     assert!(code == 1 && stderr.ends_with("daybook: no case could be run\n"), "{stderr}");
 }
 
@@ -117,7 +128,8 @@ fn without_a_way_to_this_machine_the_servers_record_is_counted_and_said_so() {
     // Loopback addresses are refused without --dev.
     let server = daybook.serve(&[]);
     write(folder.path(), "late.toml", text_of("03-backdated-payment-as-posted.toml"));
-    let (code, stdout, _) = said(daybook.run(&["test", "late.toml", "--url", server.url(), "--key", &key(&daybook, None)]));
+    let (code, stdout, _) =
+        said(daybook.run(&["test", "late.toml", "--url", server.url(), "--key", &key(&daybook, None)]));
     assert_eq!(code, 0, "{stdout}");
     assert!(stdout.contains("webhooks were counted in the server's record, not received: webhook_url "), "{stdout}");
 }
@@ -127,9 +139,11 @@ fn a_product_of_the_server_is_used_by_a_copy() {
     let (folder, daybook) = fresh();
     let server = daybook.serve(&["--dev", "--webhook-batch-interval=0s", "--demo"]);
     let text = text_of("02-two-missed-then-catch-up.toml");
-    let (start, end) = (text.find("product_overview").expect("a product"), text.find("[customer]").expect("a customer"));
+    let (start, end) =
+        (text.find("product_overview").expect("a product"), text.find("[customer]").expect("a customer"));
     write(folder.path(), "case.toml", &format!("{}{}", &text[..start], &text[end..]));
-    let (code, stdout, _) = said(daybook.run(&["test", "case.toml", "--url", server.url(), "--key", &key(&daybook, None)]));
+    let (code, stdout, _) =
+        said(daybook.run(&["test", "case.toml", "--url", server.url(), "--key", &key(&daybook, None)]));
     assert_eq!(code, 0, "{stdout}");
     assert!(stdout.contains("played with a copy of product auto-12\n"), "{stdout}");
     let (code, stderr) = daybook.failure_of(&["test", "case.toml"]);

@@ -36,8 +36,8 @@ mod sending;
 mod serve;
 mod suggest;
 mod table;
-mod trigger;
 mod test;
+mod trigger;
 mod verify;
 
 pub use failure::Failure;

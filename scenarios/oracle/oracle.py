@@ -3,7 +3,7 @@
 
     python3 scenarios/oracle/oracle.py scenarios/*.toml            a line for each file; exit code 1 if something differs
     python3 scenarios/oracle/oracle.py --explain scenarios/01*.toml  what happens in a case, step by step
-    python3 scenarios/oracle/oracle.py --pages scenarios           writes docs/scenarios/README.md
+    python3 scenarios/oracle/oracle.py --pages scenarios           the page docs/scenarios/README.md
 
 It is written from the servicing rules (docs/concepts), in another language and by other means than the engine, so that
 a number in a case is right only if both find it. It needs Python 3.11 and time zones (the machine's, or tzdata).

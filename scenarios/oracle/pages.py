@@ -6,11 +6,11 @@ from pathlib import Path
 HEAD = """\
 # Scenarios
 
-<!-- Written by `python3 scenarios/oracle/oracle.py --pages scenarios >docs/scenarios/README.md`. Change the cases, not this. -->
+{count} loans, each a test case in the folder `scenarios`. Every number in them is worked out twice: by Daybook itself,
+and by a program of its own in `scenarios/oracle` that was written from the rules and shares nothing with it. The same
+files are the data of `daybook serve --demo`.
 
-{count} loans, each a test case in the folder `scenarios`. Every number in them is worked out twice: by Daybook itself, and
-by a program of its own in `scenarios/oracle` that was written from the rules and shares nothing with it. The same files
-are the data of `daybook serve --demo`.
+This page is made from the files: `python3 scenarios/oracle/oracle.py --pages scenarios >docs/scenarios/README.md`.
 
 | case | what it tells |
 |---|---|
@@ -41,5 +41,5 @@ def page(folder):
         text = file.read_text(encoding="utf-8")
         title = tomllib.loads(text)["title"]
         listed.append(f"| [{file.stem}](#{file.stem}) | {title} |")
-        told.append(f"## {file.stem}\n\n**{title}.** File: `scenarios/{file.name}`\n\n{story(text)}\n")
+        told.append(f"## {file.stem}\n\n**{title}.** File: [{file.name}](../../scenarios/{file.name})\n\n{story(text)}\n")
     return HEAD.format(count=len(files), list="\n".join(listed)) + "\n" + "\n".join(told)

@@ -41,9 +41,31 @@ pub fn page(name: &str, text: &str, is_served: &dyn Fn(&str) -> bool) -> Page {
             other => Some(other),
         }
     });
+    let events = with_ids(events.collect());
     let mut body = String::with_capacity(text.len() * 2);
-    html::push_html(&mut body, events);
+    html::push_html(&mut body, events.into_iter());
     Page { title: heading(text).to_owned(), body }
+}
+
+/// Gives every heading an id, so that links can lead to it, by the rule that code hosts have: small letters, spaces as
+/// dashes, no other signs.
+fn with_ids(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
+    for start in 0..events.len() {
+        let words = events[start..].iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
+        let words = words.filter_map(|event| match event {
+            Event::Text(words) | Event::Code(words) => Some(words.to_lowercase()),
+            _ => None,
+        });
+        if let Event::Start(Tag::Heading { .. }) = &events[start] {
+            let slug: String = words.collect();
+            let slug = slug.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
+            let slug: String = slug.map(|sign| if sign == ' ' { '-' } else { sign }).collect();
+            if let Event::Start(Tag::Heading { id, .. }) = &mut events[start] {
+                *id = Some(CowStr::from(slug));
+            }
+        }
+    }
+    events
 }
 
 /// Where a link of a file leads, if it leads anywhere.
@@ -93,6 +115,7 @@ mod tests {
         let text = "# `a_code`\n\n| a | b |\n|---|---|\n| 1 | [x](gone.md) |\n\n<script>1</script>\n";
         let page = page("errors/a_code", text, &|_| false);
         assert_eq!(page.title, "a_code");
+        assert!(page.body.contains("<h1 id=\"a_code\">"), "{}", page.body);
         assert!(page.body.contains("<td>x</td>"), "{}", page.body);
         assert!(page.body.contains("&lt;script&gt;"), "{}", page.body);
     }

@@ -40,6 +40,7 @@ pages! {
     "concepts/waterfall",
     "guides/receiving-webhooks",
     "operating/performance",
+    "scenarios/README",
     "errors/account_failed",
     "errors/already_reversed",
     "errors/conflict",
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_file_of_a_served_section_is_served() {
-        for section in ["errors", "concepts", "guides", "operating"] {
+        for section in ["errors", "concepts", "guides", "operating", "scenarios"] {
             for name in names_in(section) {
                 assert!(is_served(&name), "docs/{name}.md is not in the list of pages");
             }
@@ -168,6 +169,9 @@ mod tests {
             for target in text.split("href=\"/docs/").skip(1).filter_map(|rest| rest.split(['"', '#']).next()) {
                 let known = target.is_empty() || target == "style.css" || library.pages.contains_key(target);
                 assert!(known, "{name} leads to /docs/{target}, which is not there");
+            }
+            for place in text.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+                assert!(text.contains(&format!("id=\"{place}\"")), "{name} leads to #{place}, which is not there");
             }
             assert!(!text.contains("<script"), "{name} has a script");
         }

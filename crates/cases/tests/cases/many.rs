@@ -8,7 +8,7 @@ async fn outcomes_come_in_the_order_of_the_cases() {
     // More than one world plays, and one of the cases is wrong.
     let mut cases: Vec<Scenario> = Vec::new();
     for round in 0..15 {
-        for (file, text) in builtin() {
+        for (file, text) in builtin().iter().take(10) {
             let mut one = case(file, text);
             one.title = format!("{round} {file}");
             cases.push(one);

@@ -268,14 +268,15 @@ class Account:
         self.tell(f"status {status}/{subtype}")
 
     def settle_status(self, was_past_due):
-        """Curing, and closing when nothing is owed."""
-        if was_past_due and not self.past_due_rows():
-            self.late_in_a_row = 0
-            if (self.status, self.subtype) == ("SUSPENDED", "DELINQUENT"):
-                self.set_status("ACTIVE", None)
+        """Closing when nothing is owed, and else curing: a step moves the status once."""
+        is_cured = was_past_due and not self.past_due_rows()
         owed = self.principal + self.interest + self.fees + self.open_interest(self.now)
+        if is_cured:
+            self.late_in_a_row = 0
         if owed == 0 and self.moves_by_itself():
             self.set_status("CLOSED", "SURPLUS_BALANCE" if self.surplus else "PAID_OFF")
+        elif is_cured and (self.status, self.subtype) == ("SUSPENDED", "DELINQUENT"):
+            self.set_status("ACTIVE", None)
 
     def reopen(self):
         """Due dates that passed while the account was closed are past due, and nothing accrued meanwhile."""

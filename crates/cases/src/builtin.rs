@@ -80,6 +80,14 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         "70-recorded-late-nothing-missed.toml",
         "71-reminder-in-the-skipped-hour.toml",
         "72-paid-ahead.toml",
+        "73-reduce-principal-mid-month.toml",
+        "74-allocation-to-principal.toml",
+        "75-allocation-to-fees.toml",
+        "76-bounced-surplus.toml",
+        "77-equal-principal-by-the-day.toml",
+        "78-late-without-a-fee.toml",
+        "79-paid-after-maturity.toml",
+        "80-equal-principal-paid-ahead.toml",
     ]
 }
 

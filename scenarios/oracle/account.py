@@ -1,17 +1,17 @@
 """An account as a fold over its timeline: inputs and moments in order, and what each does in cents.
 
-`Account(terms).fold(inputs, until)` works through everything up to and including a moment. An input has `at` (its place),
-`rank` (0, or 2 if posted late), `seq`, `effective_at`, `kind`, `target` and `body`.
+`Account(terms).fold(inputs, until)` works through everything up to and including a moment. An input has `at` (its
+place), `rank` (0, or 2 if posted late), `seq`, `effective_at`, `kind`, `target` and `body`.
 """
 
-from dataclasses import dataclass, field
-from datetime import time, timedelta
+from dataclasses import dataclass
 from fractions import Fraction
 
-from terms import interval, money, plus, rounded
-
-PENALTIES = ("LATE_FEE", "RETURN_CHECK_FEE")
-CLOSED_BY_ITSELF = ("PAID_OFF", "SURPLUS_BALANCE")
+from inputs import Inputs
+from items import Item
+from notices import Notices
+from pouring import Pouring
+from terms import money, rounded
 
 
 @dataclass
@@ -28,27 +28,7 @@ class Row:
     judged: bool = False  # its grace has ended
 
 
-@dataclass
-class Item:
-    """A line item. `unpaid` holds (row, cents) for interest; a fee has one row or none."""
-
-    id: str
-    type: str
-    effective_at: object
-    applied_at: object
-    amount: int
-    status: str = "VALID"
-    unpaid: list = field(default_factory=list)
-    is_penalty: bool = False
-    splits: list = field(default_factory=list)  # of a payment: (component, row, item, cents)
-    reversed: bool = False
-
-    @property
-    def left(self):
-        return sum(part[1] for part in self.unpaid)
-
-
-class Account:
+class Account(Pouring, Inputs, Notices):
     def __init__(self, terms):
         self.terms = terms
         self.totals, self.principals = dict(terms.totals), terms.principals
@@ -69,7 +49,8 @@ class Account:
 
     def tell(self, what):
         owed = f"{money(self.principal)} + {money(self.interest)} interest + {money(self.fees)} fees"
-        self.story.append(f"{self.now.astimezone(self.terms.zone).isoformat()}  {what}  [{owed}, {self.status}/{self.subtype}]")
+        when = self.now.astimezone(self.terms.zone).isoformat()
+        self.story.append(f"{when}  {what}  [{owed}, {self.status}/{self.subtype}]")
 
     def announce(self, event):
         self.announced.append((self.now, event))
@@ -83,11 +64,12 @@ class Account:
 
     @property
     def interest(self):
-        return sum(item.left for item in self.items.values() if item.type in ("INTEREST", "CREDIT_OFFSET"))
+        return sum(item.left for item in self.items.values() if item.type == "INTEREST")
 
     @property
     def fee_items(self):
-        return [item for item in self.items.values() if item.type.endswith("_FEE") and not item.type.startswith("PAYMENT")]
+        kinds = ("LATE_FEE", "ORIG_FEE", "MANUAL_FEE", "RETURN_CHECK_FEE")
+        return [item for item in self.items.values() if item.type in kinds]
 
     @property
     def fees(self):
@@ -111,7 +93,7 @@ class Account:
         return self.period <= self.terms.count or self.terms.accrues_after_maturity
 
     def open_interest(self, at):
-        """Interest of the open period that is not in an item yet. At the very due moment the next period has not begun."""
+        """Interest of the open period that is not in an item yet. At the due moment the next period has not begun."""
         if self.status == "CLOSED" or (self.period > 1 and at <= self.terms.due_at(self.period - 1)):
             return 0
         day = min(self.terms.local_date(at), self.terms.due_on(self.period))
@@ -182,7 +164,8 @@ class Account:
         self.count_to(terms.due_on(k))
         exact = self.exact(terms.due_on(k))
         cents = max(0, rounded(exact, terms.rounding) - self.made)
-        how = f"period {k} ends: {float(exact) / 100:.5f} of interest, {money(self.made)} of it in items, {money(cents)} posted"
+        how = f"period {k} ends: {float(exact) / 100:.5f} of interest, "
+        how += f"{money(self.made)} of it in items, {money(cents)} posted"
         if cents:
             self.make_interest(cents, min(k, terms.count), f"dbk_interest_{k}")
         if k <= terms.count:
@@ -289,247 +272,6 @@ class Account:
             self.begin_period(self.period + 1)
         self.counted_to = max(today, self.counted_to)
         self.set_status("ACTIVE", None)
-
-    # Money comes in
-
-    def pour(self, cents, item, allocation=None):
-        """Puts money where it belongs. The item remembers where it went."""
-        self.count_to(min(self.terms.local_date(self.now), self.terms.due_on(self.period)))
-        open_row = min(self.period, self.terms.count)
-        self.for_row = min(self.open_interest(self.now), self.room(open_row))
-        left = cents
-        if allocation:
-            kinds = ["FEE", "PENALTY"] if allocation == "FEE" else [allocation]
-            for when in ("PAST_DUE", "DUE"):
-                for kind in kinds:
-                    for k in [*self.rows, None]:
-                        left -= self.pay_bucket(k, f"{when}_{kind}", left, item)
-            if allocation == "PRINCIPAL":
-                left -= self.pay_ahead(left, item)
-        rows = [*self.rows, None]
-        if self.terms.span == "BUCKET_FIRST":
-            plan = [(k, bucket) for bucket in self.terms.order for k in rows]
-        else:
-            plan = [(k, bucket) for k in rows for bucket in self.terms.order]
-        for k, bucket in plan:
-            left -= self.pay_bucket(k, bucket, left, item)
-        left -= self.pay_ahead(left, item)
-        if not self.principal:  # nobody holds a surplus and owes interest
-            for k in self.rows:
-                left -= self.pay_items("INTEREST", k, left, item)
-            more = min(left, self.open_interest(self.now))
-            if more:
-                self.make_interest(more, open_row)
-                for k in self.rows:
-                    left -= self.pay_items("INTEREST", k, left, item)
-        self.surplus += left
-        item.splits.append(("SURPLUS", None, None, left))
-        self.tell(f"{item.type} {item.id} of {money(cents)}: " + ", ".join(
-            f"{money(part)} {what.lower()}{f' of {k}' if k else ''}" for what, k, _, part in item.splits if part))
-
-    def when(self, k):
-        if k is None or self.rows[k].fell_due:
-            return "PAST_DUE"
-        return "DUE" if k == self.period else "IN_ADVANCE"
-
-    def pay_bucket(self, k, bucket, cents, item):
-        when, kind = bucket.rsplit("_", 1)
-        if cents == 0 or self.when(k) != when:
-            return 0
-        if kind in ("FEE", "PENALTY"):
-            return self.pay_items(kind, k, cents, item)
-        if k is None:
-            return 0
-        if kind == "INTEREST":
-            paid = self.pay_items("INTEREST", k, cents, item)
-            more = min(cents - paid, self.for_row) if k == min(self.period, self.terms.count) else 0
-            if more:
-                self.for_row -= more
-                self.make_interest(more, k)
-                paid += self.pay_items("INTEREST", k, more, item)
-            return paid
-        open_interest = self.for_row if k == self.period else 0
-        return self.pay_principal(k, min(cents, self.principal_left(k, open_interest)), item)
-
-    def pay_items(self, kind, k, cents, item):
-        paid = 0
-        for debt in list(self.items.values()):
-            of_kind = debt.type == "INTEREST" if kind == "INTEREST" else (
-                debt in self.fee_items and debt.is_penalty == (kind == "PENALTY"))
-            for index, (row, unpaid) in enumerate(debt.unpaid if of_kind else []):
-                part = min(cents - paid, unpaid) if row == k else 0
-                if part:
-                    debt.unpaid[index] = (row, unpaid - part)
-                    item.splits.append(("INTEREST" if kind == "INTEREST" else "FEE", k, debt, part))
-                    paid += part
-        return paid
-
-    def pay_principal(self, k, cents, item, how="PRINCIPAL"):
-        if cents:
-            self.principal -= cents
-            if how == "PRINCIPAL":
-                self.rows[k].principal_paid += cents
-            elif how == "EXTRA":
-                self.rows[k].extra += cents
-            item.splits.append((how, k, None, cents))
-        return cents
-
-    def pay_ahead(self, cents, item):
-        """What is more than due goes where the product's `surplus` says."""
-        cents_at_first = cents
-        if self.terms.surplus == "NEXT_INSTALLMENT":
-            for k in range(self.period + 1, self.terms.count + 1):
-                for kind in ("PRINCIPAL", "INTEREST") if self.terms.advance_principal_first else ("INTEREST", "PRINCIPAL"):
-                    if kind == "INTEREST":
-                        cents -= self.pay_items("INTEREST", k, cents, item)
-                    else:
-                        cents -= self.pay_principal(k, min(cents, self.principal_left(k)), item)
-        paid = min(cents, self.principal)
-        if self.terms.surplus == "REDUCE_PRINCIPAL" and paid:
-            open_row = min(self.period, self.terms.count)
-            self.pay_principal(open_row, paid, item, "EXTRA")
-            if self.principal and open_row < self.terms.count:
-                level = self.terms.level(self.principal, open_row + 1)
-                level = rounded(level, self.terms.rounding, self.terms.unit)
-                self.totals |= {k: level for k in range(open_row + 1, self.terms.count + 1)}
-        elif paid:
-            self.pay_principal(None, paid, item, "PRINCIPAL_FROM_THE_END")
-        return cents_at_first - cents + paid
-
-    def take_back(self, item):
-        """The exact negatives of where a payment went."""
-        self.count_to(min(self.terms.local_date(self.now), self.terms.due_on(self.period)))
-        for what, k, debt, cents in item.splits:
-            if what in ("INTEREST", "FEE"):
-                index = next(index for index, (row, _) in enumerate(debt.unpaid) if row == k)
-                debt.unpaid[index] = (k, debt.unpaid[index][1] + cents)
-            elif what == "SURPLUS":
-                self.surplus -= cents
-            else:
-                self.principal += cents
-                if what == "PRINCIPAL":
-                    self.rows[k].principal_paid -= cents
-                elif what == "EXTRA":
-                    self.rows[k].extra -= cents
-        item.reversed = True
-        back = {"PRINCIPAL": 0, "INTEREST": 0, "FEE": 0}
-        for what, _, _, cents in item.splits:
-            if what != "SURPLUS":
-                back["PRINCIPAL" if what not in back else what] += cents
-        item.splits = []
-        return back
-
-    # Inputs
-
-    def apply(self, one):
-        body, was_past_due = one.body, bool(self.past_due_rows())
-        cents = body.get("original_amount_cents", body.get("amount_cents", 0))
-        name = body.get("line_item_id", f"dbk_{one.kind}_{one.seq}")
-        target = self.items.get(one.target)
-        if one.kind == "payment":
-            status = body.get("line_item_status", "VALID")
-            item = self.add(Item(name, "PAYMENT", one.effective_at, self.now, -cents, status))
-            item.allocation = body.get("allocation")
-            if status in ("VALID", "PENDING"):
-                self.receive(item)
-        elif one.kind == "payment_status":
-            self.announce("line_item_update")
-            if body["line_item_status"] == "VALID" and target.status == "AUTHORIZED":
-                target.applied_at = self.now
-                self.receive(target)
-            elif body["line_item_status"] != "VALID" and target.status == "PENDING":
-                self.undo(target)
-            target.status = body["line_item_status"]
-        elif one.kind == "payment_reversal":
-            self.reverse(one, target, name)
-        elif one.kind == "manual_fee":
-            penalty = body.get("fee_class", "FEE") == "PENALTY"
-            self.charge(name, "MANUAL_FEE", cents, one.effective_at, penalty)
-            self.tell(f"manual fee {name} of {money(cents)}")
-        elif one.kind == "fee_waiver":
-            left = target.left
-            target.unpaid = [(row, 0) for row, _ in target.unpaid]
-            self.add(Item(name, "FEE_WAIVER", one.effective_at, self.now, -left))
-            self.tell(f"{money(left)} of {target.id} is waived")
-        elif one.kind == "debit_offset":
-            item = self.add(Item(name, "DEBIT_OFFSET", one.effective_at, self.now, -cents))
-            self.pour(cents, item, body.get("allocation"))
-        elif one.kind == "credit_offset":
-            if body.get("allocation", "PRINCIPAL") != "PRINCIPAL":
-                raise NotImplementedError("the oracle knows credit offsets to principal only")
-            self.count_to(min(self.terms.local_date(self.now), self.terms.due_on(self.period)))
-            self.add(Item(name, "CREDIT_OFFSET", one.effective_at, self.now, cents))
-            self.principal += cents
-            self.tell(f"credit offset of {money(cents)} to principal")
-        elif one.kind == "status":
-            if body["account_status"] == "CLOSED" and self.status != "CLOSED":
-                self.post_open_interest()
-            self.set_status(body["account_status"], body.get("account_substatus"))
-        elif one.kind == "notification_config":
-            key = (body["notification_type"], body.get("time_offset"))
-            self.notices[key] = (self.now, body) if body.get("enabled", True) else None
-            self.announce("account_update")
-        self.settle_status(was_past_due)
-
-    def receive(self, item):
-        if item.id in self.without:  # under REPLAY a payment that bounced was never made
-            item.reversed = True
-            return
-        self.receipts.append((self.now, -item.amount, item))
-        self.pour(-item.amount, item, item.allocation)
-
-    def undo(self, item):
-        owed_before = self.principal + self.interest + self.fees
-        back = self.take_back(item)
-        owes_more = self.principal + self.interest + self.fees > owed_before
-        if self.status == "CLOSED" and self.subtype in CLOSED_BY_ITSELF and owes_more:
-            self.reopen()
-        return back
-
-    def reverse(self, one, payment, name):
-        back = self.undo(payment) if payment.id not in self.without else {}
-        self.add(Item(name, "PAYMENT_REVERSAL", one.effective_at, self.now, -payment.amount))
-        for what, cents in back.items():
-            if cents:
-                self.add(Item(f"dbk_reversed_{what.lower()}:{name}", f"PAYMENT_REVERSAL_{what}", one.effective_at, self.now, cents))
-        self.announce("payment_reversed")
-        if self.terms.reversal_fee and self.subtype != "CHARGE_OFF":
-            self.charge(f"dbk_return_check_fee:{name}", "RETURN_CHECK_FEE", self.terms.reversal_fee, is_penalty=True)
-        self.tell(f"payment {payment.id} bounces")
-
-    # Notices
-
-    def waiting_notices(self):
-        """Every notice still to fire: when, and for which instalment."""
-        terms = self.terms
-        for key, config in self.notices.items():
-            if config is None:
-                continue
-            since, body = config
-            clock = time.fromisoformat(body["time"]) if "time" in body else None
-            kind = body["notification_type"]
-            if kind == "account_summary":
-                months, days = interval(body["interval"])
-                local = since.astimezone(terms.zone)
-                nth = lambda number: terms.at(  # noqa: E731
-                    plus(local.date(), months * number, days * number), clock or local.time())
-                number = 1
-                while (kind, since, number) in self.fired or nth(number) < self.now:
-                    number += 1
-                yield nth(number), key, (kind, since, number), None
-                continue
-            offset = timedelta(days=interval(body["time_offset"])[1])
-            for k in [terms.count] if kind == "loan_end_date" else self.rows:
-                day = terms.grace_ends_on(k) if kind == "late_fee_date" else terms.due_on(k)
-                at = terms.at(day + offset, clock)
-                if at >= max(since, self.now) and (key, k) not in self.fired:
-                    yield at, key, (key, k), k
-
-    def fire(self, key, mark, k):
-        self.fired.add(mark)
-        if key[0] != "late_fee_date" or not self.is_paid(k):
-            self.announce(key[0])
-            self.tell(f"notice {key[0]}")
 
     # The fold
 

@@ -118,7 +118,8 @@ class Case:
         items = list(line_items(self.account))
         for wanted in expect.get("line_item", []):
             if not any(all(key in item and same(value, item[key]) for key, value in wanted.items()) for item in items):
-                of_type = [item for item in items if item["line_item_type"] == wanted.get("line_item_type", item["line_item_type"])]
+                kind = wanted.get("line_item_type")
+                of_type = [item for item in items if kind in (None, item["line_item_type"])]
                 brief = [{key: item.get(key) for key in wanted} for item in of_type]
                 yield f"a line item: expected {wanted}, the oracle has {brief}"
         for kind, count in expect.get("line_item_count", {}).items():

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Works out every number of the test cases by itself, and compares.
 
-    python3 scenarios/oracle/oracle.py scenarios/*.toml            a line for each file; exit code 1 if something differs
+    python3 scenarios/oracle/oracle.py scenarios/*.toml              a line for each file; exit code 1 if one differs
     python3 scenarios/oracle/oracle.py --explain scenarios/01*.toml  what happens in a case, step by step
-    python3 scenarios/oracle/oracle.py --pages scenarios           the page docs/scenarios/README.md
+    python3 scenarios/oracle/oracle.py --pages scenarios             the page docs/scenarios/README.md
 
 It is written from the servicing rules (docs/concepts), in another language and by other means than the engine, so that
 a number in a case is right only if both find it. It needs Python 3.11 and time zones (the machine's, or tzdata).
 
     terms.py    dates, shares of a year, instalments as planned
-    account.py  the fold: what each event and moment does
+    account.py  the fold: periods, lateness, status, and the order of it all
+    pouring.py  where money goes
+    inputs.py   what each input does
+    notices.py  when notices fire
+    items.py    line items
     reading.py  what a reader sees: balances, schedule, line items
     case.py     one file: events placed in the timeline, expectations compared
     pages.py    the cases as a page of the documentation

@@ -41,5 +41,6 @@ def page(folder):
         text = file.read_text(encoding="utf-8")
         title = tomllib.loads(text)["title"]
         listed.append(f"| [{file.stem}](#{file.stem}) | {title} |")
-        told.append(f"## {file.stem}\n\n**{title}.** File: [{file.name}](../../scenarios/{file.name})\n\n{story(text)}\n")
+        link = f"[{file.name}](../../scenarios/{file.name})"
+        told.append(f"## {file.stem}\n\n**{title}.** File: {link}\n\n{story(text)}\n")
     return HEAD.format(count=len(files), list="\n".join(listed)) + "\n" + "\n".join(told)

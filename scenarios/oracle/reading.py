@@ -13,7 +13,8 @@ def shown(account, at):
     cents_past_due = sum(account.principal_left(k) + account.interest_left(k) for k in past_due) + fees_past_due
     payments = [item for item in account.items.values() if item.type == "PAYMENT" and not item.reversed]
     received = [item for item in payments if item.status in ("VALID", "PENDING")]
-    interest_paid = sum(cents for item in account.items.values() for what, _, _, cents in item.splits if what == "INTEREST")
+    splits = [split for item in account.items.values() for split in item.splits]
+    interest_paid = sum(cents for what, _, _, cents in splits if what == "INTEREST")
     owed = account.principal + account.interest + account.fees
     return {
         "account_overview.account_status": account.status,
@@ -46,14 +47,14 @@ def per_diem(account, at):
 
 
 def schedule(account, at):
-    """Elapsed rows as they were; the others as they will be if what is past due is paid today and the rest on its day."""
+    """Elapsed rows as they were; the others as they will be if what is past due is paid today, the rest on its day."""
     terms, rows, paid_so_far = account.terms, [], 0
     overdue = sum(account.principal_left(k) for k in account.past_due_rows())
     principal = account.principal - overdue  # as the coming rows will find it
     today = terms.local_date(at)
     carried = 0
-    from_the_end = sum(
-        cents for item in account.items.values() for what, _, _, cents in item.splits if what == "PRINCIPAL_FROM_THE_END")
+    splits = [split for item in account.items.values() for split in item.splits]
+    from_the_end = sum(cents for what, _, _, cents in splits if what == "PRINCIPAL_FROM_THE_END")
     for k, row in account.rows.items():
         interest_paid = row.charged - account.interest_left(k)
         fees = sum(item.amount for item in account.fee_items for fee_row, _ in item.unpaid if fee_row == k)

@@ -54,7 +54,8 @@ class Terms:
         life = product.get("product_lifecycle_policies", {})
         group = lambda name: life.get(name, {})  # noqa: E731
         cycle, due, fees = group("billing_cycle_policies"), group("payment_due_policies"), group("fee_policies")
-        plan, interest, pouring = group("amortization_policies"), group("interest_policies"), group("payment_pouring_policies")
+        plan, interest = group("amortization_policies"), group("interest_policies")
+        pouring = group("payment_pouring_policies")
         defaults, summary = group("default_attributes"), account.get("summary", {})
         own_cycle, own_promo = account.get("cycle_type", {}), account.get("post_promo_overview", {})
         promo = product["post_promotional_policies"]
@@ -68,7 +69,8 @@ class Terms:
         self.month_end = plan.get("month_end", "CLAMP")
 
         self.count = own_promo.get("post_promo_len", promo.get("post_promo_len"))
-        percent = own_promo.get("post_promo_impl_interest_rate_percent", promo.get("post_promo_default_interest_rate_percent", 0))
+        percent = promo.get("post_promo_default_interest_rate_percent", 0)
+        percent = own_promo.get("post_promo_impl_interest_rate_percent", percent)
         self.rate = Fraction(percent) / 100
         self.principal = summary["initial_principal_cents"]
         self.origination_fee = summary.get("origination_fee_cents", 0)
@@ -80,7 +82,8 @@ class Terms:
         self.daily = interest.get("interest_calc_method", "PERIODIC") == "DAILY" and self.method != "FLAT"
         self.day_count = interest.get("day_count", "THIRTY_360")
         self.rounding = interest.get("rounding", "HALF_EVEN")
-        self.accrues_after_maturity = interest.get("interest_after_maturity", "ACCRUE") == "ACCRUE" and self.method != "FLAT"
+        after = interest.get("interest_after_maturity", "ACCRUE")
+        self.accrues_after_maturity = after == "ACCRUE" and self.method != "FLAT"
 
         named = [bucket for bucket in pouring.get("order", []) if not bucket.startswith("IN_ADVANCE")]
         self.order = named + [bucket for bucket in DEFAULT_ORDER if bucket not in named]
@@ -100,7 +103,8 @@ class Terms:
         self.fee_min, self.fee_max = fees.get("late_fee_min_cents"), fees.get("late_fee_max_cents")
         self.fee_cap = summary.get("late_fee_cap_percent", fees.get("late_fee_cap_percent"))
         self.late_fee = summary.get("late_fee_cents", defaults.get("default_late_fee_cents", 0))
-        self.reversal_fee = summary.get("payment_reversal_fee_cents", defaults.get("default_payment_reversal_fee_cents", 0))
+        reversal_fee = defaults.get("default_payment_reversal_fee_cents", 0)
+        self.reversal_fee = summary.get("payment_reversal_fee_cents", reversal_fee)
         self.delinquent_after = due.get("delinquent_on_n_consecutive_late_fees", 1)
         self.charge_off_after = due.get("charge_off_on_n_consecutive_late_fees", 99999)
 

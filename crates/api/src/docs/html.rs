@@ -22,7 +22,8 @@ pub fn shell(title: &str, body: &str) -> Bytes {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>{title} · Daybook</title><link rel=\"stylesheet\" href=\"/docs/style.css\"></head><body>\
          <header><a class=\"brand\" href=\"/docs\">Daybook</a><nav><a href=\"/docs\">API reference</a> \
-         <a href=\"/docs/concepts\">Concepts</a> <a href=\"/docs/errors\">Errors</a> \
+         <a href=\"/docs/concepts\">Concepts</a> <a href=\"/docs/scenarios\">Scenarios</a> \
+         <a href=\"/docs/errors\">Errors</a> \
          <a href=\"/openapi.json\">OpenAPI</a></nav></header><main>{body}</main></body></html>\n"
     )
     .into()

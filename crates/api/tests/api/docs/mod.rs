@@ -33,7 +33,14 @@ async fn every_code_has_a_page_that_is_served() {
 #[tokio::test]
 async fn the_concepts_are_served() {
     let server = Server::start().await;
-    for path in ["/docs/concepts", "/docs/concepts/waterfall", "/docs/operating", "/docs/operating/performance"] {
+    let pages = [
+        "/docs/concepts",
+        "/docs/concepts/waterfall",
+        "/docs/scenarios",
+        "/docs/operating",
+        "/docs/operating/performance",
+    ];
+    for path in pages {
         assert_eq!(server.call("GET", path, None, &[], Vec::new()).await.status, 200, "{path}");
     }
 }

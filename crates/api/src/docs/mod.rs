@@ -38,6 +38,8 @@ pages! {
     "concepts/schedule",
     "concepts/timeline",
     "concepts/waterfall",
+    "guides/clients",
+    "guides/listening",
     "guides/receiving-webhooks",
     "operating/performance",
     "scenarios/README",

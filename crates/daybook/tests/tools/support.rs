@@ -142,7 +142,12 @@ impl Going {
 
     /// Waits until it ends by itself; gives its exit code.
     pub fn end(&mut self) -> Option<i32> {
-        self.child.wait().expect("the command ends").code()
+        let child = &mut self.child;
+        let ended = until("the end of the command", || {
+            let status = child.try_wait().expect("the command is ours");
+            status.ok_or_else(|| "it goes on".to_owned())
+        });
+        ended.code()
     }
 
     /// Everything it has said on stdout.

@@ -4,6 +4,7 @@ use super::door::Door;
 use daybook_testkit::postgres;
 use daybook_testkit::server::{Daybook, Server};
 use serde_json::Value;
+use std::path::Path;
 use tempfile::TempDir;
 
 /// The secret of the first key of every place.
@@ -37,6 +38,11 @@ impl Place {
             .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
             .with("DAYBOOK_LOG_LEVEL", "warn");
         Place { daybook, database, _folder: folder }
+    }
+
+    /// The folder that commands run in.
+    pub fn folder(&self) -> &Path {
+        self.daybook.folder()
     }
 
     /// Starts a server; several run on PostgreSQL only.

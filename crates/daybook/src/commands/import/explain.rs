@@ -13,7 +13,7 @@ pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<S
         as_of.is_none_or(|as_of| at.is_some_and(|at| at <= as_of))
     });
     let told: Vec<String> = by_then.map(tell).collect();
-    Ok(told.join("; "))
+    Ok(told.join(" | "))
 }
 
 /// An event in a sentence: the day, what happened, and what was owed then.

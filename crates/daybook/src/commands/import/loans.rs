@@ -131,6 +131,8 @@ impl Reading<'_> {
         let customer = filled.settle(account_id);
         if report.count() == before {
             self.check(sheet, row, &filled, report)?;
+        } else {
+            self.check_alone(sheet, row, &filled, report)?;
         }
         if report.count() == before
             && let Some(customer_id) = customer
@@ -189,12 +191,7 @@ impl Reading<'_> {
             return Ok(());
         }
         let before = report.count();
-        for (place, column) in &self.heads.known {
-            let value = row.get(Some(*place));
-            if let Some(rule) = filled.rule_broken_alone(column, value, &self.product.id) {
-                report.add(sheet.broken(row.line, column.name, value, &rule))?;
-            }
-        }
+        self.check_alone(sheet, row, filled, report)?;
         let is_told = report.count() > before;
         for (field, rule) in refused.into_iter().filter(|_| !is_told) {
             let of_field = |column: &&(usize, &Column)| match column.1.place {
@@ -206,6 +203,17 @@ impl Reading<'_> {
                 None => (field.as_str(), ""),
             };
             report.add(sheet.broken(row.line, column, value, &rule))?;
+        }
+        Ok(())
+    }
+
+    /// Tells of each value that is wrong by itself.
+    fn check_alone(&self, sheet: &Sheet, row: &Row<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
+        for (place, column) in &self.heads.known {
+            let value = row.get(Some(*place));
+            if let Some(rule) = filled.rule_broken_alone(column, value, &self.product.id) {
+                report.add(sheet.broken(row.line, column.name, value, &rule))?;
+            }
         }
         Ok(())
     }
@@ -283,10 +291,7 @@ impl Filled {
         match column.place {
             Place::Account(path) => put(&mut self.account, path, json_of(column.shape, value)),
             Place::Customer(path) => put(&mut self.customer, path, json_of(column.shape, value)),
-            Place::CustomerId => {
-                self.customer_id = Some(value.to_owned());
-                return Reference::read(value).err();
-            }
+            Place::CustomerId => self.customer_id = Some(value.to_owned()),
             Place::Role => self.role = Some(value.to_owned()),
             Place::ExpectedAsOf => {}
         }
@@ -338,7 +343,8 @@ impl Filled {
                 let alone = json!({ "product_id": product_id, "assign_customers": assigned });
                 read_form::<NewAccount>(alone.as_object()?).err().map(rule)
             }
-            Place::CustomerId | Place::ExpectedAsOf => None,
+            Place::CustomerId => Reference::read(value).err(),
+            Place::ExpectedAsOf => None,
         }
     }
 }

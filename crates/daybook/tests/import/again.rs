@@ -1,0 +1,65 @@
+//! Imports that are killed, and run again: whenever it happens, the end is the same.
+
+use crate::common::door::until;
+use crate::common::loans::progress;
+use crate::common::place::Place;
+use crate::gate::Gate;
+use crate::support::{LOANS, PRODUCT, counts, import, make_portfolio, make_product, rows, start_import};
+use serde_json::json;
+
+on_both!(an_import_goes_on_where_it_was_killed, an_import_that_was_killed_in_the_release_only_compares);
+
+/// Starts an import, and kills it when a call has left it and something has come of that.
+fn kill_at(place: &Place, url: &str, (call, number): (&'static str, u32), come: impl FnOnce()) {
+    let gate = Gate::before(url, call, number);
+    // One caller and small calls, so that there is much between the first and the last.
+    let slowly = ["--product", PRODUCT, "--rows-per-call", "20", "--connections", "1"];
+    let mut child = start_import(place, &gate.url, &slowly);
+    gate.wait();
+    come();
+    child.kill().expect("it is running");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), None, "it was killed, and did not end by itself: {status}");
+}
+
+fn an_import_goes_on_where_it_was_killed(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    let payments = rows(place, "p/payments.csv").len();
+    // 3 calls for the customers, 3 for the accounts, more for the payments: within each of them.
+    for (number, accounts, some_payments) in [(2, 0, false), (5, 1, false), (12, LOANS as usize, true)] {
+        kill_at(place, server.url(), ("POST /bulk", number), || ());
+        let [there, _, paid] = counts(&door);
+        assert!((accounts..=LOANS as usize).contains(&there), "{there} accounts after call {number}");
+        assert_eq!(paid > 0, some_payments, "{paid} payments after call {number}");
+        assert!(paid < payments, "{paid} payments after call {number}");
+        assert_eq!(progress(&door, PRODUCT)["state"], "HOLDING");
+    }
+    let ended = import(place, server.url(), &["--product", PRODUCT]);
+    let told = ended.good();
+    assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(true), &json!(LOANS)));
+    assert!(ended.stderr.contains("going on with an import that was begun"), "{}", ended.stderr);
+    assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, payments]);
+    assert_eq!(progress(&door, PRODUCT)["state"], "NORMAL");
+    assert_eq!(place.verify(), LOANS);
+    server.stop();
+}
+
+fn an_import_that_was_killed_in_the_release_only_compares(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    // The first turns migration mode on, the second off.
+    kill_at(place, server.url(), ("PUT /products/auto-36/migration_mode", 2), || {
+        until("the beginning of the release", || {
+            let progress = progress(&door, PRODUCT);
+            if progress["state"] == "HOLDING" { Err(progress.to_string()) } else { Ok(()) }
+        });
+    });
+    let told = import(place, server.url(), &["--product", PRODUCT]).good();
+    assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(false), &json!(LOANS)));
+    assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, rows(place, "p/payments.csv").len()]);
+    assert_eq!(place.verify(), LOANS);
+    server.stop();
+}

@@ -1,0 +1,84 @@
+//! A gate before a server that closes at a certain call: the call goes through, its answer does not, and nothing after it.
+//! Who waits behind it can be killed at a moment that is always the same.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+
+const CALLS: [&[u8]; 3] = [b"GET ", b"POST ", b"PUT "];
+
+/// A gate.
+#[derive(Debug)]
+pub struct Gate {
+    pub url: String,
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    call: &'static str,
+    /// How many more such calls go through with their answers.
+    left: Mutex<u32>,
+    closes: Condvar,
+}
+
+impl State {
+    fn is_closed(&self) -> bool {
+        *self.left.lock().expect("nobody panicked") == 0
+    }
+
+    /// Counts what a caller sends. Whether it goes through.
+    fn lets_through(&self, sent: &[u8]) -> bool {
+        let mut left = self.left.lock().expect("nobody panicked");
+        if *left == 0 {
+            return !CALLS.iter().any(|call| sent.starts_with(call));
+        }
+        if sent.starts_with(self.call.as_bytes()) {
+            *left -= 1;
+            self.closes.notify_all();
+        }
+        true
+    }
+}
+
+impl Gate {
+    /// A gate before the server at a URL, which closes at the call with this number that begins so (`POST /bulk`).
+    pub fn before(url: &str, call: &'static str, number: u32) -> Gate {
+        let server = url.strip_prefix("http://").expect("a URL").to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let own = format!("http://{}", listener.local_addr().expect("an address"));
+        let state = Arc::new(State { call, left: Mutex::new(number), closes: Condvar::new() });
+        let shared = state.clone();
+        thread::spawn(move || {
+            for caller in listener.incoming().map_while(Result::ok) {
+                let behind = TcpStream::connect(&server).expect("the server is there");
+                let (caller_too, behind_too) =
+                    (caller.try_clone().expect("a copy"), behind.try_clone().expect("a copy"));
+                let (there, back) = (shared.clone(), shared.clone());
+                thread::spawn(move || pass(caller, behind, |sent| there.lets_through(sent)));
+                thread::spawn(move || pass(behind_too, caller_too, |_| !back.is_closed()));
+            }
+        });
+        Gate { url: own, state }
+    }
+
+    /// Waits until it is closed.
+    pub fn wait(&self) {
+        let left = self.state.left.lock().expect("nobody panicked");
+        drop(self.state.closes.wait_while(left, |left| *left > 0).expect("nobody panicked"));
+    }
+}
+
+/// Passes bytes on while they are let through; what is not is swallowed until the other side goes away.
+fn pass(mut from: TcpStream, mut to: TcpStream, lets_through: impl Fn(&[u8]) -> bool) {
+    let mut bytes = vec![0; 1 << 16];
+    let mut is_open = true;
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        is_open = is_open && lets_through(&bytes[..count]);
+        if is_open && to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+}

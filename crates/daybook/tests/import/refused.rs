@@ -1,0 +1,148 @@
+//! Imports that are refused: what is wrong is told by row and column, and nothing is loaded.
+
+use crate::common::door::Door;
+use crate::common::loans::progress;
+use crate::common::place::Place;
+use crate::support::{PRODUCT, counts, import, lines, make_portfolio, make_product, rows, write_portfolio};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+on_both!(
+    broken_rows_are_all_named_and_nothing_is_loaded,
+    every_rule_is_told_with_its_line_and_column,
+    ids_of_other_loans_are_told_before_anything_is_loaded,
+);
+
+/// What a report names: file, line and column.
+fn named(report: &Value) -> BTreeSet<String> {
+    let shown = report["shown"].as_array().expect("a list");
+    let name = |broken: &Value| {
+        let file = broken["file"].as_str().expect("a file").trim_start_matches("p/").to_owned();
+        format!("{file},{},{}", broken["line"], broken["column"].as_str().expect("a column"))
+    };
+    shown.iter().map(name).collect()
+}
+
+fn nothing_is_loaded(door: &Door, before: &Value) {
+    assert_eq!(counts(door), [0, 0, 0]);
+    assert_eq!(&progress(door, PRODUCT), before);
+}
+
+fn broken_rows_are_all_named_and_nothing_is_loaded(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &["--broken", "10"]);
+    make_product(place, &door);
+    let before = progress(&door, PRODUCT);
+    let ended = import(place, server.url(), &["--product", PRODUCT, "--report", "report.csv"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.ends_with("daybook: 10 values are wrong: nothing was loaded\n"), "{}", ended.stderr);
+    let broken = lines(place, "p/broken.txt");
+    assert_eq!(broken.len(), 10);
+    assert_eq!(named(&ended.json()), broken);
+    let reported = rows(place, "report.csv");
+    let reported: BTreeSet<String> =
+        reported.iter().map(|row| format!("{},{},{}", row[0].trim_start_matches("p/"), row[1], row[2])).collect();
+    assert_eq!(reported, broken);
+    nothing_is_loaded(&door, &before);
+    server.stop();
+}
+
+fn every_rule_is_told_with_its_line_and_column(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    let before = progress(&door, PRODUCT);
+    let try_it = |loans: &str, payments: &str| -> Vec<String> {
+        write_portfolio(place, loans, payments);
+        let ended = import(place, server.url(), &["--product", PRODUCT]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let report = ended.json();
+        let told = |broken: &Value| {
+            let text = |field: &str| broken[field].as_str().expect("text").to_owned();
+            format!("{}:{} {}: {}", text("file"), broken["line"], text("column"), text("rule"))
+        };
+        report["shown"].as_array().expect("a list").iter().map(told).collect()
+    };
+    // Columns first: rows are looked at only when it is clear what they mean.
+    let told = try_it("account_id,effective_at,principal\na,2025-01-15,100\n", "account_id,original_amount_cents\n");
+    let no_column = "is no column of this file; `daybook import --columns` names them all";
+    let expected = [
+        format!("p/loans.csv:1 principal: {no_column}"),
+        "p/loans.csv:1 initial_principal_cents: is a column that must be there".to_owned(),
+    ];
+    assert_eq!(told, expected);
+
+    let loans = "account_id,effective_at,initial_principal_cents,post_promo_len,email,name_last,customer_id,expected_days_past_due\n\
+                 a,2025-01-15,100000,12,ada@example.com,Lovelace,c,0\n\
+                 b b,15.01.2025,0,0,ada,Byron,c,soon\n\
+                 a,2025-01-15,100000,12,,,,\n\
+                 c,2025-01-15,100000,12,ada@example.com,Byron,c,\n\
+                 d,2025-01-15,100000,12,d@example.com,,,\n\
+                 e,2025-01-15\n\
+                 f,2025-01-15,100000,12,,,nobody,\n";
+    let payments = "account_id,effective_at,original_amount_cents,line_item_id,line_item_status\n\
+                    a,2025-02-15,10.50,p1,GOOD\n\
+                    a,2025-01-14,100,p 2,\n\
+                    x,,1,,\n";
+    let moment = "must be a date such as 2025-02-15 (midnight in America/New_York), or a time with an offset such as \
+                  2025-02-15T09:00:00-05:00";
+    let expected = [
+        format!("p/loans.csv:3 effective_at: {moment}"),
+        "p/loans.csv:3 expected_days_past_due: must be a whole number".to_owned(),
+        "p/loans.csv:4 account_id: is the id of the loan in line 2 already".to_owned(),
+        "p/loans.csv:5 customer_id: is in line 2 already, with another name or other details".to_owned(),
+        "p/loans.csv:6 name_first: or name_last or business_details.business_name is required".to_owned(),
+        "p/loans.csv:7 the row: has 2 values, and there are 8 columns".to_owned(),
+        "p/payments.csv:2 original_amount_cents: must be a whole number of cents from 1 to 10000000000000".to_owned(),
+        "p/payments.csv:2 line_item_status: must be one of VALID, PENDING, AUTHORIZED, INVALID".to_owned(),
+        "p/payments.csv:3 effective_at: lies before the loan was lent".to_owned(),
+        "p/payments.csv:3 line_item_id: must be 1 to 128 of A-Z a-z 0-9 . _ : ~ - and must not start with dbk_"
+            .to_owned(),
+        "p/payments.csv:4 effective_at: must not be empty".to_owned(),
+        "p/payments.csv:4 account_id: is no loan of p/loans.csv".to_owned(),
+    ];
+    let told = try_it(loans, payments);
+    for rule in &expected {
+        assert!(told.contains(rule), "{rule}\nis not among\n{}", told.join("\n"));
+    }
+    // The other values of the row with a bad date are told too.
+    for column in ["account_id", "initial_principal_cents", "post_promo_len", "email"] {
+        let head = format!("p/loans.csv:3 {column}: must be ");
+        assert!(told.iter().any(|rule| rule.starts_with(&head)), "{head}\nis not among\n{}", told.join("\n"));
+    }
+    assert_eq!(told.len(), expected.len() + 4, "{}", told.join("\n"));
+
+    let loans = "account_id,effective_at,initial_principal_cents,customer_id\nf,2025-01-15,100000,nobody\n";
+    let told = try_it(loans, "account_id,effective_at,original_amount_cents\n");
+    let rule = "is no customer on the server, and there is no name to make one with";
+    assert_eq!(told, [format!("p/loans.csv:2 customer_id: {rule}")]);
+    nothing_is_loaded(&door, &before);
+    server.stop();
+}
+
+fn ids_of_other_loans_are_told_before_anything_is_loaded(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    let other = json!({
+        "product_id": "other",
+        "product_overview": { "product_name": "Other", "product_type": "INSTALLMENT" },
+        "post_promotional_policies": { "post_promo_len": 12, "post_promo_default_interest_rate_percent": 12 },
+    });
+    door.post("/products", &other).good();
+    for (product, account) in [("other", "loan-0000003"), (PRODUCT, "loan-0000007")] {
+        let loan = json!({
+            "product_id": product, "account_id": account, "effective_at": "2020-01-15T00:00:00-05:00",
+            "summary": { "initial_principal_cents": 100 },
+        });
+        door.post("/accounts", &loan).good();
+    }
+    let before = progress(&door, PRODUCT);
+    let ended = import(place, server.url(), &["--product", PRODUCT]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let taken = ["loans.csv,5,account_id", "loans.csv,9,account_id"].map(str::to_owned);
+    assert_eq!(named(&ended.json()), BTreeSet::from(taken));
+    assert_eq!(counts(&door), [2, 0, 0]);
+    assert_eq!(progress(&door, PRODUCT), before);
+    server.stop();
+}

@@ -1,0 +1,111 @@
+//! A portfolio in a folder, and the command that imports it.
+
+use crate::common::door::Door;
+use crate::common::place::{Place, SECRET};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+/// The product of the portfolios.
+pub const PRODUCT: &str = "auto-36";
+/// How many loans they have, and how many months each is old.
+pub const LOANS: u64 = 60;
+const MONTHS: u64 = 6;
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The JSON of an import that must have found everything as expected.
+    pub fn good(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.json()
+    }
+}
+
+fn command(place: &Place, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_daybook"));
+    command.env_clear().current_dir(place.folder()).args(args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs a command to its end.
+pub fn run(place: &Place, args: &[&str]) -> Ended {
+    let output = command(place, args).output().expect("the command starts");
+    let text = |bytes| String::from_utf8(bytes).expect("what is said is text");
+    Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// The arguments of an import of the portfolio to the server at a URL.
+fn import_args<'a>(url: &'a str, key: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let files = ["p/loans.csv", "p/payments.csv"];
+    let always = ["import", "--url", url, "--key", key, "--json"];
+    always.into_iter().chain(files).chain(more.iter().copied()).collect()
+}
+
+/// Imports the portfolio.
+pub fn import(place: &Place, url: &str, more: &[&str]) -> Ended {
+    run(place, &import_args(url, &format!("tests:{SECRET}"), more))
+}
+
+/// Starts to import the portfolio.
+pub fn start_import(place: &Place, url: &str, more: &[&str]) -> Child {
+    command(place, &import_args(url, &format!("tests:{SECRET}"), more)).spawn().expect("the command starts")
+}
+
+/// Writes a portfolio to the folder `p`.
+pub fn make_portfolio(place: &Place, more: &[&str]) {
+    let (loans, months) = (LOANS.to_string(), MONTHS.to_string());
+    let always = ["demo-data", "--loans", &loans, "--payments", &months, "--as-of", "2026-01-31", "--to", "p"];
+    let args: Vec<&str> = always.into_iter().chain(more.iter().copied()).collect();
+    let made = run(place, &args);
+    assert_eq!(made.code, Some(0), "{made:?}");
+}
+
+/// Writes a small portfolio by hand.
+pub fn write_portfolio(place: &Place, loans: &str, payments: &str) {
+    let folder = place.folder().join("p");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("loans.csv"), loans).expect("a file");
+    fs::write(folder.join("payments.csv"), payments).expect("a file");
+}
+
+/// Makes the product of the portfolio.
+pub fn make_product(place: &Place, door: &Door) {
+    let body = fs::read_to_string(place.folder().join("p/product.json")).expect("the product is there");
+    door.post("/products", &serde_json::from_str(&body).expect("the product is JSON")).good();
+}
+
+/// The rows of a file, without its first.
+pub fn rows(place: &Place, file: &str) -> Vec<Vec<String>> {
+    let mut reader = csv::Reader::from_path(place.folder().join(file)).expect("the file is there");
+    let row = |record: csv::StringRecord| record.iter().map(str::to_owned).collect();
+    reader.records().map(|record| row(record.expect("a row"))).collect()
+}
+
+/// The lines of a file.
+pub fn lines(place: &Place, file: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(place.folder().join(file)).expect("the file is there");
+    text.lines().map(str::to_owned).collect()
+}
+
+/// What is on the server: accounts, customers, payments.
+pub fn counts(door: &Door) -> [usize; 3] {
+    let accounts = door.all("/accounts");
+    let payments = accounts.iter().map(|account| {
+        let id = account["account_id"].as_str().expect("an id");
+        door.all(&format!("/accounts/{id}/line_items?line_item_type=PAYMENT")).len()
+    });
+    [accounts.len(), door.all("/customers").len(), payments.sum()]
+}

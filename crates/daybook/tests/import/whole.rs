@@ -1,0 +1,130 @@
+//! Imports that run to their end.
+
+use crate::common::door::Door;
+use crate::common::loans::progress;
+use crate::common::place::Place;
+use crate::support::{LOANS, PRODUCT, counts, import, lines, make_portfolio, make_product, rows, run, write_portfolio};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+on_both!(
+    a_portfolio_agrees_to_the_cent_and_a_second_run_only_compares,
+    what_is_wrong_is_found_and_nothing_else,
+    a_dry_run_leaves_the_server_untouched,
+    payments_without_ids_are_the_same_in_every_run,
+);
+
+fn payments_in_file(place: &Place) -> usize {
+    rows(place, "p/payments.csv").len()
+}
+
+fn a_portfolio_agrees_to_the_cent_and_a_second_run_only_compares(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    let told = import(place, server.url(), &["--product-file", "p/product.json"]).good();
+    let payments = payments_in_file(place);
+    let figures = ["loans", "payments", "compared", "agreeing", "differing"].map(|name| told[name].clone());
+    assert_eq!(figures, [json!(LOANS), json!(payments), json!(LOANS), json!(LOANS), json!(0)]);
+    assert_eq!(told["loaded_now"], true);
+    assert_eq!(rows(place, "differences.csv"), Vec::<Vec<String>>::new());
+    assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, payments]);
+    the_borrower_is_as_the_file_says(place, &door);
+
+    let before = progress(&door, PRODUCT);
+    assert_eq!(before["state"], "NORMAL");
+    let told = import(place, server.url(), &["--product", PRODUCT]).good();
+    assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(false), &json!(LOANS)));
+    assert_eq!(progress(&door, PRODUCT), before, "migration mode was not turned on again");
+    assert_eq!(place.verify(), LOANS);
+    server.stop();
+}
+
+fn the_borrower_is_as_the_file_says(place: &Place, door: &Door) {
+    for row in rows(place, "p/loans.csv").iter().step_by(20) {
+        let account = door.get(&format!("/accounts/{}", row[0])).good();
+        assert_eq!(account["external_fields"], json!([{ "key": "branch", "value": row[7] }]));
+        let customer_id = account["customers"][0]["customer_id"].as_str().expect("a customer");
+        let customer = door.get(&format!("/customers/{customer_id}")).good();
+        let said = ["name_first", "name_last", "email"].map(|field| customer[field].as_str().expect("text"));
+        assert_eq!(said, [&*row[1], &*row[2], &*row[3]]);
+    }
+}
+
+fn what_is_wrong_is_found_and_nothing_else(place: &Place) {
+    let (server, _) = place.open();
+    make_portfolio(place, &["--wrong", "7"]);
+    let ended = import(place, server.url(), &["--product-file", "p/product.json"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let told = ended.json();
+    assert_eq!((&told["agreeing"], &told["differing"]), (&json!(LOANS - 7), &json!(7)));
+    assert!(ended.stderr.contains("7 of 60 loans are not as p/loans.csv expects: differences.csv says why"));
+    let found = rows(place, "differences.csv");
+    let accounts: BTreeSet<String> = found.iter().map(|row| row[0].clone()).collect();
+    assert_eq!((accounts, found.len()), (lines(place, "p/wrong.txt"), 7));
+    for row in found {
+        let number = |place: usize| row[place].parse::<i64>().expect("a number of cents");
+        assert_eq!((&*row[1], number(3) - number(2)), ("expected_principal_cents", number(4)));
+        // Every instalment that was paid is told, and what was owed then.
+        let days: BTreeSet<&str> = row[5].split(" | ").map(|event| &event[..10]).collect();
+        let paid = rows(place, "p/payments.csv").into_iter().filter(|payment| payment[0] == row[0]);
+        paid.for_each(|payment| assert!(days.contains(&*payment[3]), "{payment:?}: {row:?}"));
+        assert!(days.iter().all(|day| *day < "2026-01-31"), "nothing later than the date compared: {row:?}");
+        let total: i64 = rows(place, "p/loans.csv").iter().find(|loan| loan[0] == row[0]).expect("its loan")[10]
+            .parse()
+            .expect("a number of cents");
+        let end = format!("then owed {}.{:02}", total / 100, total % 100);
+        assert!(row[5].ends_with(&end), "{end}: {row:?}");
+    }
+    server.stop();
+}
+
+fn a_dry_run_leaves_the_server_untouched(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &["--wrong", "3"]);
+    make_product(place, &door);
+    let before = progress(&door, PRODUCT);
+    let ended = import(place, server.url(), &["--product", PRODUCT, "--dry-run"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let told = ended.json();
+    assert_eq!((&told["dry_run"], &told["agreeing"], &told["differing"]), (&json!(true), &json!(LOANS - 3), &json!(3)));
+    let accounts: BTreeSet<String> = rows(place, "differences.csv").iter().map(|row| row[0].clone()).collect();
+    assert_eq!(accounts, lines(place, "p/wrong.txt"));
+    assert_eq!(counts(&door), [0, 0, 0]);
+    assert_eq!(progress(&door, PRODUCT), before);
+    server.stop();
+    // With the product in a file no server is needed at all.
+    let files = ["--product-file", "p/product.json", "p/loans.csv", "p/payments.csv"];
+    let args: Vec<&str> = ["import", "--dry-run", "--json"].into_iter().chain(files).collect();
+    assert_eq!(run(place, &args).json(), told);
+}
+
+fn payments_without_ids_are_the_same_in_every_run(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    door.post("/customers", &json!({ "customer_id": "ada", "name_last": "Lovelace" })).good();
+    // Expected of now: what was paid does not depend on which day it is.
+    let loans = "account_id,effective_at,initial_principal_cents,customer_id,expected_total_paid_to_date_cents\n\
+                 hand-1,2025-01-15T09:00:00-05:00,120000,ada,3000\n\
+                 hand-2,2025-01-15,120000,,\n";
+    let payments = "effective_at,original_amount_cents,account_id\n\
+                    2025-02-15,1000,hand-1\n\
+                    2025-02-15,1000,hand-1\n\
+                    2025-03-15T12:00:00Z,1000,hand-1\n";
+    write_portfolio(place, loans, payments);
+    for is_first in [true, false] {
+        let told = import(place, server.url(), &["--product", PRODUCT]).good();
+        let figures = ["loaded_now", "loans", "compared", "agreeing"].map(|name| told[name].clone());
+        assert_eq!(figures, [json!(is_first), json!(2), json!(1), json!(1)]);
+        let ids = door.all("/accounts/hand-1/line_items?line_item_type=PAYMENT");
+        let ids: BTreeSet<&str> = ids.iter().map(|item| item["line_item_id"].as_str().expect("an id")).collect();
+        let made = ["-2025-02-15T05:00:00Z-1000", "-2025-02-15T05:00:00Z-1000-2", "-2025-03-15T12:00:00Z-1000"];
+        assert_eq!(ids, made.map(|end| format!("payment{end}")).iter().map(String::as_str).collect());
+        // A date is midnight in the product's zone.
+        let two = door.get("/accounts/hand-2").good();
+        assert_eq!((&two["effective_at"], &two["customers"]), (&json!("2025-01-15T00:00:00-05:00"), &json!([])));
+        let one: Value = door.get("/accounts/hand-1").good();
+        assert_eq!(one["customers"][0]["customer_id"], "ada");
+    }
+    server.stop();
+}

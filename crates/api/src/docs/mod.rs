@@ -40,6 +40,7 @@ pages! {
     "concepts/waterfall",
     "guides/clients",
     "guides/listening",
+    "guides/importing-a-portfolio",
     "guides/receiving-webhooks",
     "operating/performance",
     "scenarios/README",

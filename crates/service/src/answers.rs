@@ -31,6 +31,12 @@ pub(crate) fn reused() -> Problem {
     Problem::new("idempotency_key_reused", "the Idempotency-Key was used for a call with other content")
 }
 
+/// Whether a unit takes nothing for granted about products and accounts, so that it may share a transaction with others
+/// that came at the same time.
+fn is_small(unit: &Unit) -> bool {
+    !unit.customers.is_empty() && unit.accounts.is_empty() && unit.modes.is_empty() && unit.products.is_empty()
+}
+
 impl Service {
     /// The answer that a call with this idempotency key got before.
     pub(crate) async fn answer_before(&self, who: &Caller, repeat: Option<&Repeat>) -> Result<Option<Bytes>, Problem> {
@@ -66,8 +72,11 @@ impl Service {
         let now = self.clock.now();
         unit.answers.extend(repeat.map(|repeat| to_keep(who.org, &repeat, answer, now)));
         let announces = !unit.messages.is_empty();
-        let claimed = self.store.commit(Batch { units: vec![unit] }).await?;
-        let written = claimed == [Claimed::Written];
+        let written = if is_small(&unit) {
+            self.gathering.commit(&self.store, unit).await? == Claimed::Written
+        } else {
+            self.store.commit(Batch { units: vec![unit] }).await? == [Claimed::Written]
+        };
         if written && announces {
             self.nudge.announced();
         }

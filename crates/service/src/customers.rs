@@ -139,8 +139,9 @@ impl Service {
         event: OwnEvent,
     ) -> Result<Option<Bytes>, Problem> {
         let now = row.updated_at;
-        let mut accounts = self.accounts_of(who, &row.customer_id).await?;
         let is_new = matches!(write, CustomerWrite::Insert(_));
+        // An account names customers that exist.
+        let mut accounts = if is_new { Vec::new() } else { self.accounts_of(who, &row.customer_id).await? };
         let (form, ssn): (NewCustomer, _) = (read_body(row)?, self.open_ssn(row)?);
         let words = vec![of_customer(who.org, &row.customer_id, &form, is_new)];
         let mut writing = Unit { customers: vec![write], words, ..Unit::default() };

@@ -22,6 +22,7 @@ pub mod changes;
 pub mod customers;
 pub mod find;
 pub mod form;
+mod gathering;
 pub mod history;
 pub mod ids;
 pub mod items;
@@ -86,6 +87,7 @@ pub struct Service {
     pub(crate) nudge: Nudge,
     pub(crate) gate: Arc<Gate>,
     pub(crate) portfolio: Arc<portfolio::Kept>,
+    pub(crate) gathering: Arc<gathering::Gathering>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
     /// What runs by itself: timers, sending.
@@ -141,6 +143,7 @@ impl Service {
             nudge,
             gate,
             portfolio: Arc::default(),
+            gathering: Arc::default(),
             metrics,
             stop,
             running,

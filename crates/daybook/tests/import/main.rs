@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`whole`] | everything agrees, what is wrong is found, a second run only compares, a dry run touches nothing |
 //! | [`again`] | the import is killed here and there, and run again |
+//! | [`borrowers`] | borrowers who come many at once |
 //! | [`refused`] | broken rows and ids that are taken: told by row and column, and nothing is loaded |
 //!
 //! The portfolios are those of `daybook demo-data`, whose balances are calculated apart from what services loans.
@@ -25,6 +26,7 @@ macro_rules! on_both {
 }
 
 mod again;
+mod borrowers;
 mod gate;
 mod refused;
 mod support;

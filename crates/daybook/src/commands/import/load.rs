@@ -15,6 +15,7 @@ use super::wire::at_once;
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use daybook_client::{Client, encoded};
+use daybook_clock::Stopwatch;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -89,10 +90,10 @@ impl Loader<'_> {
             Kind::Accounts => "loading accounts",
             Kind::Payments => "loading payments",
         };
-        let progress = Progress::begin(what, total as u64);
+        let (progress, watch) = (Progress::begin(what, total as u64), Stopwatch::start());
         let report = Mutex::new(report);
         at_once(self.callers, ranges, |range| self.send(kind, range.clone(), &progress, &report))?;
-        progress.end(&format!("{total} done"));
+        progress.end(&format!("{total} in {:.1} s", watch.elapsed().as_secs_f64()));
         Ok(())
     }
 
@@ -195,14 +196,15 @@ impl Loader<'_> {
     /// Waits until a release is done.
     pub fn wait(&self) -> Result<Mode, Failure> {
         let mut mode = mode_of(self.client, self.product)?;
-        let progress = Progress::begin("releasing", mode.accounts_total);
+        let (progress, watch) = (Progress::begin("releasing", mode.accounts_total), Stopwatch::start());
         while mode.state == "RELEASING" {
             progress.is_of(mode.accounts_total);
             progress.is_at(mode.accounts_done);
             thread::sleep(BETWEEN_LOOKS);
             mode = mode_of(self.client, self.product)?;
         }
-        progress.end(&format!("{} of {} accounts done", mode.accounts_done, mode.accounts_total));
+        let (done, total, seconds) = (mode.accounts_done, mode.accounts_total, watch.elapsed().as_secs_f64());
+        progress.end(&format!("{done} of {total} accounts in {seconds:.1} s"));
         Ok(mode)
     }
 }

@@ -63,7 +63,7 @@ pub fn read(
     let mut rows = 0_u64;
     while let Some(line) = sheet.next(&mut record)? {
         rows += 1;
-        if rows % ROWS_A_STEP == 0 {
+        if rows.is_multiple_of(ROWS_A_STEP) {
             progress.is_at(sheet.at());
         }
         let checked = sheet.read(line, &record, report, |row, report| {

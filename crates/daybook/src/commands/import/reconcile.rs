@@ -11,6 +11,7 @@ use super::{explain, standing::Standing};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use daybook_client::{Client, Trouble, encoded};
+use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -61,7 +62,7 @@ pub fn compare(
         groups.entry(loan.as_of).or_default().push(index);
     }
     let compared: usize = groups.values().map(Vec::len).sum();
-    let progress = Progress::begin("comparing", compared as u64);
+    let (progress, watch) = (Progress::begin("comparing", compared as u64), Stopwatch::start());
     let found: Mutex<Vec<Difference>> = Mutex::default();
     let judge = |loan: u32, account: Option<&Account>| {
         let differences = differences(portfolio, loan, account);
@@ -97,7 +98,7 @@ pub fn compare(
     let mut differences = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     differences.sort_by_key(|difference| difference.loan);
     let differing = differences.chunk_by(|one, other| one.loan == other.loan).count() as u64;
-    progress.end(&format!("{compared} loans, {differing} differ"));
+    progress.end(&format!("{compared} loans in {:.1} s, {differing} differ", watch.elapsed().as_secs_f64()));
     Ok(Outcome { compared: compared as u64, differing, differences })
 }
 

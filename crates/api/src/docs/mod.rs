@@ -42,6 +42,7 @@ pages! {
     "guides/listening",
     "guides/importing-a-portfolio",
     "guides/receiving-webhooks",
+    "guides/test-cases",
     "operating/performance",
     "scenarios/README",
     "errors/account_failed",

@@ -3,6 +3,7 @@
 
 mod folder;
 mod from_account;
+mod page;
 mod recording;
 mod reports;
 mod servers;

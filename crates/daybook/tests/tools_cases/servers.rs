@@ -20,8 +20,6 @@ fn key(daybook: &Daybook, org: Option<&str>) -> String {
 /// Cases that were not run, with the reason.
 fn skipped(report: &Value) -> Vec<(&str, &str)> {
     let cases = report["cases"].as_array().expect("a list").iter().filter(|case| case["verdict"] == "skipped");
-    let text = |case: &'static str| move |value: &'_ Value| value[case].as_str().unwrap_or_default().to_owned();
-    let _ = text;
     cases
         .map(|case| (case["file"].as_str().expect("a file"), case["skipped_because"].as_str().expect("a reason")))
         .collect()

@@ -15,7 +15,7 @@ mod remote;
 mod schedule;
 
 pub use bench::{
-    BenchAction, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
+    BenchAction, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
     BenchWebhookClientArgs, BenchWebhooksArgs,
 };
 pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};

@@ -27,6 +27,9 @@ pub enum BenchAction {
     /// Ask for every page of the console with a large portfolio
     #[command(after_help = "Examples:\n  daybook bench console --accounts 100000")]
     Console(BenchConsoleArgs),
+    /// Run test cases from files, in memory
+    #[command(after_help = "Examples:\n  daybook bench cases --files 1000\n  daybook bench cases --files 1000 --json")]
+    Cases(BenchCasesArgs),
     /// What the webhooks are sent to, in a process of its own
     #[command(hide = true)]
     WebhookReceiver,
@@ -113,6 +116,17 @@ pub struct BenchWebhooksArgs {
     /// Where and how.
     #[command(flatten)]
     pub target: BenchTarget,
+}
+
+/// `daybook bench cases`
+#[derive(Args, Debug)]
+pub struct BenchCasesArgs {
+    /// How many files there are
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub files: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `daybook bench webhook-client`; the request's lines after the first come on stdin.

@@ -4,6 +4,7 @@
 //! Daybook does and a bare loop beside it: the same rows, bytes and indexes written with no logic, the same calls
 //! answered by a server that does nothing.
 
+pub mod cases;
 pub mod console;
 pub mod http;
 pub mod limit_postgres;
@@ -26,6 +27,7 @@ pub fn run(command: &BenchCommand) -> Result<(), Failure> {
             BenchAction::Release(args) => release::run(args).await,
             BenchAction::Payments(args) => payments::run(args).await,
             BenchAction::Console(args) => console::run(args).await,
+            BenchAction::Cases(args) => cases::run(args).await,
             BenchAction::Webhooks(args) => webhooks::run(args).await,
             BenchAction::WebhookReceiver => webhooks::receiver::run().await,
             BenchAction::WebhookClient(args) => webhooks::bare::run(args).await,

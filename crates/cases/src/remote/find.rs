@@ -6,7 +6,7 @@ use super::play::{Stop, sentence};
 use crate::findings::{Findings, Wanted};
 use crate::judge::judge;
 use crate::outcome::Outcome;
-use crate::scenario::Scenario;
+use crate::scenario::{Mode, Scenario};
 use crate::telling;
 use daybook_client::{Client, Trouble, encoded};
 use daybook_engine::time::Time;
@@ -21,6 +21,8 @@ pub struct Found {
     pub wants_mail: bool,
     /// The end of the case, in the time in which it was played.
     pub until: Time,
+    /// Events of its product and its customer that it expects messages of.
+    pub awaits: Vec<&'static str>,
     /// On the server: product, customer and account.
     pub ids: [String; 3],
     pub notes: Vec<String>,
@@ -65,7 +67,11 @@ pub fn find(
     let customer = case.customer.as_ref().and_then(|customer| customer["customer_id"].as_str());
     let customer = customer.map(|id| guise.clone().id(id)).unwrap_or_default();
     let ids = [product, customer, account];
-    Ok(Found { findings, events: off(events), wants_mail: wanted.webhooks, until, ids, notes })
+    let is_awaited = |event: &&&str| case.expect.webhooks.iter().any(|wanted| wanted.event == **event);
+    let awaits = [("customer_create", case.customer.is_some()), ("migration_released", case.mode == Mode::Migration)];
+    let awaits = awaits.iter().filter(|(_, is_sent)| *is_sent).map(|(event, _)| event);
+    let awaits = awaits.filter(is_awaited).copied().collect();
+    Ok(Found { findings, events: off(events), wants_mail: wanted.webhooks, until, awaits, ids, notes })
 }
 
 fn stop(trouble: Trouble) -> Stop {

@@ -6,6 +6,7 @@
 use super::find::Found;
 use super::play::{Stop, sentence};
 use super::receiver::{Received, Receiver};
+use crate::judge::is_event;
 use crate::run::text_of;
 use crate::scenario::Scenario;
 use daybook_client::{Client, Trouble, encoded};
@@ -14,7 +15,8 @@ use daybook_engine::time::Time;
 use daybook_service::ids::random_bytes;
 use daybook_webhooks::signature::Key;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -29,8 +31,8 @@ const NOT_OF_ACCOUNTS: [&str; 5] =
 pub enum Mail {
     /// No case expects any.
     Unwanted,
-    /// By a receiver, which has a subscription.
-    Received { receiver: Receiver, subscription: String },
+    /// By a receiver, which has a subscription to the events that some case names.
+    Received { receiver: Receiver, subscription: String, events: BTreeSet<String> },
     /// By the server's record, for a reason.
     Recorded { why: String },
 }
@@ -58,25 +60,35 @@ impl Mail {
             Ok(receiver) => receiver,
             Err(error) => return Ok(Mail::Recorded { why: format!("no port could be listened on: {error}") }),
         };
-        match client.put("/organization/subscribe", &json!({ "webhook_url": receiver.url() })) {
-            Ok(made) => Ok(Mail::Received { receiver, subscription: text_of(&made, "webhook_uuid") }),
+        let named = cases.iter().flat_map(|case| &case.expect.webhooks).map(|wanted| wanted.event.clone());
+        let events: BTreeSet<String> = named.filter(|event| is_event(event)).collect();
+        let body = json!({ "webhook_url": receiver.url(), "filter_events": events });
+        match client.put("/organization/subscribe", &body) {
+            Ok(made) => Ok(Mail::Received { receiver, subscription: text_of(&made, "webhook_uuid"), events }),
             Err(trouble) => refused(trouble),
         }
     }
 
     /// How many messages are still to come.
     pub fn missing(&self, found: &[Result<Found, Stop>]) -> usize {
-        let Mail::Received { receiver, .. } = self else { return 0 };
+        let Mail::Received { receiver, events, .. } = self else { return 0 };
         let received = receiver.received();
-        let wanting = found.iter().flatten().filter(|found| found.wants_mail);
-        wanting.flat_map(Found::messages).filter(|(id, _)| !received.contains_key(*id)).count()
+        let is_missing = |(id, event): &(&str, &str)| events.contains(*event) && !received.contains_key(*id);
+        let missing = |found: &Found| {
+            let came = |event: &str| {
+                received.values().any(|message| message.event.as_deref() == Some(event) && is_of(message, found))
+            };
+            let others = found.awaits.iter().filter(|event| !came(event)).count();
+            found.messages().filter(is_missing).count() + others
+        };
+        found.iter().flatten().filter(|found| found.wants_mail).map(missing).sum()
     }
 
     /// Waits for them, as long as some come.
-    pub fn wait(&self, found: &[Result<Found, Stop>]) {
+    pub fn wait(&self, found: &[Result<Found, Stop>], stop: &AtomicBool) {
         let mut watch = Stopwatch::start();
         let mut missing = self.missing(found);
-        while missing > 0 && watch.elapsed() < PATIENCE {
+        while missing > 0 && watch.elapsed() < PATIENCE && !stop.load(Ordering::Relaxed) {
             thread::sleep(BETWEEN_LOOKS);
             let now = self.missing(found);
             if now < missing {

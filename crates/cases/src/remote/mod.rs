@@ -38,7 +38,7 @@ use find::Found;
 use mail::Mail;
 use play::{Rolling, Stop};
 use serde_json::json;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -56,19 +56,21 @@ pub enum News {
 
 /// Runs cases against a server, and gives their outcomes in the order of the cases.
 ///
-/// What is wrong with a case is its outcome; trouble is what keeps all of them from being run.
+/// What is wrong with a case is its outcome; trouble is what keeps all of them from being run. Once `stop` is set no
+/// other case is begun, nothing is waited for any more, and what was made for the run is removed.
 pub fn run_all(
     client: &Client,
     cases: &[Scenario],
+    stop: &AtomicBool,
     mut tell: impl FnMut(News) + Send,
 ) -> Result<Vec<Outcome>, Trouble> {
     let rolling = rolling(client)?;
     let mail = Mail::open(client, cases)?;
-    let found = find_all(client, cases, &rolling, &mut tell);
+    let found = find_all(client, cases, &rolling, stop, &mut tell);
     let missing = mail.missing(&found);
     if missing > 0 {
         tell(News::Waiting(missing));
-        mail.wait(&found);
+        mail.wait(&found, stop);
     }
     let outcomes = cases.iter().zip(found).map(|(case, found)| outcome(case, found, &mail)).collect();
     mail.close(client);
@@ -90,6 +92,7 @@ fn find_all(
     client: &Client,
     cases: &[Scenario],
     rolling: &Rolling,
+    stop: &AtomicBool,
     tell: &mut (impl FnMut(News) + Send),
 ) -> Vec<Result<Found, Stop>> {
     let run = run_id();
@@ -99,7 +102,10 @@ fn find_all(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(case) = cases.get(index) else { return };
-            let found = play::play(client, case, rolling, &format!("{run}-{}", index + 1));
+            let found = match stop.load(Ordering::Relaxed) {
+                true => Err(Stop::Skipped("the run was stopped before".to_owned())),
+                false => play::play(client, case, rolling, stop, &format!("{run}-{}", index + 1)),
+            };
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             (done.0)(News::Played);
             done.1.push((index, found));

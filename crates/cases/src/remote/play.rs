@@ -11,6 +11,7 @@ use crate::telling;
 use daybook_client::{Client, Trouble, encoded};
 use daybook_clock::{Clock, System};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -38,8 +39,15 @@ pub enum Stop {
 }
 
 /// Plays a case, with ids that end with a suffix of its own, and fetches what came of it.
-pub fn play(client: &Client, case: &Scenario, rolling: &Rolling, suffix: &str) -> Result<Found, Stop> {
-    let mut play = Play { client, case, rolling, guise: Guise::new(suffix), notes: Vec::new(), account: String::new() };
+pub fn play(
+    client: &Client,
+    case: &Scenario,
+    rolling: &Rolling,
+    stop: &AtomicBool,
+    suffix: &str,
+) -> Result<Found, Stop> {
+    let (guise, notes, account) = (Guise::new(suffix), Vec::new(), String::new());
+    let mut play = Play { client, case, rolling, stop, guise, notes, account };
     match play.perform() {
         Ok(product) => {
             let Play { guise, notes, account, .. } = play;
@@ -59,6 +67,7 @@ struct Play<'a> {
     client: &'a Client,
     case: &'a Scenario,
     rolling: &'a Rolling,
+    stop: &'a AtomicBool,
     guise: Guise,
     notes: Vec<String>,
     account: String,
@@ -165,6 +174,9 @@ impl Play<'_> {
                         Err(Stop::Refused(Refused { why, ..refused }, Vec::new()))
                     }
                 };
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Stop::Skipped("the run was stopped while what was loaded was being released".to_owned()));
             }
             thread::sleep(look);
             look = (look * 2).min(LONGEST_LOOK);

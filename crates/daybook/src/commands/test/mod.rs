@@ -23,6 +23,8 @@ use daybook_cases::{Outcome, run_all_telling};
 use gather::{Gathered, gather, picture};
 use report::Report;
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -95,16 +97,25 @@ fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<Outcom
     let url = connection.client.url().to_owned();
     say(&format!("Running against {url}.\n"));
     let progress = Progress::begin("cases", gathered.cases.len() as u64);
-    let outcomes = remote::run_all(&connection.client, &gathered.cases, |news| {
-        match news {
+    let stop = Arc::new(AtomicBool::new(false));
+    let hears = stop.clone();
+    let listening = tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            hears.store(true, Ordering::Relaxed);
+        }
+    });
+    let waits = "a server sends them in batches, once a minute unless set otherwise";
+    let outcomes = remote::run_all(&connection.client, &gathered.cases, &stop, |news| match news {
         News::Played => progress.add(1),
-        News::Waiting(messages) => progress.say(&format!(
-            "Waiting for {messages} webhook messages: a server sends them in batches, once a minute unless set otherwise."
-        )),
-    }
+        News::Waiting(messages) => progress.say(&format!("Waiting for {messages} webhook messages: {waits}.")),
     });
     progress.clear();
-    Ok((url, outcomes?))
+    listening.abort();
+    let outcomes = outcomes?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::Failed("stopped; what was subscribed for the run is unsubscribed".to_owned()));
+    }
+    Ok((url, outcomes))
 }
 
 /// Runs again whenever a file changes, until somebody has seen enough; then the last run counts.

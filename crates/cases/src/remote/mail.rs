@@ -22,6 +22,8 @@ use std::time::Duration;
 
 /// How long nothing may come before the rest is given up: longer than a batch and its first retry.
 const PATIENCE: Duration = Duration::from_secs(150);
+/// After so long without any it is told.
+const A_WHILE: Duration = Duration::from_secs(2);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 /// Messages about a customer or a product, which an account's record does not have.
 const NOT_OF_ACCOUNTS: [&str; 5] =
@@ -70,7 +72,7 @@ impl Mail {
     }
 
     /// How many messages are still to come.
-    pub fn missing(&self, found: &[Result<Found, Stop>]) -> usize {
+    fn missing(&self, found: &[Result<Found, Stop>]) -> usize {
         let Mail::Received { receiver, events, .. } = self else { return 0 };
         let received = receiver.received();
         let is_missing = |(id, event): &(&str, &str)| events.contains(*event) && !received.contains_key(*id);
@@ -84,12 +86,18 @@ impl Mail {
         found.iter().flatten().filter(|found| found.wants_mail).map(missing).sum()
     }
 
-    /// Waits for them, as long as some come.
-    pub fn wait(&self, found: &[Result<Found, Stop>], stop: &AtomicBool) {
+    /// Waits for them, as long as some come; tells once that it takes a while.
+    pub fn wait(&self, found: &[Result<Found, Stop>], stop: &AtomicBool, tell: impl FnOnce(usize)) {
         let mut watch = Stopwatch::start();
         let mut missing = self.missing(found);
+        let mut tell = Some(tell);
         while missing > 0 && watch.elapsed() < PATIENCE && !stop.load(Ordering::Relaxed) {
             thread::sleep(BETWEEN_LOOKS);
+            if watch.elapsed() > A_WHILE
+                && let Some(tell) = tell.take()
+            {
+                tell(missing);
+            }
             let now = self.missing(found);
             if now < missing {
                 watch = Stopwatch::start();

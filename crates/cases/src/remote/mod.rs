@@ -50,7 +50,7 @@ const AT_ONCE: usize = 8;
 pub enum News {
     /// One more case has been played.
     Played,
-    /// So many messages are on their way.
+    /// So many messages are on their way, and it takes a while.
     Waiting(usize),
 }
 
@@ -67,11 +67,7 @@ pub fn run_all(
     let rolling = rolling(client)?;
     let mail = Mail::open(client, cases)?;
     let found = find_all(client, cases, &rolling, stop, &mut tell);
-    let missing = mail.missing(&found);
-    if missing > 0 {
-        tell(News::Waiting(missing));
-        mail.wait(&found, stop);
-    }
+    mail.wait(&found, stop, |missing| tell(News::Waiting(missing)));
     let outcomes = cases.iter().zip(found).map(|(case, found)| outcome(case, found, &mail)).collect();
     mail.close(client);
     Ok(outcomes)

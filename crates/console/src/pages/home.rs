@@ -7,7 +7,7 @@ use crate::chart::{Bar, Part, bars};
 use crate::guard::Visitor;
 use crate::listing::link;
 use crate::page::{Answer, Page, Section, Trouble, read};
-use crate::shape::{Count, Moment, Money, plain_words};
+use crate::shape::{Count, Moment, Money, plain_words, short_money};
 use askama::Template;
 use axum::extract::State;
 use axum::http::header::REFRESH;
@@ -184,7 +184,7 @@ fn by_day(title: &str, figures: &[DayFigure], total_cents: i64, class: &'static 
         Bar { label, parts: vec![Part { class, size, words }] }
     });
     let columns: Vec<Bar> = columns.collect();
-    let drawing = bars(title, &columns, |top| whole_dollars(i64::try_from(top).unwrap_or(i64::MAX)));
+    let drawing = bars(title, &columns, |top| short_money(i64::try_from(top).unwrap_or(i64::MAX)));
     let days = figures.iter().rev();
     let days = days.map(|figure| (Moment(figure.day.clone()).day(), Count(figure.count), Money(figure.amount_cents)));
     ByDay { drawing, days: days.collect(), total: Money(total_cents) }
@@ -193,12 +193,6 @@ fn by_day(title: &str, figures: &[DayFigure], total_cents: i64, class: &'static 
 /// `15 Feb 2025` as `15 Feb`.
 fn short(day: &str) -> String {
     day.rsplit_once(' ').map_or(day, |(day, _)| day).to_owned()
-}
-
-/// The words at the top of a drawing have little room.
-fn whole_dollars(cents: i64) -> String {
-    let text = Money(cents).to_string();
-    text.split_once('.').map_or(text.clone(), |(dollars, _)| dollars.to_owned())
 }
 
 fn by_hour(figures: &[DeliveryFigure]) -> ByHour {

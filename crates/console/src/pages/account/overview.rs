@@ -7,7 +7,7 @@ use crate::Console;
 use crate::chart::{Point, steps};
 use crate::guard::Visitor;
 use crate::page::{Trouble, read};
-use crate::shape::{Moment, Money};
+use crate::shape::{Moment, Money, short_money};
 use daybook_engine::time::Time;
 use daybook_service::problem::Kind;
 
@@ -143,15 +143,5 @@ fn drawing(room: &Room, happenings: &[Happening], later: Vec<Point>) -> String {
     }
     let mark = room.when.time().unwrap_or(room.clock).seconds();
     let begin = happenings.first().map(|first| first.applies_at.day()).unwrap_or_default();
-    steps("Balance over time", &points, Some(mark), (&begin, &end.day()), whole_dollars)
-}
-
-/// An amount for the edge of a drawing, where there is little room.
-fn whole_dollars(cents: i64) -> String {
-    let text = Money(cents).to_string();
-    let whole = text.split('.').next().unwrap_or_default();
-    match whole.rsplit_once(',') {
-        Some((thousands, _)) if whole.len() > 7 => format!("{thousands}k"),
-        _ => whole.to_owned(),
-    }
+    steps("Balance over time", &points, Some(mark), (&begin, &end.day()), short_money)
 }

@@ -4,6 +4,7 @@ use crate::catalog::Catalog;
 use crate::form;
 use crate::ids::{mint_id, mint_secret};
 use crate::lock::lock;
+use crate::people::is_person;
 use crate::problem::Problem;
 use crate::secrets::{Secrets, TOKEN_SECONDS, Token, hash};
 use crate::view;
@@ -40,6 +41,15 @@ impl Role {
             Role::Admin => "ADMIN",
             Role::Servicing => "SERVICING",
             Role::ReadOnly => "READ_ONLY",
+        }
+    }
+
+    /// What people call it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Role::Admin => "Admin",
+            Role::Servicing => "Servicing",
+            Role::ReadOnly => "Read only",
         }
     }
 
@@ -83,8 +93,13 @@ impl Caller {
         if may {
             return Ok(());
         }
-        let needed = if right == Right::Write { "SERVICING or ADMIN" } else { "ADMIN" };
-        let message = format!("this call needs the role {needed}; the key has {}", self.role.name());
+        let message = if is_person(&self.client_id) {
+            let needed = if right == Right::Write { "Servicing or Admin" } else { "Admin" };
+            format!("this needs the role {needed}; you have the role {}", self.role.words())
+        } else {
+            let needed = if right == Right::Write { "SERVICING or ADMIN" } else { "ADMIN" };
+            format!("this call needs the role {needed}; the key has the role {}", self.role.name())
+        };
         Err(Problem::new("not_authorized", message))
     }
 }

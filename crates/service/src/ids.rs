@@ -14,12 +14,17 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
 
 /// A new id of the service's own: `dbk_` and 16 random letters and digits, which no two calls will share.
 pub fn mint_id(kind: &str) -> String {
+    id_of(kind, &random_bytes::<20>())
+}
+
+/// An id of the service's own that follows from 20 bytes or so.
+pub(crate) fn id_of(kind: &str, bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let mut id = String::with_capacity(5 + kind.len() + 20);
     id.push_str("dbk_");
     id.push_str(kind);
     id.push('_');
-    for byte in random_bytes::<20>() {
+    for byte in bytes.iter().take(20) {
         id.push(char::from(ALPHABET[usize::from(byte % 32)]));
     }
     id
@@ -45,12 +50,22 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// A new secret: 256 random bits.
 pub fn mint_secret() -> String {
-    format!("dbk_sk_{}", URL_SAFE_NO_PAD.encode(random_bytes::<32>()))
+    secret_of(&random_bytes::<32>())
+}
+
+/// A secret that follows from bytes which nobody can guess.
+pub(crate) fn secret_of(bytes: &[u8]) -> String {
+    format!("dbk_sk_{}", token_of(bytes))
 }
 
 /// A new token of a session or a link: 256 random bits, as letters that a URL or a cookie takes.
 pub fn mint_token() -> String {
-    URL_SAFE_NO_PAD.encode(random_bytes::<32>())
+    token_of(&random_bytes::<32>())
+}
+
+/// A token that follows from bytes which nobody can guess.
+pub(crate) fn token_of(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 #[cfg(test)]

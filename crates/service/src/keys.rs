@@ -3,6 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Right, Role};
 use crate::form::NewKey;
+use crate::ids::{id_of, secret_of};
 use crate::problem::Problem;
 use crate::view;
 use crate::view::render;
@@ -22,13 +23,44 @@ impl Service {
         who.may(Right::Administer)?;
         let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
         let (key, secret) = self.access.create_key(who.org, form.name.as_str(), role).await?;
-        Ok(render(&view::NewKey {
-            client_id: &key.client_id,
-            client_secret: &secret,
-            name: &key.name,
-            role: &key.role,
-            created_at: view::time::Utc(key.created_at),
-        }))
+        Ok(show_new(&key, &secret))
+    }
+
+    /// Makes a key for a form that has a word of its own: sent twice, it makes one key, and gives the same answer. The id
+    /// and the secret follow from the word, so that the secret is kept nowhere for that.
+    pub async fn create_key_once(&self, who: &Caller, once: &str, form: NewKey) -> Result<Bytes, Problem> {
+        who.may(Right::Administer)?;
+        let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
+        let name = form.name.as_str();
+        let words = self.words_of(who, once, &[role.name(), name]);
+        let client_id = id_of("client", &self.secrets.console_hash("id of a key by a form", &words));
+        let secret = secret_of(&self.secrets.console_hash("secret of a key by a form", &words));
+        if let Some(made) = self.store.key(&client_id).await? {
+            return match made.revoked_at {
+                None => Ok(show_new(&made, &secret)),
+                Some(_) => {
+                    let message = "the key that this form made is revoked: send the form again to make another";
+                    Err(Problem::new("conflict", message))
+                }
+            };
+        }
+        match self.access.keep_key(who.org, client_id.clone(), &secret, name, role).await {
+            Ok(key) => Ok(show_new(&key, &secret)),
+            // The same form, sent twice at once, was a little faster.
+            Err(problem) if problem.code == "id_taken" => {
+                let made = self.store.key(&client_id).await?.ok_or(problem)?;
+                Ok(show_new(&made, &secret))
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// What makes a form of a caller with a word of its own different from every other.
+    pub(crate) fn words_of(&self, who: &Caller, once: &str, about: &[&str]) -> Vec<u8> {
+        let org = who.org.to_string();
+        let parts = [&[org.as_str(), &who.client_id, once], about].concat();
+        // Each with its length before it: no two lists of parts are written alike.
+        parts.iter().flat_map(|part| [part.len().to_be_bytes().as_slice(), part.as_bytes()].concat()).collect()
     }
 
     /// Revokes a key.
@@ -38,6 +70,16 @@ impl Service {
         let key = self.store.key(client_id).await?.ok_or_else(|| Problem::not_found("key", client_id))?;
         Ok(render(&show(&key)))
     }
+}
+
+fn show_new(key: &KeyRow, secret: &str) -> Bytes {
+    render(&view::NewKey {
+        client_id: &key.client_id,
+        client_secret: secret,
+        name: &key.name,
+        role: &key.role,
+        created_at: view::time::Utc(key.created_at),
+    })
 }
 
 fn show(key: &KeyRow) -> view::Key<'_> {

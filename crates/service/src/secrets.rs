@@ -95,7 +95,12 @@ impl Secrets {
 
     /// What the forms of a session carry: it follows from the session's token, and the token does not follow from it.
     pub fn form_token(&self, session_token: &str) -> String {
-        URL_SAFE_NO_PAD.encode(self.console_hash("forms", session_token.as_bytes()))
+        self.console_mark("forms", session_token.as_bytes())
+    }
+
+    /// Tells one state of a thing from another without giving it away: what a form carries of how it was shown.
+    pub fn console_mark(&self, thing: &str, bytes: &[u8]) -> String {
+        URL_SAFE_NO_PAD.encode(self.console_hash(thing, bytes))
     }
 
     /// A token that speaks for a client for a while.

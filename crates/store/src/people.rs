@@ -155,6 +155,9 @@ pub trait People: std::fmt::Debug + Send + Sync {
     /// The invitations of an organization that did not expire by `now`, by time of making.
     async fn invitations(&self, org: OrgId, now: Time) -> Result<Vec<InvitationRow>>;
 
+    /// Takes an invitation of an organization back; false if there is none.
+    async fn withdraw(&self, org: OrgId, token_hash: &[u8]) -> Result<bool>;
+
     /// Makes a person by an invitation, which is gone then: both or neither.
     async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow) -> Result<Accepted>;
 

@@ -1,12 +1,17 @@
 //! Links by which people come in, and the first person of all.
 
-use super::{Invitation, NewPerson, Session, check, email_key, role};
+use super::{CALLER_PREFIX, Invitation, Link, NewPerson, Session, check, email_key, role};
 use crate::Service;
 use crate::access::{Caller, Right, Role};
-use crate::ids::{mint_id, mint_token};
+use crate::ids::{mint_id, mint_token, token_of};
 use crate::problem::{Detail, Problem};
+use crate::processor::job::Repeat;
 use crate::secrets::hash;
 use crate::view::time::Utc;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use daybook_store::batch::Unit;
 use daybook_store::people::{Accepted, InvitationRow, PersonRow};
 use daybook_store::records::OrgId;
 
@@ -24,7 +29,9 @@ impl Service {
         if !self.store.invitations(org, self.clock.now()).await?.is_empty() {
             return Ok(None);
         }
-        self.new_link(org, Role::Admin, "first start").await.map(Some)
+        let token = mint_token();
+        self.keep_link(&token, org, Role::Admin, "first start").await?;
+        Ok(Some(token))
     }
 
     /// Makes the first person, if the first organization has none; gives whether it did.
@@ -44,21 +51,46 @@ impl Service {
 
     /// Makes a link by which somebody joins the caller's organization, once. Its token is given here, and kept nowhere.
     pub async fn invite(&self, who: &Caller, role: Role) -> Result<String, Problem> {
+        self.may_invite(who).await?;
+        let token = mint_token();
+        self.keep_link(&token, who.org, role, &who.client_id).await?;
+        tracing::info!(by = %who.client_id, role = role.name(), "somebody was invited");
+        Ok(token)
+    }
+
+    /// The same for a form that has a word of its own: sent twice, it makes one link, and gives it again. The token
+    /// follows from the word, so that it is kept nowhere for that.
+    pub async fn invite_once(&self, who: &Caller, once: &str, role: Role) -> Result<String, Problem> {
+        who.may(Right::Administer)?;
+        let words = self.words_of(who, once, &[role.name()]);
+        let token = token_of(&self.secrets.console_hash("link by a form", &words));
+        let repeat = Repeat { key: format!("link:{}", token_of(&hash(&words))), content_hash: hash(b"link") };
+        if self.answer_before(who, Some(&repeat)).await?.is_some() {
+            let gone = |_| Problem::new("conflict", "the link that this form made is gone: send the form again");
+            return self.open_link(&token).await.map(|_| token).map_err(gone);
+        }
+        self.may_invite(who).await?;
+        // Whoever keeps the answer makes the link: of two at once it is one.
+        if self.write_alone(who, Unit::default(), Some(repeat), &Bytes::from_static(b"{}")).await? {
+            self.keep_link(&token, who.org, role, &who.client_id).await?;
+            tracing::info!(by = %who.client_id, role = role.name(), "somebody was invited");
+        }
+        Ok(token)
+    }
+
+    async fn may_invite(&self, who: &Caller) -> Result<(), Problem> {
         who.may(Right::Administer)?;
         if self.store.people(who.org).await?.len() >= MOST_PEOPLE {
             return Err(Problem::new("conflict", format!("an organization has {MOST_PEOPLE} people at most")));
         }
         if self.store.invitations(who.org, self.clock.now()).await?.len() >= MOST_LINKS {
-            let message = format!("{MOST_LINKS} links wait for somebody already: use one of them, or let them expire");
+            let message = format!("{MOST_LINKS} links wait for somebody already: use one of them, or withdraw one");
             return Err(Problem::new("conflict", message));
         }
-        let token = self.new_link(who.org, role, &who.client_id).await?;
-        tracing::info!(by = %who.client_id, role = role.name(), "somebody was invited");
-        Ok(token)
+        Ok(())
     }
 
-    async fn new_link(&self, org: OrgId, role: Role, by: &str) -> Result<String, Problem> {
-        let token = mint_token();
+    async fn keep_link(&self, token: &str, org: OrgId, role: Role, by: &str) -> Result<(), Problem> {
         let now = self.clock.now();
         let invitation = InvitationRow {
             token_hash: hash(token.as_bytes()),
@@ -68,8 +100,38 @@ impl Service {
             created_at: now,
             expires_at: now.plus_micros(LINK_MICROS),
         };
-        self.store.invite(&invitation).await?;
-        Ok(token)
+        Ok(self.store.invite(&invitation).await?)
+    }
+
+    /// The links of the caller's organization that wait for somebody.
+    pub async fn list_links(&self, who: &Caller) -> Result<Vec<Link>, Problem> {
+        who.may(Right::Administer)?;
+        let people = self.store.people(who.org).await?;
+        let show = |row: InvitationRow| {
+            let maker = row.created_by.strip_prefix(CALLER_PREFIX);
+            let maker = maker.map(|id| people.iter().find(|person| person.person == id));
+            Ok(Link {
+                link_id: URL_SAFE_NO_PAD.encode(&row.token_hash),
+                role: role(&row.role)?,
+                made_by: maker.flatten().map_or(row.created_by, |person| person.name.clone()),
+                works: maker.is_none_or(|maker| maker.is_some_and(may_make_links)),
+                created_at: Utc(row.created_at),
+                expires_at: Utc(row.expires_at),
+            })
+        };
+        self.store.invitations(who.org, self.clock.now()).await?.into_iter().map(show).collect()
+    }
+
+    /// Takes a link back: nobody comes in by it any more.
+    pub async fn withdraw_link(&self, who: &Caller, link_id: &str) -> Result<(), Problem> {
+        who.may(Right::Administer)?;
+        let unknown = || Problem::new("not_found", "this link was used, has expired or was withdrawn already");
+        let token_hash = URL_SAFE_NO_PAD.decode(link_id).map_err(|_| unknown())?;
+        if !self.store.withdraw(who.org, &token_hash).await? {
+            return Err(unknown());
+        }
+        tracing::info!(by = %who.client_id, "a link was withdrawn");
+        Ok(())
     }
 
     /// What a link is good for.
@@ -81,7 +143,13 @@ impl Service {
 
     async fn open_link(&self, token: &str) -> Result<InvitationRow, Problem> {
         let found = self.store.invitation(&hash(token.as_bytes()), self.clock.now()).await?;
-        found.ok_or_else(used_up)
+        let link = found.ok_or_else(used_up)?;
+        // Whoever may not make a link any more has none left; those of the command line are nobody's.
+        if let Some(maker) = link.created_by.strip_prefix(CALLER_PREFIX) {
+            let maker = self.store.person(link.org, maker).await?;
+            maker.as_ref().filter(|maker| may_make_links(maker)).ok_or_else(used_up)?;
+        }
+        Ok(link)
     }
 
     /// Makes a person by a link, which cannot be used again, and lets them in.
@@ -114,8 +182,12 @@ impl Service {
     }
 }
 
+fn may_make_links(maker: &PersonRow) -> bool {
+    maker.disabled_at.is_none() && maker.role == Role::Admin.name()
+}
+
 fn used_up() -> Problem {
-    Problem::new("not_found", "this link was used, has expired or never was one: ask for another")
+    Problem::new("not_found", "this link was used or withdrawn, has expired or never was one: ask for another")
 }
 
 fn email_taken() -> Problem {

@@ -3,10 +3,10 @@
 use super::{Person, client_id, passwords};
 use crate::Service;
 use crate::access::{Caller, Right, Role};
-use crate::ids::mint_token;
+use crate::ids::{mint_token, token_of};
 use crate::problem::Problem;
 use crate::secrets::hash;
-use daybook_store::people::{Changed, PersonChange};
+use daybook_store::people::{Changed, PersonChange, PersonRow};
 
 impl Service {
     /// The people of the caller's organization.
@@ -58,18 +58,72 @@ impl Service {
 
     /// Gives somebody who forgot their password another one, which is told here and kept nowhere, and ends their sessions.
     pub async fn reset_password(&self, who: &Caller, person_id: &str) -> Result<String, Problem> {
-        who.may(Right::Administer)?;
-        let person = self.store.person(who.org, person_id).await?;
-        let person = person.ok_or_else(|| Problem::not_found("person", person_id))?;
+        let person = self.somebody_else(who, person_id).await?;
         let new = mint_token();
-        let hashed = self.passwords.hash(&new).await?;
+        if !self.replace_password(who, &person, &new).await? {
+            return Err(changed_meanwhile());
+        }
+        Ok(new)
+    }
+
+    /// Tells the password of somebody from those before and after it, without giving it away: a form that replaces it
+    /// carries it.
+    pub async fn password_mark(&self, who: &Caller, person_id: &str) -> Result<String, Problem> {
+        let person = self.somebody_else(who, person_id).await?;
+        Ok(self.mark_of_password(&person))
+    }
+
+    fn mark_of_password(&self, person: &PersonRow) -> String {
+        self.secrets.console_mark("password", person.password_hash.as_bytes())
+    }
+
+    /// The same for a form that has a word of its own, if the password is still the one with this mark. Sent twice, the
+    /// form makes one password, and gives it again: the password follows from the word.
+    pub async fn reset_password_once(
+        &self,
+        who: &Caller,
+        person_id: &str,
+        once: &str,
+        mark: &str,
+    ) -> Result<String, Problem> {
+        let person = self.somebody_else(who, person_id).await?;
+        if once.is_empty() {
+            return Err(Problem::invalid("once", "must be the word of the form"));
+        }
+        let words = self.words_of(who, once, &[person_id]);
+        let new = token_of(&self.secrets.console_hash("password by a form", &words));
+        if self.mark_of_password(&person) == mark && self.replace_password(who, &person, &new).await? {
+            return Ok(new);
+        }
+        // It was changed since: by this form itself, perhaps.
+        let person = self.somebody_else(who, person_id).await?;
+        if self.passwords.is_right(&new, Some(&person.password_hash)).await? {
+            return Ok(new);
+        }
+        Err(changed_meanwhile())
+    }
+
+    /// A person whose password the caller may replace. Nobody replaces their own without knowing it.
+    async fn somebody_else(&self, who: &Caller, person_id: &str) -> Result<PersonRow, Problem> {
+        who.may(Right::Administer)?;
+        if who.client_id == client_id(person_id) {
+            let message = "your own password is changed on your own page, which asks for the one you have";
+            return Err(Problem::new("conflict", message));
+        }
+        let person = self.store.person(who.org, person_id).await?;
+        person.ok_or_else(|| Problem::not_found("person", person_id))
+    }
+
+    /// Gives a person another password and ends their sessions; false if theirs is another already.
+    async fn replace_password(&self, who: &Caller, person: &PersonRow, new: &str) -> Result<bool, Problem> {
+        let hashed = self.passwords.hash(new).await?;
         // The hash of a token that nobody has: no session stays.
         let none = hash(mint_token().as_bytes());
-        if !self.store.change_password(&person.person, &person.password_hash, &hashed, &none).await? {
-            return Err(Problem::new("conflict", "the password was changed meanwhile"));
+        let done = self.store.change_password(&person.person, &person.password_hash, &hashed, &none).await?;
+        if done {
+            tracing::info!(by = %who.client_id, person = %person.person, "a password was reset");
         }
-        tracing::info!(by = %who.client_id, person = %person_id, "a password was reset");
-        Ok(new)
+        Ok(done)
     }
 
     /// Gives the person of a session another password, if they know the old one, and ends their other sessions.
@@ -85,9 +139,13 @@ impl Service {
         self.end_try(begun).await?;
         let hashed = self.passwords.hash(new).await?;
         if !self.store.change_password(&person.person, &person.password_hash, &hashed, &token_hash).await? {
-            return Err(Problem::new("conflict", "the password was changed meanwhile"));
+            return Err(changed_meanwhile());
         }
         tracing::info!(person = %person.person, "a password was changed");
         Ok(())
     }
+}
+
+fn changed_meanwhile() -> Problem {
+    Problem::new("conflict", "the password was changed meanwhile")
 }

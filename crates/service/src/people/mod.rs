@@ -114,6 +114,23 @@ pub struct Invitation {
     pub expires_at: Utc,
 }
 
+/// A link that waits for somebody, for administrators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// What it is withdrawn by; nobody comes in with it.
+    pub link_id: String,
+    /// What somebody may do who comes by it.
+    pub role: Role,
+    /// Who made it: a person's name, or what else it was.
+    pub made_by: String,
+    /// Whether it works: not if its maker is kept out, or is no administrator any more.
+    pub works: bool,
+    /// Since when.
+    pub created_at: Utc,
+    /// Until when.
+    pub expires_at: Utc,
+}
+
 /// What a browser keeps of a person who is signed in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Session {
@@ -147,6 +164,11 @@ pub struct Visit {
     pub environment: String,
     /// What every form must carry.
     pub csrf: String,
+}
+
+/// Whether somebody calls as a person, and not by a key.
+pub(crate) fn is_person(client_id: &str) -> bool {
+    client_id.starts_with(CALLER_PREFIX)
 }
 
 /// As whom a person calls.

@@ -69,7 +69,8 @@ impl Passwords {
         let stopped = || Problem::unavailable("passwords are not checked any more");
         let _place = self.places.clone().try_acquire_owned().map_err(|error| match error {
             TryAcquireError::NoPermits => {
-                Problem::new("rate_limited", "too many people are signing in: try again in 5 seconds")
+                let message = "too many people are signing in: try again in 5 seconds";
+                Problem { wait_seconds: Some(5), ..Problem::new("rate_limited", message) }
             }
             TryAcquireError::Closed => stopped(),
         })?;

@@ -7,6 +7,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::catalog::OrganizationInfo;
 use crate::ids::random_bytes;
 use crate::problem::Problem;
 use crate::view::{self, render, time::Utc};
@@ -24,10 +25,34 @@ impl Service {
         Ok(render(&view::HmacKey { hmac_secret_key: organization.signing.text() }))
     }
 
+    /// Tells the key from those before and after it, without giving it away: a form that rotates the key carries it.
+    pub async fn hmac_key_mark(&self, who: &Caller) -> Result<String, Problem> {
+        who.may(Right::Administer)?;
+        Ok(self.mark_of(&*self.catalog.fresh_organization(who.org).await?))
+    }
+
+    fn mark_of(&self, organization: &OrganizationInfo) -> String {
+        self.secrets.console_mark("signing key", organization.signing.text().as_bytes())
+    }
+
     /// Gives the organization a new key. Messages recorded from now on use it.
     pub async fn rotate_hmac_key(&self, who: &Caller) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         let before = self.catalog.fresh_organization(who.org).await?;
+        self.rotate_from(who, &before).await
+    }
+
+    /// The same, if the key is still the one with this mark: a form that is sent twice rotates it once.
+    pub async fn rotate_hmac_key_shown(&self, who: &Caller, mark: &str) -> Result<Bytes, Problem> {
+        who.may(Right::Administer)?;
+        let before = self.catalog.fresh_organization(who.org).await?;
+        if self.mark_of(&before) != mark {
+            return Err(Problem::new("conflict", "the key is no longer the one that this form was shown for"));
+        }
+        self.rotate_from(who, &before).await
+    }
+
+    async fn rotate_from(&self, who: &Caller, before: &OrganizationInfo) -> Result<Bytes, Problem> {
         let key = Key::from_bytes(&random_bytes::<32>());
         let sealed = self.secrets.seal(key.text().as_bytes())?;
         let until = self.clock.now().plus_micros(PREVIOUS_KEY_MICROS);

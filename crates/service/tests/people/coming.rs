@@ -12,6 +12,9 @@ on_both!(
     a_link_expires,
     a_link_wants_a_name_an_address_and_a_password,
     links_are_limited,
+    links_do_not_outlive_their_maker,
+    a_link_is_withdrawn,
+    a_form_that_is_sent_twice_makes_one_link,
     an_address_is_one_person_however_it_is_written,
     who_knows_the_password_comes_in
 );
@@ -92,6 +95,70 @@ async fn links_are_limited(home: Home) {
     wait(&trial, LINK_MICROS);
     trial.service.invite(&trial.who, Role::ReadOnly).await.expect("they have expired");
 }
+
+async fn links_do_not_outlive_their_maker(home: Home) {
+    let trial = Trial::at(home, NOW).await;
+    let boss = here(&trial, &join(&trial, "boss", Role::Admin).await).await;
+    let ana = here(&trial, &join(&trial, "ana", Role::Admin).await).await;
+    let from_ana = trial.service.invite(&ana.caller, Role::Admin).await.expect("a link");
+    let from_shell = trial.service.invite(&trial.who, Role::ReadOnly).await.expect("a link");
+    let works = async || {
+        let links = trial.service.list_links(&boss.caller).await.expect("a list");
+        let mut works: Vec<(String, bool)> = links.into_iter().map(|link| (link.made_by, link.works)).collect();
+        works.sort();
+        works
+    };
+    let shell = trial.who.client_id.clone();
+    let expect = |ana: bool| {
+        let mut list = vec![("ana".to_owned(), ana), (shell.clone(), true)];
+        list.sort();
+        list
+    };
+    assert_eq!(works().await, expect(true));
+    trial.service.set_role(&boss.caller, &ana.person_id, Role::Servicing).await.expect("it is changed");
+    assert_eq!(code(trial.service.invitation(&from_ana).await), "not_found");
+    assert_eq!(code(trial.service.accept(&from_ana, person("eve")).await), "not_found");
+    assert_eq!(works().await, expect(false));
+    trial.service.set_role(&boss.caller, &ana.person_id, Role::Admin).await.expect("it is changed");
+    trial.service.invitation(&from_ana).await.expect("she may again");
+    trial.service.disable_person(&boss.caller, &ana.person_id).await.expect("she is kept out");
+    assert_eq!(code(trial.service.accept(&from_ana, person("eve")).await), "not_found");
+    trial.service.accept(&from_shell, person("bo")).await.expect("that of the command line is nobody's");
+}
+
+async fn a_link_is_withdrawn(home: Home) {
+    let trial = Trial::at(home, NOW).await;
+    let token = trial.service.invite(&trial.who, Role::ReadOnly).await.expect("a link");
+    let other = trial.service.invite(&trial.who, Role::Servicing).await.expect("another");
+    let links = trial.service.list_links(&trial.who).await.expect("a list");
+    let link = links.iter().find(|link| link.role == Role::ReadOnly).expect("it waits");
+    assert!(!token.contains(&link.link_id) && code(trial.service.invitation(&link.link_id).await) == "not_found");
+    let stranger = Caller { org: trial.who.org + 1, ..trial.who.clone() };
+    assert_eq!(code(trial.service.withdraw_link(&stranger, &link.link_id).await), "not_found");
+    let reader = Caller { role: Role::ReadOnly, ..trial.who.clone() };
+    assert_eq!(code(trial.service.withdraw_link(&reader, &link.link_id).await), "not_authorized");
+    assert_eq!(code(trial.service.list_links(&reader).await), "not_authorized");
+    trial.service.withdraw_link(&trial.who, &link.link_id).await.expect("it is withdrawn");
+    assert_eq!(code(trial.service.accept(&token, person("ana")).await), "not_found");
+    for nonsense in [link.link_id.as_str(), "no link!"] {
+        assert_eq!(code(trial.service.withdraw_link(&trial.who, nonsense).await), "not_found");
+    }
+    trial.service.accept(&other, person("ana")).await.expect("the other one stays");
+}
+
+async fn a_form_that_is_sent_twice_makes_one_link(home: Home) {
+    let trial = Trial::at(home, NOW).await;
+    let make = async |once: &str, role| trial.service.invite_once(&trial.who, once, role).await;
+    let token = make("a form", Role::ReadOnly).await.expect("a link");
+    assert_eq!(make("a form", Role::ReadOnly).await.as_ref(), Ok(&token), "the same one");
+    assert_eq!(trial.service.list_links(&trial.who).await.expect("a list").len(), 1);
+    assert_ne!(make("another form", Role::ReadOnly).await.as_ref(), Ok(&token));
+    assert_ne!(make("a form", Role::Servicing).await.as_ref(), Ok(&token), "with another role it is another link");
+    trial.service.accept(&token, person("ana")).await.expect("they come in");
+    assert_eq!(code(make("a form", Role::ReadOnly).await), "conflict", "a link that was used stays used");
+    assert_eq!(code(trial.service.invitation(&token).await), "not_found");
+}
+
 async fn an_address_is_one_person_however_it_is_written(home: Home) {
     let trial = Trial::at(home, NOW).await;
     join(&trial, "ana", Role::Admin).await;

@@ -10,6 +10,8 @@ on_both!(
     a_session_ends_when_it_is_not_used,
     a_session_ends_after_a_week_however_used,
     a_session_is_ended,
+    a_form_that_is_sent_twice_makes_one_password,
+    nobody_replaces_their_own_password_without_it,
     a_forgotten_password_is_replaced,
     another_password_ends_other_sessions,
     what_expired_is_let_go
@@ -101,6 +103,30 @@ async fn a_forgotten_password_is_replaced(home: Home) {
     let caller = here(&trial, &ana).await.caller;
     assert_eq!(code(trial.service.reset_password(&caller, &boss.person_id).await), "not_authorized");
     assert_eq!(code(trial.service.reset_password(&boss.caller, "nobody").await), "not_found");
+}
+
+async fn a_form_that_is_sent_twice_makes_one_password(home: Home) {
+    let trial = Trial::at(home, NOW).await;
+    let boss = here(&trial, &join(&trial, "boss", Role::Admin).await).await.caller;
+    let id = here(&trial, &join(&trial, "ana", Role::Servicing).await).await.person_id;
+    let mark = trial.service.password_mark(&boss, &id).await.expect("a mark");
+    let password = trial.service.reset_password_once(&boss, &id, "a form", &mark).await.expect("it is replaced");
+    let session = sign_in(&trial, "ana", &password).await.expect("she comes in");
+    assert_eq!(trial.service.reset_password_once(&boss, &id, "a form", &mark).await.as_ref(), Ok(&password));
+    assert!(visit(&trial, &session).await.is_some(), "the second time nothing happens");
+    trial.service.change_password(&session.token, &password, PASSWORD).await.expect("she chooses her own");
+    assert_eq!(code(trial.service.reset_password_once(&boss, &id, "a form", &mark).await), "conflict");
+    sign_in(&trial, "ana", PASSWORD).await.expect("hers stays");
+    assert_eq!(code(trial.service.reset_password_once(&boss, &id, "an old form", &mark).await), "conflict");
+}
+
+async fn nobody_replaces_their_own_password_without_it(home: Home) {
+    let trial = Trial::at(home, NOW).await;
+    let boss = here(&trial, &join(&trial, "boss", Role::Admin).await).await;
+    assert_eq!(code(trial.service.reset_password(&boss.caller, &boss.person_id).await), "conflict");
+    assert_eq!(code(trial.service.password_mark(&boss.caller, &boss.person_id).await), "conflict");
+    sign_in(&trial, "boss", PASSWORD).await.expect("it stays");
+    trial.service.reset_password(&trial.who, &boss.person_id).await.expect("the command line may");
 }
 
 async fn what_expired_is_let_go(home: Home) {

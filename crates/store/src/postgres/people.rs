@@ -285,6 +285,11 @@ impl People for Postgres {
         each(&self.server.query(&sql, &[&org, &now.micros()]).await?, invitation)
     }
 
+    async fn withdraw(&self, org: OrgId, token_hash: &[u8]) -> Result<bool> {
+        let sql = "DELETE FROM invitations WHERE org = $1 AND token_hash = $2";
+        Ok(self.server.execute(sql, &[&org, &token_hash]).await? == 1)
+    }
+
     async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow) -> Result<Accepted> {
         let mut tries = Tries::none();
         loop {

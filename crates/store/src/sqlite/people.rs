@@ -261,6 +261,12 @@ impl People for Sqlite {
         self.read(move |connection| all(connection, &sql, params![org, now.micros()], invitation)).await
     }
 
+    async fn withdraw(&self, org: OrgId, token_hash: &[u8]) -> Result<bool> {
+        let token_hash = token_hash.to_owned();
+        let sql = "DELETE FROM invitations WHERE org = ?1 AND token_hash = ?2";
+        Ok(self.write(move |connection| run(connection, sql, params![org, token_hash])).await? == 1)
+    }
+
     async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow) -> Result<Accepted> {
         let (token_hash, person) = (token_hash.to_owned(), person.clone());
         self.write(move |connection| whole(connection, |write| accept(write, &token_hash, now, &person))).await

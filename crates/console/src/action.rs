@@ -64,8 +64,8 @@ pub enum Action {
     CreateKey(Value),
     /// Revokes a key.
     RevokeKey(String),
-    /// Gives out another signing key.
-    RotateHmacKey,
+    /// Gives out another signing key, in the place of the one with this mark.
+    RotateHmacKey(String),
 }
 
 impl Action {
@@ -82,7 +82,7 @@ impl Action {
             | Action::CreditOffset(..)
             | Action::DebitOffset(..)
             | Action::CreateKey(_)
-            | Action::RotateHmacKey => Method::POST,
+            | Action::RotateHmacKey(_) => Method::POST,
             Action::SetMigrationMode(..)
             | Action::UpdateCustomer(..)
             | Action::SetStatus(..)
@@ -128,7 +128,7 @@ impl Action {
             Action::SendTestEvent => "/organization/subscribe/test".to_owned(),
             Action::CreateKey(_) => "/organization/keys".to_owned(),
             Action::RevokeKey(client_id) => format!("/organization/keys/{client_id}"),
-            Action::RotateHmacKey => "/organization/hmac_key/rotate".to_owned(),
+            Action::RotateHmacKey(_) => "/organization/hmac_key/rotate".to_owned(),
         }
     }
 
@@ -159,7 +159,7 @@ impl Action {
             | Action::DeleteSubscription(_)
             | Action::SendTestEvent
             | Action::RevokeKey(_)
-            | Action::RotateHmacKey => None,
+            | Action::RotateHmacKey(_) => None,
         }
     }
 
@@ -181,7 +181,8 @@ impl Action {
 
     /// Does it. `once` is a word that only this one form has: sent twice, it is done once.
     pub async fn perform(self, service: &Service, who: &Caller, once: Option<&str>) -> Result<Bytes, Trouble> {
-        let repeat = once.filter(|once| !once.is_empty()).map(|once| self.repeat(once));
+        let once = once.filter(|once| !once.is_empty());
+        let repeat = once.map(|once| self.repeat(once));
         let json = self.body().map(Value::to_string).unwrap_or_default();
         let json = json.as_bytes();
         Ok(match &self {
@@ -215,9 +216,12 @@ impl Action {
             Action::DeleteSubscription(uuid) => service.delete_subscription(who, repeat, uuid).await?,
             Action::Replay(_) => service.replay_failed_events(who, repeat, parse(json)?).await?,
             Action::SendTestEvent => service.send_test_event(who).await?,
-            Action::CreateKey(_) => service.create_key(who, parse(json)?).await?,
+            Action::CreateKey(_) => match once {
+                Some(once) => service.create_key_once(who, once, parse(json)?).await?,
+                None => service.create_key(who, parse(json)?).await?,
+            },
             Action::RevokeKey(client_id) => service.revoke_key(who, client_id).await?,
-            Action::RotateHmacKey => service.rotate_hmac_key(who).await?,
+            Action::RotateHmacKey(mark) => service.rotate_hmac_key_shown(who, mark).await?,
         })
     }
 

@@ -22,6 +22,8 @@ pub enum Kind {
     Email,
     /// A password, never shown again.
     Password,
+    /// A password that somebody chooses.
+    NewPassword,
     /// A whole number.
     Whole,
     /// A decimal number, sent as it was typed.
@@ -97,6 +99,11 @@ impl Typed {
         !self.get(name).is_empty()
     }
 
+    /// All of it, as a browser would send it.
+    pub fn encoded(&self) -> String {
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.0).finish()
+    }
+
     /// Types something, for a form that begins with it.
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Typed {
         self.0.retain(|(known, _)| known != name);
@@ -149,8 +156,9 @@ impl Form {
     /// With what the service says is wrong. A field of the API that no field of the form has is told in general.
     pub fn refused(mut self, problem: &Problem) -> Form {
         for Detail { field, message } in &problem.details {
-            if self.fields.iter().any(|known| known.name == field) {
-                self.wrong.insert(field.clone(), message.clone());
+            if let Some(known) = self.fields.iter().find(|known| known.name == field) {
+                let message = if known.kind == Kind::Dollars { in_dollars(message) } else { message.clone() };
+                self.wrong.insert(field.clone(), message);
             } else {
                 self.general.push(format!("{field} {message}").trim().to_owned());
             }
@@ -213,6 +221,7 @@ impl Input<'_> {
             Kind::LongText => "long",
             Kind::Email => "email",
             Kind::Password => "password",
+            Kind::NewPassword => "new-password",
             Kind::Whole => "whole",
             Kind::Decimal => "decimal",
             Kind::Dollars => "dollars",
@@ -223,6 +232,11 @@ impl Input<'_> {
         }
     }
 
+    /// Whether a flag is ticked.
+    pub fn is_ticked(&self) -> bool {
+        ticked(self.value) == Some(true)
+    }
+
     /// The values that can be chosen.
     pub fn choices(&self) -> &'static [(&'static str, &'static str)] {
         match self.field.kind {
@@ -230,6 +244,26 @@ impl Input<'_> {
             _ => &[],
         }
     }
+}
+
+/// A rule about cents, for a field where dollars are typed: `must be a whole number of cents from 1 to 500` is about an
+/// amount of more than $0.00 and at most $5.00.
+fn in_dollars(rule: &str) -> String {
+    let range = rule.strip_prefix("must be a whole number of cents from ").and_then(|range| range.split_once(" to "));
+    let Some((least, (most, rest))) = range.map(|(least, rest)| (least, split_number(rest))) else {
+        return rule.to_owned();
+    };
+    match (least.parse::<i64>(), most.parse::<i64>()) {
+        (Ok(1), Ok(most)) => format!("must be more than $0.00 and at most {}{rest}", Money(most)),
+        (Ok(least), Ok(most)) => format!("must be at least {} and at most {}{rest}", Money(least), Money(most)),
+        _ => rule.to_owned(),
+    }
+}
+
+/// The digits that a text begins with, and the rest.
+fn split_number(text: &str) -> (&str, &str) {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
 }
 
 /// The body of a call, from what was typed.
@@ -252,26 +286,41 @@ pub fn body(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Probl
     if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
 }
 
+/// How money is written.
+const HOW_DOLLARS: &str =
+    "must be an amount in dollars, such as 1,234.56: a point before the cents, commas at thousands only";
+
 fn value(kind: Kind, text: &str, zone: &Zone) -> Result<Value, &'static str> {
     match kind {
-        Kind::Text | Kind::LongText | Kind::Email | Kind::Password | Kind::Date | Kind::Choice(_) => {
-            Ok(Value::from(text))
-        }
+        Kind::Text
+        | Kind::LongText
+        | Kind::Email
+        | Kind::Password
+        | Kind::NewPassword
+        | Kind::Date
+        | Kind::Choice(_) => Ok(Value::from(text)),
         Kind::Whole => text.parse::<i64>().map(Value::from).map_err(|_| "must be a whole number, such as 36"),
         Kind::Decimal => {
             let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
             let number = serde_json::from_str::<Number>(text).ok().filter(|_| plain);
             number.map(Value::Number).ok_or("must be a number, such as 6.25")
         }
-        Kind::Dollars => {
-            Money::typed(text).map(|money| Value::from(money.0)).ok_or("must be an amount in dollars, such as 1,234.56")
-        }
+        Kind::Dollars => Money::typed(text).map(|money| Value::from(money.0)).ok_or(HOW_DOLLARS),
         Kind::Moment => {
             let time =
                 typed_moment(text, zone).ok_or("must be a date, or a date and a time, such as 2025-02-15 09:00")?;
             Ok(Value::from(Moment::new(time, zone).0))
         }
-        Kind::Flag => Ok(Value::from(true)),
+        Kind::Flag => ticked(text).map(Value::from).ok_or("must be true or false"),
+    }
+}
+
+/// Whether what a flag says is yes: `on` is what browsers send of a ticked box that has no value.
+fn ticked(text: &str) -> Option<bool> {
+    match text {
+        "true" | "on" => Some(true),
+        "false" | "off" => Some(false),
+        _ => None,
     }
 }
 
@@ -298,6 +347,29 @@ mod tests {
         Field::new("at", "At", Kind::Moment, ""),
         Field::new("holds", "Holds", Kind::Flag, ""),
     ];
+
+    #[test]
+    fn rules_about_cents_are_told_in_dollars() {
+        let told = |rule: &str| {
+            let problem = Problem::invalid("summary.amount_cents", rule);
+            Form::new(FIELDS, Typed::default()).refused(&problem).group(&["summary"])[0].wrong.to_owned()
+        };
+        let rule = "must be a whole number of cents from 1 to 10000000000000";
+        assert_eq!(told(rule), "must be more than $0.00 and at most $100,000,000,000.00");
+        let rule = "must be a whole number of cents from 0 to 10000000000000";
+        assert_eq!(told(rule), "must be at least $0.00 and at most $100,000,000,000.00");
+        assert_eq!(told("must not be so"), "must not be so");
+    }
+
+    #[test]
+    fn a_flag_says_yes_or_no() {
+        let sent = |text: &str| body(&FIELDS[4..], &Typed::default().with("holds", text), &zone());
+        for (text, value) in [("true", true), ("on", true), ("false", false)] {
+            assert_eq!(sent(text).expect("a flag")["holds"], value, "{text}");
+        }
+        assert!(sent("banana").is_err());
+        assert_eq!(sent("").expect("nothing"), Value::Object(Map::new()));
+    }
 
     fn zone() -> Zone {
         Zone::named("America/New_York").expect("a zone")

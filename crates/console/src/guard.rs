@@ -134,7 +134,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Manner {
 /// Stands before a route.
 pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Request, next: Next) -> Response {
     let (mut manner, door) = manner_of(&console, &request);
-    let had_notice = manner.notice.is_some();
+    let notice_read = manner.notice.is_some();
     let admitted = admit(&console, needs, request, &mut manner).await;
     let mut response = match admitted {
         Ok(request) => run(request, next).await,
@@ -143,10 +143,17 @@ pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Re
     if let Some(token) = door.filter(|_| needs == Needs::Nobody) {
         set_cookie(&mut response, DOOR, &token, None, &manner.base_url);
     }
-    if had_notice && response.status() == StatusCode::OK {
-        set_cookie(&mut response, NOTICE, "", Some(0), &manner.base_url);
+    if notice_read {
+        forget_notice(&mut response, &manner);
     }
     response
+}
+
+/// A sentence that a page has shown, whatever page it was, is not for the next one too.
+pub fn forget_notice(response: &mut Response, manner: &Manner) {
+    if !response.status().is_redirection() {
+        set_cookie(response, NOTICE, "", Some(0), &manner.base_url);
+    }
 }
 
 /// Has a page answer. What goes wrong is shown to somebody who is signed in inside the frame.
@@ -167,12 +174,12 @@ async fn admit(
 ) -> Result<Request, Response> {
     let changes = request.method() == Method::POST;
     if changes && let Err(problem) = same_site(request.headers()) {
-        return Err(Trouble::new(problem).at_the_door(manner));
+        let advice = "Open the console itself, and send the form from there.";
+        return Err(Trouble::new(problem).advising(advice).at_the_door(manner));
     }
     let Some(right) = needs.right() else {
         if changes {
-            request =
-                check_token(request, manner).await.map_err(|problem| Trouble::new(problem).at_the_door(manner))?;
+            request = check_token(request, manner).await.map_err(|problem| old_form(problem).at_the_door(manner))?;
         }
         request.extensions_mut().insert(manner.clone());
         return Ok(request);
@@ -188,7 +195,7 @@ async fn admit(
         return Err(Trouble::new(problem).seen_by(&visitor));
     }
     if changes {
-        request = check_token(request, manner).await.map_err(|problem| Trouble::new(problem).seen_by(&visitor))?;
+        request = check_token(request, manner).await.map_err(|problem| old_form(problem).seen_by(&visitor))?;
     }
     request.extensions_mut().insert(manner.clone());
     request.extensions_mut().insert(visitor);
@@ -226,10 +233,15 @@ fn same_site(headers: &HeaderMap) -> Result<(), Problem> {
     if from.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
 }
 
+/// No role helps whose form is not right.
+fn old_form(problem: Problem) -> Trouble {
+    Trouble::new(problem).advising("Go back, reload the page, and send the form again.")
+}
+
 /// Looks for the token in the header, or in the form, which is put back as it was.
 async fn check_token(request: Request, manner: &Manner) -> Result<Request, Problem> {
     let wrong = || {
-        let message = "the form has no valid token, and nothing was changed: go back, reload the page and try again";
+        let message = "the form is old, or was made for somebody else, and nothing was changed";
         Problem::new("not_authorized", message)
     };
     if header(request.headers(), TOKEN_HEADER).is_some_and(|token| equal(token, &manner.csrf)) {
@@ -238,7 +250,8 @@ async fn check_token(request: Request, manner: &Manner) -> Result<Request, Probl
     let form = header(request.headers(), CONTENT_TYPE.as_str())
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
     if !form {
-        return Err(wrong());
+        let message = "what was sent is no form of the console, and nothing was changed";
+        return Err(Problem::new("not_authorized", message));
     }
     let (parts, body) = request.into_parts();
     let bytes = to_bytes(body, FORM_BYTES_MAX).await;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::problem::Problem;
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// The most rows of a table to take away.
 pub const MOST_ROWS: usize = 10_000;
@@ -99,18 +99,35 @@ pub async fn all<'a, T: DeserializeOwned>(
     }
 }
 
-/// What was typed as `name: value`, a line each, as the `external_fields` of a call.
-pub fn external_fields(text: &str) -> Result<Vec<serde_json::Value>, &'static str> {
+/// What was typed as `name: value`, a line each, as the `external_fields` of a call. What stands in double quotes is read
+/// as a string of JSON: so a name may have a colon in it, and a value a line break or blanks around it.
+pub fn external_fields(text: &str) -> Result<Vec<ExternalField>, &'static str> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let pair = |line: &str| {
-        let (key, value) = line.split_once(':').ok_or("must have a name, a colon and a value on each line")?;
-        Ok(serde_json::json!({"key": key.trim(), "value": value.trim()}))
+        let quoted = quoted_name(line);
+        let (key, value) = match &quoted {
+            Some((key, rest)) => (key.as_str(), *rest),
+            None => line.split_once(':').ok_or("must have a name, a colon and a value on each line")?,
+        };
+        let value = value.trim();
+        let value = serde_json::from_str::<String>(value).unwrap_or_else(|_| value.to_owned());
+        // What is quoted keeps the blanks around it.
+        let key = if quoted.is_some() { key } else { key.trim() };
+        Ok(ExternalField { key: key.to_owned(), value })
     };
     lines.map(pair).collect()
 }
 
+/// The name in quotes that a line begins with, if it does, and what follows the colon after it.
+fn quoted_name(line: &str) -> Option<(String, &str)> {
+    let mut strings = serde_json::Deserializer::from_str(line).into_iter::<String>();
+    let name = strings.next()?.ok()?;
+    let rest = line.get(strings.byte_offset()..)?.trim_start().strip_prefix(':')?;
+    Some((name, rest))
+}
+
 /// A name and a value that somebody keeps with a thing.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ExternalField {
     /// The name.
     pub key: String,
@@ -118,9 +135,17 @@ pub struct ExternalField {
     pub value: String,
 }
 
-/// The same, as they are typed.
+/// The same, as they are typed: read again, they are what they were.
 pub fn typed_fields(fields: &[ExternalField]) -> String {
-    fields.iter().map(|field| format!("{}: {}", field.key, field.value)).collect::<Vec<_>>().join("\n")
+    let written = |text: &str, is_plain: bool| {
+        let is_plain = is_plain && text.trim() == text && !text.starts_with('"') && !text.contains(char::is_control);
+        if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+    };
+    let line = |field: &ExternalField| {
+        let key = written(&field.key, !field.key.is_empty() && !field.key.contains(':'));
+        format!("{key}: {}", written(&field.value, true))
+    };
+    fields.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Names the field of a form for a place inside a list: `order[2]` is a part of `order`.
@@ -161,12 +186,27 @@ mod tests {
 
     #[test]
     fn fields_of_ones_own_are_typed_line_by_line() {
-        let fields = external_fields("ref: A:1\n\n note :  x \n").expect("two lines");
-        assert_eq!(
-            fields,
-            [serde_json::json!({"key": "ref", "value": "A:1"}), serde_json::json!({"key": "note", "value": "x"})]
-        );
-        assert!(external_fields("no colon").is_err());
+        let field = |key: &str, value: &str| ExternalField { key: key.to_owned(), value: value.to_owned() };
+        let fields = external_fields("ref: A:1\r\n\n note :  x \n").expect("two lines");
+        assert_eq!(fields, [field("ref", "A:1"), field("note", "x")]);
+        let fields = external_fields(r#"said: "well" he said"#).expect("a line");
+        assert_eq!(fields, [field("said", r#""well" he said"#)], "what is no string of JSON is taken as it is");
+        assert!(external_fields("no colon").is_err() && external_fields(r#""no colon""#).is_err());
+    }
+
+    #[test]
+    fn fields_that_are_shown_and_sent_back_are_what_they_were() {
+        let odd = ["a:b", "two\nlines", "a\rb", " blanks ", "\"quoted\"", "\"", "", "\\", "plain", "tab\t", "\u{a0}x"];
+        for key in odd {
+            for value in odd {
+                let field = ExternalField { key: key.to_owned(), value: value.to_owned() };
+                let shown = typed_fields(&[field.clone(), field.clone()]);
+                // As browsers send it: with other line breaks, and trimmed by the form.
+                let sent = shown.replace('\n', "\r\n");
+                assert_eq!(external_fields(sent.trim()), Ok(vec![field.clone(), field]), "{shown}");
+            }
+        }
+        assert_eq!(typed_fields(&[ExternalField { key: "crm".into(), value: "a: b".into() }]), "crm: a: b");
     }
 
     #[test]

@@ -5,8 +5,8 @@ use crate::guard::{Manner, Visitor, keep_theme, redirect, safe_path};
 use askama::Template;
 use axum::Form;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use bytes::Bytes;
 use daybook_service::problem::{Kind, Problem};
@@ -129,6 +129,16 @@ pub fn show_again(template: &impl Template) -> Answer {
     Ok(response)
 }
 
+/// The same for a form that the service refused: who is too fast is told when to come again.
+pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
+    let mut response = show_again(template)?;
+    if problem.kind == Kind::TooMany {
+        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(problem.wait_seconds.unwrap_or(1)));
+    }
+    Ok(response)
+}
+
 /// Reads the part that a page shows out of an answer of the service.
 pub fn read<T: DeserializeOwned>(answer: &Bytes) -> Result<T, Trouble> {
     serde_json::from_slice(answer)
@@ -184,12 +194,21 @@ pub struct Trouble {
     /// What the service, or the console, says.
     pub problem: Problem,
     page: Option<Box<Page>>,
+    /// What one can do now, where it is not what such problems usually need.
+    advice: Option<&'static str>,
 }
 
 impl Trouble {
     /// Nobody in particular asked.
     pub fn new(problem: Problem) -> Trouble {
-        Trouble { problem, page: None }
+        // Nobody has a role to which time is not real.
+        let advice = (problem.code == "live_environment").then_some("Do it in a TEST organization.");
+        Trouble { problem, page: None, advice }
+    }
+
+    /// With what one can do now.
+    pub fn advising(self, advice: &'static str) -> Trouble {
+        Trouble { advice: Some(advice), ..self }
     }
 
     /// As an answer to somebody who is signed in.
@@ -268,7 +287,8 @@ fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
 
 impl IntoResponse for Trouble {
     fn into_response(self) -> Response {
-        let (status, heading, advice) = words(self.problem.kind);
+        let (status, heading, usual) = words(self.problem.kind);
+        let advice = self.advice.unwrap_or(usual);
         if self.problem.kind == Kind::Internal && self.problem.message != INSIDE {
             tracing::error!(problem = %self.problem, "a page failed");
         }
@@ -279,6 +299,7 @@ impl IntoResponse for Trouble {
         if problem.kind == Kind::Internal {
             problem.message = INSIDE.to_owned();
         }
+        let wait_seconds = problem.wait_seconds;
         let unframed = (!has_frame).then(|| Unframed(problem.clone()));
         let text = TroublePage { page, heading, advice, problem }.render();
         let mut response = Html(text.unwrap_or_else(|_| heading.to_owned())).into_response();
@@ -286,8 +307,9 @@ impl IntoResponse for Trouble {
         if let Some(unframed) = unframed {
             response.extensions_mut().insert(unframed);
         }
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(RETRY_AFTER, axum::http::HeaderValue::from_static("1"));
+        let wait_seconds = wait_seconds.or((status == StatusCode::SERVICE_UNAVAILABLE).then_some(1));
+        if let Some(seconds) = wait_seconds {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
@@ -318,10 +340,15 @@ pub async fn no_such_page(State(console): State<Console>, request: axum::extract
     let problem = Problem::not_found("page", request.uri().path());
     let (manner, _) = crate::guard::manner_of(&console, &request);
     drop(request);
-    match crate::guard::glance(&console, manner).await {
-        Some(visitor) => Trouble::new(problem).seen_by(&visitor),
-        None => Trouble::new(problem).into_response(),
+    let notice_read = manner.notice.is_some();
+    let Some(visitor) = crate::guard::glance(&console, manner).await else {
+        return Trouble::new(problem).into_response();
+    };
+    let mut response = Trouble::new(problem).seen_by(&visitor);
+    if notice_read {
+        crate::guard::forget_notice(&mut response, &visitor.manner);
     }
+    response
 }
 
 /// A page failed in a way that nobody thought of.
@@ -340,6 +367,6 @@ pub fn fragment(template: &impl Template) -> Answer {
 /// Something that is no page.
 pub fn plain(kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
     let mut response = Response::new(body.into());
-    response.headers_mut().insert(CONTENT_TYPE, axum::http::HeaderValue::from_static(kind));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }

@@ -122,6 +122,7 @@ table! {
     // People.
     Administer get "/console/people" pages::people::show;
     Administer post "/console/people/invite" pages::people::invite;
+    Administer post "/console/people/links/withdraw" pages::people::withdraw;
     Administer get "/console/people/{person_id}/{change}" pages::people::changing::ask;
     Administer post "/console/people/{person_id}/{change}" pages::people::changing::make;
     Read get "/console/people/me" pages::people::me::show;

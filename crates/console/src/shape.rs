@@ -27,7 +27,8 @@ impl Money {
         format!("{sign}{}.{:02}", cents / 100, cents % 100)
     }
 
-    /// Reads what somebody typed: `1,234.56`, `$12`, `12.5`. Digits beyond cents are refused.
+    /// Reads what somebody typed: `1,234.56`, `$12`, `12.5`. Digits beyond cents are refused, and so are commas that do
+    /// not part thousands: in `15,00` one would be a point to half of the world.
     pub fn typed(text: &str) -> Option<Money> {
         let text = text.trim();
         let (negative, text) = match text.strip_prefix(['-', '\u{2212}']) {
@@ -36,7 +37,7 @@ impl Money {
         };
         let text = text.strip_prefix('$').unwrap_or(text).trim();
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-        let whole = whole.replace(',', "");
+        let whole = without_commas(whole)?;
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if (whole.is_empty() && part.is_empty()) || !digits(&whole) || !digits(part) || part.len() > 2 {
             return None;
@@ -44,6 +45,14 @@ impl Money {
         let cents = format!("{whole}{part:0<2}").parse::<i64>().ok()?;
         Some(Money(if negative { -cents } else { cents }))
     }
+}
+
+/// Whole dollars without their commas, if each stands between thousands.
+fn without_commas(whole: &str) -> Option<String> {
+    let Some((first, rest)) = whole.split_once(',') else { return Some(whole.to_owned()) };
+    let begins = (1..=3).contains(&first.len()) && !first.starts_with('0');
+    let parts_thousands = begins && rest.split(',').all(|group| group.len() == 3);
+    parts_thousands.then(|| whole.replace(',', ""))
 }
 
 impl fmt::Display for Money {
@@ -213,6 +222,12 @@ mod tests {
         let typed = [("1,234.56", 123_456), ("$12", 1_200), ("12.5", 1_250), (".5", 50), ("-3", -300), (" 7.00 ", 700)];
         for (text, cents) in typed {
             assert_eq!(Money::typed(text), Some(Money(cents)), "{text}");
+        }
+        assert_eq!(Money::typed("12,345,678.9"), Some(Money(1_234_567_890)));
+        for nonsense in
+            ["15,00", "1,00,000", "1234,567", ",500", "1,", "0,500", "1,234,5", "1.234,56", "1,,234", "12,34.56"]
+        {
+            assert_eq!(Money::typed(nonsense), None, "{nonsense}");
         }
         for nonsense in ["", "abc", "1.234", "1e5", "0x10", "NaN", "1.2.3", "99999999999999999999", "--1", "$"] {
             assert_eq!(Money::typed(nonsense), None, "{nonsense}");

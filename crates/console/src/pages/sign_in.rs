@@ -3,7 +3,7 @@
 use crate::Console;
 use crate::form::{Asked, Field, Form, Kind, Typed};
 use crate::guard::{Manner, Visitor, begin_session, end_session, safe_path};
-use crate::page::{Answer, Page, Trouble, show_again};
+use crate::page::{Answer, Page, Trouble, show_again, show_refused};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -18,7 +18,7 @@ const SIGN_IN: &[Field] = &[
 const WELCOME: &[Field] = &[
     Field::new("name", "Your name", Kind::Text, "What your colleagues see.").required(),
     Field::new("email", "Email", Kind::Email, "You sign in with it. It gets no mail.").required(),
-    Field::new("password", "Password", Kind::Password, "Ten characters at least. A sentence is a good password.")
+    Field::new("password", "Password", Kind::NewPassword, "Ten characters at least. A sentence is a good password.")
         .required(),
 ];
 
@@ -44,7 +44,7 @@ pub async fn sign_in(State(console): State<Console>, manner: Manner, typed: Type
         Ok(session) => Ok(begin_session(&next, &session.token, &manner)),
         Err(problem) => {
             let form = Form::new(SIGN_IN, Typed::default().with("email", typed.get("email"))).refused(&problem);
-            show_again(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next })
+            show_refused(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next }, &problem)
         }
     }
 }

@@ -95,6 +95,38 @@ async fn what_a_role_may_not_do_it_cannot_do() {
     }
 }
 
+#[tokio::test]
+async fn who_is_refused_is_told_what_is_wrong() {
+    let world = World::new().await;
+    let reader = world.seen_by(Role::ReadOnly).await;
+    let page = reader.get("/console/keys").await.body;
+    assert!(page.contains("this needs the role Admin; you have the role Read only"), "{page}");
+    assert!(page.contains("for another role") && !page.contains("the key has"), "{page}");
+    let post = |kind: &'static str| {
+        let request = world.request(Method::POST, "/console/theme").header("content-type", kind);
+        request.header("sec-fetch-site", "same-origin").body(Body::from("csrf=old")).expect("a request")
+    };
+    for (kind, words) in [(FORM, "the form is old"), ("application/json", "is no form of the console")] {
+        let page = world.send(post(kind)).await.body;
+        assert!(page.contains(words) && page.contains("reload the page"), "{page}");
+        assert!(!page.contains("another role"), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_sentence_is_shown_on_one_page_only() {
+    let world = World::new().await;
+    for (path, status) in [("/console/people", 200), ("/console/accounts/nothing", 404), ("/console/no/such/page", 404)]
+    {
+        let cookie = format!("daybook_session={}; daybook_notice=%2BIt+is+done.", world.session.token);
+        let request = Request::get(path).header("cookie", cookie).body(Body::empty()).expect("a request");
+        let answer = world.send(request).await;
+        assert_eq!(answer.status, status);
+        assert!(answer.body.contains("It is done."), "{path}");
+        assert!(answer.header("set-cookie").starts_with("daybook_notice=;"), "{path}: {answer:?}");
+    }
+}
+
 #[test]
 fn whatever_changes_something_needs_more_than_looking() {
     // Leaving, one's own password, and the colours of one's own browser.

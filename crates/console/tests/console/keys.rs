@@ -1,5 +1,6 @@
 //! Keys: secrets are shown once and in one place; the one webhook URL follows its rules.
 
+use crate::account::{hidden, send, words};
 use crate::world::{Answer, World, json_of};
 use daybook_service::access::Role;
 use serde_json::json;
@@ -62,13 +63,74 @@ async fn the_hmac_key_is_shown_to_whoever_asks_and_rotated() {
     assert_eq!(shown(&world.post("/console/keys/hmac", &[]).await.page()), key);
     let ask = world.get("/console/keys/hmac/rotate").await.page();
     assert!(ask.contains("24 hours") && ask.contains("/organization/hmac_key/rotate"), "{ask}");
-    let rotated = world.post("/console/keys/hmac/rotate", &[]).await;
+    let rotated = send(&world, "/console/keys/hmac/rotate", &ask).await;
     assert_eq!(rotated.header("set-cookie"), "");
     let page = rotated.page();
     assert!(page.contains("2 Mar 2025, 17:00 UTC"), "until when the key before counts: {page}");
     assert_ne!(shown(&page), key);
     let now = json_of(world.service.hmac_key(&world.who).await);
     assert_eq!(json!(shown(&page)), now["hmac_secret_key"]);
+}
+
+#[tokio::test]
+async fn a_form_that_rotates_is_good_for_the_key_it_was_shown_for() {
+    let world = World::new().await;
+    let key = async || json_of(world.service.hmac_key(&world.who).await)["hmac_secret_key"].clone();
+    let path = "/console/keys/hmac/rotate";
+    let first = key().await;
+    let ask = world.get(path).await.page();
+    assert!(!ask.contains(first.as_str().expect("a key")), "the form does not give the key away");
+    let old = world.get(path).await.page();
+    send(&world, path, &ask).await.page();
+    let second = key().await;
+    assert_ne!(first, second);
+    // The same form again, another one that was opened before, and one of nobody.
+    let nobody = world.post(path, &[("once", "x")]).await;
+    for answer in [send(&world, path, &ask).await, send(&world, path, &old).await, nobody] {
+        let page = answer.page();
+        assert!(words(&page).contains("Nothing was rotated this time"), "{page}");
+        assert!(page.contains(second.as_str().expect("a key")), "it shows the key as it is");
+        assert_eq!(key().await, second);
+    }
+    send(&world, path, &world.get(path).await.page()).await.page();
+    assert_ne!(key().await, second, "a new form rotates again");
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_twice_makes_one_key() {
+    let world = World::new().await;
+    let named = async |name: &str| {
+        let keys = json_of(world.service.list_keys(&world.who).await);
+        keys["results"].as_array().expect("a list").iter().filter(|key| key["name"] == name).count()
+    };
+    let page = world.get("/console/keys").await.page();
+    let once = hidden(&page).into_iter().find(|(name, _)| name == "once").expect("a word of its own").1;
+    let make = |name: &'static str| {
+        let (world, once) = (world.clone(), once.clone());
+        async move { world.post("/console/keys", &[("name", name), ("role", "ADMIN"), ("once", &once)]).await }
+    };
+    let (one, other) = (make("till").await.page(), make("till").await.page());
+    assert_eq!((copied(&one, 0), copied(&one, 1)), (copied(&other, 0), copied(&other, 1)), "it is shown again");
+    assert_eq!(named("till").await, 1);
+    assert_eq!(world.service.authenticate(&copied(&one, 1)).await.expect("it works").client_id, copied(&one, 0));
+    let third = make("shop").await.page();
+    assert_ne!(copied(&third, 1), copied(&one, 1), "another name is another key");
+    world.post(&format!("/console/keys/{}/revoke", copied(&one, 0)), &[]).await.leads_to();
+    let refused = make("till").await;
+    assert!(refused.status == 422 && refused.body.contains("is revoked"), "{}", refused.body);
+    assert_eq!(named("till").await, 1);
+}
+
+#[tokio::test]
+async fn the_page_says_which_events_the_url_gets() {
+    let world = World::sending().await;
+    let url = "http://127.0.0.1:9/one";
+    world.save(url).await.leads_to();
+    assert!(words(&world.get("/console/keys").await.page()).contains("Events All of them, and those to come"));
+    world.subscribe(url, &["account_closed"]).await;
+    let text = words(&world.get("/console/keys").await.page());
+    assert!(text.contains("Events account_closed The API gave it this filter"), "{text}");
+    assert!(!text.contains("It gets all events"), "{text}");
 }
 
 impl World {

@@ -1,6 +1,7 @@
 //! Lists of accounts and customers, the tables to take away, and the forms that make and change them.
 
-use crate::world::{FORMULA, SCRIPT, World, assert_harmless, json_of};
+use crate::account::{hidden, words};
+use crate::world::{FORMULA, SCRIPT, World, assert_harmless, form_of, json_of};
 use daybook_service::access::Role;
 use serde_json::json;
 
@@ -160,7 +161,10 @@ async fn a_customer_is_added_and_changed() {
     assert!(piece.contains("curl -X POST") && !piece.contains("4321"), "{piece}");
     let edit = world.get("/console/customers/bo/edit").await.page();
     assert!(edit.contains("value=\"bo@example.com\"") && !edit.contains("4321"), "{edit}");
+    let shown = |page: &str| hidden(page).into_iter().find(|(name, _)| name == "shown").expect("a mark").1;
+    let mark = shown(&edit);
     let changed = [
+        ("shown", mark.as_str()),
         ("name_first", "Bo"),
         ("name_last", "Day"),
         ("customer_type", "person"),
@@ -174,10 +178,74 @@ async fn a_customer_is_added_and_changed() {
     assert_eq!(bo["accounts"], json!([{"account_id": "a1", "customer_account_role": "SECONDARY"}]));
     let page = world.get("/console/customers/bo").await.page();
     assert!(page.contains("/console/accounts/a1") && page.contains("Delinquent"), "{page}");
-    let emptied = [("name_first", "Bo"), ("name_last", "Day"), ("customer_type", "person")];
+    let mark = shown(&world.get("/console/customers/bo/edit").await.page());
+    let emptied = [("shown", mark.as_str()), ("name_first", "Bo"), ("name_last", "Day"), ("customer_type", "person")];
     world.post("/console/customers/bo/edit", &emptied).await.leads_to();
     let bo = json_of(world.service.get_customer(&world.who, "bo").await);
     assert_eq!(bo["external_fields"], json!([]));
+}
+
+#[tokio::test]
+async fn what_somebody_else_changed_is_not_wiped_by_an_old_form() {
+    let world = World::filled().await;
+    world.customer(&json!({"customer_id": "bo", "name_first": "Bo"})).await;
+    let path = "/console/customers/bo/edit";
+    let old = world.get(path).await.page();
+    let change = form_of(&json!({"email": "new@example.com", "external_fields": [{"key": "crm", "value": "1"}]}));
+    json_of(world.service.update_customer(&world.who, None, "bo", change).await);
+    let sent = async |page: &str, typed: &[(&str, &str)]| {
+        let fields = hidden(page);
+        let mut fields: Vec<(&str, &str)> = fields
+            .iter()
+            .filter(|(name, _)| name != "csrf")
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        fields.extend([("name_first", "Bo"), ("customer_type", "person")]);
+        fields.extend(typed);
+        world.post(path, &fields).await
+    };
+    let typed = [("name_last", "Day")];
+    let refused = sent(&old, &typed).await;
+    assert_eq!(refused.status, 422);
+    let text = words(&refused.body);
+    assert!(text.contains("Somebody changed this customer since you opened the form"), "{text}");
+    assert!(text.contains("Email is \u{201c}new@example.com\u{201d} now"), "{text}");
+    assert!(text.contains("External fields are now: crm: 1"), "{text}");
+    assert!(refused.body.contains("value=\"Day\""), "what was typed stays");
+    let bo = json_of(world.service.get_customer(&world.who, "bo").await);
+    assert_eq!((&bo["email"], &bo["name_last"]), (&json!("new@example.com"), &json!(null)));
+    // Whoever has seen it may decide: what is typed now counts.
+    let typed = [("name_last", "Day"), ("email", "new@example.com"), ("external_fields", "crm: 1")];
+    assert_eq!(sent(&refused.body, &typed).await.leads_to(), "/console/customers/bo");
+    assert_eq!(sent(&refused.body, &typed).await.leads_to(), "/console/customers/bo", "sent twice");
+    let bo = json_of(world.service.get_customer(&world.who, "bo").await);
+    assert_eq!((&bo["email"], &bo["name_last"]), (&json!("new@example.com"), &json!("Day")));
+    assert_eq!(bo["external_fields"], json!([{"key": "crm", "value": "1"}]));
+}
+
+#[tokio::test]
+async fn external_fields_that_are_left_alone_stay_as_they_are() {
+    let world = World::filled().await;
+    let fields = json!([
+        {"key": "a:b", "value": "c"},
+        {"key": "note", "value": "two\nlines"},
+        {"key": "pad", "value": "  blanks  "},
+        {"key": "said", "value": "\"hello\""},
+    ]);
+    world.customer(&json!({"customer_id": "bo", "name_first": "Bo", "external_fields": fields})).await;
+    let page = world.get("/console/customers/bo/edit").await.page();
+    let shown = hidden(&page).into_iter().find(|(name, _)| name == "shown").expect("a mark").1;
+    let text = page.split("name=\"external_fields\"").nth(1).and_then(|rest| rest.split('>').nth(1)).expect("a text");
+    let text = text.trim_end_matches("</textarea").replace("&#34;", "\"").replace('\n', "\r\n");
+    assert!(text.contains("\"a:b\": c"), "{text}");
+    let typed = format!("{text}\r\ncrm: 4711");
+    let typed =
+        [("shown", shown.as_str()), ("name_first", "Bo"), ("customer_type", "person"), ("external_fields", &typed)];
+    world.post("/console/customers/bo/edit", &typed).await.leads_to();
+    let bo = json_of(world.service.get_customer(&world.who, "bo").await);
+    let mut expected = fields.as_array().expect("a list").clone();
+    expected.push(json!({"key": "crm", "value": "4711"}));
+    assert_eq!(bo["external_fields"], json!(expected));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! People: links that work once, roles, and who is kept out.
 
+use crate::account::{hidden, send, words};
 use crate::world::{PASSWORD, World};
 use axum::body::Body;
 use axum::http::Request;
@@ -38,6 +39,7 @@ async fn a_link_works_once_and_is_shown_once() {
     let path = link(&invited.page());
     let token = path.rsplit('/').next().expect("a token").to_owned();
     assert!(!world.get("/console/people").await.page().contains(&token));
+    assert!(world.get(&path).await.page().contains("type=\"password\" autocomplete=\"new-password\""));
     assert_eq!(come_in(&world, &path, "ben@example.com").await, 303);
     assert_eq!(come_in(&world, &path, "eve@example.com").await, 404, "it works once");
     let page = world.get("/console/people").await.page();
@@ -77,14 +79,98 @@ async fn people_are_changed_kept_out_and_let_in_again() {
     let session = world.service.sign_in("servicing@example.com", PASSWORD, None).await.expect("in again");
     assert_eq!(world.post(&path("sessions"), &[]).await.leads_to(), "/console/people");
     assert!(world.service.visit(&session.token).await.expect("it answers").is_none());
-    assert!(world.get(&path("password")).await.page().contains("is signed out everywhere"));
-    let reset = world.post(&path("password"), &[]).await.page();
+    let ask = world.get(&path("password")).await.page();
+    assert!(ask.contains("is signed out everywhere"));
+    let reset = send(&world, &path("password"), &ask).await.page();
     let password = reset.split("data-copy-text>").nth(1).and_then(|rest| rest.split('<').next()).expect("a password");
     assert!(world.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
     world.service.sign_in("servicing@example.com", password, None).await.expect("in with the new one");
     for nonsense in [path("party"), "/console/people/nobody/disable".to_owned()] {
         assert_eq!(world.get(&nonsense).await.status, 404, "{nonsense}");
     }
+}
+
+#[tokio::test]
+async fn a_form_that_is_sent_twice_makes_one_password() {
+    let world = World::new().await;
+    let ben = world.seen_by(Role::Servicing).await;
+    let path = format!("/console/people/{}/password", ben.who.client_id.trim_start_matches("person:"));
+    let password =
+        |page: &str| page.split("data-copy-text>").nth(1).map(|rest| rest.split('<').next().map(str::to_owned));
+    let (ask, other) = (world.get(&path).await.page(), world.get(&path).await.page());
+    let first = send(&world, &path, &ask).await.page();
+    assert_eq!(password(&send(&world, &path, &ask).await.page()), password(&first));
+    let refused = send(&world, &path, &other).await;
+    assert!(refused.status == 422 && refused.body.contains("was changed meanwhile"), "{}", refused.body);
+    let given = password(&first).flatten().expect("a password");
+    world.service.sign_in("servicing@example.com", &given, None).await.expect("the first one works");
+}
+
+#[tokio::test]
+async fn nobody_gets_around_their_own_password() {
+    let world = World::new().await;
+    let path = format!("/console/people/{}/password", world.who.client_id.trim_start_matches("person:"));
+    assert!(!world.get("/console/people").await.page().contains(&path), "the button is not there");
+    for answer in [world.get(&path).await, world.post(&path, &[("once", "x"), ("password", "y")]).await] {
+        assert_eq!(answer.status, 409);
+        assert!(answer.body.contains("which asks for the one you have"), "{}", answer.body);
+    }
+    world.service.sign_in("ada@example.com", PASSWORD, None).await.expect("it stays");
+}
+
+#[tokio::test]
+async fn links_wait_in_a_list_and_are_withdrawn() {
+    let world = World::new().await;
+    let page = world.get("/console/people").await.page();
+    assert!(!page.contains("Links that wait"), "{page}");
+    let once = hidden(&page).into_iter().find(|(name, _)| name == "once").expect("a word of its own").1;
+    let invite =
+        async |role: &str| link(&world.post("/console/people/invite", &[("role", role), ("once", &once)]).await.page());
+    let path = invite("SERVICING").await;
+    assert_eq!(invite("SERVICING").await, path, "sent twice, it makes one link");
+    let page = world.get("/console/people").await.page();
+    let text = words(&page);
+    assert!(text.contains("Servicing Ada 1 Mar 2025 8 Mar 2025, 17:00 UTC Withdraw"), "{text}");
+    let ids: Vec<&str> =
+        page.split("name=\"link\" value=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(ids.len(), 1, "{page}");
+    assert_eq!(world.post("/console/people/links/withdraw", &[("link", ids[0])]).await.leads_to(), "/console/people");
+    assert_eq!(come_in(&world, &path, "ben@example.com").await, 404);
+    assert!(!world.get("/console/people").await.page().contains("Links that wait"));
+    let again = world.post("/console/people/links/withdraw", &[("link", ids[0])]).await;
+    assert!(again.header("set-cookie").contains("Not+done"), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_link_does_not_outlive_its_maker() {
+    let world = World::new().await;
+    let boss = world.seen_by(Role::Admin).await;
+    let path = link(&boss.post("/console/people/invite", &[("role", "ADMIN")]).await.page());
+    let id = boss.who.client_id.trim_start_matches("person:");
+    world.post(&format!("/console/people/{id}/disable"), &[]).await.leads_to();
+    assert_eq!(come_in(&world, &path, "eve@example.com").await, 404);
+    let text = words(&world.get("/console/people").await.page());
+    assert!(text.contains("Does not work: its maker is kept out"), "{text}");
+}
+
+#[tokio::test]
+async fn who_guesses_is_told_when_to_come_again() {
+    let world = World::new().await;
+    let page = world.send(Request::get("/console/sign-in").body(Body::empty()).expect("a request")).await;
+    let cookie = page.header("set-cookie").split(';').next().expect("a cookie").to_owned();
+    let token = page.body.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let fields = [("csrf", token.expect("a token")), ("email", "ada@example.com"), ("password", "a wrong guess")];
+    let mut answers = Vec::new();
+    for _ in 0..6 {
+        let request = Request::post("/console/sign-in")
+            .header("cookie", &cookie)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Body::from(crate::world::encoded(&fields)));
+        answers.push(world.send(request.expect("a request")).await);
+    }
+    assert_eq!((answers[4].status, answers[4].header("retry-after")), (422, ""));
+    assert_eq!((answers[5].status, answers[5].header("retry-after")), (429, "10"));
+    assert!(answers[5].body.contains("try again in 10 seconds"), "{}", answers[5].body);
 }
 
 #[tokio::test]

@@ -126,6 +126,78 @@ async fn history_is_held_and_released() {
 }
 
 #[tokio::test]
+async fn the_switch_is_turned_by_on_and_off_alone() {
+    let world = World::new().await;
+    world.product("old", json!({}), true).await;
+    let path = "/console/products/old/migration";
+    for query in ["", "?to=banana", "?to=ON", "?to="] {
+        assert_eq!(world.get(&format!("{path}{query}")).await.status, 422, "{query}");
+    }
+    for fields in [vec![], vec![("to", "banana")], vec![("to", "")]] {
+        let refused = world.post(path, &fields).await;
+        assert_eq!(refused.status, 422, "{fields:?}");
+        assert!(refused.body.contains("must be on, to hold events, or off, to release them"), "{}", refused.body);
+    }
+    let product = json_of(world.service.get_product(&world.who, "old").await);
+    assert_eq!(product["migration_state"], "HOLDING");
+}
+
+#[tokio::test]
+async fn a_flag_that_says_no_means_no() {
+    let world = World::new().await;
+    let counts = "product_lifecycle_policies.fee_policies.late_fee_grace_counts_due_date";
+    for (id, word, holds) in [("p1", "false", false), ("p2", "true", true), ("p3", "on", true)] {
+        let typed = [
+            ("product_id", id),
+            ("product_overview.product_name", "A"),
+            ("post_promotional_policies.post_promo_len", "12"),
+            ("admin.migration_mode", word),
+            (counts, word),
+        ];
+        world.post("/console/products/new", &typed).await.leads_to();
+        let made = json_of(world.service.get_product(&world.who, id).await);
+        assert_eq!(made["migration_state"] == "HOLDING", holds, "{word}: {made}");
+        let policies = &made["product_lifecycle_policies"]["fee_policies"];
+        assert_eq!(policies["late_fee_grace_counts_due_date"], holds, "{word}");
+    }
+    let typed = [
+        ("product_overview.product_name", "A"),
+        ("post_promotional_policies.post_promo_len", "12"),
+        ("admin.migration_mode", "banana"),
+        (counts, "false"),
+    ];
+    let refused = world.post("/console/products/new", &typed).await;
+    assert_eq!(refused.status, 422);
+    assert!(refused.body.contains("must be true or false") && !refused.body.contains(" checked"), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn a_comma_is_for_thousands() {
+    let world = World::new().await;
+    let fee = "product_lifecycle_policies.default_attributes.default_late_fee_cents";
+    let make = async |id: &str, text: &str| {
+        let typed = [
+            ("product_id", id),
+            ("product_overview.product_name", "A"),
+            ("post_promotional_policies.post_promo_len", "12"),
+            (fee, text),
+        ];
+        world.post("/console/products/new", &typed).await
+    };
+    for wrong in ["15,00", "1,5", "12,34.56"] {
+        let refused = make("p", wrong).await;
+        assert_eq!(refused.status, 422, "{wrong}");
+        assert!(refused.body.contains("a point before the cents, commas at thousands only"), "{}", refused.body);
+        assert!(refused.body.contains(&format!("value=\"{wrong}\"")), "what was typed stays");
+    }
+    make("p", "12,345.67").await.leads_to();
+    let made = json_of(world.service.get_product(&world.who, "p").await);
+    assert_eq!(made["product_lifecycle_policies"]["default_attributes"]["default_late_fee_cents"], 1_234_567);
+    let refused = make("q", "-1").await;
+    assert!(refused.body.contains("must be at least $0.00 and at most $100,000,000,000.00"), "{}", refused.body);
+}
+
+#[tokio::test]
 async fn a_release_tells_how_far_it_is_until_it_is_done() {
     let world = World::new().await;
     world.product("old", json!({}), true).await;

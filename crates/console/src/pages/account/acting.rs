@@ -11,7 +11,7 @@ use crate::Console;
 use crate::form::{Asked, Form, Typed};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Page, Section, Trouble, read, show, show_again};
-use crate::shape::Money;
+use crate::shape::{Moment, Money};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::changes::Rehearsal;
@@ -120,7 +120,38 @@ fn doing(what: &str) -> Result<Doing, Trouble> {
     Doing::named(what).ok_or_else(|| Problem::not_found("page", what).into())
 }
 
+/// Time is real for the accounts of a LIVE organization: not even the form is shown.
+fn may_do(visitor: &Visitor, doing: Doing) -> Result<(), Trouble> {
+    if doing == Doing::Roll && !visitor.is_test() {
+        return Err(Problem::new("live_environment", "accounts of a LIVE organization cannot be rolled").into());
+    }
+    Ok(())
+}
+
+/// A clock that is past a moment cannot be rolled there. One that stands there is where it was rolled to: by the same
+/// form, perhaps.
+fn check_clock(doing: Doing, room: &Room, body: &Value) -> Result<(), Problem> {
+    let to = body["effective_at"].as_str().and_then(|to| Moment(to.to_owned()).time());
+    if doing == Doing::Roll && to.is_some_and(|to| to < room.clock) {
+        let clock = Moment::new(room.clock, &room.zone);
+        let message = format!("must not lie before {clock}: the account is past that moment already");
+        return Err(Problem::invalid("effective_at", message));
+    }
+    Ok(())
+}
+
+/// What was recorded before under the id that was typed: sent again with the same content, it is not recorded again.
+async fn recorded(console: &Console, visitor: &Visitor, id: &str, body: &Value) -> Result<Option<Item>, Trouble> {
+    let Some(item) = body["line_item_id"].as_str() else { return Ok(None) };
+    match console.service.get_line_item(visitor.caller(), id, item, None).await {
+        Ok(answer) => read(&answer).map(Some),
+        Err(problem) if matches!(problem.kind, Kind::NotFound | Kind::Invalid) => Ok(None),
+        Err(problem) => Err(problem.into()),
+    }
+}
+
 async fn form_page(console: &Console, visitor: &Visitor, id: &str, doing: Doing, asked: Typed) -> Answer {
+    may_do(visitor, doing)?;
     let room = Room::enter(console, visitor, id, "").await?;
     let typed = if doing == Doing::Payment && !asked.has("line_item_id") {
         let uuid = mint_uuid();
@@ -157,6 +188,7 @@ fn refuse(visitor: &Visitor, room: Room, doing: Doing, typed: Typed, trouble: Tr
 }
 
 async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, doing: Doing, asked: Typed) -> Answer {
+    may_do(visitor, doing)?;
     let room = Room::enter(console, visitor, id, "").await?;
     let item = asked.get("item").to_owned();
     let rehearsed = async {
@@ -164,24 +196,30 @@ async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, doing: Doi
             return Err(Trouble::from(Problem::invalid("item", "must name a line item")));
         }
         let body = doing.body(id, &asked, &room.zone)?;
+        check_clock(doing, &room, &body)?;
         let change = doing.change(&item, &body)?;
+        let before = recorded(console, visitor, id, &body).await?;
         let rehearsal = console.service.rehearse(visitor.caller(), id, change).await?;
-        Ok((body, rehearsal))
+        Ok((body, before, rehearsal))
     };
-    let (body, rehearsal) = match rehearsed.await {
+    let (body, before, rehearsal) = match rehearsed.await {
         Ok(rehearsed) => rehearsed,
         Err(trouble) => return refuse(visitor, room, doing, asked, trouble),
     };
     let after: Account = read(&rehearsal.account)?;
-    let (came, made) = came(doing, &room, &rehearsal, &body)?;
+    let sentence = doing.sentence(&room.current, &item, &body);
+    let (sentence, (came, made)) = match &before {
+        None => (sentence, came(doing, &room, &rehearsal, &body)?),
+        Some(before) => (nothing_new(before), (vec![OTHER_ID.to_owned()], None)),
+    };
     let typed = doing.fields().iter().map(|field| (field.name, asked.get(field.name).to_owned()));
     let typed = typed.filter(|(_, value)| !value.is_empty()).collect();
     show(&ConfirmPage {
         page: Page::new(doing.title(), Section::Accounts, visitor),
-        sentence: doing.sentence(&room.current, &item, &body),
+        sentence,
         came,
         made,
-        moved: if doing.moves_balances() { moved(&room.current, &after) } else { Vec::new() },
+        moved: if doing.moves_balances() && before.is_none() { moved(&room.current, &after) } else { Vec::new() },
         typed,
         once: mint_secret(),
         curl: doing.action(id, &item, body).curl(&visitor.manner.base_url),
@@ -189,6 +227,15 @@ async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, doing: Doi
         doing,
         item,
     })
+}
+
+/// What to do about an id that is taken by the same.
+const OTHER_ID: &str = "If this is another one, go back and type another line item id.";
+
+/// What happens if something is sent again under its id.
+fn nothing_new(before: &Item) -> String {
+    let id = &before.line_item_id;
+    format!("Nothing new is recorded: {id} was recorded with this content already, on {}.", before.created_at)
 }
 
 /// What a rehearsal came to, in sentences, and the line item it made.
@@ -266,19 +313,22 @@ fn moved(before: &Account, after: &Account) -> Vec<Moved> {
 }
 
 async fn done(console: &Console, visitor: &Visitor, id: &str, doing: Doing, typed: Typed) -> Answer {
+    may_do(visitor, doing)?;
     let room = Room::enter(console, visitor, id, "").await?;
     let item = typed.get("item").to_owned();
     let performed = async {
         let body = doing.body(id, &typed, &room.zone)?;
+        check_clock(doing, &room, &body)?;
+        let before = recorded(console, visitor, id, &body).await?;
         let sentence = doing.sentence(&room.current, &item, &body);
         let action = doing.action(id, &item, body);
         action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;
-        Ok(sentence)
+        Ok(before.map_or_else(|| format!("Done. {sentence}"), |before| nothing_new(&before)))
     };
     match performed.await {
         Ok(sentence) => {
             let to = format!("{}?tab={}", room.path(), doing.tab().name());
-            Ok(redirect_saying(&to, &Notice::done(format!("Done. {sentence}")), &visitor.manner))
+            Ok(redirect_saying(&to, &Notice::done(sentence), &visitor.manner))
         }
         Err(trouble) => refuse(visitor, room, doing, typed, trouble),
     }

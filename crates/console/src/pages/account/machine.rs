@@ -20,6 +20,8 @@ pub struct When {
     pub asked: String,
     /// The moment; nothing for now.
     pub at: Option<Moment>,
+    /// The same, for the service: the last days of the calendar cannot be written in every zone.
+    time: Option<Time>,
     /// Whether it lies ahead of the account's clock.
     pub is_ahead: bool,
     /// Why it cannot be shown.
@@ -40,6 +42,7 @@ impl When {
             Some(time) => When {
                 asked: asked.to_owned(),
                 at: Some(Moment::new(time, zone)),
+                time: Some(time),
                 is_ahead: time > clock,
                 problem: String::new(),
             },
@@ -49,7 +52,7 @@ impl When {
 
     /// The moment, for the service.
     pub fn time(&self) -> Option<Time> {
-        self.at.as_ref().and_then(Moment::time)
+        self.time
     }
 
     /// It cannot be shown, and the account is shown as it is now.

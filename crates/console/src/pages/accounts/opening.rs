@@ -109,7 +109,8 @@ const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
     Kind::LongText,
-    "What you want to remember, such as the id in another system: a name, a colon and a value on each line.",
+    "What you want to remember, such as the id in another system: a name, a colon and a value on each line. What \
+     has colons, line breaks or blanks of its own stands in double quotes, as in JSON.",
 )
 .hint("crm_id: 4711");
 
@@ -198,7 +199,7 @@ fn call(typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
     }
     if typed.has(EXTERNAL) {
         let given = external_fields(typed.get(EXTERNAL)).map_err(|rule| Problem::invalid(EXTERNAL, rule))?;
-        put(&mut sent, EXTERNAL, Value::from(given));
+        put(&mut sent, EXTERNAL, json!(given));
     }
     Ok(sent)
 }

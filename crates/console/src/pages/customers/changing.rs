@@ -1,7 +1,8 @@
 //! Making a customer, and changing one.
 //!
-//! A change sends only what is different: what was emptied is removed, what was left alone stays. The social security
-//! number can be typed and is never shown, neither here nor in the call beside the form.
+//! A change sends only what is different: what was emptied is removed, what was left alone stays. So the form carries a
+//! mark of what it was shown with: what somebody else changed meanwhile must not be taken for what was typed. The social
+//! security number can be typed and is never shown, neither here nor in the call beside the form.
 
 use super::{Customer, HERE, fetch};
 use crate::Console;
@@ -14,9 +15,10 @@ use askama::Template;
 use axum::extract::{Path, State};
 use daybook_engine::zone::Zone;
 use daybook_service::ids::mint_secret;
-use daybook_service::problem::Problem;
+use daybook_service::problem::{Detail, Problem};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 const KINDS: &[(&str, &str)] = &[("", "By what is filled in"), ("person", "A person"), ("business", "A business")];
 const ROLES: &[(&str, &str)] = &[
@@ -29,6 +31,8 @@ const SSN: &str = "ssn";
 const EXTERNAL: &str = "external_fields";
 const ACCOUNT: &str = "assign_to_accounts";
 const ROLE: &str = "customer_account_role";
+/// What the form carries of what it was shown with.
+const SHOWN: &str = "shown";
 
 const ID_FIELD: Field = Field::new(
     ID,
@@ -78,7 +82,8 @@ const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
     Kind::LongText,
-    "What you want to remember, such as the id in another system: a name, a colon and a value on each line.",
+    "What you want to remember, such as the id in another system: a name, a colon and a value on each line. What \
+     has colons, line breaks or blanks of its own stands in double quotes, as in JSON.",
 )
 .hint("crm_id: 4711");
 
@@ -103,6 +108,8 @@ struct FormPage {
     id: String,
     curl: String,
     once: String,
+    /// The mark of what it was shown with; empty for a new one.
+    shown: String,
 }
 
 #[derive(Template)]
@@ -130,6 +137,7 @@ impl FormPage {
             id,
             curl: action.unwrap_or_default(),
             once: mint_secret(),
+            shown: customer.map_or_else(String::new, mark),
         }
     }
 }
@@ -164,7 +172,18 @@ struct Saved {
 }
 
 async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>, typed: Typed) -> Answer {
-    let done = match action(customer, &typed) {
+    let wanted = action(customer, &typed);
+    if let Some(customer) = customer.filter(|customer| mark(customer) != typed.get(SHOWN)) {
+        // Sent twice, the form finds what it did itself: then nothing is left to be changed.
+        let is_done = matches!(&wanted, Ok(action) if action.body() == Some(&json!({})));
+        if is_done {
+            let path = format!("{HERE}/{}", customer.customer_id);
+            return Ok(redirect_saying(&path, &Notice::done("The customer was changed."), &visitor.manner));
+        }
+        let problem = changed_meanwhile(customer, &typed);
+        return show_again(&FormPage::new(visitor, Some(customer), typed, Some(problem)));
+    }
+    let done = match wanted {
         Ok(action) => action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await,
         Err(problem) => Err(problem.into()),
     };
@@ -176,6 +195,35 @@ async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>,
         }
         Err(trouble) => show_again(&FormPage::new(visitor, customer, typed, Some(trouble.problem))),
     }
+}
+
+/// Tells what the form of a customer is shown with from what it was before and after.
+fn mark(customer: &Customer) -> String {
+    let digest = Sha256::digest(as_typed(customer).encoded().as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What somebody is told whose form is older than the customer: beside each field that differs, what it is now.
+fn changed_meanwhile(customer: &Customer, typed: &Typed) -> Problem {
+    let now = as_typed(customer);
+    let words = "Somebody changed this customer since you opened the form, and nothing was saved. What you typed is still \
+                 here; beside each field that differs is what it is now. Correct what you typed, and save it again.";
+    let differs = |field: &&Field| now.get(field.name) != typed.get(field.name);
+    let told = PLAIN.iter().filter(differs).map(|field| Detail {
+        field: field.name.to_owned(),
+        message: match now.get(field.name) {
+            "" => "is empty now".to_owned(),
+            value => format!("is \u{201c}{value}\u{201d} now"),
+        },
+    });
+    let mut details = vec![Detail { field: String::new(), message: words.to_owned() }];
+    details.extend(told);
+    if external_fields(typed.get(EXTERNAL)).as_ref() != Ok(&customer.external_fields) {
+        let value = typed_fields(&customer.external_fields).replace('\n', ", ");
+        let message = if value.is_empty() { "are none now".to_owned() } else { format!("are now: {value}") };
+        details.push(Detail { field: EXTERNAL.to_owned(), message });
+    }
+    Problem::invalid_fields(details)
 }
 
 /// The call that the form would make, as it is being typed.
@@ -200,10 +248,10 @@ fn action(customer: Option<&Customer>, typed: &Typed) -> Result<Action, Problem>
         Some(customer) => changes(&as_typed(customer), typed, &zone)?,
     };
     let mut sent = sent;
-    let before = customer.map_or_else(String::new, |customer| typed_fields(&customer.external_fields));
-    if typed.get(EXTERNAL) != before.trim() {
-        let given = external_fields(typed.get(EXTERNAL)).map_err(|rule| Problem::invalid(EXTERNAL, rule))?;
-        put(&mut sent, EXTERNAL, Value::from(given));
+    let before = customer.map_or(&[][..], |customer| customer.external_fields.as_slice());
+    let given = external_fields(typed.get(EXTERNAL)).map_err(|rule| Problem::invalid(EXTERNAL, rule))?;
+    if given != before {
+        put(&mut sent, EXTERNAL, json!(given));
     }
     if typed.has(ACCOUNT) {
         let mut assigned = json!({"account_id": typed.get(ACCOUNT)});

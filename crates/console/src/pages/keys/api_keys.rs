@@ -52,10 +52,10 @@ impl Made {
     }
 }
 
-/// Makes a key, and shows its secret this once.
+/// Makes a key, and shows its secret this once: to the same form sent twice, the same.
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let action = Action::CreateKey(json!({ "name": typed.get("name"), "role": typed.get("role") }));
-    match action.perform(&console.service, visitor.caller(), None).await {
+    match action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await {
         Ok(answer) => {
             let key: NewKey = read(&answer)?;
             let base_url = &visitor.manner.base_url;

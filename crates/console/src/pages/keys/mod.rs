@@ -15,6 +15,7 @@ use crate::page::{Answer, Page, Section, Trouble, read};
 use crate::shape::{Moment, plain_words};
 use askama::Template;
 use axum::extract::State;
+use daybook_service::ids::mint_secret;
 use serde::Deserialize;
 
 /// The address of this room.
@@ -50,6 +51,8 @@ struct KeysPage {
     page: Page,
     keys: Vec<Key>,
     form: Form,
+    /// A word that only this one form has: sent twice, it makes one key.
+    once: String,
     url: webhook_url::Saved,
     url_form: Form,
 }
@@ -61,6 +64,7 @@ impl KeysPage {
             page: Page::new("Keys", Section::Keys, visitor),
             keys: all(console, visitor).await?,
             form: Form::new(api_keys::FORM, Typed::default()),
+            once: mint_secret(),
             url_form: Form::new(webhook_url::FORM, Typed::default().with("webhook_url", url.url())),
             url,
         })

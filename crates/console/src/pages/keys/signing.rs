@@ -3,12 +3,14 @@
 use super::{HERE, NAME};
 use crate::Console;
 use crate::action::Action;
+use crate::form::Typed;
 use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, read};
+use crate::page::{Answer, Page, Section, Trouble, read};
 use crate::pages::ask::Ask;
 use crate::shape::Moment;
 use askama::Template;
 use axum::extract::State;
+use daybook_service::problem::Kind;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -23,16 +25,22 @@ struct HmacKey {
 struct HmacPage {
     page: Page,
     key: HmacKey,
+    /// Whether somebody wanted to rotate a key that was rotated already.
+    again: bool,
 }
 
 /// Shows the key.
 pub async fn reveal(State(console): State<Console>, visitor: Visitor) -> Answer {
     let key = read(&console.service.hmac_key(visitor.caller()).await?)?;
-    crate::page::show(&HmacPage { page: Page::new("HMAC key", Section::Keys, &visitor), key })
+    crate::page::show(&HmacPage { page: Page::new("HMAC key", Section::Keys, &visitor), key, again: false })
 }
 
+/// What the form carries of the key it was shown for: sent twice, it rotates once.
+const MARK: &str = "key";
+
 /// Asks whether another key is to be given out.
-pub async fn ask_rotate(visitor: Visitor) -> Answer {
+pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Answer {
+    let mark = console.service.hmac_key_mark(visitor.caller()).await?;
     Ask {
         title: "Rotate the HMAC key".to_owned(),
         back: (HERE.to_owned(), NAME),
@@ -48,16 +56,25 @@ pub async fn ask_rotate(visitor: Visitor) -> Answer {
             "Receivers that check hmac_signature need the new key at once: have them try both keys for a while.".to_owned(),
         ],
         path: format!("{HERE}/hmac/rotate"),
+        fields: vec![(MARK, mark.clone())],
         button: "Rotate it",
         danger: true,
         ..Ask::default()
     }
-    .with_curl(&Action::RotateHmacKey, &visitor)
+    .with_curl(&Action::RotateHmacKey(mark), &visitor)
     .show(Section::Keys, &visitor)
 }
 
-/// Gives out another key, and shows it.
-pub async fn rotate(State(console): State<Console>, visitor: Visitor) -> Answer {
-    let key = read(&Action::RotateHmacKey.perform(&console.service, visitor.caller(), None).await?)?;
-    crate::page::show(&HmacPage { page: Page::new("HMAC key", Section::Keys, &visitor), key })
+/// Gives out another key, and shows it. Where that was done already, the key is shown as it is.
+pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let action = Action::RotateHmacKey(typed.get(MARK).to_owned());
+    let (answer, again) = match action.perform(&console.service, visitor.caller(), None).await {
+        Ok(answer) => (answer, false),
+        Err(Trouble { problem, .. }) if problem.kind == Kind::Conflict => {
+            (console.service.hmac_key(visitor.caller()).await?, true)
+        }
+        Err(trouble) => return Err(trouble),
+    };
+    let page = Page::new("HMAC key", Section::Keys, &visitor);
+    crate::page::show(&HmacPage { page, key: read(&answer)?, again })
 }

@@ -14,7 +14,7 @@ pub(super) const FORM: &[Field] = &[Field::new(
     "webhook_url",
     "Webhook URL",
     Kind::Text,
-    "It gets all events. Another URL takes the place of the one saved here, whose waiting messages and dead letters go \
+    "A URL that is saved here gets all events. Another one takes the place of the one saved here, whose waiting messages and dead letters go \
      with it; an empty one removes it. A URL that was subscribed by the API is taken over as it stands, but for its \
      filter: from then on it gets all events. All other subscriptions are left alone.",
 )

@@ -20,6 +20,9 @@ struct Reset {
     password: String,
 }
 
+/// What the form for a new password carries of the one it was shown for: sent twice, it makes one.
+const MARK: &str = "password";
+
 /// What is done with somebody.
 #[derive(Clone, Copy, Debug)]
 enum Change {
@@ -107,8 +110,18 @@ impl Change {
         }
     }
 
+    /// The question, with what the form carries of how things stand.
+    async fn question(self, console: &Console, visitor: &Visitor, person: &Line, what: &str) -> Result<Ask, Problem> {
+        let mut ask = self.ask(person, what);
+        if matches!(self, Change::Reset) {
+            let mark = console.service.password_mark(visitor.caller(), &person.id).await?;
+            ask.fields.push((MARK, mark));
+        }
+        Ok(ask)
+    }
+
     /// Does it, and says so; of a new password, what it is.
-    async fn make(self, console: &Console, visitor: &Visitor, person: &Line) -> Result<String, Problem> {
+    async fn make(self, console: &Console, visitor: &Visitor, person: &Line, typed: &Typed) -> Result<String, Problem> {
         let (service, who, id, name) = (&console.service, visitor.caller(), &person.id, &person.name);
         Ok(match self {
             Change::Role(role) => {
@@ -127,7 +140,7 @@ impl Change {
                 let ended = service.end_sessions(who, id).await?;
                 format!("{} of {name} ended.", Count(ended).of("session", "sessions"))
             }
-            Change::Reset => service.reset_password(who, id).await?,
+            Change::Reset => service.reset_password_once(who, id, typed.get("once"), typed.get(MARK)).await?,
         })
     }
 }
@@ -145,7 +158,8 @@ pub async fn ask(
     Asked(asked): Asked,
 ) -> Answer {
     let person = find(&console, &visitor, &id).await?;
-    Change::read(&what, &asked)?.ask(&person, &what).show(Section::People, &visitor)
+    let ask = Change::read(&what, &asked)?.question(&console, &visitor, &person, &what).await?;
+    ask.show(Section::People, &visitor)
 }
 
 /// Does something with somebody.
@@ -157,7 +171,7 @@ pub async fn make(
 ) -> Answer {
     let person = find(&console, &visitor, &id).await?;
     let change = Change::read(&what, &typed)?;
-    match change.make(&console, &visitor, &person).await {
+    match change.make(&console, &visitor, &person, &typed).await {
         // A password is in the page that answers, never in a cookie.
         Ok(password) if matches!(change, Change::Reset) => crate::page::show(&Reset {
             page: Page::new("A new password", Section::People, &visitor),
@@ -170,6 +184,9 @@ pub async fn make(
         // Whoever gave up administering would be refused by the list.
         Ok(done) if person.is_me => Ok(redirect_saying("/console/people/me", &Notice::done(done), &visitor.manner)),
         Ok(done) => Ok(redirect_saying(HERE, &Notice::done(done), &visitor.manner)),
-        Err(problem) => change.ask(&person, &what).show_again(Section::People, &visitor, &problem),
+        Err(problem) => {
+            let ask = change.question(&console, &visitor, &person, &what).await?;
+            ask.show_again(Section::People, &visitor, &problem)
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::Console;
 use crate::form::{Field, Form, Kind, Typed};
 use crate::guard::{Visitor, end_session, redirect_saying};
-use crate::page::{Answer, Notice, Page, Section, show_again};
+use crate::page::{Answer, Notice, Page, Section, show_refused};
 use crate::shape::plain_words;
 use askama::Template;
 use axum::extract::State;
@@ -16,11 +16,11 @@ const PASSWORD: &[Field] = &[
     Field::new(
         "new_password",
         "New password",
-        Kind::Password,
+        Kind::NewPassword,
         "Ten characters at least. A sentence is a good password.",
     )
     .required(),
-    Field::new("again", "New password again", Kind::Password, "").required(),
+    Field::new("again", "New password again", Kind::NewPassword, "").required(),
 ];
 
 #[derive(Template)]
@@ -64,7 +64,10 @@ pub async fn change_password(State(console): State<Console>, visitor: Visitor, t
             Ok(redirect_saying(HERE, &notice, &visitor.manner))
         }
         // What was typed is not sent back: passwords are in no page.
-        Err(problem) => show_again(&Me::new(&visitor, Form::new(PASSWORD, Typed::default()).refused(&problem))),
+        Err(problem) => {
+            let form = Form::new(PASSWORD, Typed::default()).refused(&problem);
+            show_refused(&Me::new(&visitor, form), &problem)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Administrators invite people by links that work once, change what they may do, and keep them out. There are no such
 //! calls in the API, which knows keys only: so there is nothing to copy as `curl`. The link is shown on the page that
-//! answers the form, and nowhere else.
+//! answers the form, and nowhere else; the list says that it waits, and takes it back.
 
 pub mod changing;
 pub mod me;
@@ -10,15 +10,16 @@ pub mod me;
 use crate::Console;
 use crate::csv::{Cell, Csv};
 use crate::form::{Asked, Field, Form, Kind, Typed};
-use crate::guard::Visitor;
-use crate::page::{Answer, Page, Section, Trouble, show_again};
+use crate::guard::{Visitor, redirect_saying};
+use crate::page::{Answer, Notice, Page, Section, Trouble, show_again};
 use crate::pages::keys::api_keys::ROLES;
 use crate::shape::{Moment, plain_words};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::access::Role;
-use daybook_service::people::Person;
-use daybook_service::problem::Problem;
+use daybook_service::ids::mint_secret;
+use daybook_service::people::{Link, Person};
+use daybook_service::problem::{Kind as ProblemKind, Problem};
 use daybook_service::view::time::Utc;
 
 /// The address of this room.
@@ -66,7 +67,37 @@ impl Line {
 struct PeoplePage {
     page: Page,
     people: Vec<Line>,
+    links: Vec<Waiting>,
     form: Form,
+    /// A word that only this one form has: sent twice, it makes one link.
+    once: String,
+}
+
+/// A link that waits for somebody.
+struct Waiting {
+    id: String,
+    role: String,
+    made_by: String,
+    works: bool,
+    created_at: Moment,
+    expires_at: Moment,
+}
+
+impl Waiting {
+    fn new(link: Link) -> Waiting {
+        Waiting {
+            id: link.link_id,
+            role: plain_words(link.role.name()),
+            made_by: match link.made_by.as_str() {
+                "operator" => "The command line".to_owned(),
+                "first start" => "The first start".to_owned(),
+                _ => link.made_by,
+            },
+            works: link.works,
+            created_at: Moment(link.created_at.to_string()),
+            expires_at: Moment(link.expires_at.to_string()),
+        }
+    }
 }
 
 impl PeoplePage {
@@ -74,7 +105,9 @@ impl PeoplePage {
         Ok(PeoplePage {
             page: Page::new("People", Section::People, visitor),
             people: all(console, visitor).await?,
+            links: console.service.list_links(visitor.caller()).await?.into_iter().map(Waiting::new).collect(),
             form,
+            once: mint_secret(),
         })
     }
 
@@ -124,7 +157,7 @@ struct Invited {
 /// Makes a link by which somebody comes in, and shows it this once.
 pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let link = match role_of(&typed) {
-        Ok(role) => console.service.invite(visitor.caller(), role).await.map(|token| (role, token)),
+        Ok(role) => make_link(&console, &visitor, typed.get("once"), role).await.map(|token| (role, token)),
         Err(problem) => Err(problem),
     };
     match link {
@@ -138,6 +171,25 @@ pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: Typ
             show_again(&PeoplePage::new(&console, &visitor, form).await?)
         }
     }
+}
+
+async fn make_link(console: &Console, visitor: &Visitor, once: &str, role: Role) -> Result<String, Problem> {
+    if once.is_empty() {
+        return console.service.invite(visitor.caller(), role).await;
+    }
+    console.service.invite_once(visitor.caller(), once, role).await
+}
+
+/// Takes a link back that waits for somebody.
+pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
+    let notice = match console.service.withdraw_link(visitor.caller(), typed.get("link")).await {
+        Ok(()) => Notice::done("The link is withdrawn: nobody comes in by it."),
+        Err(problem) if problem.kind == ProblemKind::NotFound => {
+            Notice::not_done(format!("Not done: {}.", problem.message))
+        }
+        Err(problem) => return Err(problem.into()),
+    };
+    Ok(redirect_saying(HERE, &notice, &visitor.manner))
 }
 
 /// The role that was chosen.

@@ -16,6 +16,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
+use daybook_service::problem::Problem;
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,20 +106,30 @@ pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id)
     Ok(Sse::new(steps).into_response())
 }
 
+/// Whether events are to be held from now on. A release cannot be stopped: it is never what something else is taken for.
+fn is_to_hold(typed: &Typed) -> Result<bool, Problem> {
+    match typed.get("to") {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(Problem::invalid("to", "must be on, to hold events, or off, to release them")),
+    }
+}
+
 /// What is to be changed: `on`, or `off` with or without webhooks of the past.
-fn action(product: &str, typed: &Typed) -> Action {
-    let mut sent = json!({"migration_mode": typed.get("to") == "on"});
-    if typed.get("to") != "on" && typed.has("historical_webhooks") {
+fn action(product: &str, typed: &Typed) -> Result<Action, Problem> {
+    let holds = is_to_hold(typed)?;
+    let mut sent = json!({ "migration_mode": holds });
+    if !holds && typed.has("historical_webhooks") {
         sent["historical_webhooks"] = Value::from(typed.get("historical_webhooks"));
     }
-    Action::SetMigrationMode(product.to_owned(), sent)
+    Ok(Action::SetMigrationMode(product.to_owned(), sent))
 }
 
 async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed) -> Result<Ask, Trouble> {
     let terms = Terms::fetch(console, visitor, id).await?;
     let progress = Progress::fetch(console, visitor, id).await?;
     let name = &terms.product_overview.product_name;
-    let is_on = typed.get("to") == "on";
+    let is_on = is_to_hold(typed)?;
     let suppresses = typed.get("historical_webhooks") == "SUPPRESS";
     let words = if is_on {
         vec![
@@ -159,7 +170,7 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed)
         danger: false,
         curl: String::new(),
     };
-    Ok(ask.with_curl(&action(id, typed), visitor))
+    Ok(ask.with_curl(&action(id, typed)?, visitor))
 }
 
 /// Asks once more.
@@ -179,7 +190,7 @@ struct Switched {
 
 /// Turns the switch.
 pub async fn switch(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>, typed: Typed) -> Answer {
-    let done = action(&id, &typed).perform(&console.service, visitor.caller(), Some(typed.get("once"))).await;
+    let done = action(&id, &typed)?.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await;
     match done {
         Ok(answer) => {
             let words = read::<Switched>(&answer)?.description;

@@ -218,7 +218,12 @@ async fn what_is_refused_says_why_beside_its_field() {
             vec![("original_amount_cents", "1"), ("line_item_id", "x"), ("effective_at", "2024-01-01T00:00")],
             "Effective at must not lie before the account",
         ),
-        ("fee", vec![("original_amount_cents", "-5")], "Amount must"),
+        (
+            "fee",
+            vec![("original_amount_cents", "-5")],
+            "Amount must be more than $0.00 and at most $100,000,000,000.00",
+        ),
+        ("fee", vec![("original_amount_cents", "15,00")], "commas at thousands only"),
         ("status", vec![("pair", "ACTIVE:FRAUD")], "must, with ACTIVE, be one of"),
         ("notice", vec![("notification_type", "account_summary"), ("time_offset", "1 days")], "does not go with"),
         ("notice", vec![("notification_type", "late_fee_date")], "is required for late_fee_date"),
@@ -266,7 +271,43 @@ async fn an_account_is_rolled_to_where_the_time_machine_stands() {
     let typed = [("original_amount_cents", "1"), ("line_item_id", "x")];
     let page = confirmation(&world, "/console/accounts/ben/do/payment", &typed).await;
     assert!(page.contains("It counts from 20 Apr 2025, 00:00"), "{}", words(&page));
+    // The same form again changes nothing, and says nothing else.
+    let typed = [("effective_at", "2025-04-20T00:00:00")];
+    assert!(words(&confirmation(&world, path, &typed).await).contains("0 events happen"));
     // It can only go on.
-    let back = confirmation(&world, path, &[("effective_at", "2025-03-01T00:00:00")]).await;
-    assert!(words(&back).contains("0 events happen"), "{}", words(&back));
+    let back = [("effective_at", "2025-03-01T00:00:00"), ("once", "another form")];
+    let query = crate::world::encoded(&back);
+    for answer in [world.get(&format!("{path}/confirm?{query}")).await, world.post(path, &back).await] {
+        assert_eq!(answer.status, 422);
+        let text = words(&answer.body);
+        assert!(
+            text.contains("Roll to must not lie before 20 Apr 2025, 00:00") && text.contains("past that"),
+            "{text}"
+        );
+        assert!(answer.body.contains("value=\"2025-03-01T00:00:00\""), "what was typed stays");
+    }
+}
+
+#[tokio::test]
+async fn what_was_recorded_before_is_not_told_as_new() {
+    let world = elena().await;
+    for (what, fields) in [
+        ("payment", vec![("original_amount_cents", "20"), ("line_item_id", "own-1")]),
+        ("fee", vec![("original_amount_cents", "5"), ("line_item_id", "own-2")]),
+    ] {
+        let path = format!("{ELENA}/do/{what}");
+        let first = confirmation(&world, &path, &fields).await;
+        assert!(!words(&first).contains("Nothing new"), "{}", words(&first));
+        assert!(send(&world, &path, &first).await.header("set-cookie").contains("Done."));
+        let before = items(&world, "loan-05-elena").await;
+        let page = confirmation(&world, &path, &fields).await;
+        let text = words(&page);
+        let told = format!("Nothing new is recorded: {} was recorded with this content already", fields[1].1);
+        assert!(text.contains(&told) && text.contains("type another line item id"), "{text}");
+        assert!(!text.contains("is recorded on account") && !text.contains("Before and after"), "{text}");
+        let sent = send(&world, &path, &page).await;
+        assert!(sent.header("set-cookie").contains("Nothing+new+is+recorded"), "{sent:?}");
+        assert!(!sent.header("set-cookie").contains("Done."), "{sent:?}");
+        assert_eq!(items(&world, "loan-05-elena").await, before);
+    }
 }

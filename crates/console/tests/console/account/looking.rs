@@ -174,9 +174,25 @@ async fn time_is_real_in_a_live_organization() {
     world.account("a1", "loan", "2025-02-20T09:00:00-05:00", json!({})).await;
     let page = world.get("/console/accounts/a1?as_of=2025-06-01").await.page();
     assert!(page.contains("a preview") && !page.contains("/roll"), "{page}");
-    let refused = world.get("/console/accounts/a1/roll/confirm?effective_at=2025-06-01").await;
-    assert_eq!(refused.status, 422);
-    assert!(refused.body.contains("cannot be rolled"), "{}", refused.body);
+    let path = "/console/accounts/a1/roll";
+    let moment = [("effective_at", "2025-06-01")];
+    let confirm = format!("{path}/confirm?effective_at=2025-06-01");
+    for refused in [world.get(path).await, world.get(&confirm).await, world.post(path, &moment).await] {
+        assert_eq!(refused.status, 403);
+        assert!(refused.body.contains("cannot be rolled"), "{}", refused.body);
+        assert!(!refused.body.contains("another role"), "no role helps: {}", refused.body);
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_calendar_is_too_far_ahead() {
+    let world = World::filled().await;
+    for day in ["9999-12-29", "9999-12-30", "9999-12-31", "9999-12-31T23:59:59"] {
+        let page = world.get(&format!("/console/accounts/a1?as_of={day}")).await;
+        assert_eq!(page.status, 422, "{day}");
+        assert!(page.body.contains("must not lie more than 60 years ahead"), "{day}: {}", page.body);
+        assert!(!page.body.contains("a preview"), "{day}");
+    }
 }
 
 #[tokio::test]

@@ -159,7 +159,7 @@ fn is_of(message: &Received, found: &Found) -> bool {
         let at = data["effective_at"].as_str().and_then(Time::parse);
         return id == account && at.is_none_or(|at| at <= found.until);
     }
-    let is = |field: &str, id: &str| !id.is_empty() && data["object"][field] == Value::from(id);
+    let is = |field: &str, id: &str| !id.is_empty() && data["object"][field] == *id;
     is("customer_id", customer) || is("product_id", product)
 }
 

@@ -15,6 +15,7 @@ use crate::problem::Problem;
 use daybook_store::Store;
 use daybook_store::batch::{Batch, Claimed, Unit};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use tokio::sync::oneshot;
 
 /// The most units of one transaction.
@@ -53,6 +54,7 @@ impl Gathering {
     }
 
     async fn write(self: Arc<Self>, store: Arc<dyn Store>) {
+        let _turn = Turn(&self);
         while let Some(taken) = self.take() {
             let (units, callers): (Vec<Unit>, Vec<_>) = taken.into_iter().unzip();
             for (caller, outcome) in callers.into_iter().zip(commit(&*store, units).await) {
@@ -71,6 +73,17 @@ impl Gathering {
         }
         let count = state.waiting.len().min(MOST_UNITS);
         Some(state.waiting.drain(..count).collect())
+    }
+}
+
+/// Should writing panic, whoever comes next begins again: nobody waits for a task that is gone.
+struct Turn<'a>(&'a Gathering);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            lock(&self.0.state).is_writing = false;
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use daybook_service::ids::random_bytes;
 use daybook_webhooks::signature::Key;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

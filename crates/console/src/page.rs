@@ -134,7 +134,7 @@ pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
     let mut response = show_again(template)?;
     if problem.kind == Kind::TooMany {
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(problem.wait_seconds.unwrap_or(1)));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(problem.wait_seconds.max(1)));
     }
     Ok(response)
 }
@@ -307,9 +307,8 @@ impl IntoResponse for Trouble {
         if let Some(unframed) = unframed {
             response.extensions_mut().insert(unframed);
         }
-        let wait_seconds = wait_seconds.or((status == StatusCode::SERVICE_UNAVAILABLE).then_some(1));
-        if let Some(seconds) = wait_seconds {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        if wait_seconds > 0 || status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait_seconds.max(1)));
         }
         response
     }

@@ -52,8 +52,8 @@ pub struct Problem {
     pub message: String,
     /// Which fields, and why.
     pub details: Vec<Detail>,
-    /// After how many seconds to try again, where that is known.
-    pub wait_seconds: Option<u64>,
+    /// After how many seconds to try again; 0 where that is not known.
+    pub wait_seconds: u32,
 }
 
 /// Every code a problem can have, with its family. A page in `docs/errors` explains each.
@@ -86,7 +86,7 @@ impl Problem {
     /// A problem with a code of [`CODES`].
     pub fn new(code: &'static str, message: impl Into<String>) -> Problem {
         let kind = CODES.iter().find(|(known, _)| *known == code).map_or(Kind::Internal, |(_, kind)| *kind);
-        Problem { kind, code, message: message.into(), details: Vec::new(), wait_seconds: None }
+        Problem { kind, code, message: message.into(), details: Vec::new(), wait_seconds: 0 }
     }
 
     /// A field breaks a rule.

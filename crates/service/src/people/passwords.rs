@@ -70,7 +70,7 @@ impl Passwords {
         let _place = self.places.clone().try_acquire_owned().map_err(|error| match error {
             TryAcquireError::NoPermits => {
                 let message = "too many people are signing in: try again in 5 seconds";
-                Problem { wait_seconds: Some(5), ..Problem::new("rate_limited", message) }
+                Problem { wait_seconds: 5, ..Problem::new("rate_limited", message) }
             }
             TryAcquireError::Closed => stopped(),
         })?;

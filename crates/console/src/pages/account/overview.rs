@@ -7,7 +7,7 @@ use crate::Console;
 use crate::chart::{Point, steps};
 use crate::guard::Visitor;
 use crate::page::{Trouble, read};
-use crate::shape::{Moment, Money, short_money};
+use crate::shape::{Moment, short_money};
 use daybook_engine::time::Time;
 use daybook_service::problem::Kind;
 

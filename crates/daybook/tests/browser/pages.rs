@@ -98,6 +98,7 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
             vec![format!("{}?{query}", filled.replace("{what}", "payment"))]
         }
         "/console/accounts/{id}/roll/confirm" => vec![format!("{filled}?effective_at=2030-01-01T00:00")],
+        "/console/products/{product_id}/migration" => vec![format!("{filled}?to=on"), format!("{filled}?to=off")],
         "/console/people/{person_id}/{change}" => {
             let each = ["role?role=READ_ONLY", "disable", "sessions"].map(|change| filled.replace("{change}", change));
             each.map(|path| path.replace("{person_id}", &things.person)).to_vec()

@@ -33,6 +33,11 @@ impl Guise {
         Guise { suffix: suffix.to_owned(), ..Guise::default() }
     }
 
+    /// Whether the case is lived through later than it says, by rolling.
+    pub fn is_moved(&self) -> bool {
+        self.years > 0
+    }
+
     /// Moves the case to where the calendar repeats itself, so that it begins after now. Says why, if it cannot be.
     pub fn move_past(&mut self, case: &Scenario, zone: &Zone, now: Time) -> Result<(), String> {
         let (begin, end) = (case.account_effective_at.time, case.ends_at().time);

@@ -18,7 +18,7 @@
 //! | `judge` | compares findings with what the case expects |
 //! | `telling` | values and the timeline, in words |
 //! | [`outcome`] | what came of a case, for people |
-//! | [`record`] | writes a case from the history of a real account, and expectations from findings |
+//! | [`mod@record`] | writes a case from the history of a real account, and expectations from findings |
 
 pub mod builtin;
 pub mod findings;

@@ -2,8 +2,10 @@
 //!
 //! `main` parses the command line ([`cli`]) and hands it to [`commands`]. A command loads its settings ([`config`]),
 //! starts [`logging`], finds the secrets key ([`secrets_file`]), and, where it writes to a SQLite database, takes the
-//! database's lock or finds the server that holds it ([`instance`]).
+//! database's lock or finds the server that holds it ([`instance`]). What is made up for trying things out comes from a
+//! seed ([`chance`]).
 
+pub mod chance;
 pub mod cli;
 pub mod commands;
 pub mod config;

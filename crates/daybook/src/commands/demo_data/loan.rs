@@ -1,8 +1,8 @@
 //! One loan of a made-up portfolio: how it was lent, how it was paid, and what it must come to.
 
-use super::chance::Chance;
 use super::people;
 use super::plan::{interest, level};
+use crate::chance::Chance;
 use daybook_engine::calendar::{Day, MonthEnd};
 
 /// How many instalments each loan has.

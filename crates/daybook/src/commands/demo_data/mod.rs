@@ -9,15 +9,14 @@
 //! it says something. The same seed and date make the same files, byte for byte.
 
 mod breaking;
-mod chance;
 mod loan;
 mod people;
 mod plan;
 
 use super::{Failure, print};
+use crate::chance::Chance;
 use crate::cli::DemoDataArgs;
 use breaking::{Break, WAYS};
-use chance::Chance;
 use daybook_clock::{Clock, System};
 use daybook_engine::calendar::Day;
 use daybook_engine::zone::Zone;

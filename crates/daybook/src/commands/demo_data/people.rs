@@ -1,6 +1,6 @@
 //! Names of people, as a lender meets them.
 
-use super::chance::Chance;
+use crate::chance::Chance;
 
 const FIRST: [&str; 24] = [
     "Ada",

@@ -1,4 +1,4 @@
-//! Numbers that only look random: the same seed gives the same ones.
+//! Numbers that only look random: the same seed gives the same ones. For portfolios to try things with, and for tests.
 
 /// A source of numbers (SplitMix64).
 #[derive(Clone, Debug)]
@@ -27,6 +27,13 @@ impl Chance {
     /// One of some things, which are not none.
     pub fn one_of<T: Copy>(&mut self, things: &[T]) -> T {
         things[self.below(things.len() as u64) as usize]
+    }
+
+    /// Puts things in another order.
+    pub fn shuffle<T>(&mut self, things: &mut [T]) {
+        for place in (1..things.len()).rev() {
+            things.swap(place, self.below(place as u64 + 1) as usize);
+        }
     }
 
     /// So many different numbers below a limit, or all there are.

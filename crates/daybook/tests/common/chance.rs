@@ -1,6 +1,7 @@
 //! Where chance starts, and how much of it a campaign takes, as the environment says.
 
-pub use daybook::chance::Chance;
+/// A source of numbers.
+pub type Chance = daybook::chance::Chance;
 
 /// A number that the environment may give.
 pub fn setting(name: &str, default: u64) -> u64 {

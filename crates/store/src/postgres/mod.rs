@@ -24,6 +24,7 @@ mod commit;
 mod due;
 mod figures;
 mod flight;
+mod growth;
 mod health;
 mod load;
 mod migrate;
@@ -45,6 +46,7 @@ use crate::records::{
 use crate::{Due, Loaded, Result, Store, Want};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
+use growth::Growth;
 use server::Server;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,6 +58,7 @@ const WRITERS: usize = 4;
 #[derive(Debug)]
 pub struct Postgres {
     server: Server,
+    growth: Growth,
 }
 
 impl Postgres {
@@ -63,7 +66,7 @@ impl Postgres {
     pub async fn open(address: &str) -> Result<Postgres> {
         let server = Server::at(address)?;
         migrate::bring_up_to_date(&server).await?;
-        Ok(Postgres { server })
+        Ok(Postgres { server, growth: Growth::default() })
     }
 }
 
@@ -218,6 +221,9 @@ impl Store for Postgres {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>> {
-        commit::commit(&self.server, batch).await
+        let accounts = batch.units.iter().map(|unit| unit.accounts.len() as u64).sum();
+        let claimed = commit::commit(&self.server, batch).await?;
+        self.growth.wrote(&self.server, accounts);
+        Ok(claimed)
     }
 }

@@ -40,7 +40,7 @@ const SESSION: &str = "
     SET idle_in_transaction_session_timeout = '30s'";
 
 /// A server, through a pool of connections.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Server {
     pool: Pool,
 }

@@ -1,0 +1,65 @@
+//! Telling the planner how large the tables have grown.
+//!
+//! A statement is planned once for a connection. While a table is empty every index of it looks equally good, and a
+//! plan that was made then may read all accounts of an organization where it means one. The server would notice by
+//! itself, but it looks around only once a minute. So a node that writes into young tables says so as they grow; each
+//! time, all connections plan anew.
+
+use super::server::Server;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Tables that grow with the accounts.
+const ANALYZE: &str = "ANALYZE (SKIP_LOCKED)
+    accounts, account_customers, customers, inputs, line_items, messages, waiting_messages, words";
+
+/// Accounts written until the first time, and how many times more until the next.
+const FIRST: u64 = 64;
+const TIMES: u64 = 4;
+/// From here on the server's own looking around is soon enough.
+const LAST: u64 = FIRST * TIMES.pow(6);
+
+/// What this node has written since it started.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    accounts: AtomicU64,
+}
+
+impl Growth {
+    /// Counts accounts that were written; now and then tells the server, which nobody waits for.
+    pub fn wrote(&self, server: &Server, accounts: u64) {
+        if self.passes_a_mark(accounts) {
+            let server = server.clone();
+            tokio::spawn(async move {
+                if let Err(error) = server.execute(ANALYZE, &[]).await {
+                    tracing::debug!(%error, "the planner could not be told how large the tables are");
+                }
+            });
+        }
+    }
+
+    fn passes_a_mark(&self, more: u64) -> bool {
+        let before = self.accounts.fetch_add(more, Ordering::Relaxed);
+        let marks = std::iter::successors(Some(FIRST), |mark| Some(mark * TIMES)).take_while(|mark| *mark <= LAST);
+        marks.into_iter().any(|mark| before < mark && mark <= before + more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_is_told_at_each_mark_once() {
+        let growth = Growth::default();
+        let told: Vec<u64> = (1..=20_000).filter(|_| growth.passes_a_mark(1)).collect();
+        assert_eq!(told, [64, 256, 1_024, 4_096, 16_384]);
+    }
+
+    #[test]
+    fn a_batch_that_passes_several_marks_tells_once_and_an_old_database_is_left_alone() {
+        let growth = Growth::default();
+        assert!(!growth.passes_a_mark(63));
+        assert!(growth.passes_a_mark(500_000));
+        assert!(!growth.passes_a_mark(500_000));
+    }
+}

@@ -3,6 +3,7 @@
 //! Nothing is fetched here: whoever played the case brings [`Findings`], from a service in memory or from a server.
 
 use crate::findings::Findings;
+use crate::meant::meant;
 use crate::outcome::Difference;
 use crate::scenario::{Expect, Field, LineItem, LineItemCount, Scenario, ScheduleRow, Webhook};
 use crate::telling;
@@ -46,7 +47,7 @@ pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
 }
 
 fn fields_differ(fields: &[Field], shown: &Value, what: impl Fn(&str) -> String) -> Vec<Difference> {
-    fields.iter().filter_map(|field| differs(field, at_path(shown, &field.path), &what)).collect()
+    fields.iter().filter_map(|field| differs(field, shown, &what)).collect()
 }
 
 /// How many valid line items there are of a type.
@@ -89,9 +90,17 @@ fn unheard(wanted: &Webhook, received: &BTreeMap<String, u64>) -> Option<Differe
     Some(Difference {
         what: format!("the number of webhook messages {} that were received", wanted.event),
         expected: wanted.count.map_or("1 or more".to_owned(), |count| count.to_string()),
-        got: if is_known { count.to_string() } else { "there is no such event".to_owned() },
+        got: if is_known { count.to_string() } else { no_such("event", &wanted.event, EVENTS.iter().map(|e| e.name)) },
         line: wanted.line,
     })
+}
+
+/// There is nothing of a name; perhaps another is meant.
+fn no_such<'k>(what: &str, name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    match meant(name, known) {
+        Some(near) => format!("there is no such {what}; did you mean {near}?"),
+        None => format!("there is no such {what}"),
+    }
 }
 
 fn unsigned(case: &Scenario, unsigned: &[String]) -> Option<Difference> {
@@ -100,7 +109,7 @@ fn unsigned(case: &Scenario, unsigned: &[String]) -> Option<Difference> {
         what: format!("the signature of webhook message {first}"),
         expected: "one by the key of the organization".to_owned(),
         got: "another".to_owned(),
-        line: case.expect.webhooks.first().map_or(case.lines.account, |webhook| webhook.line),
+        line: case.expect.webhooks.first().map_or(case.lines.account.whole, |webhook| webhook.line),
     })
 }
 
@@ -109,13 +118,20 @@ pub(crate) fn at_path<'a>(shown: &'a Value, path: &[String]) -> Option<&'a Value
     path.iter().try_fold(shown, |value, name| value.get(name))
 }
 
+/// The names of fields where a path ends, as far as it leads.
+fn beside<'a>(shown: &'a Value, path: &[String]) -> impl Iterator<Item = &'a str> {
+    let around = path.split_last().and_then(|(_, around)| at_path(shown, around));
+    around.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str())
+}
+
 /// How a field differs from what is expected of it, if it does.
-fn differs(field: &Field, got: Option<&Value>, what: impl Fn(&str) -> String) -> Option<Difference> {
+fn differs(field: &Field, shown: &Value, what: impl Fn(&str) -> String) -> Option<Difference> {
+    let got = at_path(shown, &field.path);
     if got.is_some_and(|got| is_same(&field.value, got)) {
         return None;
     }
     let name = field.path.last().map_or("", String::as_str);
-    let got = got.map_or("there is no such field".to_owned(), |got| telling::value(name, got));
+    let got = got.map_or_else(|| no_such("field", name, beside(shown, &field.path)), |got| telling::value(name, got));
     let expected = telling::value(name, &field.value);
     Some(Difference { what: what(&field.path.join(".")), expected, got, line: field.line })
 }

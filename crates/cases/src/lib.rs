@@ -23,6 +23,7 @@
 pub mod builtin;
 pub mod findings;
 mod judge;
+mod meant;
 pub mod outcome;
 pub mod record;
 pub mod remote;

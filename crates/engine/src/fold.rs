@@ -211,8 +211,7 @@ impl<'a> Run<'a> {
             }
             Moment::GraceEnd => {
                 let instalment = self.state.loan().late_row;
-                self.grace_end()?;
-                Cause::GraceEnd { instalment }
+                Cause::GraceEnd { instalment, found: self.grace_end()? }
             }
             Moment::Notice(index) => {
                 let cause = Cause::Notice(self.fire(index)?);

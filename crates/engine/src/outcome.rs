@@ -132,9 +132,24 @@ pub enum Cause {
     GraceEnd {
         /// The instalment, counted from 1.
         instalment: u32,
+        /// How it was found.
+        found: Found,
     },
     /// A configured notice.
     Notice(NoticeKind),
+}
+
+/// How an instalment is found when its grace ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Paid.
+    Paid,
+    /// Unpaid: late.
+    Late,
+    /// Unpaid, but the borrower paid as much in its time, and an older debt took it.
+    Spared,
+    /// Unpaid, but it fell due in a time that is not counted.
+    Excused,
 }
 
 /// What is owed, and what is held for the borrower.

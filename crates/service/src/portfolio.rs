@@ -209,7 +209,7 @@ impl Service {
             past_due,
             payments_by_day: slow.payments.clone(),
             late_fees_by_day: slow.late_fees.clone(),
-            deliveries_by_hour: self.deliveries_by_hour(who.org, now).await?,
+            deliveries_by_hour: self.deliveries_by_hour(who).await?,
             attention: Attention {
                 paused_subscriptions: noted.paused_subscriptions.unsigned_abs(),
                 dead_letters: slow.dead_letters,
@@ -246,11 +246,13 @@ impl Service {
         Ok(BUCKETS.iter().zip(counts).map(figure).collect())
     }
 
-    /// Every hour, whether something was tried in it or not.
-    async fn deliveries_by_hour(&self, org: OrgId, now: Time) -> Result<Vec<DeliveryFigure>, Problem> {
+    /// Attempts to deliver in the last 24 hours: every hour, whether something was tried in it or not.
+    pub async fn deliveries_by_hour(&self, who: &Caller) -> Result<Vec<DeliveryFigure>, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
         let this_hour = now.micros() - now.micros().rem_euclid(HOUR_MICROS);
         let first = Time::from_micros(this_hour - (HOURS - 1) * HOUR_MICROS);
-        let known = self.store.delivery_hours(org, first).await?;
+        let known = self.store.delivery_hours(who.org, first).await?;
         let known: HashMap<i64, _> = known.into_iter().map(|of| (of.hour.micros(), of)).collect();
         let hours = (0..HOURS).map(|hour| first.plus_micros(hour * HOUR_MICROS));
         let figures = hours.map(|hour| {
@@ -313,13 +315,17 @@ impl Service {
         let first = zone.day_at(now).plus_days(1 - DAYS);
         let days: Vec<Day> = (0..=DAYS).map(|day| first.plus_days(day)).collect();
         let bounds: Vec<Time> = days.iter().map(|day| zone.at(*day, midnight)).collect();
-        let balances = self.store.status_balances(org).await?;
-        let backlogs = self.store.backlogs(org).await?;
+        let (balances, backlogs, payments, late_fees) = tokio::try_join!(
+            async { Ok(self.store.status_balances(org).await?) },
+            async { Ok(self.store.backlogs(org).await?) },
+            self.by_day(org, Summed::Payments, &days, &bounds),
+            self.by_day(org, Summed::LateFees, &days, &bounds),
+        )?;
         let slow = Arc::new(Slow {
             counted_at: now,
             balances: balances.into_iter().map(|of| ((of.status, of.substatus), of.figure)).collect(),
-            payments: self.by_day(org, Summed::Payments, &days, &bounds).await?,
-            late_fees: self.by_day(org, Summed::LateFees, &days, &bounds).await?,
+            payments,
+            late_fees,
             dead_letters: backlogs.iter().map(|(_, backlog)| backlog.dead).sum(),
             zone,
         });

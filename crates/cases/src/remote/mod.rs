@@ -131,7 +131,7 @@ fn outcome(case: &Scenario, found: Result<Found, Stop>, mail: &Mail) -> Outcome 
         Err(Stop::Refused(refused, timeline)) => return Outcome::new(case, vec![refused.difference()], timeline),
         Err(Stop::Trouble(why)) => {
             let what = "running the case".to_owned();
-            let refused = Refused { line: case.lines.account, what, why };
+            let refused = Refused { line: case.lines.account.whole, what, why };
             let mut difference = refused.difference();
             difference.expected = "that it can be run".to_owned();
             return Outcome::new(case, vec![difference], Vec::new());

@@ -6,7 +6,7 @@ use super::is_loaded;
 use crate::outcome::Step;
 use crate::run::play::{Refused, not_released};
 use crate::run::text_of;
-use crate::scenario::{Event, Input, Kind, Mode, Scenario};
+use crate::scenario::{Event, Input, Kind, Mode, PartLines, Scenario};
 use crate::telling;
 use daybook_client::{Client, Trouble, encoded};
 use daybook_clock::{Clock, System};
@@ -102,9 +102,9 @@ impl Play<'_> {
         }
         self.guise.rename(&mut product, "product_id");
         self.guise.move_all(&mut product);
-        let line = self.case.lines.product;
         let made = self.client.post("/products", &product);
-        let product = text_of(&self.accepted(made, line, "making the product")?, "product_id");
+        let made = self.accepted_part(made, &self.case.lines.product, "making the product")?;
+        let product = text_of(&made, "product_id");
         self.hold(&product, is_loaded)?;
         let customer = self.customer()?;
         self.open(&product, customer)?;
@@ -126,7 +126,7 @@ impl Play<'_> {
     /// The body of the product. One that is there already is copied: other accounts of it are none of our business.
     fn product(&mut self) -> Result<Value, Stop> {
         let Some(id) = self.case.existing_product() else { return Ok(self.case.product.clone()) };
-        let line = self.case.lines.product;
+        let line = self.case.lines.product.whole;
         let shown = self.client.get(&format!("/products/{}", encoded(id)));
         let shown = self.accepted(shown, line, "finding the product")?;
         let mut copy = json!({ "product_id": id });
@@ -142,7 +142,7 @@ impl Play<'_> {
         let mut body = customer.clone();
         self.guise.rename(&mut body, "customer_id");
         let made = self.client.post("/customers", &body);
-        let made = self.accepted(made, self.case.lines.customer, "making the customer")?;
+        let made = self.accepted_part(made, &self.case.lines.customer, "making the customer")?;
         Ok(Some(text_of(&made, "customer_id")))
     }
 
@@ -159,7 +159,7 @@ impl Play<'_> {
             }
         }
         let opened = self.client.post("/accounts", &body);
-        let opened = self.accepted(opened, self.case.lines.account, "opening the account")?;
+        let opened = self.accepted_part(opened, &self.case.lines.account, "opening the account")?;
         self.account = text_of(&opened, "account_id");
         Ok(())
     }
@@ -167,14 +167,14 @@ impl Play<'_> {
     fn hold(&self, product: &str, on: bool) -> Result<(), Stop> {
         let set = self.client.put(&mode_path(product), &json!({ "migration_mode": on }));
         let what = format!("turning migration mode {}", if on { "on" } else { "off" });
-        self.accepted(set, self.case.lines.product, &what).map(drop)
+        self.accepted(set, self.case.lines.product.whole, &what).map(drop)
     }
 
     fn wait_for_release(&self, product: &str) -> Result<(), Stop> {
         let mut look = FIRST_LOOK;
         loop {
             let progress = self.client.get(&mode_path(product));
-            let progress = self.accepted(progress, self.case.lines.account, "releasing what was loaded")?;
+            let progress = self.accepted(progress, self.case.lines.account.whole, "releasing what was loaded")?;
             if progress["state"] == "NORMAL" {
                 return match not_released(self.case, &progress) {
                     None => Ok(()),
@@ -218,7 +218,7 @@ impl Play<'_> {
     fn roll(&self, how: &str, to: &str, webhooks: bool) -> Result<u64, Stop> {
         let body = json!({ "account_id": self.account, how: self.guise.moment(to), "roll_webhooks": webhooks });
         let rolled = self.client.patch("/admin/roll/account", &body);
-        let rolled = self.accepted(rolled, self.case.lines.account, &format!("rolling the account to {to}"))?;
+        let rolled = self.accepted(rolled, self.case.lines.account.whole, &format!("rolling the account to {to}"))?;
         Ok(rolled["total_attempted"].as_u64().unwrap_or(0))
     }
 
@@ -247,6 +247,17 @@ impl Play<'_> {
         };
         let answer = self.client.call(method, &format!("/accounts/{account}/{path}"), Some(&body));
         self.accepted(answer, event.line, &telling::event(event)).map(drop)
+    }
+
+    /// As [`Play::accepted`], of a part of the case: at the first field that is wrong.
+    fn accepted_part(&self, answer: Result<Value, Trouble>, lines: &PartLines, what: &str) -> Result<Value, Stop> {
+        let line = match &answer {
+            Err(Trouble::Refused { details, .. }) => {
+                details.first().map_or(lines.whole, |detail| lines.of(&detail.field))
+            }
+            _ => lines.whole,
+        };
+        self.accepted(answer, line, what)
     }
 
     fn accepted(&self, answer: Result<Value, Trouble>, line: usize, what: &str) -> Result<Value, Stop> {

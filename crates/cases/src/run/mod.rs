@@ -116,7 +116,7 @@ fn failed(case: &Scenario, problem: &Problem) -> Outcome {
         what: "running the case".to_owned(),
         expected: "that it can be run".to_owned(),
         got: telling::problem(problem),
-        line: case.lines.account,
+        line: case.lines.account.whole,
     };
     Outcome::new(case, vec![difference], Vec::new())
 }

@@ -9,7 +9,7 @@ use super::world::{Stage, World, json_of, text_of};
 use crate::findings::{Findings, Wanted};
 use crate::judge::judge;
 use crate::outcome::{Difference, Outcome};
-use crate::scenario::{Event, Kind, Mode, Scenario};
+use crate::scenario::{Event, Kind, Mode, PartLines, Scenario};
 use crate::submit::{read, submit};
 use crate::telling;
 use daybook_service::problem::Problem;
@@ -91,21 +91,21 @@ impl Performance<'_> {
     }
 
     async fn make_product(&mut self) -> Result<String, Refused> {
-        let (line, service) = (self.case.lines.product, &self.world.service);
+        let (lines, service) = (&self.case.lines.product, &self.world.service);
         let what = || "making the product".to_owned();
         if let Some(id) = self.case.existing_product() {
             let why = format!(
                 "the product {id} is not described here: a case that is run without a server must say what its \
                  product is"
             );
-            return Err(Refused { line, what: what(), why });
+            return Err(Refused { line: lines.whole, what: what(), why });
         }
         let made = match read(&self.case.product) {
             Ok(form) => service.create_product(&self.stage.who, None, form).await,
             Err(problem) => Err(problem),
         };
         let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "product_id")));
-        let id = id.map_err(|problem| refused(line, what(), &problem))?;
+        let id = id.map_err(|problem| refused(line_of(lines, &problem), what(), &problem))?;
         self.played.product = Some(id.clone());
         Ok(id)
     }
@@ -114,7 +114,7 @@ impl Performance<'_> {
     async fn hold(&self, product: &str, on: bool) -> Result<(), Refused> {
         let held = self.world.hold(&self.stage.who, product, on).await;
         let what = || format!("turning migration mode {}", if on { "on" } else { "off" });
-        held.map_err(|problem| refused(self.case.lines.product, what(), &problem))
+        held.map_err(|problem| refused(self.case.lines.product.whole, what(), &problem))
     }
 
     async fn make_customer(&self) -> Result<Option<String>, Refused> {
@@ -124,7 +124,8 @@ impl Performance<'_> {
             Err(problem) => Err(problem),
         };
         let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "customer_id")));
-        let id = id.map_err(|problem| refused(self.case.lines.customer, "making the customer".to_owned(), &problem))?;
+        let line = |problem: &Problem| line_of(&self.case.lines.customer, problem);
+        let id = id.map_err(|problem| refused(line(&problem), "making the customer".to_owned(), &problem))?;
         Ok(Some(id))
     }
 
@@ -143,7 +144,8 @@ impl Performance<'_> {
             Err(problem) => Err(problem),
         };
         let id = opened.and_then(|opened| Ok(text_of(&json_of(&opened)?, "account_id")));
-        let id = id.map_err(|problem| refused(self.case.lines.account, "opening the account".to_owned(), &problem))?;
+        let line = |problem: &Problem| line_of(&self.case.lines.account, problem);
+        let id = id.map_err(|problem| refused(line(&problem), "opening the account".to_owned(), &problem))?;
         self.played.account = Some(id.clone());
         Ok(id)
     }
@@ -163,12 +165,12 @@ impl Performance<'_> {
 
     async fn go_to(&self, now: daybook_engine::time::Time) -> Result<(), Refused> {
         let what = || "doing what is due".to_owned();
-        self.world.go_to(now).await.map_err(|problem| refused(self.case.lines.account, what(), &problem))
+        self.world.go_to(now).await.map_err(|problem| refused(self.case.lines.account.whole, what(), &problem))
     }
 
     /// A release lists what it could not apply; nobody was told when it was loaded.
     async fn check_release(&self, product: &str) -> Result<(), Refused> {
-        let line = self.case.lines.account;
+        let line = self.case.lines.account.whole;
         let what = || "releasing what was loaded".to_owned();
         let progress = self.world.service.get_migration_mode(&self.stage.who, product).await;
         let progress = progress.and_then(|progress| json_of(&progress));
@@ -184,8 +186,13 @@ pub(crate) fn not_released(case: &Scenario, progress: &Value) -> Option<Refused>
     let named = case.events.iter().find(|event| why.contains(&format!("\"{}\"", name_of(event))));
     Some(match named {
         Some(event) => Refused { line: event.line, what: telling::event(event), why },
-        None => Refused { line: case.lines.account, what: "releasing what was loaded".to_owned(), why },
+        None => Refused { line: case.lines.account.whole, what: "releasing what was loaded".to_owned(), why },
     })
+}
+
+/// The line of the first field that a problem names.
+fn line_of(lines: &PartLines, problem: &Problem) -> usize {
+    problem.details.first().map_or(lines.whole, |detail| lines.of(&detail.field))
 }
 
 fn refused(line: usize, what: String, problem: &Problem) -> Refused {

@@ -18,6 +18,7 @@ pub use read::{parse, read_file, read_folder};
 
 use daybook_engine::time::Time;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -47,14 +48,32 @@ pub struct Scenario {
 }
 
 /// The lines at which the parts of a case begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     /// Of `[product]`.
-    pub product: usize,
-    /// Of `[customer]`; 0 if there is none.
-    pub customer: usize,
+    pub product: PartLines,
+    /// Of `[customer]`; all 0 if there is none.
+    pub customer: PartLines,
     /// Of `[account]`.
-    pub account: usize,
+    pub account: PartLines,
+}
+
+/// The lines of a part whose fields the API judges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartLines {
+    /// Where it begins.
+    pub whole: usize,
+    /// Where each field is, by its path as problems name it: `a.b[0].c`.
+    pub fields: BTreeMap<String, usize>,
+}
+
+impl PartLines {
+    /// The line of a field; of what it is in, if it is not there; and else of the whole.
+    pub fn of(&self, field: &str) -> usize {
+        let ends = field.match_indices(['.', '[']).map(|(end, _)| end);
+        let paths = std::iter::once(field).chain(ends.collect::<Vec<_>>().into_iter().rev().map(|end| &field[..end]));
+        paths.into_iter().find_map(|path| self.fields.get(path)).copied().unwrap_or(self.whole)
+    }
 }
 
 impl Scenario {

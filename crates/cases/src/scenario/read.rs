@@ -3,8 +3,9 @@
 use super::events::event;
 use super::expect::expect;
 use super::table::{Place, Read, Table};
-use super::{Lines, Mode, Scenario, ScenarioError};
+use super::{Lines, Mode, PartLines, Scenario, ScenarioError};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,8 +47,8 @@ fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
     let product = body(place, "product", root.need("product")?)?;
     let customer = root.take("customer").map(|value| body(place, "customer", value)).transpose()?;
     let account = body(place, "account", root.need("account")?)?;
-    let line_of = |part: &str| root.fields.get(part).map_or(0, |value| place.line(&value.span()));
-    let lines = Lines { product: line_of("product"), customer: line_of("customer"), account: line_of("account") };
+    let lines_of = |part: &str| root.fields.get(part).map(|value| part_lines(place, value)).unwrap_or_default();
+    let lines = Lines { product: lines_of("product"), customer: lines_of("customer"), account: lines_of("account") };
     let opening = place.table("account", root.need("account")?)?.need("effective_at")?;
     let account_effective_at = place.moment("account.effective_at", opening)?;
     let tables = place.tables("event", root.take("event"))?;
@@ -79,6 +80,29 @@ fn mode(place: Place<'_>, root: &mut Table<'_, '_, '_>) -> Read<Mode> {
         "migration" => Ok(Mode::Migration),
         "live" => Ok(Mode::Live),
         other => Err(place.error(value.span(), format!("mode must be \"migration\" or \"live\", not {other:?}"))),
+    }
+}
+
+fn part_lines(place: Place<'_>, value: &Spanned<DeValue<'_>>) -> PartLines {
+    let mut lines = PartLines { whole: place.line(&value.span()), fields: BTreeMap::new() };
+    note_lines(place, "", value.get_ref(), &mut lines.fields);
+    lines
+}
+
+/// Notes where each field is, however deep.
+fn note_lines(place: Place<'_>, path: &str, value: &DeValue<'_>, lines: &mut BTreeMap<String, usize>) {
+    if let Some(table) = value.as_table() {
+        for (key, value) in table {
+            let dot = if path.is_empty() { "" } else { "." };
+            let path = format!("{path}{dot}{}", key.get_ref());
+            note_lines(place, &path, value.get_ref(), lines);
+            lines.insert(path, place.line(&key.span()));
+        }
+    }
+    for (index, value) in value.as_array().into_iter().flatten().enumerate() {
+        let path = format!("{path}[{index}]");
+        note_lines(place, &path, value.get_ref(), lines);
+        lines.insert(path, place.line(&value.span()));
     }
 }
 

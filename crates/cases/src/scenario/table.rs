@@ -1,6 +1,7 @@
 //! Tables of a file, read strictly and with positions.
 
 use super::{Moment, ScenarioError};
+use crate::meant::meant;
 use daybook_engine::time::Time;
 use serde_json::{Map, Number, Value};
 use std::ops::Range;
@@ -150,13 +151,27 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
 
     /// Asks for a key.
     pub fn take(&mut self, key: &'static str) -> Option<&'t Spanned<DeValue<'i>>> {
-        self.known.push(key);
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
         self.fields.get(key)
     }
 
     /// Asks for a key that must be there.
     pub fn need(&mut self, key: &'static str) -> Read<&'t Spanned<DeValue<'i>>> {
-        self.take(key).ok_or_else(|| self.error(format!("{} must have {key}", self.name)))
+        self.take(key).ok_or_else(|| self.lacks(key))
+    }
+
+    /// A key is not there; or it is, misspelt.
+    fn lacks(&self, key: &str) -> ScenarioError {
+        let is_meant = |(given, _): &(&Spanned<std::borrow::Cow<'_, str>>, _)| meant(given.get_ref(), [key]).is_some();
+        match self.rest().into_iter().find(is_meant) {
+            Some((given, _)) => self.place.error(
+                given.span(),
+                format!("{} must have {key}: is {} meant to be that?", self.name, given.get_ref()),
+            ),
+            None => self.error(format!("{} must have {key}", self.name)),
+        }
     }
 
     /// The keys that nobody has asked for, with their values, in the order of the file.
@@ -177,7 +192,9 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
 
     /// A key that is not known.
     pub fn unknown(&self, key: &Spanned<std::borrow::Cow<'_, str>>, known: &[&str]) -> ScenarioError {
-        let message = format!("{} has no {}; it may have: {}", self.name, key.get_ref(), known.join(", "));
+        let near = meant(key.get_ref(), known.iter().copied());
+        let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
+        let message = format!("{} has no {}{near}; it may have: {}", self.name, key.get_ref(), known.join(", "));
         self.place.error(key.span(), message)
     }
 

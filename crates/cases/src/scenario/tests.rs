@@ -126,7 +126,10 @@ fn an_error_says_file_line_column_and_what_was_expected() {
     let error = error_after("mode = \"live\"", "mode = \"alive\"");
     assert_eq!(error, "case.toml:2:8: mode must be \"migration\" or \"live\", not \"alive\"");
     let error = error_after("roll = true", "rolls = true");
-    assert!(error.starts_with("case.toml:16:1: event has no rolls; it may have: payment, "), "{error}");
+    assert!(
+        error.starts_with("case.toml:16:1: event has no rolls (did you mean roll?); it may have: payment, "),
+        "{error}"
+    );
     let error = error_after("roll = true", "roll = false");
     assert!(error.starts_with("case.toml:16:8: roll must be true"), "{error}");
     let error = error_after("roll = true\n", "");
@@ -157,9 +160,10 @@ fn what_does_not_fit_together_is_refused() {
 fn unknown_keys_are_refused_everywhere() {
     let cases = [
         ("title =", "note = \"x\"\ntitle =", "1:1: the file has no note"),
-        ("[expect.line_item_count]", "[expect.lineitem]", "40:9: expect has no lineitem"),
-        ("summary.fees", "sumary.fees", "30:1: expect.account has no sumary"),
-        ("effective_on", "effective_day", "38:1: expect.line_item has no effective_day"),
+        ("[customer]", "[custmer]", "8:2: the file has no custmer (did you mean customer?)"),
+        ("[expect.line_item_count]", "[expect.lineitem]", "40:9: expect has no lineitem (did you mean line_item?)"),
+        ("summary.fees", "sumary.fees", "30:1: expect.account has no sumary (did you mean summary?)"),
+        ("effective_on", "day", "38:1: expect.line_item has no day"),
         ("event = \"payment_missed\"", "event = \"payment_missed\"\ntimes = 2", "45:1: expect.webhook has no times"),
         ("am_interest_cents", "interest_cents", "48:1: expect.schedule has no interest_cents"),
     ];
@@ -167,6 +171,8 @@ fn unknown_keys_are_refused_everywhere() {
         let error = error_after(change, to);
         assert!(error.starts_with(&format!("case.toml:{expected}; it may have: ")), "{error}");
     }
+    let error = error_after("[account]", "[acount]");
+    assert!(error.ends_with("the file must have account: is acount meant to be that?"), "{error}");
     let error = error_after("LATE_FEE = 2", "LATE_FEE = -1");
     assert_eq!(error, "case.toml:41:12: LATE_FEE must be a whole number from 0, not -1");
     let error = error_after("row = 1", "row = 0");

@@ -30,7 +30,7 @@ const WRONG: &[Wrong] = &[
         to: "account_state = \"SUSPENDED\"",
         what: "account_overview.account_state of the account at the end",
         expected: "SUSPENDED",
-        got: "there is no such field",
+        got: "there is no such field; did you mean account_status?",
     },
     Wrong {
         file: MISSED,
@@ -158,15 +158,15 @@ async fn what_is_refused_is_named_with_its_line() {
         (
             "product_type = \"INSTALLMENT\"",
             "product_type = \"CREDIT\"",
-            "[product]",
+            "product_type = \"CREDIT\"",
             "making the product",
             "product_type",
         ),
-        ("name_first = \"Ben\"", "nickname = \"Ben\"", "[customer]", "making the customer", "nickname"),
+        ("name_first = \"Ben\"", "nickname = \"Ben\"", "nickname", "making the customer", "nickname"),
         (
             "initial_principal_cents = 120000",
             "initial_principal_cents = 0",
-            "[account]",
+            "summary = { initial_principal_cents = 0 }",
             "opening the account",
             "summary.initial_principal_cents must be a whole number of cents",
         ),
@@ -194,7 +194,8 @@ async fn what_is_refused_is_named_with_its_line() {
             let [difference] = outcome.differences.as_slice() else { panic!("one difference: {outcome}") };
             assert_eq!((difference.what.as_str(), difference.expected.as_str()), (what, "that it is accepted"));
             assert!(difference.got.contains(got), "{difference}");
-            assert_eq!(text.lines().nth(difference.line - 1), Some(line), "{difference}");
+            let told = text.lines().nth(difference.line - 1);
+            assert!(told.is_some_and(|told| told.contains(line)), "{difference}");
         }
     }
 }

@@ -5,7 +5,7 @@ use super::terms::{LateFee, Method};
 use crate::fold::{Run, Stop};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
-use crate::outcome::What;
+use crate::outcome::{Found, What};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::FeeClass;
@@ -55,7 +55,7 @@ impl Run<'_> {
     }
 
     /// An instalment's grace ends: unpaid, it is late.
-    pub fn grace_end(&mut self) -> Result<(), Stop> {
+    pub fn grace_end(&mut self) -> Result<Found, Stop> {
         let instalment = self.state.loan().late_row;
         self.next_late_row();
         let loan = self.loan();
@@ -65,13 +65,16 @@ impl Run<'_> {
             // Paid, and so the row of late ones is broken.
             _ => {
                 loan.late_count = 0;
-                return Ok(());
+                return Ok(Found::Paid);
             }
         };
         // The borrower paid this instalment's amount in its time; that an older debt took it is no second fault.
         let spared = receipts - row.receipts_before >= row.asked();
-        if row.excused || spared {
-            return Ok(());
+        if row.excused {
+            return Ok(Found::Excused);
+        }
+        if spared {
+            return Ok(Found::Spared);
         }
         loan.late_count += 1;
         let fee = self.late_fee(&row)?;
@@ -79,7 +82,8 @@ impl Run<'_> {
             let id = ItemId::LateFee { instalment };
             self.charge_fee(id, ItemKind::LateFee, fee, FeeClass::Penalty, self.place.at)?;
         }
-        self.count_late()
+        self.count_late()?;
+        Ok(Found::Late)
     }
 
     /// So many late instalments in a row make the account delinquent, or charge it off.

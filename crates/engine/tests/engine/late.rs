@@ -7,6 +7,8 @@ use daybook_engine::calendar::Interval;
 use daybook_engine::installment::{InterestMethod, LateFee, LateFeePolicy, Method};
 use daybook_engine::item::{Component, ItemId};
 use daybook_engine::money::{Cents, Percent, Rounding};
+use daybook_engine::outcome::{Cause, Found};
+use daybook_engine::replay::explain;
 use daybook_testkit::book::Book;
 
 const AFTER_GRACE: &str = "2025-02-21T12:00:00-05:00";
@@ -268,6 +270,19 @@ fn a_spared_instalment_breaks_nothing() {
         ]
     );
     assert_eq!(book.state.loan().late_count, 2);
+}
+
+/// Row 1 is missed. Row 2 is unpaid, but its amount came in its time. 500.00 then pays all that is past due, and row 3.
+#[test]
+fn an_end_of_grace_says_how_it_found_its_instalment() {
+    let mut book = second_grace(|book| pay(book, "p", 10_662, AFTER_GRACE));
+    pay(&mut book, "q", 50_000, "2025-03-25T12:00:00-04:00");
+    let (_, outcome) = explain(&book.terms, &book.entries, at("2025-04-21T12:00:00-04:00")).unwrap();
+    let ends = outcome.steps.iter().filter_map(|step| match step.cause {
+        Cause::GraceEnd { instalment, found } => Some((instalment, found)),
+        _ => None,
+    });
+    assert_eq!(ends.collect::<Vec<_>>(), [(1, Found::Late), (2, Found::Spared), (3, Found::Paid)]);
 }
 
 /// Reversed payments do not count, debit offsets are no receipts, and money from before the last due moment was for

@@ -24,7 +24,7 @@ impl Watch for Notes {
         let cause = match seen.cause {
             Cause::Input(seq) => format!("input {seq}"),
             Cause::PeriodEnd { period } => format!("period {period}"),
-            Cause::GraceEnd { instalment } => format!("grace {instalment}"),
+            Cause::GraceEnd { instalment, .. } => format!("grace {instalment}"),
             Cause::Notice(kind) => kind.name().to_owned(),
         };
         let principal = seen.state.balances().principal;

@@ -381,7 +381,7 @@ pub fn cause_text(cause: Cause) -> String {
     match cause {
         Cause::Input(seq) => format!("input:{seq}"),
         Cause::PeriodEnd { period } => format!("period:{period}"),
-        Cause::GraceEnd { instalment } => format!("grace:{instalment}"),
+        Cause::GraceEnd { instalment, .. } => format!("grace:{instalment}"),
         Cause::Notice(kind) => format!("notice:{}", kind.name()),
     }
 }

@@ -5,7 +5,7 @@ use super::line_item::ProcessingState;
 use super::time::Local;
 use daybook_engine::item::Component;
 use daybook_engine::money::Cents;
-use daybook_engine::outcome::{Balances, Cause};
+use daybook_engine::outcome::{Balances, Cause, Found};
 use daybook_engine::timeline::Input;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -158,15 +158,24 @@ impl Told {
                     format!("Period {period}, after the last instalment, ended with {interest} of interest to post."),
                 )
             }
-            Cause::GraceEnd { instalment } if change.fees_cents > 0 => {
+            Cause::GraceEnd { instalment, .. } if change.fees_cents > 0 => {
                 let fee = Cents(change.fees_cents);
                 Told::new(
                     "late_fee",
                     format!("The grace of instalment {instalment} ended unpaid: a late fee of {fee}."),
                 )
             }
-            Cause::GraceEnd { instalment } => {
-                Told::new("grace_end", format!("The grace of instalment {instalment} ended without a fee."))
+            Cause::GraceEnd { instalment, found } => {
+                let how = match found {
+                    Found::Paid => "it is paid",
+                    Found::Late => "it is late, and the policy makes that a fee of nothing",
+                    Found::Spared => {
+                        "it is unpaid, but there is no fee: as much as it asks for was paid in its time, and an older \
+                         debt took it"
+                    }
+                    Found::Excused => "it is unpaid, but there is no fee: it fell due while the account was closed",
+                };
+                Told::new("grace_end", format!("The grace of instalment {instalment} ended: {how}."))
             }
             Cause::Notice(kind) => Told::new(kind.name(), format!("The notice {} fired.", kind.name())),
         })

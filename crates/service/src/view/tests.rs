@@ -6,7 +6,8 @@ use crate::form::{NewAccount, NewCustomer, NewProduct, parse};
 use crate::policy;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
-use daybook_engine::outcome::{Cause, Outcome};
+use daybook_engine::money::Cents;
+use daybook_engine::outcome::{Balances, Cause, Found, Outcome};
 use daybook_engine::replay::{Ledger, explain, replay};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
@@ -355,6 +356,24 @@ fn a_timeline_tells_why_the_balance_is_this() {
     assert_eq!(before, state.balances());
     // 12.00 of the payment is interest that it made a line item of.
     assert_eq!(told, [("account_created", 120_000), ("payment", -28_800), ("period_end", 0), ("late_fee", 1_500)]);
+}
+
+#[test]
+fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
+    let told = |found, fees_cents| {
+        let change = Amounts::from(Balances { fees: Cents(fees_cents), ..Balances::default() });
+        let told = Told::moment(&Cause::GraceEnd { instalment: 2, found }, 12, &change).unwrap();
+        (told.event, told.description)
+    };
+    let (event, words) = told(Found::Late, 1_500);
+    assert_eq!((event, &*words), ("late_fee", "The grace of instalment 2 ended unpaid: a late fee of 15.00."));
+    let (event, words) = told(Found::Paid, 0);
+    assert_eq!((event, &*words), ("grace_end", "The grace of instalment 2 ended: it is paid."));
+    assert!(told(Found::Late, 0).1.contains("it is late"));
+    assert!(
+        told(Found::Spared, 0).1.contains("as much as it asks for was paid in its time, and an older debt took it")
+    );
+    assert!(told(Found::Excused, 0).1.contains("it fell due while the account was closed"));
 }
 
 #[test]

@@ -73,6 +73,11 @@ impl Subscription {
         self.status == "PAUSED"
     }
 
+    /// How it stands, in a word: `ACTIVE`, `PAUSED`, or failing although it is tried.
+    pub fn standing(&self) -> &str {
+        if !self.is_paused() && self.consecutive_errors > 0 { "FAILING" } else { &self.status }
+    }
+
     /// How it stands, in a sentence.
     pub fn health(&self) -> String {
         if self.is_paused() {

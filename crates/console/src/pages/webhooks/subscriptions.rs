@@ -58,7 +58,7 @@ impl Hour {
 
 impl SubscriptionsPage {
     async fn new(console: &Console, visitor: &Visitor) -> Result<SubscriptionsPage, Trouble> {
-        let figures = console.service.portfolio(visitor.caller()).await?.deliveries_by_hour;
+        let figures = console.service.deliveries_by_hour(visitor.caller()).await?;
         let hours: Vec<Hour> = figures.iter().map(Hour::new).collect();
         let columns: Vec<Bar> = hours.iter().enumerate().map(|(index, hour)| hour.bar(index)).collect();
         let base_url = &visitor.manner.base_url;

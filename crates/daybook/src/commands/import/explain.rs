@@ -5,6 +5,10 @@ use daybook_client::{Client, encoded};
 use daybook_engine::time::Time;
 use serde_json::Value;
 
+/// How much is told: a cell of a spreadsheet takes 32,767 characters.
+const MOST_CHARS: usize = 30_000;
+const JOINT: &str = " | ";
+
 /// What happened to an account up to a moment, or until now.
 pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<String, Failure> {
     let events = client.list(&format!("/accounts/{}/events", encoded(account)))?;
@@ -12,8 +16,27 @@ pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<S
         let at = event["applies_at"].as_str().and_then(Time::parse);
         as_of.is_none_or(|as_of| at.is_some_and(|at| at <= as_of))
     });
-    let told: Vec<String> = by_then.map(tell).collect();
-    Ok(told.join(" | "))
+    Ok(abridged(by_then.map(tell).collect(), MOST_CHARS))
+}
+
+/// The whole story; or, if it is too long, its beginning and as much of its end as there is room for.
+fn abridged(told: Vec<String>, most: usize) -> String {
+    let whole = told.join(JOINT);
+    if whole.len() <= most {
+        return whole;
+    }
+    let Some((first, rest)) = told.split_first() else { return whole };
+    let mut room = most.saturating_sub(first.len() + 80);
+    let fits = |sentence: &&String| {
+        let needed = sentence.len() + JOINT.len();
+        let fits = needed <= room;
+        room = room.saturating_sub(needed);
+        fits
+    };
+    let kept = rest.iter().rev().take_while(fits).count();
+    let left_out = rest.len() - kept;
+    let gap = format!("{JOINT}({left_out} events left out){JOINT}");
+    format!("{first}{gap}{}", rest[left_out..].join(JOINT))
 }
 
 /// An event in a sentence: the day, what happened, and what was owed then.
@@ -46,6 +69,11 @@ mod tests {
             "balance_after": { "total_cents": 110_538 },
         });
         assert_eq!(tell(&event), "2025-02-15 Payment of 106.62, then owed 1105.38");
+        let told = |count: usize| (0..count).map(|number| format!("event {number:04}")).collect::<Vec<_>>();
+        assert_eq!(abridged(told(3), 100), "event 0000 | event 0001 | event 0002");
+        let cut = abridged(told(400), 120);
+        assert_eq!(cut, "event 0000 | (397 events left out) | event 0398 | event 0399");
+        assert!(abridged(told(9_999), MOST_CHARS).len() <= MOST_CHARS);
         assert_eq!([0, 5, -1_234].map(amount), ["0.00", "0.05", "-12.34"]);
     }
 }

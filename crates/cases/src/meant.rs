@@ -1,0 +1,26 @@
+//! What a misspelt word was meant to be.
+
+/// How many letters may be wrong, left out, too many or swapped.
+const MOST_WRONG: usize = 2;
+
+/// The known word that is nearest to one that is not known, if one is near. A short word must not become another one.
+pub(crate) fn meant<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let near = known.into_iter().map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate));
+    let near = near.filter(|(wrong, candidate)| *wrong <= MOST_WRONG && wrong * 2 < candidate.chars().count());
+    near.min_by_key(|(wrong, _)| *wrong).map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meant;
+
+    #[test]
+    fn the_nearest_word_is_meant_if_one_is_near() {
+        let known = ["account", "accounts", "event", "fee"];
+        assert_eq!(meant("acount", known), Some("account"));
+        assert_eq!(meant("evnet", known), Some("event"));
+        assert_eq!(meant("accountss", known), Some("accounts"));
+        assert_eq!(meant("balance", known), None);
+        assert_eq!(meant("fax", known), None);
+    }
+}

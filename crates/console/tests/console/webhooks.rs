@@ -87,6 +87,10 @@ async fn a_message_is_shown_with_what_was_tried_and_sent_again() {
     let (good_uuid, bad_uuid) = (world.subscribe(&good.url(), &[]).await, world.subscribe(&bad.url(), &[]).await);
     world.announce("zoe").await;
     world.deliver().await;
+    let urls = world.get("/console/webhooks").await.page();
+    for badge in [r#"class="badge active">Active<"#, r#"class="badge failing">Failing<"#] {
+        assert!(urls.contains(badge), "{urls}");
+    }
     let id = world.message_about("zoe").await;
     let path = format!("/console/webhooks/messages/{id}");
     let page = world.get(&path).await.page();

@@ -91,6 +91,16 @@ parameters! {
 }
 
 parameters! {
+    /// What the lines of a bulk call rely on.
+    BulkParameters {
+        /// A product that must hold its events: what would be processed instead of held is refused with 409. So somebody
+        /// who turns migration mode off does no harm to a load that is under way.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "auto-36")]
+        held_by,
+    }
+}
+
+parameters! {
     /// When the answer is about.
     AsOfParameters {
         /// As it stood then, or as it will stand if nothing else happens. Default: now.

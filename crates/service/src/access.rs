@@ -81,6 +81,8 @@ pub struct Caller {
     pub role: Role,
     /// By which key.
     pub client_id: String,
+    /// Whether what they ask of accounts is refused unless it is held; see [`Service::only_while_held`].
+    pub only_held: bool,
 }
 
 impl Caller {
@@ -155,7 +157,13 @@ impl Access {
         let key = key.filter(|key| key.revoked_at.is_none()).ok_or_else(unknown)?;
         let role = Role::parse(&key.role).ok_or_else(unknown)?;
         let organization = self.catalog.organization(key.org).await?;
-        Ok(Caller { org: key.org, environment: organization.row.environment.clone(), role, client_id: key.client_id })
+        Ok(Caller {
+            org: key.org,
+            environment: organization.row.environment.clone(),
+            role,
+            client_id: key.client_id,
+            only_held: false,
+        })
     }
 
     /// Gives a token for a client's id and secret.

@@ -73,7 +73,7 @@ impl Service {
         let opening =
             Opening { product, terms, profile, content_hash: content_hash(&form)?, warnings: form.warnings() };
         let key = AccountKey { org: who.org, account };
-        let answer = self.processor.ask(key, Work::Open(Box::new(opening)), repeat).await?;
+        let answer = self.processor.ask(key, Work::Open(Box::new(opening)), repeat, who.only_held).await?;
         Ok(answer)
     }
 

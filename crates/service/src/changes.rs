@@ -137,7 +137,7 @@ impl Service {
         change: Change,
     ) -> Result<Bytes, Problem> {
         who.may(change.right())?;
-        self.processor.ask(account_key(who, account), change.work()?, repeat).await
+        self.processor.ask(account_key(who, account), change.work()?, repeat, who.only_held).await
     }
 
     /// What a change would come to: the same work on a book that is then thrown away. Nothing is written or announced.

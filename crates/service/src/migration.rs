@@ -14,7 +14,7 @@ use crate::view::render;
 use crate::view::{self, MigrationState};
 use bytes::Bytes;
 use daybook_store::batch::{ProductWrite, Unit};
-use daybook_store::records::Mode;
+use daybook_store::records::{Mode, ProductKey};
 
 /// The most failed accounts shown.
 const MOST_FAILED: usize = 1_000;
@@ -88,6 +88,15 @@ impl Service {
         })
     }
 
+    /// The same caller, who is refused from now on unless what they ask of an account is held: whoever loads history
+    /// must not go on when somebody else turns migration mode off.
+    pub async fn only_while_held(&self, who: &Caller, product: &str) -> Result<Caller, Problem> {
+        who.may(Right::Write)?;
+        let row = self.product_row(who, product).await?;
+        let info = self.catalog.keep(row).await?;
+        if info.mode.holding { Ok(Caller { only_held: true, ..who.clone() }) } else { Err(not_held(&info.key)) }
+    }
+
     /// How far a release is.
     pub async fn get_migration_mode(&self, who: &Caller, product: &str) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
@@ -131,4 +140,11 @@ impl Service {
         let left = i128::from(mode.events_total - events_done) * i128::from(passed) / i128::from(events_done);
         u64::try_from(left / 1_000_000 + 1).ok()
     }
+}
+
+/// What was to be held would be processed.
+pub(crate) fn not_held(product: &ProductKey) -> Problem {
+    let message =
+        format!("product \"{}\" does not hold its events: nothing is taken that is to be held", product.product);
+    Problem::new("migration_mode", message)
 }

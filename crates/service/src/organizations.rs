@@ -118,6 +118,7 @@ impl Service {
             environment: found.environment.clone(),
             role: Role::Admin,
             client_id: "operator".to_owned(),
+            only_held: false,
         })
     }
 }

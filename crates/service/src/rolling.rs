@@ -14,7 +14,7 @@ impl Service {
         may_roll(who)?;
         let order = form.order()?;
         let work = Work::Roll { to: order.until, webhooks: order.roll_webhooks };
-        self.processor.ask(account_key(who, order.account_id.as_str()), work, repeat).await
+        self.processor.ask(account_key(who, order.account_id.as_str()), work, repeat, false).await
     }
 }
 

@@ -14,7 +14,7 @@ use crate::Api;
 use crate::error::{Refusal, Unforeseen};
 use crate::extract::{Call, Writer, content_hash, read_body};
 use crate::limits::Context;
-use crate::parameters::NoParameters;
+use crate::parameters::BulkParameters;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -63,6 +63,7 @@ type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 /// notification config. The answer has a line for each, in order: `{"status": 200, "body": {…}}`. Each line stands for
 /// itself. An `Idempotency-Key` holds for each line by its number.
 #[utoipa::path(post, path = "/bulk", tag = "Bulk",
+    params(BulkParameters),
     request_body(content = String, content_type = "application/x-ndjson",
         example = "{\"method\": \"POST\", \"path\": \"/customers\", \"body\": {\"name_last\": \"Lovelace\"}}\n"),
     responses((status = 200, description = "An answer for each line", body = String, content_type = "application/x-ndjson",
@@ -70,10 +71,14 @@ type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 pub async fn bulk(
     State(api): State<Api>,
     Writer(who): Writer,
-    _: NoParameters,
+    parameters: BulkParameters,
     Extension(context): Extension<Context>,
     request: Request,
 ) -> Result<Response, Refusal> {
+    let who = match &parameters.held_by {
+        Some(product) => api.service.only_while_held(&who, product).await?,
+        None => who,
+    };
     let call = Call::of(&request);
     let body = read_body(request, &LINE_TYPES, api.settings.bulk_limit_bytes, &api).await?;
     let lines: Vec<&[u8]> = lines(&body)?;

@@ -2,9 +2,13 @@ use crate::support::{ADMIN, Got, Server};
 use serde_json::{Value, json};
 
 async fn bulk(server: &Server, headers: &[(&str, &str)], lines: &[String]) -> Got {
+    bulk_to(server, "/bulk", headers, lines).await
+}
+
+async fn bulk_to(server: &Server, path: &str, headers: &[(&str, &str)], lines: &[String]) -> Got {
     let mut all = vec![("content-type", "application/x-ndjson")];
     all.extend_from_slice(headers);
-    server.call("POST", "/bulk", Some(ADMIN), &all, lines.join("\n").into_bytes()).await
+    server.call("POST", path, Some(ADMIN), &all, lines.join("\n").into_bytes()).await
 }
 
 fn line(method: &str, path: &str, body: Value) -> String {
@@ -141,4 +145,38 @@ async fn a_whole_that_is_wrong_is_refused_as_a_whole() {
     assert_eq!(bulk(&server, &[], &large).await.status, 200);
     let huge = ["x".repeat(17 << 20)];
     bulk(&server, &[], &huge).await.refused(413, "too_large");
+}
+
+/// Who loads history says which product must hold it: nothing is processed that was to be held.
+#[tokio::test]
+async fn what_would_not_be_held_is_refused() {
+    let server = Server::start().await;
+    server.product("p").await;
+    server.product("q").await;
+    let loan = |id: &str, product: &str| {
+        json!({
+            "account_id": id, "product_id": product, "effective_at": "2025-01-15T09:00:00-05:00",
+            "summary": {"initial_principal_cents": 120_000}
+        })
+    };
+    let pay = |id: &str| {
+        let path = format!("/accounts/{id}/line_items/payments/payment_record");
+        line("POST", &path, json!({"line_item_id": "p1", "original_amount_cents": 500}))
+    };
+    let open = |id: &str, product: &str| line("POST", "/accounts", loan(id, product));
+    let customer = line("POST", "/customers", json!({"customer_id": "c", "name_last": "L"}));
+    let refused = bulk_to(&server, "/bulk?held_by=p", &[], &[customer, open("a", "p")]).await;
+    refused.refused(409, "migration_mode");
+    assert_eq!(server.get("/accounts/a").await.status, 404);
+    assert_eq!(server.get("/customers/c").await.status, 404);
+    assert_eq!(bulk_to(&server, "/bulk?held_by=none", &[], &[open("a", "p")]).await.status, 404);
+
+    server.put("/products/p/migration_mode", json!({"migration_mode": true})).await.ok();
+    let lines = [open("a", "p"), open("b", "q"), pay("a")];
+    let taken = answers(&bulk_to(&server, "/bulk?held_by=p", &[], &lines).await);
+    let statuses: Vec<&Value> = taken.iter().map(|answer| &answer["status"]).collect();
+    assert_eq!(statuses, [200, 409, 200], "{taken:#?}");
+    assert_eq!(taken[1]["body"]["error"]["code"], "migration_mode");
+    assert_eq!(taken[2]["body"]["processing_state"], "HELD");
+    assert_eq!(server.get("/accounts/b").await.status, 404);
 }

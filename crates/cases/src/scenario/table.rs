@@ -2,6 +2,7 @@
 
 use super::{Moment, ScenarioError};
 use crate::meant::meant;
+use daybook_engine::terms::{EARLIEST, LATEST};
 use daybook_engine::time::Time;
 use serde_json::{Map, Number, Value};
 use std::ops::Range;
@@ -71,6 +72,11 @@ impl<'a> Place<'a> {
         };
         let expected = "a moment with an offset, such as \"2025-01-15T00:00:00-05:00\"";
         let time = Time::parse(&text).ok_or_else(|| self.wrong(name, expected, value))?;
+        let year = text.get(..4).and_then(|year| year.parse::<i32>().ok()).unwrap_or_default();
+        let (first, last) = (EARLIEST.ymd().0, LATEST.ymd().0);
+        if !(first..=last).contains(&year) {
+            return Err(self.wrong(name, &format!("a moment in the years {first} to {last}"), value));
+        }
         Ok(Moment { text, time })
     }
 

@@ -25,6 +25,9 @@ pub struct ImportArgs {
     /// Record the webhooks of the past without sending them
     #[arg(long)]
     pub suppress_webhooks: bool,
+    /// Release other accounts of the product too, though they are held and not in the file
+    #[arg(long)]
+    pub release_others: bool,
     /// Write every difference here
     #[arg(long, value_name = "FILE", default_value = "differences.csv")]
     pub differences: PathBuf,

@@ -153,17 +153,25 @@ fn control_token() -> Result<String, Failure> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The signals that end a server.
+/// The signals that end a server, or a tool.
 pub(super) struct Stop {
     terminate: Signal,
     interrupt: Signal,
+    /// A terminal that is closed ends a tool; a server goes on, unless the system ends it.
+    hangup: Option<Signal>,
 }
 
 impl Stop {
     /// From now on the signals are heard, and no longer end the process by themselves.
     pub(super) fn listen() -> Result<Stop, Failure> {
-        let hear = |kind| signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be heard: {error}")));
-        Ok(Stop { terminate: hear(SignalKind::terminate())?, interrupt: hear(SignalKind::interrupt())? })
+        let (terminate, interrupt) = (hear(SignalKind::terminate())?, hear(SignalKind::interrupt())?);
+        Ok(Stop { terminate, interrupt, hangup: None })
+    }
+
+    /// The same for a tool.
+    pub(super) fn of_a_tool() -> Result<Stop, Failure> {
+        let hangup = if is_hangup_ignored() { None } else { Some(hear(SignalKind::hangup())?) };
+        Ok(Stop { hangup, ..Stop::listen()? })
     }
 
     /// Waits for one.
@@ -171,8 +179,28 @@ impl Stop {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            () = hung_up(self.hangup.as_mut()) => {}
         }
     }
+}
+
+fn hear(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be heard: {error}")))
+}
+
+async fn hung_up(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether whoever started this wants it to outlive the terminal, as `nohup` does: hearing the signal would undo that.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Answers calls. Told to stop, takes no more and finishes those in flight; told again, or after a while, does not wait.

@@ -1,5 +1,7 @@
 //! What somebody may have meant by a name that does not exist.
 
+use strsim::levenshtein;
+
 /// More than so many changed letters is another word.
 const CHANGES_MAX: usize = 3;
 
@@ -8,7 +10,7 @@ pub fn close_to<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec
     let word = word.to_lowercase().replace(['-', ' '], "_");
     let mut found: Vec<(usize, &str)> = Vec::new();
     for name in names {
-        let changes = distance(&word, name);
+        let changes = levenshtein(&word, name);
         if changes <= CHANGES_MAX {
             found.push((changes, name));
         } else if word.len() >= 4 && (name.contains(&word) || word.contains(name)) {
@@ -27,22 +29,6 @@ pub fn sentence<'a>(word: &str, names: impl IntoIterator<Item = &'a str>, all: &
     }
 }
 
-/// How many letters have to be added, removed or changed to make one word of the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, letter) in one.chars().enumerate() {
-        let mut diagonal = line;
-        row[0] = line + 1;
-        for (column, there) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != *there);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,7 +37,6 @@ mod tests {
 
     #[test]
     fn a_slip_is_understood() {
-        assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(close_to("payment_mised", NAMES), ["payment_missed"]);
         assert_eq!(close_to("Not-Found", NAMES), ["not_found"]);
         assert_eq!(close_to("payment", NAMES), ["payment_missed", "payment_reversed"]);

@@ -6,8 +6,13 @@ use crate::common::place::Place;
 use crate::gate::Gate;
 use crate::support::{LOANS, PRODUCT, counts, import, make_portfolio, make_product, rows, start_import};
 use serde_json::json;
+use std::fs;
 
-on_both!(an_import_goes_on_where_it_was_killed, an_import_that_was_killed_in_the_release_only_compares);
+on_both!(
+    an_import_goes_on_where_it_was_killed,
+    an_import_that_was_killed_in_the_release_only_compares,
+    files_that_were_changed_after_the_import_are_told,
+);
 
 /// Starts an import, and kills it when a call has left it and something has come of that.
 fn kill_at(place: &Place, url: &str, (call, number): (&'static str, u32), come: impl FnOnce()) {
@@ -61,5 +66,36 @@ fn an_import_that_was_killed_in_the_release_only_compares(place: &Place) {
     assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(false), &json!(LOANS)));
     assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, rows(place, "p/payments.csv").len()]);
     assert_eq!(place.verify(), LOANS);
+    server.stop();
+}
+
+fn files_that_were_changed_after_the_import_are_told(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    import(place, server.url(), &["--product-file", "p/product.json"]).good();
+    let before = counts(&door);
+    for (file, column) in [("p/payments.csv", "original_amount_cents"), ("p/loans.csv", "initial_principal_cents")] {
+        let path = place.folder().join(file);
+        let text = fs::read_to_string(&path).expect("the file is there");
+        let at = text.lines().next().expect("a first line").split(',').position(|name| name == column);
+        let at = at.expect("the column is there");
+        // A cent more in line 5.
+        let more = |(number, line): (usize, &str)| {
+            let mut values: Vec<String> = line.split(',').map(str::to_owned).collect();
+            if number == 4 {
+                values[at] = (values[at].parse::<i64>().expect("cents") + 1).to_string();
+            }
+            values.join(",") + "\n"
+        };
+        fs::write(&path, text.lines().enumerate().map(more).collect::<String>()).expect("the file is written");
+        let ended = import(place, server.url(), &["--product", PRODUCT]);
+        fs::write(&path, &text).expect("the file is written");
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let report = ended.json();
+        let [broken] = report["shown"].as_array().expect("a list").as_slice() else { panic!("one row: {report}") };
+        assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(5)));
+        assert!(broken["rule"].as_str().expect("a rule").contains("exists with other content"), "{broken}");
+    }
+    assert_eq!(counts(&door), before);
     server.stop();
 }

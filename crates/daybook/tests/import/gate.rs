@@ -1,5 +1,6 @@
 //! A gate before a server that closes at a certain call: the call goes through, its answer does not, and nothing after it.
-//! Who waits behind it can be killed at a moment that is always the same.
+//! Who waits behind it can be killed at a moment that is always the same. Or the call is halted until the gate is opened:
+//! so something can happen between two calls.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -20,23 +21,34 @@ struct State {
     call: &'static str,
     /// How many more such calls go through with their answers.
     left: Mutex<u32>,
+    /// Whether it halts the call, and lets all through once it is opened.
+    halts: bool,
     closes: Condvar,
 }
 
+/// So many that it never closes.
+const ALL: u32 = u32::MAX;
+
 impl State {
     fn is_closed(&self) -> bool {
-        *self.left.lock().expect("nobody panicked") == 0
+        !self.halts && *self.left.lock().expect("nobody panicked") == 0
     }
 
     /// Counts what a caller sends. Whether it goes through.
     fn lets_through(&self, sent: &[u8]) -> bool {
         let mut left = self.left.lock().expect("nobody panicked");
-        if *left == 0 {
+        if *left == ALL {
+            return true;
+        }
+        if *left == 0 && !self.halts {
             return !CALLS.iter().any(|call| sent.starts_with(call));
         }
         if sent.starts_with(self.call.as_bytes()) {
             *left -= 1;
             self.closes.notify_all();
+        }
+        if self.halts {
+            drop(self.closes.wait_while(left, |left| *left == 0).expect("nobody panicked"));
         }
         true
     }
@@ -45,10 +57,19 @@ impl State {
 impl Gate {
     /// A gate before the server at a URL, which closes at the call with this number that begins so (`POST /bulk`).
     pub fn before(url: &str, call: &'static str, number: u32) -> Gate {
+        Gate::new(url, call, number, false)
+    }
+
+    /// The same, but that call waits until the gate is opened.
+    pub fn halting(url: &str, call: &'static str, number: u32) -> Gate {
+        Gate::new(url, call, number, true)
+    }
+
+    fn new(url: &str, call: &'static str, number: u32, halts: bool) -> Gate {
         let server = url.strip_prefix("http://").expect("a URL").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let own = format!("http://{}", listener.local_addr().expect("an address"));
-        let state = Arc::new(State { call, left: Mutex::new(number), closes: Condvar::new() });
+        let state = Arc::new(State { call, left: Mutex::new(number), halts, closes: Condvar::new() });
         let shared = state.clone();
         thread::spawn(move || {
             for caller in listener.incoming().map_while(Result::ok) {
@@ -61,6 +82,12 @@ impl Gate {
             }
         });
         Gate { url: own, state }
+    }
+
+    /// Lets everything through.
+    pub fn open(&self) {
+        *self.state.left.lock().expect("nobody panicked") = ALL;
+        self.state.closes.notify_all();
     }
 
     /// Waits until it is closed.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`whole`] | everything agrees, what is wrong is found, a second run only compares, a dry run touches nothing |
 //! | [`again`] | the import is killed here and there, and run again |
+//! | [`others`] | others turn migration mode off, or hold something of the same product; it is told to stop |
 //! | [`borrowers`] | borrowers who come many at once |
 //! | [`refused`] | broken rows and ids that are taken: told by row and column, and nothing is loaded |
 //!
@@ -28,6 +29,7 @@ macro_rules! on_both {
 mod again;
 mod borrowers;
 mod gate;
+mod others;
 mod refused;
 mod support;
 mod whole;

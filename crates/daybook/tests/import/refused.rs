@@ -11,6 +11,7 @@ on_both!(
     broken_rows_are_all_named_and_nothing_is_loaded,
     every_rule_is_told_with_its_line_and_column,
     ids_of_other_loans_are_told_before_anything_is_loaded,
+    a_file_that_is_read_is_not_written_over,
 );
 
 /// What a report names: file, line and column.
@@ -112,6 +113,26 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
     }
     assert_eq!(told.len(), expected.len() + 4, "{}", told.join("\n"));
 
+    // Lines are those of the file, empty ones counted; a quote that is left open swallows no row.
+    let heads = "account_id,effective_at,initial_principal_cents,expected_as_of,expected_status,name_last\n";
+    let rows = "\n\na,2025-01-15,0,,,A\n\r\nb,2025-01-15,100,2025-01-14,OPEN,B\nc,2025-01-15,100,2999-01-01,,\"C\n\
+                d,2025-01-15,100,,,D\n";
+    let payments = "account_id,effective_at,original_amount_cents,external_fields.note\na,2025-02-15,1,\"x\n\
+                    a,2025-03-15,1,y\n\na,2025-02-15,none,y";
+    let told = try_it(&format!("{heads}{rows}"), payments);
+    let expected = [
+        "p/loans.csv:4 initial_principal_cents: must be ",
+        "p/loans.csv:6 expected_as_of: lies before the loan was lent",
+        "p/loans.csv:6 expected_status: must be one of ACTIVE, SUSPENDED, CLOSED",
+        "p/loans.csv:7 name_last: goes over several lines: a quote is open",
+        "p/payments.csv:2 external_fields.note: goes over several lines: a quote is open",
+    ];
+    for head in expected {
+        assert!(told.iter().any(|rule| rule.starts_with(head)), "{head}\nis not among\n{}", told.join("\n"));
+    }
+    let told = try_it(&format!("{heads}c,2025-01-15,100,2999-01-01,,C"), payments);
+    assert!(told.iter().any(|rule| rule == "p/loans.csv:2 expected_as_of: lies in the future"), "{told:?}");
+
     let loans = "account_id,effective_at,initial_principal_cents,customer_id\nf,2025-01-15,100000,nobody\n";
     let told = try_it(loans, "account_id,effective_at,original_amount_cents\n");
     let rule = "is no customer on the server, and there is no name to make one with";
@@ -144,5 +165,22 @@ fn ids_of_other_loans_are_told_before_anything_is_loaded(place: &Place) {
     assert_eq!(named(&ended.json()), BTreeSet::from(taken));
     assert_eq!(counts(&door), [2, 0, 0]);
     assert_eq!(progress(&door, PRODUCT), before);
+    server.stop();
+}
+
+fn a_file_that_is_read_is_not_written_over(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    let before = lines(place, "p/loans.csv");
+    for flag in ["--differences", "--report"] {
+        let ended = import(place, server.url(), &["--product", PRODUCT, flag, "p/../p/loans.csv"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains(&format!("{flag}: p/../p/loans.csv is to be read")), "{}", ended.stderr);
+    }
+    let ended = import(place, server.url(), &["--product", PRODUCT, "--differences", "no/such/folder.csv"]);
+    assert!(ended.stderr.contains("--differences: no/such/folder.csv cannot be written"), "{}", ended.stderr);
+    assert_eq!(lines(place, "p/loans.csv"), before);
+    assert_eq!(counts(&door), [0, 0, 0]);
     server.stop();
 }

@@ -5,6 +5,7 @@ use crate::common::place::{Place, SECRET};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
 /// The product of the portfolios.
@@ -38,6 +39,25 @@ fn command(place: &Place, args: &[&str]) -> Command {
     command.env_clear().current_dir(place.folder()).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// Waits for a command that was started.
+pub fn ended(child: Child) -> Ended {
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes| String::from_utf8(bytes).expect("what is said is text");
+    Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// What a command says, up to and with a line that has these words.
+pub fn first_line_with(child: &mut Child, words: &str) -> String {
+    let stderr = child.stderr.as_mut().expect("it is read from here");
+    let mut said = Vec::new();
+    while !String::from_utf8_lossy(&said).contains(words) {
+        let mut byte = [0];
+        stderr.read_exact(&mut byte).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&said)));
+        said.extend(byte);
+    }
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// Runs a command to its end.

@@ -28,7 +28,7 @@ fn a_failed_message_comes_again_with_the_same_signature() {
 fn told_to_stop_it_leaves_nothing_behind() {
     let desk = Desk::open();
     let keys = desk.working_keys();
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut listening = desk.listen(&[]);
         assert_eq!(desk.subscriptions().len(), 1);
         assert_eq!(desk.working_keys().len(), keys.len() + 1);

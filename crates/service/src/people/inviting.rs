@@ -156,8 +156,6 @@ impl Service {
     pub async fn accept(&self, token: &str, new: NewPerson) -> Result<Session, Problem> {
         let link = self.open_link(token).await?;
         check(&new)?;
-        // As at signing in: who comes in sees the portfolio first.
-        drop(self.count_ahead(link.org));
         let person = self.new_person(link.org, role(&link.role)?, &new).await?;
         match self.store.accept(&link.token_hash, self.clock.now(), &person).await? {
             Accepted::Yes => {}

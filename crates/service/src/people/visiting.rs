@@ -75,6 +75,7 @@ impl Service {
             environment: environment.clone(),
             role: role(&person.role)?,
             client_id: client_id(&person.person),
+            only_held: false,
         };
         Ok(Some(Visit {
             person_id: person.person,

@@ -30,6 +30,8 @@ pub struct Job {
     pub work: Work,
     /// Whether it may be a repeat.
     pub repeat: Option<Repeat>,
+    /// Whether it is refused unless the account's product holds its events.
+    pub only_held: bool,
     /// Where the answer goes: JSON.
     pub reply: oneshot::Sender<Result<Bytes, Problem>>,
 }

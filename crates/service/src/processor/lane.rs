@@ -7,6 +7,7 @@ use crate::account::book::Book;
 use crate::answers::reused;
 use crate::catalog::ProductInfo;
 use crate::items::{Stored, item_of_row};
+use crate::migration::not_held;
 use crate::problem::Problem;
 use crate::view;
 use crate::view::render;
@@ -340,6 +341,10 @@ fn jobs_done(
             continue;
         };
         book.waiting_messages = waiting_messages;
+        if job.only_held && !book.product.mode.holding {
+            came.push(Came::ToProblem(not_held(&book.product.key)));
+            continue;
+        }
         if let Some(earlier) =
             job.repeat.as_ref().and_then(|repeat| answers.iter().find(|answer| answer.key == repeat.key))
         {

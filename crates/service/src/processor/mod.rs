@@ -89,10 +89,16 @@ impl Processor {
     }
 
     /// Asks something of an account and waits for the answer.
-    pub async fn ask(&self, key: AccountKey, work: Work, repeat: Option<Repeat>) -> Result<Bytes, Problem> {
+    pub async fn ask(
+        &self,
+        key: AccountKey,
+        work: Work,
+        repeat: Option<Repeat>,
+        only_held: bool,
+    ) -> Result<Bytes, Problem> {
         let (reply, answer) = oneshot::channel();
         let lane = self.lane(&key);
-        let job = Job { key, work, repeat, reply };
+        let job = Job { key, work, repeat, only_held, reply };
         self.shared.metrics.queued.add(1);
         let sent = lane.callers.send(job).await;
         let answer = match sent {
@@ -109,7 +115,7 @@ impl Processor {
         for key in due {
             let (reply, answer) = oneshot::channel();
             let lane = self.lane(&key);
-            let job = Job { key, work: Work::Settle { whole }, repeat: None, reply };
+            let job = Job { key, work: Work::Settle { whole }, repeat: None, only_held: false, reply };
             lane.background.send(job).await.map_err(|_| stopping())?;
             answers.push(answer);
         }

@@ -58,6 +58,8 @@ pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
     bench.service.set_migration_mode(&bench.who, None, PRODUCT, off).await.map_err(said)?;
     bench.service.settle_due().await.map_err(said)?;
     eprintln!("loaded and released {} accounts", args.accounts);
+    // As a server does when it starts.
+    bench.service.count_portfolios_ahead().await.map_err(said)?;
     let session = sign_in(&bench).await?;
     let server = serve(daybook_console::router(bench.service.clone(), ConsoleSettings::default())).await?;
     let frame = measure(args, server, &session, "/console/sign-in").await?;

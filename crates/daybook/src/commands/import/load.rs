@@ -12,8 +12,8 @@ use super::product::Product;
 use super::report::{Broken, Report};
 use super::standing::{FailedAccount, Mode, mode_of};
 use super::wire::at_once;
-use crate::commands::Failure;
 use crate::commands::progress::Progress;
+use crate::commands::{Failure, interrupt};
 use daybook_client::{Client, encoded};
 use daybook_clock::Stopwatch;
 use serde_json::{Value, json};
@@ -45,6 +45,15 @@ pub struct Loader<'a> {
     pub callers: u64,
 }
 
+/// What rows are sent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    /// To be held: nothing is taken if migration mode is off.
+    ToBeHeld,
+    /// To be compared with what is there under the same ids.
+    ToCompare,
+}
+
 /// What rows are of.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -70,29 +79,43 @@ impl Loader<'_> {
             let starts = (0..count).step_by(self.rows_per_call);
             starts.map(|start| start..count.min(start + self.rows_per_call)).collect()
         };
-        self.load_all(Kind::Customers, &whole(self.portfolio.customers.len()), report)?;
+        self.send_all(Kind::Customers, Sent::ToBeHeld, &whole(self.portfolio.customers.len()), report)?;
         if report.count() == 0 {
-            self.load_all(Kind::Accounts, &whole(self.portfolio.loans.len()), report)?;
+            self.send_all(Kind::Accounts, Sent::ToBeHeld, &whole(self.portfolio.loans.len()), report)?;
         }
         if report.count() == 0 {
-            self.load_all(Kind::Payments, &self.portfolio.payments_by_loans(self.rows_per_call), report)?;
+            let payments = self.portfolio.payments_by_loans(self.rows_per_call);
+            self.send_all(Kind::Payments, Sent::ToBeHeld, &payments, report)?;
         }
         Ok(())
     }
 
-    fn load_all(&self, kind: Kind, ranges: &[Range<usize>], report: &mut Report) -> Result<(), Failure> {
+    /// Has loans and payments that are all there compared with the files: the server refuses an id with other content,
+    /// and changes nothing where it is the same. Borrowers may have moved or married since.
+    pub fn compare(&self, report: &mut Report) -> Result<(), Failure> {
+        let count = self.portfolio.loans.len();
+        let starts = (0..count).step_by(self.rows_per_call);
+        let loans: Vec<_> = starts.map(|start| start..count.min(start + self.rows_per_call)).collect();
+        self.send_all(Kind::Accounts, Sent::ToCompare, &loans, report)?;
+        let payments = self.portfolio.payments_by_loans(self.rows_per_call);
+        self.send_all(Kind::Payments, Sent::ToCompare, &payments, report)
+    }
+
+    fn send_all(&self, kind: Kind, sent: Sent, ranges: &[Range<usize>], report: &mut Report) -> Result<(), Failure> {
         let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if total == 0 {
             return Ok(());
         }
-        let what = match kind {
-            Kind::Customers => "loading customers",
-            Kind::Accounts => "loading accounts",
-            Kind::Payments => "loading payments",
+        let what = match (sent, kind) {
+            (_, Kind::Customers) => "loading customers",
+            (Sent::ToBeHeld, Kind::Accounts) => "loading accounts",
+            (Sent::ToBeHeld, Kind::Payments) => "loading payments",
+            (Sent::ToCompare, Kind::Accounts) => "comparing loans",
+            (Sent::ToCompare, Kind::Payments) => "comparing payments",
         };
         let (progress, watch) = (Progress::begin(what, total as u64), Stopwatch::start());
         let report = Mutex::new(report);
-        at_once(self.callers, ranges, |range| self.send(kind, range.clone(), &progress, &report))?;
+        at_once(self.callers, ranges, |range| self.send(kind, sent, range.clone(), &progress, &report))?;
         progress.end(&format!("{total} in {:.1} s", watch.elapsed().as_secs_f64()));
         Ok(())
     }
@@ -101,10 +124,15 @@ impl Loader<'_> {
     fn send(
         &self,
         kind: Kind,
+        sent: Sent,
         range: Range<usize>,
         progress: &Progress,
         report: &Mutex<&mut Report>,
     ) -> Result<(), Failure> {
+        let path = match sent {
+            Sent::ToBeHeld => format!("/bulk?held_by={}", encoded(&self.product.id)),
+            Sent::ToCompare => "/bulk".to_owned(),
+        };
         let mut body = String::with_capacity(256 * range.len().min(self.rows_per_call));
         let mut first = range.start;
         for index in range.clone() {
@@ -113,7 +141,11 @@ impl Loader<'_> {
             if count < self.rows_per_call && body.len() < LARGEST_BODY && index + 1 < range.end {
                 continue;
             }
-            let answers = self.client.send("POST", "/bulk", "application/x-ndjson", body.as_bytes())?;
+            let answers = self.client.send("POST", &path, "application/x-ndjson", body.as_bytes());
+            let answers = answers.map_err(|trouble| match trouble.has_code("migration_mode") {
+                true => self.let_go(),
+                false => trouble.into(),
+            })?;
             let lines: Vec<&[u8]> = answers.trim_ascii_end().split(|byte| *byte == b'\n').collect();
             if lines.len() != count {
                 let rule = format!("the server gave {} answers to {count} calls", lines.len());
@@ -161,6 +193,9 @@ impl Loader<'_> {
         let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
         let (status, error) = (&answer["status"], &answer["body"]["error"]);
         let message = error["message"].as_str().unwrap_or("it was refused without a reason");
+        if error["code"] == "migration_mode" {
+            return Err(self.let_go());
+        }
         if !status.as_u64().is_some_and(|status| (400..500).contains(&status) && status != 429) {
             return Err(Failure::Failed(format!("the server could not take a row: {message}; run the import again")));
         }
@@ -183,6 +218,16 @@ impl Loader<'_> {
         Ok(Broken { file: file.clone(), line, column: column.to_owned(), value, rule })
     }
 
+    /// Somebody turned migration mode off. What is not loaded yet was not taken either, so the harm can be mended.
+    fn let_go(&self) -> Failure {
+        Failure::Failed(format!(
+            "migration mode of {} was turned off by somebody else while this was loading: what is loaded is released, the \
+             rest was not taken. Run the same command again: it turns it on again, loads the rest, and puts right what \
+             was released too early",
+            self.product.id
+        ))
+    }
+
     /// Turns migration mode off, and waits until everything that was held is processed. Gives what could not be.
     pub fn release(&self, suppress_webhooks: bool) -> Result<Vec<FailedAccount>, Failure> {
         let mut order = json!({ "migration_mode": false });
@@ -198,6 +243,7 @@ impl Loader<'_> {
         let mut mode = mode_of(self.client, self.product)?;
         let (progress, watch) = (Progress::begin("releasing", mode.accounts_total), Stopwatch::start());
         while mode.state == "RELEASING" {
+            interrupt::check()?;
             progress.is_of(mode.accounts_total);
             progress.is_at(mode.accounts_done);
             thread::sleep(BETWEEN_LOOKS);

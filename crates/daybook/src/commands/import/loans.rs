@@ -12,6 +12,7 @@ use super::sheet::{Row, Sheet};
 use crate::commands::Failure;
 use crate::commands::progress::Progress;
 use csv::ByteRecord;
+use daybook_engine::status::Standing;
 use daybook_engine::time::Time;
 use daybook_service::form::fields::{Id, Reference};
 use daybook_service::form::{self, BadForm, NewAccount, NewCustomer};
@@ -19,6 +20,9 @@ use daybook_service::policy;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+
+/// What the status of an account may be.
+const STATUSES: [&str; 3] = [Standing::Active.name(), Standing::Suspended.name(), Standing::Closed.name()];
 
 /// What each column is for.
 struct Heads {
@@ -119,6 +123,10 @@ impl Reading<'_> {
                 filled.external.push(json!({ "key": key, "value": value }));
             }
         }
+        if filled.as_of.is_some_and(|as_of| filled.start.is_some_and(|start| as_of < start)) {
+            let value = row.get(sheet.place("expected_as_of"));
+            wrong("expected_as_of", value, "lies before the loan was lent")?;
+        }
         let expected = self.expected(row, &mut wrong)?;
         if filled.customer.is_empty()
             && let Some(customer_id) = &filled.customer_id
@@ -162,6 +170,10 @@ impl Reading<'_> {
                 continue;
             }
             match value.parse() {
+                _ if outcome.name == "status" && !STATUSES.contains(&value) => {
+                    let rule = format!("must be one of {}", STATUSES.join(", "));
+                    wrong("expected_status", value, &rule)?;
+                }
                 _ if outcome.is_word => found.push((number, Expected::Word(value.into()))),
                 Ok(amount) => found.push((number, Expected::Number(amount))),
                 Err(_) => wrong(&format!("expected_{}", outcome.name), value, "must be a whole number")?,
@@ -277,12 +289,12 @@ impl Filled {
         }
         if column.shape == Shape::Moment {
             let Some(time) = product.moment(value) else { return Some(product.moment_rule()) };
+            if time > now {
+                return Some("lies in the future".to_owned());
+            }
             if column.place == Place::ExpectedAsOf {
                 self.as_of = Some(time);
                 return None;
-            }
-            if time > now {
-                return Some("lies in the future".to_owned());
             }
             self.start = Some(time);
             self.account.insert(column.name.to_owned(), Value::from(time.to_string()));

@@ -35,8 +35,9 @@ mod sheet;
 mod standing;
 mod wire;
 
+use super::files::must_not_be;
 use super::remote::Connection;
-use super::{Failure, prepare, print, say};
+use super::{Failure, interrupt, prepare, print, say};
 use crate::cli::ImportArgs;
 use daybook_client::Client;
 use daybook_clock::{Clock, System};
@@ -59,6 +60,13 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     let (Some(loans), Some(payments)) = (&args.loans, &args.payments) else {
         return Err(Failure::Failed("two files are needed: the loans and the payments".to_owned()));
     };
+    let inputs = [loans.as_path(), payments.as_path()];
+    must_not_be(&args.differences, "--differences", &inputs)?;
+    for file in args.report.iter() {
+        must_not_be(file, "--report", &inputs)?;
+    }
+    reconcile::must_be_writable(&args.differences)?;
+    interrupt::listen();
     let connection = if args.dry_run && args.product_file.is_some() {
         prepare(&args.remote.flags)?;
         None
@@ -72,6 +80,10 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     report.must_be_empty(args.json, "nothing was loaded")?;
     if let Some(server) = server {
         standing::check_references(server, &portfolio, args.connections, &mut report)?;
+        if args.dry_run {
+            // An id that is somebody else's on the server is none in the scratch database.
+            standing::look(server, &product, &portfolio, &mut report)?;
+        }
         report.must_be_empty(args.json, "nothing was loaded")?;
     }
     let scratch = if args.dry_run { Some(Scratch::start(&product)?) } else { None };
@@ -144,6 +156,15 @@ impl Import<'_> {
         }
         let standing = standing::look(self.client, self.product, self.portfolio, report)?;
         report.must_be_empty(args.json, "nothing was loaded")?;
+        let others = standing.others_held;
+        if mode.state == "HOLDING" && others > 0 && !args.release_others {
+            return Err(Failure::Failed(format!(
+                "{} is in migration mode already, and holds events of {others} accounts that {} does not have: another \
+                 import may be under way, or was broken off. Bring that to its end first. --release-others releases them \
+                 together with these",
+                self.product.id, self.portfolio.loans_file
+            )));
+        }
         let is_there = mode.state == "NORMAL" && self.is_there(standing)?;
         let failed = match (is_there, mode.failed_accounts.is_empty()) {
             (true, true) => Vec::new(),
@@ -153,6 +174,8 @@ impl Import<'_> {
         };
         if is_there {
             say("Everything is loaded already: only comparing.\n");
+            loader.compare(report)?;
+            report.must_be_empty(args.json, "the server has something else under these ids; nothing was changed")?;
         }
         let outcome = reconcile::compare(self.client, self.product, self.portfolio, standing, args.connections)?;
         reconcile::write(self.client, self.portfolio, &outcome, &args.differences)?;

@@ -15,6 +15,7 @@ use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -166,6 +167,14 @@ fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> V
         })
     });
     differ.collect()
+}
+
+/// Finds out now, and not after hours, whether the differences can be written. What is in the file stays until then.
+pub fn must_be_writable(path: &Path) -> Result<(), Failure> {
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened
+        .map(drop)
+        .map_err(|error| Failure::Failed(format!("--differences: {} cannot be written: {error}", path.display())))
 }
 
 /// Writes every difference, with the timeline of its account in words.

@@ -1,9 +1,10 @@
 //! A file of rows: opened, its columns found, its rows read one by one with their line numbers.
 
 use super::report::{Broken, Report};
-use crate::commands::Failure;
+use crate::commands::{Failure, interrupt};
 use csv::{ByteRecord, ReaderBuilder, Trim};
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How much is read at once.
@@ -18,6 +19,8 @@ pub struct Sheet {
     pub columns: Vec<String>,
     /// Its size in bytes.
     pub bytes: u64,
+    /// Whether the last line has an end.
+    ends: bool,
     reader: csv::Reader<File>,
 }
 
@@ -40,14 +43,15 @@ impl Sheet {
     pub fn open(path: &Path) -> Result<Sheet, Failure> {
         let name = path.display().to_string();
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("{name} cannot be read: {error}"));
-        let file = File::open(path).map_err(|error| failed(&error))?;
+        let mut file = File::open(path).map_err(|error| failed(&error))?;
+        let ends = ends_its_last_line(&mut file).map_err(|error| failed(&error))?;
         let bytes = file.metadata().map_err(|error| failed(&error))?.len();
         let mut builder = ReaderBuilder::new();
         let mut reader = builder.flexible(true).trim(Trim::All).buffer_capacity(BUFFER).from_reader(file);
         let heads = reader.byte_headers().map_err(|error| failed(&error))?;
         let text = |head: &[u8]| String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim().to_owned();
         let columns = heads.iter().map(text).collect();
-        Ok(Sheet { file: name, columns, bytes, reader })
+        Ok(Sheet { file: name, columns, bytes, ends, reader })
     }
 
     /// The place of a column.
@@ -89,9 +93,21 @@ impl Sheet {
 
     /// Reads the next row into `record`. Gives its line, or nothing at the end.
     pub fn next(&mut self, record: &mut ByteRecord) -> Result<Option<u64>, Failure> {
+        interrupt::check()?;
         let failed = |error: csv::Error| Failure::Failed(format!("{} cannot be read: {error}", self.file));
         let more = self.reader.read_byte_record(record).map_err(failed)?;
-        Ok(more.then(|| record.position().map_or(0, csv::Position::line)))
+        Ok(more.then(|| self.line_of(record)))
+    }
+
+    /// The line that a row is on. By the reader it begins with the empty lines before it; so it is told from its end,
+    /// unless its values have line ends themselves.
+    fn line_of(&self, record: &ByteRecord) -> u64 {
+        let begins = record.position().map_or(0, csv::Position::line);
+        if record.iter().any(has_line_end) {
+            return begins;
+        }
+        let (after, is_last) = (self.reader.position().line(), self.at() >= self.bytes && !self.ends);
+        begins.max(if is_last { after } else { after.saturating_sub(1) })
     }
 
     /// How many bytes are read.
@@ -108,13 +124,22 @@ impl Sheet {
         reader: impl FnOnce(&Row<'_>, &mut Report) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
         if record.len() != self.columns.len() {
-            let rule = format!("has {} values, and there are {} columns", record.len(), self.columns.len());
+            let mut rule = format!("has {} values, and there are {} columns", record.len(), self.columns.len());
+            if record.iter().any(has_line_end) {
+                rule.push_str(": it goes over several lines, so a quote may be open");
+            }
             report.add(self.broken(line, "the row", "", &rule))?;
             return Ok(None);
         }
         let mut values = Vec::with_capacity(record.len());
         for (place, value) in record.iter().enumerate() {
             match std::str::from_utf8(value) {
+                // No value has several lines: this one has swallowed the rows after it.
+                Ok(text) if has_line_end(value) => {
+                    let rule = "goes over several lines: a quote is open";
+                    report.add(self.broken(line, &self.columns[place], text, rule))?;
+                    return Ok(None);
+                }
                 Ok(value) => values.push(value),
                 Err(_) => {
                     let shown = String::from_utf8_lossy(value);
@@ -125,6 +150,20 @@ impl Sheet {
         }
         reader(&Row { line, values: &values }, report).map(Some)
     }
+}
+
+fn has_line_end(value: &[u8]) -> bool {
+    value.contains(&b'\n') || value.contains(&b'\r')
+}
+
+fn ends_its_last_line(file: &mut File) -> std::io::Result<bool> {
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    file.rewind()?;
+    Ok(has_line_end(&last))
 }
 
 /// A row could not be written.

@@ -23,6 +23,8 @@ pub struct Standing {
     pub loans: usize,
     /// How many other accounts the product has.
     pub others: u64,
+    /// How many of those have events that are held.
+    pub others_held: u64,
 }
 
 /// Looks through the accounts for those of the file. One that is another loan under the same id is told.
@@ -38,7 +40,10 @@ pub fn look(
         progress.add(accounts.len() as u64);
         for account in accounts {
             let Some(index) = portfolio.by_id.get(account.account_id.as_str()) else {
-                standing.others += u64::from(account.account_product.product_id == product.id);
+                if account.account_product.product_id == product.id {
+                    standing.others += 1;
+                    standing.others_held += u64::from(account.held_events > 0);
+                }
                 continue;
             };
             standing.loans += 1;

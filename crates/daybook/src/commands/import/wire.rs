@@ -1,6 +1,6 @@
 //! What the server's answers are read as, page by page, and work that is done by several callers at once.
 
-use crate::commands::Failure;
+use crate::commands::{Failure, interrupt};
 use daybook_client::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -31,6 +31,9 @@ pub struct Account {
     pub account_id: String,
     /// When it was opened.
     pub effective_at: String,
+    /// How many of its events are held.
+    #[serde(default)]
+    pub held_events: u64,
     /// Its product.
     pub account_product: AccountProduct,
     /// Its status.
@@ -71,6 +74,7 @@ pub fn pages<T: DeserializeOwned>(
     let joint = if path.contains('?') { '&' } else { '?' };
     let mut after = String::new();
     loop {
+        interrupt::check()?;
         let page: Page<T> = get(client, &format!("{path}{joint}limit={LONGEST_PAGE}{after}"))?;
         show(page.results)?;
         match page.paging.starting_after {
@@ -94,7 +98,7 @@ pub fn at_once<T: Sync>(
                 while !stop.load(Ordering::Relaxed)
                     && let Some(thing) = things.get(next.fetch_add(1, Ordering::Relaxed))
                 {
-                    if let Err(failure) = work(thing) {
+                    if let Err(failure) = interrupt::check().and_then(|()| work(thing)) {
                         stop.store(true, Ordering::Relaxed);
                         failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
                     }

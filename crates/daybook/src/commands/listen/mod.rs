@@ -33,7 +33,7 @@ pub fn run(args: &ListenArgs) -> Result<(), Failure> {
     // The connection outlives the runtime: letting go of it asks the server once more.
     wait_for(async {
         // From here on Ctrl+C does not end the process before the subscription is removed.
-        let mut stop = Stop::listen()?;
+        let mut stop = Stop::of_a_tool()?;
         let (listener, address) = bind(args.port).await?;
         let url = format!("http://{address}/");
         let subscription = ask(&client, {

@@ -14,6 +14,7 @@ mod junit;
 mod recording;
 mod report;
 
+use super::files::must_not_be;
 use super::progress::Progress;
 use super::remote::Connection;
 use super::{Failure, print, say, wait_for};
@@ -23,6 +24,7 @@ use daybook_cases::{Outcome, run_all_telling};
 use gather::{Gathered, gather, picture};
 use report::Report;
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -43,6 +45,10 @@ async fn once(args: &TestArgs) -> Result<(), Failure> {
     let gathered = gather(&args.paths, args.filter.as_deref())?;
     if gathered.are_builtin {
         say("There is no folder scenarios here: running the built-in cases.\n");
+    }
+    if let Some(file) = &args.junit {
+        let cases: Vec<&Path> = gathered.cases.iter().map(|case| case.file.as_path()).collect();
+        must_not_be(file, "--junit", &cases)?;
     }
     let report = play(args, gathered).await?;
     if let Some(file) = &args.junit {

@@ -1,0 +1,17 @@
+//! Files that commands are given.
+
+use super::Failure;
+use std::fs;
+use std::path::Path;
+
+/// Refuses to write over what is to be read.
+pub fn must_not_be(output: &Path, flag: &str, inputs: &[&Path]) -> Result<(), Failure> {
+    let Ok(output_is) = fs::canonicalize(output) else { return Ok(()) };
+    let is_output = |input: &&&Path| fs::canonicalize(input).is_ok_and(|input_is| input_is == output_is);
+    match inputs.iter().find(is_output) {
+        Some(_) => {
+            Err(Failure::Failed(format!("{flag}: {} is to be read, and must not be written over", output.display())))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,79 @@
+//! Others at the same product while an import runs: it neither processes what was to be held nor releases what is theirs.
+
+use crate::common::loans::{loan, progress, set_migration_mode, wait_for_release};
+use crate::common::place::Place;
+use crate::gate::Gate;
+use crate::support::{LOANS, PRODUCT, counts, ended, import, make_portfolio, make_product, rows, start_import};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+on_both!(
+    migration_mode_turned_off_by_somebody_else_does_no_harm,
+    what_others_hold_is_not_released,
+    an_import_that_is_told_to_stop_can_go_on,
+);
+
+/// One caller and small calls, so that there is much between the first and the last.
+const SLOWLY: [&str; 6] = ["--product", PRODUCT, "--rows-per-call", "20", "--connections", "1"];
+
+fn migration_mode_turned_off_by_somebody_else_does_no_harm(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    // 3 calls for the customers, 3 for the accounts: the third of the payments.
+    let gate = Gate::halting(server.url(), "POST /bulk", 9);
+    let child = start_import(place, &gate.url, &SLOWLY);
+    gate.wait();
+    set_migration_mode(&door, PRODUCT, false);
+    wait_for_release(&door, PRODUCT);
+    let [_, _, paid] = counts(&door);
+    gate.open();
+    let ended = ended(child);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("was turned off by somebody else while this was loading"), "{}", ended.stderr);
+    assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, paid], "nothing was processed that was to be held");
+    // Loans without their payments are late by now; the rest of their payments puts that right.
+    let told = import(place, server.url(), &["--product", PRODUCT]).good();
+    assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(true), &json!(LOANS)));
+    assert_eq!(counts(&door)[2], rows(place, "p/payments.csv").len());
+    assert_eq!(place.verify(), LOANS);
+    server.stop();
+}
+
+fn what_others_hold_is_not_released(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    set_migration_mode(&door, PRODUCT, true);
+    door.post("/accounts", &loan(PRODUCT, "theirs", "2025-01-15T00:00:00-05:00")).good();
+    let ended = import(place, server.url(), &["--product", PRODUCT]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("holds events of 1 accounts that p/loans.csv does not have"), "{}", ended.stderr);
+    assert_eq!(counts(&door), [1, 0, 0]);
+    assert_eq!(progress(&door, PRODUCT)["state"], "HOLDING");
+    let told = import(place, server.url(), &["--product", PRODUCT, "--release-others"]).good();
+    assert_eq!(told["agreeing"], json!(LOANS));
+    assert_eq!(progress(&door, PRODUCT)["state"], "NORMAL");
+    server.stop();
+}
+
+fn an_import_that_is_told_to_stop_can_go_on(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    let gate = Gate::halting(server.url(), "POST /bulk", 8);
+    let mut child = start_import(place, &gate.url, &SLOWLY);
+    gate.wait();
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::HUP).expect("it is told to stop");
+    // It says so when it has heard; only then does the call go through.
+    let heard = crate::support::first_line_with(&mut child, "Stopping at the next safe moment.");
+    gate.open();
+    let ended = ended(child);
+    assert_eq!(ended.code, Some(1), "{heard}{ended:?}");
+    assert!(ended.stderr.contains("stopped; nothing is lost: run the same command again to go on"), "{ended:?}");
+    assert_eq!(progress(&door, PRODUCT)["state"], "HOLDING");
+    let told = import(place, server.url(), &["--product", PRODUCT]).good();
+    assert_eq!(told["agreeing"], json!(LOANS));
+    server.stop();
+}

@@ -38,3 +38,4 @@ pub use outcome::{Difference, Outcome, Step};
 pub use record::{Recording, from_account, record};
 pub use run::{run, run_all, run_all_telling, run_finding};
 pub use scenario::{Scenario, ScenarioError, parse, read_file, read_folder};
+pub use telling::with_dollars;

@@ -31,7 +31,7 @@ fn grouped(digits: &str) -> String {
 }
 
 /// A sentence of the timeline, with its amounts as people write money. What has two decimal places there is money.
-fn with_dollars(sentence: &str) -> String {
+pub fn with_dollars(sentence: &str) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':']);
         let is_money = bare.split_once('.').is_some_and(|(whole, cents)| {

@@ -9,11 +9,12 @@ use std::fmt::Write;
 /// The width of every drawing, in its own units.
 const WIDTH: f64 = 640.0;
 /// The height of every drawing.
-const HEIGHT: f64 = 160.0;
-/// Room for words on the left and below.
-const LEFT: f64 = 56.0;
+const HEIGHT: f64 = 170.0;
+/// Room at the left edge; and for words below and above. What the top line stands for is written above it, where it may
+/// be as long and as large as it likes.
+const LEFT: f64 = 2.0;
 const BELOW: f64 = 22.0;
-const ABOVE: f64 = 8.0;
+const ABOVE: f64 = 24.0;
 
 /// A column of a bar chart.
 #[derive(Clone, Debug)]
@@ -125,8 +126,7 @@ fn begin(title: &str) -> String {
 fn axis(svg: &mut String, top: &str) {
     let floor = HEIGHT - BELOW;
     let _ = write!(svg, r#"<path class="axis" d="M{LEFT} {floor}H{WIDTH}M{LEFT} {ABOVE}H{WIDTH}"/>"#);
-    label(svg, LEFT - 6.0, ABOVE + 8.0, "end", top);
-    label(svg, LEFT - 6.0, floor, "end", "0");
+    label(svg, LEFT, ABOVE - 7.0, "start", top);
 }
 
 fn label(svg: &mut String, x: f64, y: f64, anchor: &str, text: &str) {

@@ -63,15 +63,15 @@ impl fmt::Display for Money {
     }
 }
 
-/// Money in few letters, for the edge of a drawing: `$950`, `$12.6k`, `$9.4bn`. Rounded up, so that nothing stands above it.
+/// Money in few letters, for the edge of a drawing: `$950`, `$12.6k`, `$9.4bn`. Rounded to the nearest.
 pub fn short_money(cents: i64) -> String {
     const UNITS: [(u64, &str); 4] = [(1_000_000_000_000, "tn"), (1_000_000_000, "bn"), (1_000_000, "m"), (1_000, "k")];
-    let dollars = cents.unsigned_abs().div_ceil(100);
+    let dollars = (cents.unsigned_abs() + 50) / 100;
     let sign = if cents < 0 { "\u{2212}" } else { "" };
     match UNITS.iter().find(|(unit, _)| dollars >= 10 * unit || (dollars >= *unit && *unit > 1_000)) {
         None => format!("{sign}${}", Count(dollars)),
         Some((unit, name)) => {
-            let tenths = dollars.div_ceil(unit / 10);
+            let tenths = (dollars + unit / 20) / (unit / 10);
             match tenths % 10 {
                 0 => format!("{sign}${}{name}", tenths / 10),
                 tenth => format!("{sign}${}.{tenth}{name}", tenths / 10),
@@ -203,10 +203,10 @@ mod tests {
             (0, "$0"),
             (95_000, "$950"),
             (123_456, "$1,235"),
-            (1_262_912, "$12.7k"),
+            (1_262_912, "$12.6k"),
             (2_000_000, "$20k"),
             (150_000_000, "$1.5m"),
-            (1_214_319_957_900, "$12.2bn"),
+            (1_214_319_957_900, "$12.1bn"),
             (-1_300_000, "\u{2212}$13k"),
         ] {
             assert_eq!(short_money(cents), text, "{cents}");

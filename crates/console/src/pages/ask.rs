@@ -22,7 +22,7 @@ pub struct Ask {
     pub path: String,
     /// What it carries.
     pub fields: Vec<(&'static str, String)>,
-    /// What stands on the button.
+    /// What stands on the button; empty if there is nothing to do.
     pub button: &'static str,
     /// Whether it takes something away.
     pub danger: bool,

@@ -294,6 +294,7 @@ pub struct Happening {
     pub balance_after: Option<Amounts>,
     pub line_items: Vec<String>,
     pub webhooks: Vec<Told>,
+    #[serde(deserialize_with = "with_dollars")]
     pub description: String,
 }
 
@@ -364,4 +365,9 @@ pub struct Rolled {
     pub successful_events: Count,
     pub failed_events: Count,
     pub webhooks_sent: Count,
+}
+
+/// A sentence with its amounts as the console writes money.
+fn with_dollars<'de, D: serde::Deserializer<'de>>(source: D) -> Result<String, D::Error> {
+    Ok(daybook_cases::with_dollars(&String::deserialize(source)?))
 }

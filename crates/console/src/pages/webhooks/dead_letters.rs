@@ -193,11 +193,15 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
     }
     let which = if which.is_empty() { "all there are".to_owned() } else { which.join(", ") };
     let letters = |count: Count| count.of("dead letter", "dead letters");
-    let mut words = vec![format!(
-        "{} will be sent again ({which}), with a fresh schedule of retries. Receivers tell by webhook-id what they have \
+    let mut words = if counted.replayed.is_zero() {
+        vec![format!("There is nothing to send again ({which}).")]
+    } else {
+        vec![format!(
+            "{} will be sent again ({which}), with a fresh schedule of retries. Receivers tell by webhook-id what they have \
          taken before.",
-        letters(counted.replayed)
-    )];
+            letters(counted.replayed)
+        )]
+    };
     if !counted.left_paused.is_zero() {
         words.push(format!(
             "{} stay, as their URLs are paused: resume those first to have them sent.",
@@ -211,7 +215,7 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
         words,
         path: format!("{}/replay", path()),
         fields: fields.map(|name| (name, filter.get(name).to_owned())).collect(),
-        button: "Send them again",
+        button: if counted.replayed.is_zero() { "" } else { "Send them again" },
         ..Ask::default()
     }
 }

@@ -15,6 +15,7 @@ use crate::view::{self, MigrationState};
 use bytes::Bytes;
 use daybook_store::batch::{ProductWrite, Unit};
 use daybook_store::records::{Mode, ProductKey};
+use std::sync::Arc;
 
 /// The most failed accounts shown.
 const MOST_FAILED: usize = 1_000;
@@ -92,8 +93,9 @@ impl Service {
     /// must not go on when somebody else turns migration mode off.
     pub async fn only_while_held(&self, who: &Caller, product: &str) -> Result<Caller, Problem> {
         who.may(Right::Write)?;
-        let row = self.product_row(who, product).await?;
-        let info = self.catalog.keep(row).await?;
+        let key = ProductKey { org: who.org, product: Arc::from(product) };
+        let info = self.catalog.fresh_product(&key).await?;
+        let info = info.ok_or_else(|| Problem::invalid("held_by", "names a product that does not exist"))?;
         if info.mode.holding { Ok(Caller { only_held: true, ..who.clone() }) } else { Err(not_held(&info.key)) }
     }
 

@@ -169,7 +169,11 @@ async fn what_would_not_be_held_is_refused() {
     refused.refused(409, "migration_mode");
     assert_eq!(server.get("/accounts/a").await.status, 404);
     assert_eq!(server.get("/customers/c").await.status, 404);
-    assert_eq!(bulk_to(&server, "/bulk?held_by=none", &[], &[open("a", "p")]).await.status, 404);
+    for nothing in ["none", ""] {
+        let path = format!("/bulk?held_by={nothing}");
+        let rule = bulk_to(&server, &path, &[], &[open("a", "p")]).await.refused_field(422, "held_by");
+        assert_eq!(rule, "names a product that does not exist");
+    }
 
     server.put("/products/p/migration_mode", json!({"migration_mode": true})).await.ok();
     let lines = [open("a", "p"), open("b", "q"), pay("a")];

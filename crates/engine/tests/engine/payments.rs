@@ -99,7 +99,7 @@ fn authorized_becomes_valid_too_late() {
 #[test]
 fn authorized_becomes_valid_in_history() {
     let valid_at = "2025-02-25T12:00:00-05:00";
-    let replaying = || loan().with(|policy| policy.backdating = Backdating::Replay);
+    let replaying = || Loan { backdating: Backdating::Replay, ..loan() };
     let history = |mut book: Book| {
         book.submit("p", at(FEB_1), with_status(10_662, ItemStatus::Authorized)).unwrap();
         book.submit("v", at(valid_at), becomes(true)).unwrap();

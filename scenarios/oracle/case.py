@@ -53,11 +53,7 @@ class Case:
 
     def load(self):
         """Held: everything takes its place at its effective time, in whatever order it was loaded."""
-        self.timeline = [copy.copy(one) for one in self.events if one.kind != "roll"]
-        for one in self.timeline:
-            if self.terms.policy == "REPLAY" and self.makes_valid(one):
-                # Loaded or live, it comes to the same: the payment counts from its own date.
-                one.at = self.authorized(one).effective_at
+        self.timeline = [one for one in self.events if one.kind != "roll"]
         self.heard = [event for _, event in self.at(self.ends_at).announced]
 
     def live(self):
@@ -70,8 +66,9 @@ class Case:
                 continue
             placed = copy.copy(one)
             place = one.effective_at
-            if self.makes_valid(one):
-                place = self.authorized(one).effective_at
+            if one.kind == "payment_status" and one.body["line_item_status"] == "VALID":
+                authorized = next(item for item in self.timeline if item.body.get("line_item_id") == one.target)
+                place = authorized.effective_at
             passed = [step for at, rank, step in before.steps if (at, rank) > (place, 0) and step]
             undoes = one.kind == "payment_reversal" or (
                 one.kind == "payment_status" and one.body["line_item_status"] != "VALID")
@@ -86,12 +83,6 @@ class Case:
             else:
                 self.heard += [event for _, event in after.announced[len(before.announced):]]
         self.listen(clock, self.ends_at, first)
-
-    def makes_valid(self, one):
-        return one.kind == "payment_status" and one.body["line_item_status"] == "VALID"
-
-    def authorized(self, one):
-        return next(item for item in self.timeline if item.body.get("line_item_id") == one.target)
 
     def listen(self, since, until, first):
         """Hears what comes by itself between two moments."""

@@ -12,7 +12,7 @@ use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Backdating, Entry, Input, Place, Placement, Rank, Situation, place};
+use daybook_engine::timeline::{Entry, Input, Place, Placement, Rank, Situation, place};
 
 /// One account.
 #[derive(Clone, Debug)]
@@ -117,8 +117,7 @@ impl Book {
         Ok(())
     }
 
-    /// An authorized payment that becomes valid is placed as a payment recorded then; held, at its own time, unless the
-    /// policy is to replay.
+    /// An authorized payment that becomes valid is placed as a payment recorded then.
     fn placed_from(&self, input: &Input, effective_at: Time) -> Time {
         use daybook_engine::item::ItemStatus::Authorized;
         let Input::PaymentStatus { payment, valid: true } = input else { return effective_at };
@@ -127,7 +126,7 @@ impl Book {
             .iter()
             .find(|entry| entry.name == *payment && matches!(entry.input, Input::Payment { status: Authorized, .. }));
         match authorized {
-            Some(entry) if !self.held || self.terms.backdating == Backdating::Replay => entry.effective_at,
+            Some(entry) if !self.held => entry.effective_at,
             _ => effective_at,
         }
     }

@@ -8,7 +8,7 @@ use daybook_engine::item::{Component, ItemId, ItemStatus, Name};
 use daybook_engine::money::Cents;
 use daybook_engine::outcome::Refusal;
 use daybook_engine::status::{Reason, Standing, Status};
-use daybook_engine::timeline::{Backdating, FeeClass, Input};
+use daybook_engine::timeline::{FeeClass, Input};
 use daybook_testkit::book::Book;
 
 const FEB_1: &str = "2025-02-01T12:00:00-05:00";
@@ -92,27 +92,6 @@ fn authorized_becomes_valid_too_late() {
     ask(&mut book, "v", "2025-02-25T12:00:00-05:00", becomes(true)).unwrap();
     let splits = "15.00 dbk_late_fee_1, 12.00 dbk_interest_1, 4.29 dbk_interest_2.1, 75.33 dbk_loan";
     assert_eq!(item(&book, "p"), format!("p -106.62: {splits}"));
-}
-
-/// Loaded as history it counts as it does live: under `REPLAY` from its own date, whatever came in between; as posted,
-/// from the time it became valid.
-#[test]
-fn authorized_becomes_valid_in_history() {
-    let valid_at = "2025-02-25T12:00:00-05:00";
-    let replaying = || Loan { backdating: Backdating::Replay, ..loan() };
-    let history = |mut book: Book| {
-        book.submit("p", at(FEB_1), with_status(10_662, ItemStatus::Authorized)).unwrap();
-        book.submit("v", at(valid_at), becomes(true)).unwrap();
-        book.release(at(valid_at));
-        item(&book, "p")
-    };
-    let mut live = replaying().open();
-    ask(&mut live, "p", FEB_1, with_status(10_662, ItemStatus::Authorized)).unwrap();
-    ask(&mut live, "v", valid_at, becomes(true)).unwrap();
-    let from_its_date = "p -106.62: 6.58 dbk_interest_1.1, 100.04 dbk_loan";
-    assert_eq!([item(&live, "p"), history(replaying().held())], [from_its_date; 2]);
-    let later = "p -106.62: 15.00 dbk_late_fee_1, 12.00 dbk_interest_1, 4.29 dbk_interest_2.1, 75.33 dbk_loan";
-    assert_eq!(history(loan().held()), later);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::profile::Profile;
 use crate::problem::Problem;
 use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;
-use daybook_engine::timeline::{Backdating, Input, Place, Placement, Rank, Situation, place};
+use daybook_engine::timeline::{Input, Place, Placement, Rank, Situation, place};
 
 impl Book {
     /// Puts an input in its place and, unless it waits or is held, folds it.
@@ -91,16 +91,14 @@ impl Book {
         Ok(())
     }
 
-    /// An authorized payment that becomes valid is placed as a payment recorded then. What is held takes its place at its
-    /// own time, whatever the policy; but under `REPLAY` a history that is loaded must come to what it comes to live, and
-    /// there the payment counts from its own date.
+    /// An authorized payment that becomes valid is placed as a payment recorded then.
     fn placed_from(&self, input: &Input, effective_at: Time, held: bool) -> Time {
         let Input::PaymentStatus { payment, valid: true } = input else { return effective_at };
         let authorized = self.named(payment).filter(|record| {
             matches!(record.record, Record::Input(Input::Payment { status: ItemStatus::Authorized, .. }))
         });
         match authorized {
-            Some(record) if !held || self.terms.backdating == Backdating::Replay => record.effective_at,
+            Some(record) if !held => record.effective_at,
             _ => effective_at,
         }
     }

@@ -17,7 +17,7 @@ async fn every_tab_has_something_to_say() {
         ("overview", &["Ann Lee", "Balance over time", "Status trail", "<svg", "Product loan", "12 %"]),
         ("schedule", &["15 Feb 2025", "$106.62", "Past due", "15 Jan 2026"]),
         ("items", &["Late fee", "$15.00", "/console/accounts/a1/do/waive?item=dbk_late_fee_1"]),
-        ("timeline", &["The account was opened", "a late fee of 15.00", "$1,227.00", "/console/webhooks/messages/"]),
+        ("timeline", &["The account was opened", "a late fee of $15.00", "$1,227.00", "/console/webhooks/messages/"]),
         ("webhooks", &["account_create", "payment_missed", "Nothing was tried"]),
         ("notices", &["payment_due_date", "-3 days", "12 Mar 2025, 09:00", "account_summary"]),
     ];
@@ -111,7 +111,7 @@ async fn what_is_held_is_shown_with_what_its_release_would_give() {
     let page = world.get(BEN).await.page();
     let text = words(&page);
     assert!(text.contains("3 events are held") && text.contains("Product holds"), "{text}");
-    assert!(text.contains("A payment of 250.00 was recorded"), "{text}");
+    assert!(text.contains("A payment of $250.00 was recorded"), "{text}");
     let released = text.split("If it were released now").nth(1).expect("a preview of the release");
     assert!(released.contains("Principal $918.53") && released.contains("Past due $4.29 25 days"), "{released}");
     assert!(released.contains("Suspended, delinquent"), "{released}");

@@ -17,6 +17,7 @@
 //! | [`findings`] | what came of a case, as JSON, whoever fetched it |
 //! | `judge` | compares findings with what the case expects |
 //! | `telling` | values and the timeline, in words |
+//! | `meant` | what a misspelt word was meant to be |
 //! | [`outcome`] | what came of a case, for people |
 //! | [`mod@record`] | writes a case from the history of a real account, and expectations from findings |
 

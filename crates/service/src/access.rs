@@ -81,7 +81,8 @@ pub struct Caller {
     pub role: Role,
     /// By which key.
     pub client_id: String,
-    /// Whether what they ask of accounts is refused unless it is held; see [`Service::only_while_held`](crate::Service::only_while_held).
+    /// Whether what they ask of accounts is refused unless it is held; see
+    /// [`Service::only_while_held`](crate::Service::only_while_held).
     pub only_held: bool,
 }
 

@@ -75,17 +75,10 @@ impl Loader<'_> {
 
     /// Loads everything. Rows that are refused are reported; what builds on them is not sent.
     pub fn load(&self, report: &mut Report) -> Result<(), Failure> {
-        let whole = |count: usize| -> Vec<Range<usize>> {
-            let starts = (0..count).step_by(self.rows_per_call);
-            starts.map(|start| start..count.min(start + self.rows_per_call)).collect()
-        };
-        self.send_all(Kind::Customers, Sent::ToBeHeld, &whole(self.portfolio.customers.len()), report)?;
-        if report.count() == 0 {
-            self.send_all(Kind::Accounts, Sent::ToBeHeld, &whole(self.portfolio.loans.len()), report)?;
-        }
-        if report.count() == 0 {
-            let payments = self.portfolio.payments_by_loans(self.rows_per_call);
-            self.send_all(Kind::Payments, Sent::ToBeHeld, &payments, report)?;
+        for kind in [Kind::Customers, Kind::Accounts, Kind::Payments] {
+            if report.count() == 0 {
+                self.send_all(kind, Sent::ToBeHeld, report)?;
+            }
         }
         Ok(())
     }
@@ -93,15 +86,23 @@ impl Loader<'_> {
     /// Has loans and payments that are all there compared with the files: the server refuses an id with other content,
     /// and changes nothing where it is the same. Borrowers may have moved or married since.
     pub fn compare(&self, report: &mut Report) -> Result<(), Failure> {
-        let count = self.portfolio.loans.len();
-        let starts = (0..count).step_by(self.rows_per_call);
-        let loans: Vec<_> = starts.map(|start| start..count.min(start + self.rows_per_call)).collect();
-        self.send_all(Kind::Accounts, Sent::ToCompare, &loans, report)?;
-        let payments = self.portfolio.payments_by_loans(self.rows_per_call);
-        self.send_all(Kind::Payments, Sent::ToCompare, &payments, report)
+        self.send_all(Kind::Accounts, Sent::ToCompare, report)?;
+        self.send_all(Kind::Payments, Sent::ToCompare, report)
     }
 
-    fn send_all(&self, kind: Kind, sent: Sent, ranges: &[Range<usize>], report: &mut Report) -> Result<(), Failure> {
+    /// The rows of a kind, as many together as are sent in one call; the payments of a loan are not parted.
+    fn ranges(&self, kind: Kind) -> Vec<Range<usize>> {
+        let count = match kind {
+            Kind::Customers => self.portfolio.customers.len(),
+            Kind::Accounts => self.portfolio.loans.len(),
+            Kind::Payments => return self.portfolio.payments_by_loans(self.rows_per_call),
+        };
+        let starts = (0..count).step_by(self.rows_per_call);
+        starts.map(|start| start..count.min(start + self.rows_per_call)).collect()
+    }
+
+    fn send_all(&self, kind: Kind, sent: Sent, report: &mut Report) -> Result<(), Failure> {
+        let ranges = self.ranges(kind);
         let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if total == 0 {
             return Ok(());
@@ -115,7 +116,7 @@ impl Loader<'_> {
         };
         let (progress, watch) = (Progress::begin(what, total as u64), Stopwatch::start());
         let report = Mutex::new(report);
-        at_once(self.callers, ranges, |range| self.send(kind, sent, range.clone(), &progress, &report))?;
+        at_once(self.callers, &ranges, |range| self.send(kind, sent, range.clone(), &progress, &report))?;
         progress.end(&format!("{total} in {:.1} s", watch.elapsed().as_secs_f64()));
         Ok(())
     }

@@ -2,9 +2,10 @@
 //! somebody should look at.
 //!
 //! Most of it is counted when it is asked for, through indexes. What takes longer (sums over all accounts, money by day,
-//! dead letters) is kept, and counted again when somebody asks some seconds later. Nobody waits long for that: if it is
-//! not done in a moment they get what is kept, with the time it was counted. Only where nothing is kept is it waited
-//! for; so counting begins when the server starts, and when somebody signs in.
+//! dead letters; in a large portfolio the numbers of accounts too) is kept, and counted again when somebody asks some
+//! seconds later. Nobody waits long for that: if it is not done in a moment they get what is kept, with the time it was
+//! counted. Only where nothing is kept is it waited for; so counting begins when the server starts, and when somebody
+//! signs in.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -18,7 +19,7 @@ use daybook_engine::item::ItemStatus;
 use daybook_engine::status::Standing;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
-use daybook_store::figures::Summed;
+use daybook_store::figures::{StatusFigure, Summed};
 use daybook_store::records::{OrgId, Page};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -35,6 +36,8 @@ const RECENT_MICROS: i64 = 60_000_000;
 const PATIENCE: Duration = Duration::from_millis(40);
 /// How many organizations are counted when the server starts.
 const COUNTED_AT_START: usize = 20;
+/// How many accounts there are in a portfolio whose accounts are not counted for every page.
+const LARGE: i64 = 20_000;
 /// How many days money is shown for, today included.
 const DAYS: i32 = 30;
 /// How many hours deliveries are shown for, this one included.
@@ -49,7 +52,7 @@ const BUCKETS: [(&str, i32); 5] = [("current", 0), ("1-29", 29), ("30-59", 59), 
 pub struct Portfolio {
     /// When it was looked at.
     pub as_of: Utc,
-    /// When sums of balances and money by day were counted.
+    /// When sums of balances and money by day were counted; and accounts, where there are many.
     pub summed_at: Utc,
     /// The zone by whose days money is summed up.
     pub zone: String,
@@ -158,6 +161,7 @@ pub struct Attention {
 #[derive(Debug)]
 struct Slow {
     counted_at: Time,
+    counts: Counts,
     zone: Zone,
     balances: BTreeMap<(String, Option<String>), i64>,
     payments: Vec<DayFigure>,
@@ -169,6 +173,19 @@ impl Slow {
     /// Whether it was counted at most so long ago. A clock that was set back makes it old.
     fn is_within(&self, now: Time, micros: i64) -> bool {
         (0..=micros).contains(&(now.micros() - self.counted_at.micros()))
+    }
+}
+
+/// Numbers of accounts.
+#[derive(Clone, Debug)]
+struct Counts {
+    by_status: Vec<StatusFigure>,
+    past_due: Vec<PastDueFigure>,
+}
+
+impl Counts {
+    fn are_many(&self) -> bool {
+        self.by_status.iter().map(|of| of.figure).sum::<i64>() >= LARGE
     }
 }
 
@@ -188,11 +205,13 @@ impl Service {
         who.may(Right::Read)?;
         let now = self.clock.now();
         let slow = self.slow_figures(who.org, now).await?;
-        let counts = self.store.status_counts(who.org).await?;
-        let open: i64 = counts.iter().filter(|of| of.status != Standing::Closed.name()).map(|of| of.figure).sum();
-        let past_due = self.past_due(who.org, open, now).await?;
+        let kept = slow.counts.are_many().then(|| slow.counts.clone());
+        let Counts { by_status, past_due } = match kept {
+            Some(counts) => counts,
+            None => self.count_accounts(who.org, now).await?,
+        };
         let noted = self.store.attention(who.org).await?;
-        let accounts = counts.into_iter().map(|of| {
+        let accounts = by_status.into_iter().map(|of| {
             let balance = slow.balances.get(&(of.status.clone(), of.substatus.clone()));
             AccountFigure {
                 status: of.status,
@@ -218,6 +237,13 @@ impl Service {
                 products_releasing: noted.releasing_products.unsigned_abs(),
             },
         })
+    }
+
+    async fn count_accounts(&self, org: OrgId, now: Time) -> Result<Counts, Problem> {
+        let by_status = self.store.status_counts(org).await?;
+        let open = by_status.iter().filter(|of| of.status != Standing::Closed.name()).map(|of| of.figure).sum();
+        let past_due = self.past_due(org, open, now).await?;
+        Ok(Counts { by_status, past_due })
     }
 
     /// How late accounts are that have not ended. Those that are late are counted; the rest is current.
@@ -315,7 +341,8 @@ impl Service {
         let first = zone.day_at(now).plus_days(1 - DAYS);
         let days: Vec<Day> = (0..=DAYS).map(|day| first.plus_days(day)).collect();
         let bounds: Vec<Time> = days.iter().map(|day| zone.at(*day, midnight)).collect();
-        let (balances, backlogs, payments, late_fees) = tokio::try_join!(
+        let (counts, balances, backlogs, payments, late_fees) = tokio::try_join!(
+            self.count_accounts(org, now),
             async { Ok(self.store.status_balances(org).await?) },
             async { Ok(self.store.backlogs(org).await?) },
             self.by_day(org, Summed::Payments, &days, &bounds),
@@ -323,6 +350,7 @@ impl Service {
         )?;
         let slow = Arc::new(Slow {
             counted_at: now,
+            counts,
             balances: balances.into_iter().map(|of| ((of.status, of.substatus), of.figure)).collect(),
             payments,
             late_fees,

@@ -6,6 +6,7 @@
 
 use crate::accessibility::Axe;
 use crate::browser::{Browser, Look};
+use crate::common::chance::setting;
 use crate::common::place::SECRET;
 use crate::site::{Site, sign_in};
 use daybook_console::routes;
@@ -26,9 +27,14 @@ struct Things {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_with_data() {
     let site = Site::with_demo();
+    // A campaign looks at a portfolio as large as one's own: the same pages, and other pictures.
+    let loans = setting("DAYBOOK_LOANS", 0);
+    if loans > 0 {
+        site.import(loans);
+    }
     let receiver = Receiver::start(Behaviour::status(500));
     let things = site.fill(&receiver).await;
-    look_at_everything(&site, Some(&things), "data").await;
+    look_at_everything(&site, Some(&things), if loans > 0 { "many" } else { "data" }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,6 +29,16 @@ impl Site {
         Site::serve(&["--demo"])
     }
 
+    /// Imports so many loans with a year of payments, a portfolio as large as one's own.
+    pub fn import(&self, loans: u64) {
+        let loans = loans.to_string();
+        self.daybook.stdout_of(&["demo-data", "--loans", &loans, "--payments", "12", "--to", "portfolio"]);
+        let (url, key) = (self.url(), format!("tests:{SECRET}"));
+        let files = ["--product-file", "portfolio/product.json", "portfolio/loans.csv", "portfolio/payments.csv"];
+        let args = ["import", "--url", url, "--key", &key].into_iter().chain(files);
+        self.daybook.stdout_of(&args.collect::<Vec<_>>());
+    }
+
     fn serve(flags: &[&str]) -> Site {
         let folder = tempfile::tempdir().expect("a folder");
         let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())

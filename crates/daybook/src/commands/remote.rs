@@ -64,7 +64,7 @@ fn running(settings: &Settings) -> Result<String, Failure> {
     let url = instance::glimpse(path).and_then(|server| server.url);
     url.ok_or_else(|| {
         Failure::Failed(format!(
-            "no server is running on {}: start one with `daybook serve --dev`, or say --url and --key",
+            "no server is running on {}: start one with `daybook serve --dev`, name another by --database, or say --url and --key",
             path.display()
         ))
     })

@@ -15,6 +15,8 @@ const HEIGHT: f64 = 170.0;
 const LEFT: f64 = 2.0;
 const BELOW: f64 = 22.0;
 const ABOVE: f64 = 24.0;
+/// Half as wide as words below a column can be.
+const EDGE: f64 = 40.0;
 
 /// A column of a bar chart.
 #[derive(Clone, Debug)]
@@ -58,12 +60,16 @@ pub fn bars(title: &str, bars: &[Bar], top: impl Fn(u64) -> String) -> String {
             );
         }
         if !bar.label.is_empty() {
-            // The last words would be cut off at the edge.
-            let (at, anchor) = if index + 1 == bars.len() { (WIDTH, "end") } else { (x + step / 2.0, "middle") };
+            let (at, anchor) = match x + step / 2.0 {
+                // Words in the middle of a column at an edge would be cut off there.
+                _ if index + 1 == bars.len() => (WIDTH, "end"),
+                middle if middle < EDGE => (LEFT, "start"),
+                middle => (middle, "middle"),
+            };
             label(&mut svg, at, HEIGHT - 6.0, anchor, &bar.label);
         }
     }
-    svg + "</svg>"
+    end(svg)
 }
 
 /// A point of a line.
@@ -86,7 +92,7 @@ pub fn steps(
     top: impl Fn(i64) -> String,
 ) -> String {
     let mut svg = begin(title);
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return svg + "</svg>" };
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return end(svg) };
     let highest = points.iter().map(|point| point.size).max().unwrap_or(0).max(1);
     axis(&mut svg, &top(highest));
     let length = (last.at - first.at).max(1) as f64;
@@ -113,14 +119,18 @@ pub fn steps(
     }
     label(&mut svg, LEFT, HEIGHT - 6.0, "start", ends.0);
     label(&mut svg, WIDTH - 8.0, HEIGHT - 6.0, "end", ends.1);
-    svg + "</svg>"
+    end(svg)
 }
 
 fn begin(title: &str) -> String {
     let title = escaped(title);
     format!(
-        r#"<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}"><title>{title}</title>"#
+        r#"<div class="drawing"><svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}"><title>{title}</title>"#
     )
+}
+
+fn end(svg: String) -> String {
+    svg + "</svg></div>"
 }
 
 fn axis(svg: &mut String, top: &str) {
@@ -155,7 +165,7 @@ mod tests {
         let point = Point { at: 5, size: 0, words: "nothing".to_owned() };
         for points in [vec![], vec![point]] {
             let svg = steps("Balance", &points, None, ("a", "b"), |top| top.to_string());
-            assert!(svg.ends_with("</svg>") && !svg.contains("NaN"), "{svg}");
+            assert!(svg.ends_with("</svg></div>") && !svg.contains("NaN"), "{svg}");
         }
     }
 }

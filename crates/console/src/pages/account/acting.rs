@@ -209,7 +209,11 @@ async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, doing: Doi
     let after: Account = read(&rehearsal.account)?;
     let sentence = doing.sentence(&room.current, &item, &body);
     let (sentence, (came, made)) = match &before {
-        None => (sentence, came(doing, &room, &rehearsal, &body)?),
+        None => {
+            let (mut came, made) = came(doing, &room, &rehearsal, &body)?;
+            came.extend(left_over(&room.current, &after));
+            (sentence, (came, made))
+        }
         Some(before) => (nothing_new(before), (vec![OTHER_ID.to_owned()], None)),
     };
     let typed = doing.fields().iter().map(|field| (field.name, asked.get(field.name).to_owned()));
@@ -275,6 +279,12 @@ fn came(
             Ok((vec![fate(&item, room)], Some(item)))
         }
     }
+}
+
+/// That money is left over, in a sentence: perhaps nobody meant to pay more than is owed.
+fn left_over(before: &Account, after: &Account) -> Option<String> {
+    let (before, after) = (before.summary.surplus_cents, after.summary.surplus_cents);
+    (after > before).then(|| format!("More comes in than is owed: {after} is left over, a surplus of the borrower."))
 }
 
 /// From when a line item counts, in a sentence.

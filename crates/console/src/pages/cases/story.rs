@@ -11,7 +11,7 @@ pub struct Story {
     /// What it is about.
     pub title: String,
     /// What its file says about it before anything else.
-    pub about: Vec<String>,
+    pub about: Vec<Passage>,
     /// How its events come in.
     pub mode: &'static str,
     /// When the account begins, and when the case ends.
@@ -24,6 +24,15 @@ pub struct Story {
     pub events: Vec<Happening>,
     /// What must come of it.
     pub groups: Vec<Group>,
+}
+
+/// A part of what a file says about its case.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Its words, or its rows.
+    pub text: String,
+    /// Whether these are rows of figures, with columns that stand below each other.
+    pub are_figures: bool,
 }
 
 /// Something that happens.
@@ -84,18 +93,27 @@ impl Story {
     }
 }
 
-/// The comment at the beginning of a file, as paragraphs.
-fn about(text: &str) -> Vec<String> {
-    let mut paragraphs = vec![String::new()];
-    for line in text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim) {
-        match (line.is_empty(), paragraphs.last_mut()) {
-            (false, Some(last)) if last.is_empty() => last.push_str(line),
-            (false, Some(last)) => *last = format!("{last} {line}"),
-            _ => paragraphs.push(String::new()),
+/// What rows of figures are indented by, after the mark of a comment.
+const INDENT: &str = "   ";
+
+/// The comment at the beginning of a file. Lines that are indented are rows of figures, and stay as they are.
+fn about(text: &str) -> Vec<Passage> {
+    let mut passages: Vec<Passage> = Vec::new();
+    let mut goes_on = false;
+    for line in text.lines().map_while(|line| line.strip_prefix('#')) {
+        let are_figures = line.starts_with(INDENT);
+        let line = line.strip_prefix(INDENT).unwrap_or(line.trim_start()).trim_end();
+        match passages.last_mut().filter(|last| goes_on && last.are_figures == are_figures) {
+            _ if line.is_empty() => {}
+            Some(last) => {
+                last.text.push(if are_figures { '\n' } else { ' ' });
+                last.text.push_str(line);
+            }
+            None => passages.push(Passage { text: line.to_owned(), are_figures }),
         }
+        goes_on = !line.is_empty();
     }
-    paragraphs.retain(|paragraph| !paragraph.is_empty());
-    paragraphs
+    passages
 }
 
 fn happening(event: &Event) -> Happening {
@@ -225,6 +243,14 @@ mod tests {
             shown("min_pay_due_at", &Value::from("2025-04-15T00:00:00-04:00")),
             "15 Apr 2025, 00:00 UTC\u{2212}04:00"
         );
-        assert_eq!(about("# One\n# line.\n#\n# Two.\n\ntitle = 1"), ["One line.", "Two."]);
+    }
+
+    #[test]
+    fn words_flow_and_figures_stay_below_each_other() {
+        let passage = |text: &str, are_figures| Passage { text: text.to_owned(), are_figures };
+        let told = about("# One\n# line.\n#\n# Two:\n#   a   1\n#    b  2\n# Three.\n\n# not this\ntitle = 1");
+        let words = [passage("One line.", false), passage("Two:", false)];
+        let rest = [passage("a   1\n b  2", true), passage("Three.", false)];
+        assert_eq!(told, words.into_iter().chain(rest).collect::<Vec<_>>());
     }
 }

@@ -311,3 +311,20 @@ async fn what_was_recorded_before_is_not_told_as_new() {
         assert_eq!(items(&world, "loan-05-elena").await, before);
     }
 }
+
+#[tokio::test]
+async fn paying_more_than_is_owed_is_told_before_it_is_done() {
+    let world = World::new().await;
+    world.go_to("2025-01-15T09:00:00-05:00").await;
+    world.product("auto-12", json!({}), false).await;
+    world.account("olga", "auto-12", "2025-01-15T09:00:00-05:00", json!({})).await;
+    // A loan of 1,200.00 at 1 % a month, paid back at once: with the interest of the month that has begun, 12.00.
+    let path = "/console/accounts/olga/do/payment";
+    for (amount, told) in [("1,300.00", Some("More comes in than is owed: $88.00 is left over")), ("1,212.00", None)] {
+        let text =
+            words(&confirmation(&world, path, &[("original_amount_cents", amount), ("line_item_id", "p")]).await);
+        assert!(text.contains("Principal $1,200.00 $0.00"), "{text}");
+        assert_eq!(text.contains("More comes in"), told.is_some(), "{text}");
+        assert!(told.is_none_or(|told| text.contains(told)), "{text}");
+    }
+}

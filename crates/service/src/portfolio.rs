@@ -4,8 +4,8 @@
 //! Most of it is counted when it is asked for, through indexes. What takes longer (sums over all accounts, money by day,
 //! dead letters; in a large portfolio the numbers of accounts too) is kept, and counted again when somebody asks some
 //! seconds later. Nobody waits long for that: if it is not done in a moment they get what is kept, with the time it was
-//! counted. Only where nothing is kept is it waited for; so counting begins when the server starts, and when somebody
-//! signs in.
+//! counted. Where nothing is kept yet, a small portfolio is waited for, and of a large one it is said that it is being
+//! counted; so counting begins when the server starts, and when somebody signs in.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -32,12 +32,8 @@ use tokio::time::timeout;
 const FRESH_MICROS: i64 = 5_000_000;
 /// After how long figures are no longer those of now, and should be asked for again.
 const RECENT_MICROS: i64 = 60_000_000;
-/// How long somebody waits for newer figures where there are older ones.
-const PATIENCE: Duration = Duration::from_millis(40);
 /// How many organizations are counted when the server starts.
 const COUNTED_AT_START: usize = 20;
-/// How many accounts there are in a portfolio whose accounts are not counted for every page.
-const LARGE: i64 = 20_000;
 /// How many days money is shown for, today included.
 const DAYS: i32 = 30;
 /// How many hours deliveries are shown for, this one included.
@@ -184,14 +180,31 @@ struct Counts {
 }
 
 impl Counts {
-    fn are_many(&self) -> bool {
-        self.by_status.iter().map(|of| of.figure).sum::<i64>() >= LARGE
+    fn all(&self) -> i64 {
+        self.by_status.iter().map(|of| of.figure).sum()
+    }
+}
+
+/// How portfolios are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting {
+    /// How many accounts make a portfolio large: its accounts are not counted for everybody who asks, and nobody waits
+    /// for their sums.
+    pub large: u32,
+    /// How long somebody waits for newer figures where there are older ones, or where the portfolio is large.
+    pub patience: Duration,
+}
+
+impl Default for Counting {
+    fn default() -> Counting {
+        Counting { large: 20_000, patience: Duration::from_millis(40) }
     }
 }
 
 /// What is kept of each organization.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
+    how: Counting,
     by_org: Mutex<HashMap<OrgId, Arc<Slow>>>,
     /// Organizations that are being counted behind somebody's back.
     counting: Mutex<HashSet<OrgId>>,
@@ -200,12 +213,19 @@ pub(crate) struct Kept {
 }
 
 impl Service {
-    /// The portfolio at a glance.
-    pub async fn portfolio(&self, who: &Caller) -> Result<Portfolio, Problem> {
+    /// The same service, counting portfolios in another way.
+    #[must_use]
+    pub fn counting(self, how: Counting) -> Service {
+        Service { portfolio: Arc::new(Kept { how, ..Kept::default() }), ..self }
+    }
+
+    /// The portfolio at a glance; nothing while a large one is being counted for the first time.
+    pub async fn portfolio(&self, who: &Caller) -> Result<Option<Portfolio>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
-        let slow = self.slow_figures(who.org, now).await?;
-        let kept = slow.counts.are_many().then(|| slow.counts.clone());
+        let Some(slow) = self.slow_figures(who.org, now).await? else { return Ok(None) };
+        let is_large = slow.counts.all() >= i64::from(self.portfolio.how.large);
+        let kept = is_large.then(|| slow.counts.clone());
         let Counts { by_status, past_due } = match kept {
             Some(counts) => counts,
             None => self.count_accounts(who.org, now).await?,
@@ -220,7 +240,7 @@ impl Service {
                 balance_cents: balance.copied().unwrap_or_default(),
             }
         });
-        Ok(Portfolio {
+        Ok(Some(Portfolio {
             as_of: Utc(now),
             summed_at: Utc(slow.counted_at),
             zone: slow.zone.name().to_owned(),
@@ -236,7 +256,7 @@ impl Service {
                 products_holding: noted.holding_products.unsigned_abs(),
                 products_releasing: noted.releasing_products.unsigned_abs(),
             },
-        })
+        }))
     }
 
     async fn count_accounts(&self, org: OrgId, now: Time) -> Result<Counts, Problem> {
@@ -288,26 +308,33 @@ impl Service {
         Ok(figures.collect())
     }
 
-    /// What is kept. A clock that was set back makes it useless.
-    async fn slow_figures(&self, org: OrgId, now: Time) -> Result<Arc<Slow>, Problem> {
-        let kept = |service: &Service| lock(&service.portfolio.by_org).get(&org).cloned();
-        if let Some(slow) = kept(self).filter(|slow| slow.counted_at <= now) {
-            if slow.is_within(now, FRESH_MICROS) {
-                return Ok(slow);
-            }
-            // Who is too late for the first look is in time for the second.
-            let _ = match self.count_ahead(org) {
-                Some(counting) => timeout(PATIENCE, counting).await.is_ok(),
-                None => timeout(PATIENCE, self.portfolio.turn.lock()).await.is_ok(),
+    /// What is kept, or what is counted in a moment; nothing if there is neither. A clock that was set back makes what is
+    /// kept useless.
+    async fn slow_figures(&self, org: OrgId, now: Time) -> Result<Option<Arc<Slow>>, Problem> {
+        let kept = |now: Time| {
+            let slow = lock(&self.portfolio.by_org).get(&org).cloned();
+            slow.filter(|slow| slow.counted_at <= now)
+        };
+        let before = kept(now);
+        if before.as_ref().is_some_and(|slow| slow.is_within(now, FRESH_MICROS)) {
+            return Ok(before);
+        }
+        let Counting { large, patience } = self.portfolio.how;
+        if before.is_none() && !self.store.has_accounts(org, large).await? {
+            let _turn = self.portfolio.turn.lock().await;
+            // Whoever had the turn before may have counted it.
+            let now = self.clock.now();
+            return match kept(now).filter(|slow| slow.is_within(now, FRESH_MICROS)) {
+                Some(slow) => Ok(Some(slow)),
+                None => Ok(Some(self.count_slow(org, now).await?)),
             };
-            return Ok(kept(self).unwrap_or(slow));
         }
-        let _turn = self.portfolio.turn.lock().await;
-        match kept(self) {
-            // Whoever had the turn before counted it.
-            Some(slow) if slow.is_within(now, FRESH_MICROS) => Ok(slow),
-            _ => self.count_slow(org, now).await,
-        }
+        // Who is too late for the first look is in time for the second.
+        let _ = match self.count_ahead(org) {
+            Some(counting) => timeout(patience, counting).await.is_ok(),
+            None => timeout(patience, self.portfolio.turn.lock()).await.is_ok(),
+        };
+        Ok(kept(self.clock.now()).or(before))
     }
 
     /// Counts for those who will ask first, of the organizations there are.

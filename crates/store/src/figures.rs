@@ -210,6 +210,9 @@ pub struct Attention {
 /// Finding and counting.
 #[async_trait]
 pub trait Figures: Send + Sync + std::fmt::Debug {
+    /// Whether there are at least so many accounts. Reads no more than these.
+    async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool>;
+
     /// How many accounts there are by status and reason.
     async fn status_counts(&self, org: OrgId) -> Result<Vec<StatusFigure>>;
 

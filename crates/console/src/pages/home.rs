@@ -1,6 +1,7 @@
 //! Home: how the portfolio stands, and what needs attention.
 //!
-//! Every figure leads to the list behind it. An organization that has nothing yet is led through its first steps instead.
+//! Every figure leads to the list behind it. An organization that has nothing yet is led through its first steps instead;
+//! one that has so much that it is still being counted is told so.
 
 use crate::Console;
 use crate::chart::{Bar, Part, bars};
@@ -11,7 +12,7 @@ use crate::shape::{Count, Moment, Money, plain_words, short_money};
 use askama::Template;
 use axum::extract::State;
 use axum::http::header::REFRESH;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use daybook_service::AccountQuery;
 use daybook_service::CustomerQuery;
 use daybook_service::paging::Paging;
@@ -19,7 +20,7 @@ use daybook_service::portfolio::{Attention, DayFigure, DeliveryFigure, Portfolio
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// When a page with sums of long ago is asked for again by itself, in seconds.
+/// When a page without sums, or with those of long ago, is asked for again by itself, in seconds.
 const AGAIN_AFTER_S: &str = "2";
 
 /// A line of a table with a bar: a part of the portfolio.
@@ -94,11 +95,19 @@ struct BeginningPage {
     concerns: Vec<Concern>,
 }
 
+#[derive(Template)]
+#[template(path = "home/counting.html")]
+struct CountingPage {
+    page: Page,
+}
+
 /// The page.
 pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
-    let portfolio = console.service.portfolio(visitor.caller()).await?;
-    let concerns = concerns(&portfolio.attention);
     let page = Page::new("Home", Section::Home, &visitor);
+    let Some(portfolio) = console.service.portfolio(visitor.caller()).await? else {
+        return again(crate::page::show(&CountingPage { page })?);
+    };
+    let concerns = concerns(&portfolio.attention);
     if portfolio.count() == 0 {
         let steps = steps(&console, &visitor).await?;
         return crate::page::show(&BeginningPage { page, steps, concerns });
@@ -119,10 +128,12 @@ pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
         deliveries: by_hour(&portfolio.deliveries_by_hour),
         concerns,
     });
-    match shown {
-        Ok(page) if is_outdated => Ok(([(REFRESH, AGAIN_AFTER_S)], page).into_response()),
-        shown => shown,
-    }
+    if is_outdated { again(shown?) } else { shown }
+}
+
+/// A page that is asked for again by itself.
+fn again(shown: Response) -> Answer {
+    Ok(([(REFRESH, AGAIN_AFTER_S)], shown).into_response())
 }
 
 fn statuses(portfolio: &Portfolio) -> Vec<Share> {

@@ -98,7 +98,11 @@ impl World {
 
     /// A new one whose organization is `TEST` or `LIVE`.
     pub async fn of(environment: &str) -> World {
-        let store = "sqlite::memory:";
+        World::on("sqlite::memory:", environment).await
+    }
+
+    /// A new one on the database at an address.
+    pub async fn on(store: &str, environment: &str) -> World {
         let clock = Arc::new(Manual::at(time(BEGINNING)));
         let service = Service::open(store, clock.clone(), &[7; 32]).await.expect("it starts");
         let first = Bootstrap { environment: environment.to_owned(), ..Bootstrap::default() };

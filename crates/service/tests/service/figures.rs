@@ -3,17 +3,20 @@
 use crate::support::{Home, LEVEL, Trial, code_of, form_of, json_of, list, on_both, whole};
 use daybook_service::find::FoundKind;
 use daybook_service::paging::Paging;
-use daybook_service::portfolio::Portfolio;
+use daybook_service::portfolio::{Counting, Portfolio};
 use daybook_service::view::time::Utc;
 use daybook_service::{AccountQuery, CustomerQuery};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 on_both!(
     lists_by_lateness_agree_with_what_accounts_show,
     a_late_list_is_paged,
     money_is_summed_by_local_day,
     balances_are_summed_by_status_and_kept_for_a_while,
+    accounts_of_a_large_portfolio_are_counted_with_its_sums,
+    a_small_portfolio_is_waited_for,
     things_are_found_by_words_and_ids,
     what_needs_attention_is_counted,
 );
@@ -113,7 +116,7 @@ async fn agree(trial: &Trial, when: &str) {
 }
 
 async fn portfolio(trial: &Trial) -> Portfolio {
-    trial.service.portfolio(&trial.who).await.expect("there is a portfolio")
+    trial.service.portfolio(&trial.who).await.expect("it answers").expect("there is a portfolio")
 }
 
 async fn a_late_list_is_paged(home: Home) {
@@ -209,12 +212,59 @@ async fn balances_are_summed_by_status_and_kept_for_a_while(home: Home) {
 /// The portfolio, once its sums are those of this moment.
 async fn counted_since(trial: &Trial, moment: &str) -> Portfolio {
     loop {
-        let seen = portfolio(trial).await;
-        if seen.summed_at == Utc(crate::support::time(moment)) {
+        let seen = trial.service.portfolio(&trial.who).await.expect("it answers");
+        if let Some(seen) = seen.filter(|seen| seen.summed_at == Utc(crate::support::time(moment))) {
             return seen;
         }
         tokio::task::yield_now().await;
     }
+}
+
+fn counting(trial: &Trial, large: u32) -> Trial {
+    let service = trial.service.clone().counting(Counting { large, patience: Duration::ZERO });
+    Trial { service, ..trial.clone() }
+}
+
+async fn accounts_of_a_large_portfolio_are_counted_with_its_sums(home: Home) {
+    let trial = Trial::at(home, "2026-03-20T12:00:00-04:00").await;
+    trial.product("loan", json!({})).await;
+    trial.account("loan", "a", "2026-02-15T12:00:00-05:00").await;
+    trial.account("loan", "b", "2026-03-15T12:00:00-04:00").await;
+    let (large, small) = (counting(&trial, 3), counting(&trial, 4));
+    trial.account("loan", "c", "2026-03-15T12:00:00-04:00").await;
+    let seen = |of: &Portfolio| (of.count(), of.past_due[0].count, of.past_due[1].count);
+    assert_eq!(seen(&counted_since(&large, "2026-03-20T12:00:00-04:00").await), (3, 2, 1));
+    assert_eq!(seen(&portfolio(&small).await), (3, 2, 1));
+    trial.account("loan", "d", "2026-03-15T12:00:00-04:00").await;
+    assert_eq!(seen(&portfolio(&large).await), (3, 2, 1), "they are not counted for everybody who asks");
+    assert_eq!(seen(&portfolio(&small).await), (4, 3, 1), "there were few when their sums were counted");
+    trial.clock.set(crate::support::time("2026-03-20T12:00:10-04:00"));
+    assert_eq!(seen(&counted_since(&large, "2026-03-20T12:00:10-04:00").await), (4, 3, 1));
+}
+
+async fn a_small_portfolio_is_waited_for(home: Home) {
+    let trial = Trial::at(home, "2026-03-20T12:00:00-04:00").await;
+    trial.product("loan", json!({})).await;
+    trial.account("loan", "a", "2026-03-15T12:00:00-04:00").await;
+    assert_eq!(portfolio(&counting(&trial, 2)).await.count(), 1, "though nobody has patience");
+}
+
+/// Whoever opens the console right after a start does not wait for what takes long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_count_of_a_large_portfolio_is_not_waited_for() {
+    let trial = counting(&Trial::at(Home::Postgres, "2026-03-20T12:00:00-04:00").await, 1);
+    trial.product("loan", json!({})).await;
+    trial.account("loan", "a", "2026-03-15T12:00:00-04:00").await;
+    let (client, connection) =
+        tokio_postgres::connect(&trial.address, tokio_postgres::NoTls).await.expect("it connects");
+    tokio::spawn(connection);
+    // Money by day cannot be summed up while somebody else has the line items for themselves.
+    client.batch_execute("BEGIN; LOCK TABLE line_items").await.expect("it begins");
+    for _ in 0..2 {
+        assert_eq!(trial.service.portfolio(&trial.who).await.expect("it answers"), None);
+    }
+    client.batch_execute("COMMIT").await.expect("it ends");
+    assert_eq!(counted_since(&trial, "2026-03-20T12:00:00-04:00").await.count(), 1);
 }
 
 async fn things_are_found_by_words_and_ids(home: Home) {

@@ -25,6 +25,12 @@ pub(super) const STANDS_AT: &str = "
 
 #[async_trait]
 impl Figures for Postgres {
+    async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool> {
+        let sql = "SELECT count(*) >= $2 FROM (SELECT 1 FROM accounts WHERE org = $1 LIMIT $2) a";
+        let row = self.server.query_opt(sql, &[&org, &i64::from(at_least)]).await?;
+        Ok(maybe(row, |cells| cells.next())?.unwrap_or_default())
+    }
+
     async fn status_counts(&self, org: OrgId) -> Result<Vec<StatusFigure>> {
         let sql = "SELECT status, substatus, count(*) FROM accounts WHERE org = $1 GROUP BY status, substatus";
         by_status(&self.server, sql, org).await

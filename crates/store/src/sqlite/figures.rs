@@ -26,6 +26,12 @@ pub(super) const STANDS_AT: &str = "
 
 #[async_trait]
 impl Figures for Sqlite {
+    async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM accounts INDEXED BY accounts_counted WHERE org = ?1 LIMIT ?2)";
+        let many = i64::from(at_least);
+        self.read(move |connection| Ok(one(connection, sql, params![org, many], |row| row.get(0))? >= Some(many))).await
+    }
+
     async fn status_counts(&self, org: OrgId) -> Result<Vec<StatusFigure>> {
         let sql = "SELECT status, substatus, count(*) FROM accounts INDEXED BY accounts_counted WHERE org = ?1 \
                    GROUP BY status, substatus ORDER BY status, substatus";

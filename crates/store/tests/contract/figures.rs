@@ -97,6 +97,9 @@ pub async fn accounts_are_counted_and_summed_by_status(store: Arc<dyn Store>) {
         [figure("ACTIVE", None, 40), figure("ACTIVE", Some("DELINQUENT"), 280), figure("CLOSED", Some("PAID_OFF"), 0)];
     assert_eq!(store.status_balances(one).await.unwrap(), sums);
     assert_eq!(store.status_counts(3).await.unwrap(), []);
+    for (org, at_least, expected) in [(one, 0, true), (one, 4, true), (one, 5, false), (two, 1, true), (3, 1, false)] {
+        assert_eq!(store.has_accounts(org, at_least).await.unwrap(), expected, "{at_least} of {org}");
+    }
 }
 
 /// Accounts that stand now, are rolled ahead, and are held back in each way there is.

@@ -31,6 +31,8 @@ const LAST_NAMES: [&str; 9] = ["Abara", "Baker", "Castillo", "Dubois", "Evans", 
 #[derive(Debug)]
 struct Page {
     path: String,
+    /// In which state of things it was asked for, if not with everything released and counted.
+    note: &'static str,
     /// What was answered: 200, or it shows something else than it should.
     status: u16,
     bytes: usize,
@@ -39,6 +41,10 @@ struct Page {
 }
 
 impl Page {
+    fn name(&self) -> String {
+        format!("{}{}", self.path, self.note)
+    }
+
     fn median(&self) -> f64 {
         self.millis.get(self.millis.len() / 2).copied().unwrap_or(0.0)
     }
@@ -54,18 +60,26 @@ pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
     let bench = Bench::start(&scratch.address).await?;
     bench.product(true).await?;
     load(&bench, args).await?;
+    let session = sign_in(&bench).await?;
+    let server = serve(daybook_console::router(bench.service.clone(), ConsoleSettings::default())).await?;
+    let visit = Visit { server, session: &session };
+    let mut pages = Vec::new();
+    for path in [format!("/console/products/{PRODUCT}"), format!("/console/products/{PRODUCT}/migration?to=off")] {
+        pages.push(Page { note: " (held)", ..visit.measure(&path, args.times).await? });
+    }
     let off = form_of(&json!({ "migration_mode": false }))?;
     bench.service.set_migration_mode(&bench.who, None, PRODUCT, off).await.map_err(said)?;
     bench.service.settle_due().await.map_err(said)?;
     eprintln!("loaded and released {} accounts", args.accounts);
-    // As a server does when it starts.
+    // As a server does when it starts; and somebody comes at once.
     bench.service.count_portfolios_ahead().await.map_err(said)?;
-    let session = sign_in(&bench).await?;
-    let server = serve(daybook_console::router(bench.service.clone(), ConsoleSettings::default())).await?;
-    let frame = measure(args, server, &session, "/console/sign-in").await?;
-    let mut pages = Vec::new();
+    pages.push(Page { note: " (at once)", ..visit.measure("/console", 1).await? });
+    let watch = Stopwatch::start();
+    while bench.service.portfolio(&bench.who).await.map_err(said)?.is_none() {}
+    eprintln!("counted {:.0} ms after that", watch.elapsed().as_secs_f64() * 1_000.0);
+    let frame = visit.measure("/console/sign-in", args.times).await?;
     for path in paths() {
-        pages.push(measure(args, server, &session, &path).await?);
+        pages.push(visit.measure(&path, args.times).await?);
     }
     report(args, &frame, &pages);
     Ok(())
@@ -162,6 +176,16 @@ fn paths() -> Vec<String> {
         "/console/accounts?product=bench-36",
         "/console/accounts?due=30-59",
         "/console/accounts?q=nobody+at+all",
+        "/console/accounts?q=a",
+        "/console/accounts?q=garcia+loan",
+        "/console/accounts?status=CLOSED",
+        "/console/accounts?due=90%2B",
+        "/console/accounts?due=current",
+        "/console/accounts?due=30-59&q=garcia&product=bench-36",
+        "/console/accounts?status=CLOSED&q=grace&product=bench-36",
+        "/console/accounts?due=current&status=SUSPENDED&q=a",
+        "/console/customers?q=a",
+        "/console/find?q=a",
         "/console/customers?q=garcia",
         "/console/find?q=grace+ito",
         "/console/accounts/loan-0000010?tab=timeline",
@@ -172,26 +196,36 @@ fn paths() -> Vec<String> {
     paths
 }
 
-async fn measure(args: &BenchConsoleArgs, server: SocketAddr, session: &str, path: &str) -> Result<Page, Failure> {
-    let mut connection = Connection::open(server).await.map_err(Failure::Output)?;
-    let request =
-        format!("GET {path} HTTP/1.1\r\nhost: bench\r\ncookie: daybook_session={session}\r\naccept: text/html\r\n\r\n");
-    let mut page = Page { path: path.to_owned(), status: 0, bytes: 0, millis: Vec::new() };
-    for _ in 0..args.times {
-        let watch = Stopwatch::start();
-        let status = connection.exchange(request.as_bytes()).await.map_err(Failure::Output)?;
-        page.millis.push(watch.elapsed().as_secs_f64() * 1_000.0);
-        page.bytes = connection.answer().len();
-        page.status = status;
+/// Somebody who is signed in.
+struct Visit<'a> {
+    server: SocketAddr,
+    session: &'a str,
+}
+
+impl Visit<'_> {
+    async fn measure(&self, path: &str, times: u64) -> Result<Page, Failure> {
+        let mut connection = Connection::open(self.server).await.map_err(Failure::Output)?;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: bench\r\ncookie: daybook_session={}\r\naccept: text/html\r\n\r\n",
+            self.session
+        );
+        let mut page = Page { path: path.to_owned(), note: "", status: 0, bytes: 0, millis: Vec::new() };
+        for _ in 0..times {
+            let watch = Stopwatch::start();
+            let status = connection.exchange(request.as_bytes()).await.map_err(Failure::Output)?;
+            page.millis.push(watch.elapsed().as_secs_f64() * 1_000.0);
+            page.bytes = connection.answer().len();
+            page.status = status;
+        }
+        page.millis.sort_by(f64::total_cmp);
+        Ok(page)
     }
-    page.millis.sort_by(f64::total_cmp);
-    Ok(page)
 }
 
 fn report(args: &BenchConsoleArgs, frame: &Page, pages: &[Page]) {
     let slow = pages.iter().filter(|page| page.longest() >= AIM_MS).count();
     if args.target.json {
-        let line = |page: &Page| json!({ "path": page.path, "status": page.status, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes });
+        let line = |page: &Page| json!({ "path": page.name(), "status": page.status, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes });
         let all: Vec<_> = pages.iter().map(line).collect();
         let figures = json!({ "accounts": args.accounts, "frame": line(frame), "pages": all, "over_100_ms": slow });
         println!("{figures}");
@@ -201,7 +235,7 @@ fn report(args: &BenchConsoleArgs, frame: &Page, pages: &[Page]) {
     for page in std::iter::once(frame).chain(pages) {
         println!(
             "{:<72} {:>6} {:>9.2} {:>9.2} {:>7.1} {:>9}",
-            page.path,
+            page.name(),
             page.status,
             page.median(),
             page.longest(),

@@ -22,7 +22,7 @@ use daybook_engine::outcome::What;
 use daybook_engine::replay::replay;
 use daybook_engine::status::{Standing, Status};
 use daybook_engine::time::Time;
-use daybook_store::records::{AccountFilter, AccountKey, ProductKey};
+use daybook_store::records::{AccountKey, ProductKey};
 use daybook_store::{Inputs, Loaded, Want};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -141,7 +141,7 @@ impl Service {
             at_least: query.days_past_due_at_least,
             at_most: query.days_past_due_at_most,
         };
-        let mut keys = self.account_keys(who, wanted, &paging, now).await?;
+        let mut keys = self.wanted_accounts(who.org, &wanted, &paging, now).await?;
         let mark = paging.cut(&mut keys, |key| key.account.to_string());
         let inputs = if query.as_of.is_some() { Inputs::All } else { Inputs::Pending };
         let wanted: Vec<Want> = keys.into_iter().map(|key| Want { key, inputs, names: Vec::new() }).collect();
@@ -165,21 +165,6 @@ impl Service {
             });
         }
         page_of(&shown, &mark)
-    }
-
-    async fn account_keys(
-        &self,
-        who: &Caller,
-        wanted: Wanted,
-        paging: &Paging,
-        now: Time,
-    ) -> Result<Vec<AccountKey>, Problem> {
-        if !wanted.is_plain() {
-            return self.wanted_accounts(who.org, &wanted, paging, now).await;
-        }
-        let filter = AccountFilter { product: wanted.product, status: wanted.status };
-        let rows = self.store.accounts(who.org, &filter, &paging.of_store()).await?;
-        Ok(rows.into_iter().map(|row| row.key).collect())
     }
 
     /// Sets the status of an account.

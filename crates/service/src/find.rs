@@ -72,12 +72,6 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether the store's own list will do.
-    pub fn is_plain(&self) -> bool {
-        let by_status = self.substatus.is_none() && !self.open_only;
-        by_status && self.text.is_none() && self.at_least.unwrap_or(0) == 0 && self.at_most.is_none()
-    }
-
     fn fits(&self, days: i32) -> bool {
         let days = u32::try_from(days).unwrap_or(0);
         self.at_least.is_none_or(|least| days >= least) && self.at_most.is_none_or(|most| days <= most)

@@ -14,7 +14,7 @@ use daybook_engine::installment::audit::audit;
 use daybook_engine::snapshot;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
-use daybook_store::records::{AccountFilter, AccountKey, ItemRow, MessageRow, OrgId, Page, ProductKey};
+use daybook_store::records::{AccountKey, ItemRow, MessageRow, OrgId, Page, ProductKey};
 use daybook_store::{Inputs, Loaded, Want};
 use daybook_webhooks::signature::Key;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl Service {
     ) -> Result<(), Problem> {
         let mut page = Page { limit: STEP, ..Page::default() };
         loop {
-            let rows = self.store.accounts(org, &AccountFilter::default(), &page).await?;
+            let rows = self.store.accounts(org, &page).await?;
             let Some(last) = rows.last() else { return Ok(()) };
             page.after = Some(last.key.account.clone());
             let want = |row: &daybook_store::records::AccountRow| Want {

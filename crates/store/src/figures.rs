@@ -116,6 +116,57 @@ pub struct AccountSearch {
     pub now: Time,
 }
 
+/// By which index a list of accounts is found that is not asked for by words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// By that of all accounts.
+    All,
+    /// By that of a product's.
+    Product,
+    /// By that of those with a status.
+    Status,
+    /// By that of those with a status and a reason for it, which is not in the order of the list.
+    Reason,
+    /// By that of those with something past due, which is not in the order of the list either.
+    Due,
+}
+
+/// As many accounts can be read and sorted for a page; where there are more, a page is full before all are read.
+pub(crate) const FEW: i64 = 2_000;
+
+impl AccountSearch {
+    /// The ways that lead to all accounts that fit.
+    pub(crate) fn ways(&self) -> Vec<Way> {
+        let mut ways = Vec::new();
+        if self.status.is_some() && self.substatus.is_some() {
+            ways.push(Way::Reason);
+        }
+        if self.due_by.is_some() {
+            ways.push(Way::Due);
+        }
+        if self.product.is_some() {
+            ways.push(Way::Product);
+        }
+        if self.status.is_some() {
+            ways.push(Way::Status);
+        }
+        ways
+    }
+}
+
+impl Way {
+    /// Whether it meets accounts in the order of the list, so that it need not be gone to its end.
+    pub(crate) fn is_sorted(self) -> bool {
+        !matches!(self, Way::Reason | Way::Due)
+    }
+
+    /// The one with the fewest accounts, each counted up to [`FEW`].
+    pub(crate) fn narrowest(counted: &[(Way, i64)]) -> Way {
+        let may_be_gone = counted.iter().filter(|(way, count)| way.is_sorted() || *count < FEW);
+        may_be_gone.min_by_key(|(_, count)| *count).map_or(Way::All, |(way, _)| *way)
+    }
+}
+
 /// An account that was found, with what it takes to tell how late it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundAccount {
@@ -260,3 +311,21 @@ pub(crate) fn hour_of(time: Time) -> i64 {
 
 /// Of which subscription hours are counted.
 pub(crate) type Of = (OrgId, SubscriptionId);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_with_the_fewest_accounts_is_gone() {
+        let narrowest = Way::narrowest;
+        assert_eq!(narrowest(&[]), Way::All);
+        assert_eq!(narrowest(&[(Way::Product, 7), (Way::Status, 6)]), Way::Status);
+        assert_eq!(narrowest(&[(Way::Product, FEW), (Way::Status, FEW)]), Way::Product);
+        assert_eq!(narrowest(&[(Way::Reason, 7), (Way::Product, 8), (Way::Status, FEW)]), Way::Reason);
+        // So many are not sorted for a page, though there may be fewer of them.
+        assert_eq!(narrowest(&[(Way::Reason, FEW), (Way::Status, FEW)]), Way::Status);
+        assert_eq!(narrowest(&[(Way::Due, FEW)]), Way::All);
+        assert_eq!(narrowest(&[(Way::Due, FEW - 1), (Way::Product, FEW)]), Way::Due);
+    }
+}

@@ -41,8 +41,8 @@ use batch::{Batch, Claimed};
 use daybook_engine::time::Time;
 use error::StoreError;
 use records::{
-    AccountFilter, AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow,
-    OrgId, Organization, Page, ProductKey, ProductRow,
+    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
+    Organization, Page, ProductKey, ProductRow,
 };
 use std::sync::Arc;
 
@@ -193,7 +193,7 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures {
     async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>>;
 
     /// Accounts by id.
-    async fn accounts(&self, org: OrgId, filter: &AccountFilter, page: &Page) -> Result<Vec<AccountRow>>;
+    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>>;
 
     /// The line items of an account, by id.
     async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>>;

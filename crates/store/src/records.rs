@@ -299,12 +299,3 @@ pub struct Page {
     /// At most so many.
     pub limit: usize,
 }
-
-/// Which accounts to list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AccountFilter {
-    /// Of this product.
-    pub product: Option<Arc<str>>,
-    /// With this status.
-    pub status: Option<String>,
-}

@@ -40,8 +40,8 @@ mod write;
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
-    AccountFilter, AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId,
-    Organization, Page, ProductKey, ProductRow,
+    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId, Organization, Page,
+    ProductKey, ProductRow,
 };
 use crate::{Due, Loaded, Result, Store, Want};
 use async_trait::async_trait;
@@ -176,8 +176,8 @@ impl Store for Postgres {
         load::load(&self.server, wanted).await
     }
 
-    async fn accounts(&self, org: OrgId, filter: &AccountFilter, page: &Page) -> Result<Vec<AccountRow>> {
-        reading::accounts(&self.server, org, filter, page).await
+    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+        reading::accounts(&self.server, org, page).await
     }
 
     async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>> {

@@ -5,8 +5,7 @@ use super::cells::{self, ACCOUNT, CUSTOMER, Cells, ITEM, PRODUCT, each, maybe};
 use super::server::{Params, Server};
 use crate::Result;
 use crate::records::{
-    AccountFilter, AccountKey, AccountRow, CustomerRow, HeldCounts, ItemRow, MessageRow, OrgId, Page, ProductKey,
-    ProductRow,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, ItemRow, MessageRow, OrgId, Page, ProductKey, ProductRow,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -112,25 +111,9 @@ pub(super) async fn customer_accounts(
     each(&rows, |cells| Ok((cells.text()?, cells.next()?)))
 }
 
-pub(super) async fn accounts(
-    server: &Server,
-    org: OrgId,
-    filter: &AccountFilter,
-    wanted: &Page,
-) -> Result<Vec<AccountRow>> {
-    let mut select = format!("SELECT {ACCOUNT} FROM accounts a WHERE a.org = $1");
-    let product = filter.product.as_deref().unwrap_or_default();
-    let status = filter.status.as_deref().unwrap_or_default();
-    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&org];
-    if filter.product.is_some() {
-        params.push(&product);
-        select += &format!(" AND a.product = ${}", params.len());
-    }
-    if filter.status.is_some() {
-        params.push(&status);
-        select += &format!(" AND a.status = ${}", params.len());
-    }
-    page(server, &select, "a.account", &params, wanted, cells::account).await
+pub(super) async fn accounts(server: &Server, org: OrgId, wanted: &Page) -> Result<Vec<AccountRow>> {
+    let select = format!("SELECT {ACCOUNT} FROM accounts a WHERE a.org = $1");
+    page(server, &select, "a.account", &[&org], wanted, cells::account).await
 }
 
 pub(super) async fn items(server: &Server, key: &AccountKey) -> Result<Vec<ItemRow>> {

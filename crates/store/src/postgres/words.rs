@@ -1,19 +1,22 @@
 //! Finding things: by their words, and accounts by how late they are.
 //!
 //! A list of accounts is found in three ways. By words, where there are any: few accounts, which are looked up and tried.
-//! By the index of those with something past due, where only those are meant. Else by walking through all accounts in
-//! their order until the page is full, as most of them fit. `OFFSET 0` and `MATERIALIZED` keep the planner from turning
-//! one way into another.
+//! By an index that leads to few of them: those that are so late, those with the reason of a status. Else by walking
+//! through accounts in their order until the page is full: those of the product, those with the status, or all.
+//!
+//! `OFFSET 0`, `MATERIALIZED` and bounds that are written as ranges keep the planner from turning one way into another:
+//! it plans before it knows the values, and with what it knew of the tables some time ago.
 
 use super::arrays::{column, limit as most};
-use super::cells::{self, CUSTOMER, Cells, each};
+use super::cells::{self, CUSTOMER, Cells, each, maybe};
 use super::figures::STANDS_AT;
 use super::flight::{Param, Step};
 use super::server::Server;
 use crate::Result;
 use crate::batch::Unit;
-use crate::figures::{AccountSearch, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Words};
+use crate::figures::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
 use crate::records::{CustomerRow, OrgId, Page};
+use daybook_engine::time::Time;
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;
 
@@ -128,13 +131,34 @@ impl Question {
     }
 
     /// Where a page begins and ends, and its order.
-    fn page(&mut self, id: &str, page: &Page) -> String {
-        let mut sql = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
+    fn bounds(&mut self, id: &str, page: &Page) -> (String, String) {
+        let mut bounds = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
         if let Some(before) = &page.before {
-            sql += &format!(" AND {id} < {}", self.give(before.to_string()));
+            bounds += &format!(" AND {id} < {}", self.give(before.to_string()));
         }
         let direction = if page.before.is_some() { "DESC" } else { "ASC" };
-        sql + &format!(" ORDER BY {id} {direction} LIMIT {}", self.give(most(page.limit)))
+        (bounds, format!("ORDER BY {id} {direction}"))
+    }
+
+    /// That, and how long it is.
+    fn page(&mut self, id: &str, page: &Page) -> String {
+        let (bounds, order) = self.bounds(id, page);
+        format!("{bounds} {order} LIMIT {}", self.give(most(page.limit)))
+    }
+
+    /// A page of the accounts with a value, along the index of that value.
+    fn walk(&mut self, column: &str, value: &str, page: &Page) -> String {
+        let after = self.give(page.after.as_deref().unwrap_or_default().to_owned());
+        let end = match &page.before {
+            Some(before) => format!("({column}, a.account) < ({value}, {})", self.give(before.to_string())),
+            None => format!("{column} <= {value}"),
+        };
+        let direction = if page.before.is_some() { "DESC" } else { "ASC" };
+        format!(
+            "({column}, a.account) > ({value}, {after}) AND {end}
+             ORDER BY {column} {direction}, a.account {direction} LIMIT {}",
+            self.give(most(page.limit))
+        )
     }
 
     async fn all<T>(&self, server: &Server, sql: &str, read: impl Fn(&mut Cells<'_>) -> Result<T>) -> Result<Vec<T>> {
@@ -161,26 +185,69 @@ async fn narrowest_first(server: &Server, org: OrgId, text: &Text) -> Result<Tex
     Ok(text.sorted_by(&counts))
 }
 
+/// Which way to a list is the shortest.
+async fn shortest_way(server: &Server, org: OrgId, search: &AccountSearch) -> Result<Way> {
+    let ways = search.ways();
+    if let [way @ (Way::Product | Way::Status)] = ways[..] {
+        return Ok(way);
+    }
+    let product = search.product.as_deref().unwrap_or_default();
+    let status = search.status.as_deref().unwrap_or_default();
+    let substatus = search.substatus.as_deref().unwrap_or_default();
+    let due_by = search.due_by.map(Time::micros).unwrap_or_default();
+    let due_from = search.due_from.map_or(i64::MIN, Time::micros);
+    let mut counted = Vec::with_capacity(ways.len());
+    for way in ways {
+        let (bounds, order, values): (_, _, Vec<&(dyn ToSql + Sync)>) = match way {
+            Way::All => continue,
+            Way::Product => ("a.product >= $2 AND a.product <= $2", "a.product, a.account", vec![&org, &product]),
+            Way::Status => ("a.status >= $2 AND a.status <= $2", "a.status, a.account", vec![&org, &status]),
+            Way::Reason => (
+                "(a.status, a.substatus) >= ($2, $3) AND (a.status, a.substatus) <= ($2, $3)",
+                "a.status, a.substatus",
+                vec![&org, &status, &substatus],
+            ),
+            // Those that were rolled ahead are not counted: they are few.
+            Way::Due => (
+                "a.oldest_unpaid_due IS NOT NULL AND a.oldest_unpaid_due <= $2 AND a.oldest_unpaid_due >= $3",
+                "a.oldest_unpaid_due, a.account",
+                vec![&org, &due_by, &due_from],
+            ),
+        };
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT FROM accounts a WHERE a.org = $1 AND {bounds} ORDER BY {order} LIMIT {FEW}) a"
+        );
+        let count = maybe(server.query_opt(&sql, &values).await?, |cells| cells.next())?;
+        counted.push((way, count.unwrap_or_default()));
+    }
+    Ok(Way::narrowest(&counted))
+}
+
 pub(super) async fn accounts(
     server: &Server,
     org: OrgId,
     search: &AccountSearch,
     page: &Page,
 ) -> Result<Vec<FoundAccount>> {
+    let way = if search.text.is_none() { shortest_way(server, org, search).await? } else { Way::All };
     let mut question = Question::of(org);
     question.give(search.now.micros());
+    let product = search.product.as_ref().map(|product| question.give(product.to_string()));
+    let status = search.status.as_ref().map(|status| question.give(status.clone()));
+    let substatus = search.substatus.as_ref().map(|substatus| question.give(substatus.clone()));
     let mut fits = String::new();
-    if let Some(product) = &search.product {
-        fits += &format!(" AND a.product = {}", question.give(product.to_string()));
+    // What leads the way is not said again.
+    if let Some(product) = product.as_ref().filter(|_| way != Way::Product) {
+        fits += &format!(" AND a.product = {product}");
     }
-    if let Some(status) = &search.status {
-        fits += &format!(" AND a.status = {}", question.give(status.clone()));
+    if let Some(status) = status.as_ref().filter(|_| !matches!(way, Way::Status | Way::Reason)) {
+        fits += &format!(" AND a.status = {status}");
+    }
+    if let Some(substatus) = substatus.as_ref().filter(|_| way != Way::Reason) {
+        fits += &format!(" AND a.substatus = {substatus}");
     }
     if let Some(status) = &search.not_status {
         fits += &format!(" AND a.status <> {}", question.give(status.clone()));
-    }
-    if let Some(substatus) = &search.substatus {
-        fits += &format!(" AND a.substatus = {}", question.give(substatus.clone()));
     }
     if let Some(due_by) = search.due_by {
         let due_by = question.give(due_by.micros());
@@ -194,7 +261,8 @@ pub(super) async fn accounts(
         );
     }
     let columns = format!("a.account, a.product, a.oldest_unpaid_due, {STANDS_AT} AS stands_at");
-    let sql = match (&search.text, search.due_by) {
+    let (product, status) = (product.unwrap_or_default(), status.unwrap_or_default());
+    let sql = match (&search.text, way) {
         (Some(text), _) => {
             let text = narrowest_first(server, org, text).await?;
             let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
@@ -208,24 +276,41 @@ pub(super) async fn accounts(
                                          WHERE a.org = $1 AND a.account = f.id OFFSET 0) a"
                 )
             } else {
+                let (bounds, order) = question.bounds("f.id", page);
                 format!(
-                    "WITH found AS MATERIALIZED (
-                     SELECT a.* FROM ({fitting}) f
-                     CROSS JOIN LATERAL (SELECT {columns} FROM accounts a
-                                         WHERE a.org = $1 AND a.account = f.id{fits} OFFSET 0) a)
-                 SELECT f.* FROM found f WHERE {}",
-                    question.page("f.account", page)
+                    "WITH found AS MATERIALIZED ({fitting})
+                     SELECT {columns} FROM (SELECT f.id FROM found f WHERE {bounds} {order}) f
+                     CROSS JOIN LATERAL (
+                         SELECT a.account, a.product, a.status, a.substatus, a.oldest_unpaid_due, a.rolled_to,
+                                a.held_events, a.failure, a.processed_through
+                         FROM accounts a WHERE a.org = $1 AND a.account = f.id OFFSET 0) a
+                     WHERE true{fits} {order} LIMIT {}",
+                    question.give(most(page.limit))
                 )
             }
         }
-        (None, Some(_)) => format!(
-            "WITH found AS MATERIALIZED (
-                 SELECT {columns} FROM accounts a WHERE a.org = $1{fits} ORDER BY a.oldest_unpaid_due)
-             SELECT f.* FROM found f WHERE {}",
-            question.page("f.account", page)
-        ),
-        (None, None) => {
+        (None, Way::All) => {
             format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {}", question.page("a.account", page))
+        }
+        (None, Way::Product | Way::Status) => {
+            let (column, value) = if way == Way::Product { ("a.product", product) } else { ("a.status", status) };
+            let walk = question.walk(column, &value, page);
+            format!("SELECT {columns} FROM accounts a WHERE a.org = $1{fits} AND {walk}")
+        }
+        (None, Way::Reason | Way::Due) => {
+            let (bounds, order) = if way == Way::Reason {
+                let reason = format!("({status}, {})", substatus.unwrap_or_default());
+                let both = "(a.status, a.substatus)";
+                (format!(" AND {both} >= {reason} AND {both} <= {reason}"), "a.status, a.substatus")
+            } else {
+                (String::new(), "a.oldest_unpaid_due")
+            };
+            format!(
+                "WITH found AS MATERIALIZED (
+                     SELECT {columns} FROM accounts a WHERE a.org = $1{fits}{bounds} ORDER BY {order})
+                 SELECT f.* FROM found f WHERE {}",
+                question.page("f.account", page)
+            )
         }
     };
     let mut found = question

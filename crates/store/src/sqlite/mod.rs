@@ -40,8 +40,8 @@ mod words;
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
-    AccountFilter, AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId,
-    Organization, Page, ProductKey, ProductRow,
+    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId, Organization, Page,
+    ProductKey, ProductRow,
 };
 use crate::{Due, Loaded, Result, Store, Want};
 use async_trait::async_trait;
@@ -245,9 +245,9 @@ impl Store for Sqlite {
         self.read(move |connection| read::load(connection, &wanted)).await
     }
 
-    async fn accounts(&self, org: OrgId, filter: &AccountFilter, page: &Page) -> Result<Vec<AccountRow>> {
-        let (filter, page) = (filter.clone(), page.clone());
-        self.read(move |connection| read::accounts(connection, org, &filter, &page)).await
+    async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+        let page = page.clone();
+        self.read(move |connection| read::accounts(connection, org, &page)).await
     }
 
     async fn items(&self, key: &AccountKey) -> Result<Vec<ItemRow>> {

@@ -6,8 +6,8 @@ use super::rows::{
     PRODUCT_COLUMNS, place, text,
 };
 use crate::records::{
-    AccountFilter, AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, MessageRow, OrgId, Page,
-    ProductKey, ProductRow,
+    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, MessageRow, OrgId, Page, ProductKey,
+    ProductRow,
 };
 use crate::{Inputs, Loaded, Result, Want};
 use bytes::Bytes;
@@ -49,7 +49,7 @@ pub(super) fn product(connection: &Connection, key: &ProductKey) -> Result<Optio
 
 pub(super) fn products(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<ProductRow>> {
     let from = format!("SELECT {PRODUCT_COLUMNS} FROM products WHERE org = ?1");
-    paged(connection, &from, "product", (org, None, None), page, rows::product)
+    paged(connection, &from, "product", org, page, rows::product)
 }
 
 pub(super) fn releasing_products(connection: &Connection) -> Result<Vec<ProductKey>> {
@@ -87,7 +87,7 @@ pub(super) fn customer(connection: &Connection, org: OrgId, customer_id: &str) -
 
 pub(super) fn customers(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<CustomerRow>> {
     let from = format!("SELECT {CUSTOMER_COLUMNS} FROM customers WHERE org = ?1");
-    paged(connection, &from, "customer", (org, None, None), page, rows::customer)
+    paged(connection, &from, "customer", org, page, rows::customer)
 }
 
 pub(super) fn customers_exist(connection: &Connection, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>> {
@@ -155,28 +155,17 @@ impl Loader<'_> {
     }
 }
 
-pub(super) fn accounts(
-    connection: &Connection,
-    org: OrgId,
-    filter: &AccountFilter,
-    page: &Page,
-) -> Result<Vec<AccountRow>> {
-    let product = if filter.product.is_some() { " AND product = ?2" } else { "" };
-    let status = if filter.status.is_some() { " AND status = ?3" } else { "" };
-    let from = format!("SELECT {ACCOUNT_COLUMNS} FROM accounts WHERE org = ?1{product}{status}");
-    let params = (org, filter.product.as_deref(), filter.status.as_deref());
-    paged(connection, &from, "account", params, page, rows::account)
+pub(super) fn accounts(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
+    let from = format!("SELECT {ACCOUNT_COLUMNS} FROM accounts WHERE org = ?1");
+    paged(connection, &from, "account", org, page, rows::account)
 }
 
-/// What a list is cut down to before it is cut into pages: organization and up to two filters.
-type ListParams<'a> = (OrgId, Option<&'a str>, Option<&'a str>);
-
-/// A page of a list that is sorted by `id`. Parameters that the list has no use for are bound all the same.
+/// A page of a list that is sorted by `id`.
 fn paged<T>(
     connection: &Connection,
     from: &str,
     id: &str,
-    (org, first, second): ListParams<'_>,
+    org: OrgId,
     page: &Page,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>> {
@@ -185,12 +174,12 @@ fn paged<T>(
     let limit = count(page.limit);
     match page.before.as_deref() {
         None => {
-            let sql = format!("{from} AND {id} > ?4 ORDER BY {id} LIMIT ?5");
-            all(connection, &sql, params![org, first, second, after, limit], read)
+            let sql = format!("{from} AND {id} > ?2 ORDER BY {id} LIMIT ?3");
+            all(connection, &sql, params![org, after, limit], read)
         }
         Some(before) => {
-            let sql = format!("{from} AND {id} > ?4 AND {id} < ?6 ORDER BY {id} DESC LIMIT ?5");
-            let mut found = all(connection, &sql, params![org, first, second, after, limit, before], read)?;
+            let sql = format!("{from} AND {id} > ?2 AND {id} < ?4 ORDER BY {id} DESC LIMIT ?3");
+            let mut found = all(connection, &sql, params![org, after, limit, before], read)?;
             found.reverse();
             Ok(found)
         }

@@ -1,16 +1,17 @@
 //! Finding things: by their words, and accounts by how late they are.
 //!
 //! A list of accounts is found in three ways. By words, where there are any: few accounts, which are looked up and tried.
-//! By the index of those with something past due, where only those are meant. Else by walking through all accounts in
-//! their order until the page is full, as most of them fit.
+//! By an index that leads to few of them: those that are so late, those with the reason of a status. Else by walking
+//! through accounts in their order until the page is full: those of the product, those with the status, or all.
 
 use super::connection::broken;
 use super::figures::STANDS_AT;
 use super::read::{all, count, one};
 use super::rows::{self, CUSTOMER_COLUMNS, optional_time, text};
 use crate::Result;
-use crate::figures::{AccountSearch, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Words};
+use crate::figures::{AccountSearch, FEW, FoundAccount, Kind, MOST_COUNTED, MOST_MATCHES, Text, Way, Words};
 use crate::records::{CustomerRow, OrgId, Page};
+use daybook_engine::time::Time;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 use std::sync::Arc;
 
@@ -129,6 +130,50 @@ fn narrowest_first(connection: &Connection, org: OrgId, text: &Text) -> Result<T
     Ok(text.sorted_by(&counts))
 }
 
+/// Which way to a list is the shortest.
+fn shortest_way(connection: &Connection, org: OrgId, search: &AccountSearch) -> Result<Way> {
+    let ways = search.ways();
+    if let [way @ (Way::Product | Way::Status)] = ways[..] {
+        return Ok(way);
+    }
+    let mut counted = Vec::with_capacity(ways.len());
+    for way in ways {
+        let mut question = Question::of(org);
+        let mut has = |column: &str, value: Option<&str>| {
+            format!(" AND {column} = {}", question.give(value.unwrap_or_default().to_owned()))
+        };
+        let bounds = match way {
+            Way::All => String::new(),
+            Way::Product => has("product", search.product.as_deref()),
+            Way::Status => has("status", search.status.as_deref()),
+            Way::Reason => has("status", search.status.as_deref()) + &has("substatus", search.substatus.as_deref()),
+            // Those that were rolled ahead are not counted: they are few.
+            Way::Due => {
+                let by = question.give(search.due_by.map(Time::micros).unwrap_or_default());
+                let from = question.give(search.due_from.map_or(i64::MIN, Time::micros));
+                format!(" AND oldest_unpaid_due IS NOT NULL AND oldest_unpaid_due BETWEEN {from} AND {by}")
+            }
+        };
+        let index = index(way);
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM accounts INDEXED BY {index} WHERE org = ?1{bounds} LIMIT {FEW})"
+        );
+        counted.push((way, question.all(connection, &sql, |row| row.get(0))?.pop().unwrap_or_default()));
+    }
+    Ok(Way::narrowest(&counted))
+}
+
+/// The index of a way.
+fn index(way: Way) -> &'static str {
+    match way {
+        Way::All => "accounts_by_key",
+        Way::Product => "accounts_by_product",
+        Way::Status => "accounts_by_status",
+        Way::Reason => "accounts_counted",
+        Way::Due => "accounts_past_due",
+    }
+}
+
 pub(super) fn accounts(
     connection: &Connection,
     org: OrgId,
@@ -161,8 +206,8 @@ pub(super) fn accounts(
             " AND (a.oldest_unpaid_due IS NULL OR a.oldest_unpaid_due >= {due_from} OR ({STANDS_AT}) IS NOT NULL)"
         );
     }
-    let source = match (&search.text, search.due_by) {
-        (Some(text), _) => {
+    let source = match &search.text {
+        Some(text) => {
             let text = narrowest_first(connection, org, text)?;
             let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
             if fits.is_empty() {
@@ -172,8 +217,7 @@ pub(super) fn accounts(
                 format!("({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id")
             }
         }
-        (None, Some(_)) => "accounts a INDEXED BY accounts_past_due".to_owned(),
-        (None, None) => "accounts a".to_owned(),
+        None => format!("accounts a INDEXED BY {}", index(shortest_way(connection, org, search)?)),
     };
     let page = question.page("a.account", page);
     let wanted = format!("SELECT a.account FROM {source} WHERE a.org = ?1{fits} AND {page}");

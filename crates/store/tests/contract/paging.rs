@@ -3,7 +3,8 @@
 use super::fixtures::*;
 use daybook_store::Store;
 use daybook_store::batch::{CustomerWrite, Unit};
-use daybook_store::records::{AccountFilter, Page};
+use daybook_store::figures::AccountSearch;
+use daybook_store::records::Page;
 use std::sync::Arc;
 
 const IDS: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -61,38 +62,63 @@ pub async fn pages_of_accounts(store: Arc<dyn Store>) {
         account(&store, account_row(org, id, "loan")).await;
     }
     for (page, expected) in cases() {
-        let found = store.accounts(org, &AccountFilter::default(), &page).await.unwrap();
+        let found = store.accounts(org, &page).await.unwrap();
         let ids: String = found.iter().map(|row| &*row.key.account).collect();
         assert_eq!(ids, expected, "{page:?}");
     }
 }
 
 pub async fn accounts_by_product_and_status(store: Arc<dyn Store>) {
-    let org = organization(&store, "one").await;
-    for (id, of, status) in [
-        ("a", "loan", "ACTIVE"),
-        ("b", "lease", "ACTIVE"),
-        ("c", "loan", "CLOSED"),
-        ("d", "loan", "ACTIVE"),
-        ("e", "lease", "CLOSED"),
-        ("f", "loan", "ACTIVE"),
+    let (org, other) = (organization(&store, "one").await, organization(&store, "two").await);
+    for (id, of, status, substatus) in [
+        ("a", "loan", "ACTIVE", None),
+        ("b", "lease", "ACTIVE", Some("PROMOTION")),
+        ("c", "loan", "CLOSED", Some("PAID_OFF")),
+        ("d", "loan", "ACTIVE", Some("PROMOTION")),
+        ("e", "lease", "CLOSED", Some("CHARGE_OFF")),
+        ("f", "loan", "ACTIVE", None),
+        ("g", "loan", "CLOSED", Some("CHARGE_OFF")),
+        ("h", "loan", "CLOSED", Some("CHARGE_OFF")),
     ] {
-        let mut row = account_row(org, id, of);
-        row.now.status = status.into();
-        account(&store, row).await;
+        for org in [org, other] {
+            let mut row = account_row(org, id, of);
+            row.now.status = status.into();
+            row.now.substatus = substatus.map(str::to_owned);
+            account(&store, row).await;
+        }
     }
-    for (product, status, page, expected) in [
-        (Some("loan"), None, page(None, None, 10), "acdf"),
-        (None, Some("CLOSED"), page(None, None, 10), "ce"),
-        (Some("loan"), Some("ACTIVE"), page(None, None, 10), "adf"),
-        (Some("loan"), Some("ACTIVE"), page(Some("a"), None, 1), "d"),
-        (Some("loan"), Some("ACTIVE"), page(None, Some("f"), 1), "d"),
-        (Some("none"), None, page(None, None, 10), ""),
-        (None, Some("NONE"), page(None, None, 10), ""),
+    for (product, status, substatus, page, expected) in [
+        (Some("loan"), None, None, page(None, None, 10), "acdfgh"),
+        (Some("loan"), None, None, page(Some("c"), None, 2), "df"),
+        (Some("loan"), None, None, page(Some("a"), Some("g"), 2), "df"),
+        (None, Some("CLOSED"), None, page(None, None, 10), "cegh"),
+        (None, Some("CLOSED"), None, page(Some("c"), None, 2), "eg"),
+        (None, Some("CLOSED"), None, page(None, Some("h"), 2), "eg"),
+        (Some("loan"), Some("ACTIVE"), None, page(None, None, 10), "adf"),
+        (Some("loan"), Some("ACTIVE"), None, page(Some("a"), None, 1), "d"),
+        (Some("loan"), Some("ACTIVE"), None, page(None, Some("f"), 1), "d"),
+        (Some("lease"), Some("CLOSED"), None, page(None, None, 10), "e"),
+        (None, Some("CLOSED"), Some("CHARGE_OFF"), page(None, None, 10), "egh"),
+        (None, Some("CLOSED"), Some("CHARGE_OFF"), page(Some("e"), None, 1), "g"),
+        (None, Some("CLOSED"), Some("CHARGE_OFF"), page(None, Some("h"), 1), "g"),
+        (Some("loan"), Some("CLOSED"), Some("CHARGE_OFF"), page(None, None, 10), "gh"),
+        (None, None, Some("PROMOTION"), page(None, None, 10), "bd"),
+        (Some("none"), None, None, page(None, None, 10), ""),
+        (None, Some("NONE"), None, page(None, None, 10), ""),
+        (None, Some("ACTIVE"), Some("CHARGE_OFF"), page(None, None, 10), ""),
     ] {
-        let filter = AccountFilter { product: product.map(Arc::from), status: status.map(str::to_owned) };
-        let found = store.accounts(org, &filter, &page).await.unwrap();
-        let ids: String = found.iter().map(|row| &*row.key.account).collect();
-        assert_eq!(ids, expected, "{filter:?} {page:?}");
+        let search = AccountSearch {
+            product: product.map(Arc::from),
+            status: status.map(str::to_owned),
+            substatus: substatus.map(str::to_owned),
+            not_status: None,
+            text: None,
+            due_by: None,
+            due_from: None,
+            now: at(1_000),
+        };
+        let found = store.search_accounts(org, &search, &page).await.unwrap();
+        let ids: String = found.iter().map(|found| &*found.account).collect();
+        assert_eq!(ids, expected, "{search:?} {page:?}");
     }
 }

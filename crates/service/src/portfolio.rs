@@ -4,8 +4,8 @@
 //! Most of it is counted when it is asked for, through indexes. What takes longer (sums over all accounts, money by day,
 //! dead letters; in a large portfolio the numbers of accounts too) is kept, and counted again when somebody asks some
 //! seconds later. Nobody waits long for that: if it is not done in a moment they get what is kept, with the time it was
-//! counted. Where nothing is kept yet, a small portfolio is waited for, and of a large one it is said that it is being
-//! counted; so counting begins when the server starts, and when somebody signs in.
+//! counted. Where nothing is kept yet, few accounts are waited for, and of many it is said that they are being counted; so
+//! counting begins when the server starts, and when somebody signs in.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -188,16 +188,17 @@ impl Counts {
 /// How portfolios are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting {
-    /// How many accounts make a portfolio large: its accounts are not counted for everybody who asks, and nobody waits
-    /// for their sums.
+    /// How many accounts make a portfolio so large that they are not counted for everybody who asks.
     pub large: u32,
-    /// How long somebody waits for newer figures where there are older ones, or where the portfolio is large.
+    /// With how many accounts the first count is no longer waited for.
+    pub many: u32,
+    /// How long somebody waits for newer figures where there are older ones, or where there are many accounts.
     pub patience: Duration,
 }
 
 impl Default for Counting {
     fn default() -> Counting {
-        Counting { large: 20_000, patience: Duration::from_millis(40) }
+        Counting { large: 20_000, many: 2_000, patience: Duration::from_millis(40) }
     }
 }
 
@@ -219,7 +220,7 @@ impl Service {
         Service { portfolio: Arc::new(Kept { how, ..Kept::default() }), ..self }
     }
 
-    /// The portfolio at a glance; nothing while a large one is being counted for the first time.
+    /// The portfolio at a glance; nothing while many accounts are being counted for the first time.
     pub async fn portfolio(&self, who: &Caller) -> Result<Option<Portfolio>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
@@ -319,8 +320,8 @@ impl Service {
         if before.as_ref().is_some_and(|slow| slow.is_within(now, FRESH_MICROS)) {
             return Ok(before);
         }
-        let Counting { large, patience } = self.portfolio.how;
-        if before.is_none() && !self.store.has_accounts(org, large).await? {
+        let Counting { many, patience, .. } = self.portfolio.how;
+        if before.is_none() && !self.store.has_accounts(org, many).await? {
             let _turn = self.portfolio.turn.lock().await;
             // Whoever had the turn before may have counted it.
             let now = self.clock.now();

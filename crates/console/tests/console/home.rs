@@ -1,6 +1,6 @@
 //! The home page, of an organization that has nothing and of one that has something.
 
-use crate::world::{World, assert_harmless};
+use crate::world::{KeptFromAll, World, assert_harmless};
 use daybook_service::access::Role;
 use daybook_service::portfolio::Counting;
 use daybook_testkit::postgres::Server;
@@ -59,25 +59,23 @@ async fn what_needs_attention_leads_to_where_it_is_mended() {
     }
 }
 
-/// While a large portfolio is counted for the first time, the page says so and comes again by itself.
+/// While many accounts are counted for the first time, the page says so and comes again by itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_takes_long_to_count_is_told_and_shown_later() {
     let address = Server::shared().database();
     let world = World::on(&address, "TEST").await;
-    let service = world.service.clone().counting(Counting { large: 1, patience: Duration::ZERO });
+    let service = world.service.clone().counting(Counting { many: 1, patience: Duration::ZERO, ..Counting::default() });
     let world = world.over(service);
     world.product("loan", json!({}), false).await;
     world.account("a1", "loan", "2025-02-01T12:00:00-05:00", json!({})).await;
-    let (client, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls).await.expect("it connects");
-    tokio::spawn(connection);
-    // Money by day cannot be summed up while somebody else has the line items for themselves.
-    client.batch_execute("BEGIN; LOCK TABLE line_items").await.expect("it begins");
+    // Money by day cannot be summed up without the line items.
+    let kept = KeptFromAll::of(&address, "line_items").await;
     let answer = world.get("/console").await;
     assert_eq!(answer.header("refresh"), "2");
     let page = answer.page();
     assert!(page.contains("The accounts are being counted"), "{page}");
     assert!(!page.contains("There is no account yet"), "{page}");
-    client.batch_execute("COMMIT").await.expect("it ends");
+    kept.give_back().await;
     loop {
         let answer = world.get("/console").await;
         if answer.header("refresh").is_empty() {

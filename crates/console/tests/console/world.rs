@@ -73,6 +73,24 @@ impl Answer {
     }
 }
 
+/// A table that somebody has for themselves: nobody else can read it.
+pub struct KeptFromAll(tokio_postgres::Client);
+
+impl KeptFromAll {
+    /// A table of the PostgreSQL database at an address.
+    pub async fn of(address: &str, table: &str) -> KeptFromAll {
+        let (client, connection) = tokio_postgres::connect(address, tokio_postgres::NoTls).await.expect("it connects");
+        tokio::spawn(connection);
+        client.batch_execute(&format!("BEGIN; LOCK TABLE {table}")).await.expect("it is locked");
+        KeptFromAll(client)
+    }
+
+    /// Lets others read it again.
+    pub async fn give_back(self) {
+        self.0.batch_execute("COMMIT").await.expect("it ends");
+    }
+}
+
 /// Reads a time.
 pub fn time(text: &str) -> Time {
     Time::parse(text).unwrap_or_else(|| panic!("{text} is no time"))

@@ -16,7 +16,7 @@ on_both!(
     money_is_summed_by_local_day,
     balances_are_summed_by_status_and_kept_for_a_while,
     accounts_of_a_large_portfolio_are_counted_with_its_sums,
-    a_small_portfolio_is_waited_for,
+    few_accounts_are_waited_for,
     things_are_found_by_words_and_ids,
     what_needs_attention_is_counted,
 );
@@ -220,8 +220,9 @@ async fn counted_since(trial: &Trial, moment: &str) -> Portfolio {
     }
 }
 
-fn counting(trial: &Trial, large: u32) -> Trial {
-    let service = trial.service.clone().counting(Counting { large, patience: Duration::ZERO });
+/// The same service, to which so many accounts are many, and which waits for nothing.
+fn counting(trial: &Trial, large: u32, many: u32) -> Trial {
+    let service = trial.service.clone().counting(Counting { large, many, patience: Duration::ZERO });
     Trial { service, ..trial.clone() }
 }
 
@@ -230,7 +231,7 @@ async fn accounts_of_a_large_portfolio_are_counted_with_its_sums(home: Home) {
     trial.product("loan", json!({})).await;
     trial.account("loan", "a", "2026-02-15T12:00:00-05:00").await;
     trial.account("loan", "b", "2026-03-15T12:00:00-04:00").await;
-    let (large, small) = (counting(&trial, 3), counting(&trial, 4));
+    let (large, small) = (counting(&trial, 3, 9), counting(&trial, 4, 9));
     trial.account("loan", "c", "2026-03-15T12:00:00-04:00").await;
     let seen = |of: &Portfolio| (of.count(), of.past_due[0].count, of.past_due[1].count);
     assert_eq!(seen(&counted_since(&large, "2026-03-20T12:00:00-04:00").await), (3, 2, 1));
@@ -242,17 +243,17 @@ async fn accounts_of_a_large_portfolio_are_counted_with_its_sums(home: Home) {
     assert_eq!(seen(&counted_since(&large, "2026-03-20T12:00:10-04:00").await), (4, 3, 1));
 }
 
-async fn a_small_portfolio_is_waited_for(home: Home) {
+async fn few_accounts_are_waited_for(home: Home) {
     let trial = Trial::at(home, "2026-03-20T12:00:00-04:00").await;
     trial.product("loan", json!({})).await;
     trial.account("loan", "a", "2026-03-15T12:00:00-04:00").await;
-    assert_eq!(portfolio(&counting(&trial, 2)).await.count(), 1, "though nobody has patience");
+    assert_eq!(portfolio(&counting(&trial, 2, 2)).await.count(), 1, "though nobody has patience");
 }
 
 /// Whoever opens the console right after a start does not wait for what takes long.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_count_of_a_large_portfolio_is_not_waited_for() {
-    let trial = counting(&Trial::at(Home::Postgres, "2026-03-20T12:00:00-04:00").await, 1);
+async fn the_first_count_of_many_accounts_is_not_waited_for() {
+    let trial = counting(&Trial::at(Home::Postgres, "2026-03-20T12:00:00-04:00").await, 2, 1);
     trial.product("loan", json!({})).await;
     trial.account("loan", "a", "2026-03-15T12:00:00-04:00").await;
     let (client, connection) =

@@ -127,9 +127,12 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe(&receiver.url(), &[]).await;
     let pause = format!("/console/webhooks/subscriptions/{uuid}/pause");
+    let resume = format!("/console/webhooks/subscriptions/{uuid}/resume");
+    assert_eq!(world.get(&resume).await.leads_to(), "/console/webhooks", "it is not paused");
     let ask = world.get(&pause).await.page();
     assert!(ask.contains("becomes its dead letters") && ask.contains("/unsubscribe"), "{ask}");
     assert_eq!(world.post(&pause, &[("once", "1")]).await.leads_to(), "/console/webhooks");
+    assert_eq!(world.get(&pause).await.leads_to(), "/console/webhooks", "it is paused already");
     let page = world.get("/console/webhooks").await.page();
     assert!(page.contains("Somebody paused it.") && page.contains("Resume"), "{page}");
     for name in ["zoe", "yan"] {
@@ -147,7 +150,6 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     let paused = world.post(&send, &[]).await;
     assert!(paused.status == 422 && paused.body.contains("the URL is paused"), "{}", paused.body);
 
-    let resume = format!("/console/webhooks/subscriptions/{uuid}/resume");
     assert!(world.get(&resume).await.page().contains("Its 2 dead letters stay until you replay them"));
     assert_eq!(world.post(&resume, &[("once", "2")]).await.leads_to(), "/console/webhooks");
     let ask = world.get(&format!("{replay}?event=payment_missed")).await.page();

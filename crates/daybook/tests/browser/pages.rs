@@ -20,6 +20,8 @@ struct Things {
     customer: String,
     message: String,
     subscription: String,
+    /// Another one, which is paused.
+    paused: String,
     person: String,
     case: String,
 }
@@ -82,6 +84,7 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
         ("/from-account/{account_id}", format!("/from-account/{}", things.account)),
         ("/customers/{customer_id}", format!("/customers/{}", things.customer)),
         ("/messages/{event_id}", format!("/messages/{}", things.message)),
+        ("/subscriptions/{webhook_uuid}/resume", format!("/subscriptions/{}/resume", things.paused)),
         ("/send/{webhook_uuid}", format!("/send/{}", things.subscription)),
         ("/subscriptions/{webhook_uuid}", format!("/subscriptions/{}", things.subscription)),
         ("/events/{name}", "/events/payment_missed".to_owned()),
@@ -167,10 +170,18 @@ impl Site {
             }
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
-        let subscription = first(server.get("/organization/subscriptions", SECRET).good(), "webhook_uuid");
+        let url = format!("{}/second", receiver.url());
+        server.put("/organization/subscribe", SECRET, &json!({ "webhook_url": url })).good();
+        let subscriptions = server.get("/organization/subscriptions", SECRET).good();
+        let id_of = |url: &str| {
+            let one = subscriptions["results"].as_array()?.iter().find(|one| one["webhook_url"] == url)?;
+            one["webhook_uuid"].as_str().map(str::to_owned)
+        };
+        let (subscription, paused) = (id_of(&receiver.url()).expect("one"), id_of(&url).expect("another"));
+        server.put(&format!("/organization/subscriptions/{paused}/unsubscribe"), SECRET, &json!({})).good();
         let people = self.daybook().json_of(&["people", "list", "--database", "sqlite:daybook.db", "--json"]);
         let person = people["results"][0]["person_id"].as_str().expect("one").to_owned();
         let case = "01-on-time.toml".to_owned();
-        Things { product, account, customer: "odd".to_owned(), message, subscription, person, case }
+        Things { product, account, customer: "odd".to_owned(), message, subscription, paused, person, case }
     }
 }

@@ -89,14 +89,16 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// From the account's first day to a while after its last.
+    /// From the account's first day to a while after its last, or to the day that was asked for.
     pub fn new(account: &Account, when: &When, zone: &Zone, clock: Time) -> Machine {
         let today = zone.day_at(clock);
         let first = account.effective_at.time().map_or(today, |time| zone.day_at(time));
         let end =
             account.account_product.product_lifecycle.loan_end_date.time().map_or(today, |time| zone.day_at(time));
-        let last = end.plus_days(BEYOND).max(today.plus_days(BEYOND)).min(today.plus_days(FURTHEST)).max(first);
-        let stands = when.time().map_or(today, |time| zone.day_at(time)).clamp(first, last);
+        let asked = when.time().map_or(today, |time| zone.day_at(time));
+        let last = end.plus_days(BEYOND).max(today.plus_days(BEYOND)).min(today.plus_days(FURTHEST));
+        let last = last.max(asked).max(first);
+        let stands = asked.max(first);
         let step = (last.days_since(first) / PLACES).max(1);
         let mut days = Vec::new();
         let mut day = first;

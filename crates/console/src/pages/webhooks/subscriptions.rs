@@ -12,6 +12,7 @@ use crate::pages::ask::Ask;
 use crate::shape::{Count, Moment};
 use askama::Template;
 use axum::extract::{Path, State};
+use axum::response::Response;
 use daybook_service::portfolio::DeliveryFigure;
 use daybook_service::problem::Problem;
 use serde::Deserialize;
@@ -120,9 +121,17 @@ async fn find(console: &Console, visitor: &Visitor, uuid: &str) -> Result<Subscr
     found.ok_or_else(|| Trouble::new(Problem::not_found("subscription", uuid)))
 }
 
+/// It is as it was to become: somebody else was faster, or the page was an old one.
+fn nothing_to_do(words: String, visitor: &Visitor) -> Response {
+    redirect_saying(HERE, &Notice::not_done(words), &visitor.manner)
+}
+
 /// Asks whether a URL is to be paused.
 pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
     let one = find(&console, &visitor, &uuid).await?;
+    if one.is_paused() {
+        return Ok(nothing_to_do(format!("{} is paused already.", one.webhook_url), &visitor));
+    }
     Ask {
         title: format!("Pause {}", one.webhook_url),
         back: (HERE.to_owned(), NAME),
@@ -154,6 +163,9 @@ pub async fn pause(State(console): State<Console>, visitor: Visitor, Path(uuid):
 /// Asks whether a URL is to be resumed.
 pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
     let one = find(&console, &visitor, &uuid).await?;
+    if !one.is_paused() {
+        return Ok(nothing_to_do(format!("{} is not paused.", one.webhook_url), &visitor));
+    }
     Ask {
         title: format!("Resume {}", one.webhook_url),
         back: (HERE.to_owned(), NAME),

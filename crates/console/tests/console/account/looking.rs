@@ -137,6 +137,9 @@ async fn the_slider_gets_what_lies_below_it() {
     let piece = world.fragment(&format!("{ELENA}?tab=overview&as_of=2025-02-28"), "time-machine").await.page();
     assert!(!piece.contains("<html") && !piece.contains("data-time-machine"), "{piece}");
     assert_figure(&piece, "Payoff", "$812.01");
+    // A date far beyond the end of the loan is where the slider then ends.
+    let far = world.get(&format!("{ELENA}?as_of=2040-02-28")).await.page();
+    assert!(far.contains("value=\"2040-02-28\"") && far.contains("max=\"2040-02-28\""), "{far}");
     let refused = world.fragment(&format!("{ELENA}?as_of=2024-02-28"), "time-machine").await;
     assert_eq!(refused.status, 422);
 }

@@ -5,7 +5,7 @@ use crate::guard::{Manner, Visitor, keep_theme, redirect, safe_path};
 use askama::Template;
 use axum::Form;
 use axum::extract::State;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, REFRESH, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use bytes::Bytes;
@@ -16,6 +16,9 @@ use std::any::Any;
 
 /// What most handlers answer with.
 pub type Answer = Result<Response, Trouble>;
+
+/// How soon a page is asked for again by itself, in seconds.
+const REFRESHED_AFTER_S: &str = "2";
 
 /// The rooms in the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +123,11 @@ pub fn show(template: &impl Template) -> Answer {
         Ok(text) => Ok(Html(text).into_response()),
         Err(error) => Err(Trouble::new(Problem::internal(format!("a page cannot be rendered: {error}")))),
     }
+}
+
+/// A page that browsers ask for again by themselves, as something of it is still being counted.
+pub fn refreshed(page: Response) -> Response {
+    ([(REFRESH, REFRESHED_AFTER_S)], page).into_response()
 }
 
 /// Renders a page that says that what was typed is not right yet.

@@ -2,25 +2,60 @@
 //!
 //! Turning it on or off changes one row. Off means: the product's accounts with held events are due now, and the
 //! timekeeper has them released in batches like everything else that is due. The figures of a release are counted, not
-//! kept: what is left is what the accounts still hold.
+//! written down: what is left is what the accounts still hold. Only for a page, which should not wait, is a count kept
+//! for some seconds.
 
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::form::SetMigrationMode;
+use crate::lock::lock;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::products::migration_state;
 use crate::view::render;
 use crate::view::{self, MigrationState};
 use bytes::Bytes;
+use daybook_engine::time::Time;
 use daybook_store::batch::{ProductWrite, Unit};
-use daybook_store::records::{Mode, ProductKey};
-use std::sync::Arc;
+use daybook_store::records::{HeldCounts, Mode, ProductKey, ProductRow};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// The most failed accounts shown.
 const MOST_FAILED: usize = 1_000;
 /// How often a change is tried again when somebody else changes the mode too.
 const MOST_TRIES: usize = 20;
+
+/// How long somebody who looks at a page waits for a count.
+const PATIENCE: Duration = Duration::from_millis(60);
+/// How old a count may be that is shown instead.
+const RECENT_MICROS: i64 = 10_000_000;
+
+/// What a product's accounts hold back.
+#[derive(Clone, Debug)]
+struct Held {
+    counts: HeldCounts,
+    /// Accounts that could not be processed, and why.
+    failed: Vec<(Arc<str>, String)>,
+}
+
+/// That, counted at a moment while the product's mode had a version.
+#[derive(Clone, Debug)]
+struct Counted {
+    version: i64,
+    at: Time,
+    held: Held,
+}
+
+/// What was last counted for pages.
+#[derive(Debug, Default)]
+pub(crate) struct HeldKept {
+    by_product: Mutex<HashMap<ProductKey, Counted>>,
+    /// Products that are being counted.
+    counting: Mutex<HashSet<ProductKey>>,
+}
 
 impl Service {
     /// Turns migration mode on or off.
@@ -103,9 +138,52 @@ impl Service {
     pub async fn get_migration_mode(&self, who: &Caller, product: &str) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;
-        let counts = self.store.held_counts(&row.key).await?;
+        let held = self.count_held(&row.key).await?;
+        self.show_progress(row, held).await
+    }
+
+    /// The same for a page, which may be some seconds old; nothing if what is held takes longer to count.
+    pub async fn glance_at_migration_mode(&self, who: &Caller, product: &str) -> Result<Option<Bytes>, Problem> {
+        who.may(Right::Read)?;
+        let row = self.product_row(who, product).await?;
+        match self.glance_at_held(&row).await? {
+            Some(held) => Ok(Some(self.show_progress(row, held).await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn glance_at_held(&self, row: &ProductRow) -> Result<Option<Held>, Problem> {
+        let (key, version) = (row.key.clone(), row.mode.version);
+        if lock(&self.held.counting).insert(key.clone()) {
+            let (service, key) = (self.clone(), key.clone());
+            let counting = tokio::spawn(async move {
+                let held = service.count_held(&key).await;
+                if let Ok(held) = &held {
+                    let counted = Counted { version, at: service.clock.now(), held: held.clone() };
+                    lock(&service.held.by_product).insert(key.clone(), counted);
+                }
+                lock(&service.held.counting).remove(&key);
+                held
+            });
+            if let Ok(counted) = timeout(PATIENCE, counting).await {
+                let held = counted.map_err(|error| Problem::internal(format!("counting failed: {error}")))?;
+                return Ok(Some(held?));
+            }
+        }
+        let kept = lock(&self.held.by_product).get(&key).cloned();
+        let oldest = self.clock.now().micros() - RECENT_MICROS;
+        let kept = kept.filter(|kept| kept.version == version && kept.at.micros() >= oldest);
+        Ok(kept.map(|kept| kept.held))
+    }
+
+    async fn count_held(&self, key: &ProductKey) -> Result<Held, Problem> {
+        let counts = self.store.held_counts(key).await?;
+        Ok(Held { counts, failed: self.store.failed_accounts(key, MOST_FAILED).await? })
+    }
+
+    async fn show_progress(&self, row: ProductRow, held: Held) -> Result<Bytes, Problem> {
+        let Held { counts, failed } = held;
         let info = self.catalog.keep(row.clone()).await?;
-        let failed = self.store.failed_accounts(&row.key, MOST_FAILED).await?;
         let mode = &row.mode;
         let state = migration_state(mode);
         let held_events = (counts.events + counts.failed_events) as u64;

@@ -7,21 +7,16 @@ use crate::Console;
 use crate::chart::{Bar, Part, bars};
 use crate::guard::Visitor;
 use crate::listing::link;
-use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::page::{Answer, Page, Section, Trouble, read, refreshed};
 use crate::shape::{Count, Moment, Money, plain_words, short_money};
 use askama::Template;
 use axum::extract::State;
-use axum::http::header::REFRESH;
-use axum::response::{IntoResponse, Response};
 use daybook_service::AccountQuery;
 use daybook_service::CustomerQuery;
 use daybook_service::paging::Paging;
 use daybook_service::portfolio::{Attention, DayFigure, DeliveryFigure, Portfolio};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-
-/// When a page without sums, or with those of long ago, is asked for again by itself, in seconds.
-const AGAIN_AFTER_S: &str = "2";
 
 /// A line of a table with a bar: a part of the portfolio.
 #[derive(Debug)]
@@ -105,7 +100,7 @@ struct CountingPage {
 pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
     let page = Page::new("Home", Section::Home, &visitor);
     let Some(portfolio) = console.service.portfolio(visitor.caller()).await? else {
-        return again(crate::page::show(&CountingPage { page })?);
+        return Ok(refreshed(crate::page::show(&CountingPage { page })?));
     };
     let concerns = concerns(&portfolio.attention);
     if portfolio.count() == 0 {
@@ -128,12 +123,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor) -> Answer {
         deliveries: by_hour(&portfolio.deliveries_by_hour),
         concerns,
     });
-    if is_outdated { again(shown?) } else { shown }
-}
-
-/// A page that is asked for again by itself.
-fn again(shown: Response) -> Answer {
-    Ok(([(REFRESH, AGAIN_AFTER_S)], shown).into_response())
+    if is_outdated { Ok(refreshed(shown?)) } else { shown }
 }
 
 fn statuses(portfolio: &Portfolio) -> Vec<Share> {

@@ -1,6 +1,7 @@
 //! Products: their terms in words, the form with every policy, and the migration switch from end to end.
 
-use crate::world::{World, assert_harmless, form_of, json_of};
+use crate::world::{KeptFromAll, World, assert_harmless, form_of, json_of};
+use daybook_testkit::postgres::Server;
 use serde_json::json;
 
 #[tokio::test]
@@ -231,4 +232,28 @@ async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
     assert!(home.contains("1 account could not be processed"), "{home}");
     let list = world.get("/console/products?state=failed").await.page();
     assert!(list.contains("1 failed"), "{list}");
+}
+
+/// While what is held is counted, the page says so and comes again by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_takes_long_to_count_is_shown_later() {
+    let address = Server::shared().database();
+    let world = World::on(&address, "TEST").await;
+    world.product("old", json!({}), true).await;
+    world.account("a1", "old", "2025-02-01T12:00:00-05:00", json!({})).await;
+    let kept = KeptFromAll::of(&address, "accounts").await;
+    let answer = world.get("/console/products/old").await;
+    assert_eq!(answer.header("refresh"), "2");
+    let page = answer.page();
+    assert!(page.contains("Holding") && page.contains("They are being counted"), "{page}");
+    let ask = world.get("/console/products/old/migration?to=off").await.page();
+    assert!(ask.contains("Processed now: everything that is held"), "{ask}");
+    kept.give_back().await;
+    let counted = loop {
+        let answer = world.get("/console/products/old").await;
+        if answer.header("refresh").is_empty() {
+            break answer.page();
+        }
+    };
+    assert!(counted.contains("1 event of 1 account"), "{counted}");
 }

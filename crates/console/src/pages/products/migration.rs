@@ -40,6 +40,13 @@ pub struct Progress {
     pub started_at: Option<Moment>,
     pub finished_at: Option<Moment>,
     pub eta_seconds: Option<Count>,
+    /// Whether what is held was counted; if it was not, the numbers say nothing.
+    #[serde(default = "yes")]
+    pub is_counted: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// An account that could not be processed.
@@ -55,6 +62,25 @@ impl Progress {
         read(&console.service.get_migration_mode(visitor.caller(), product).await?)
     }
 
+    /// The same for a page, which does not wait long for numbers.
+    pub async fn glance(console: &Console, visitor: &Visitor, terms: &Terms) -> Result<Progress, Trouble> {
+        match console.service.glance_at_migration_mode(visitor.caller(), &terms.product_id).await? {
+            Some(answer) => read(&answer),
+            None => Ok(Progress {
+                state: terms.migration_state.clone(),
+                held_events: Count(0),
+                accounts_total: Count(0),
+                accounts_done: Count(0),
+                events_done: Count(0),
+                failed_accounts: Vec::new(),
+                started_at: None,
+                finished_at: None,
+                eta_seconds: None,
+                is_counted: false,
+            }),
+        }
+    }
+
     /// Whether a release is under way.
     pub fn is_releasing(&self) -> bool {
         self.state == "RELEASING"
@@ -67,6 +93,9 @@ impl Progress {
 
     /// How far the release is, in words.
     pub fn words(&self) -> String {
+        if !self.is_counted {
+            return "What is left is being counted.".to_owned();
+        }
         let left = self
             .eta_seconds
             .map_or_else(String::new, |seconds| format!("; about {} left", seconds.of("second", "seconds")));
@@ -127,7 +156,7 @@ fn action(product: &str, typed: &Typed) -> Result<Action, Problem> {
 
 async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed) -> Result<Ask, Trouble> {
     let terms = Terms::fetch(console, visitor, id).await?;
-    let progress = Progress::fetch(console, visitor, id).await?;
+    let progress = Progress::glance(console, visitor, &terms).await?;
     let name = &terms.product_overview.product_name;
     let is_on = is_to_hold(typed)?;
     let suppresses = typed.get("historical_webhooks") == "SUPPRESS";
@@ -142,11 +171,15 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed)
                 .to_owned(),
         ]
     } else {
+        let held = if progress.is_counted {
+            let events = progress.held_events.of("held event", "held events");
+            format!("{events} of {}", progress.accounts_total.of("account", "accounts"))
+        } else {
+            "everything that is held".to_owned()
+        };
         let held = format!(
-            "Processed now: {} of {}, each account in the order of its dates. That cannot be stopped, and takes a while if \
-             there are many.",
-            progress.held_events.of("held event", "held events"),
-            progress.accounts_total.of("account", "accounts")
+            "Processed now: {held}, each account in the order of its dates. That cannot be stopped, and takes a while if \
+             there is much."
         );
         let told = if suppresses {
             "For what was effective before this moment no webhook is sent: the events are recorded, and can be looked at."

@@ -14,7 +14,7 @@ use crate::csv::{Cell, Csv};
 use crate::form::{Asked, Typed};
 use crate::guard::Visitor;
 use crate::listing::{Listed, Pager, all, link, paging};
-use crate::page::{Answer, Page, Section, Trouble, read};
+use crate::page::{Answer, Page, Section, Trouble, read, refreshed};
 use crate::shape::Count;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -122,9 +122,11 @@ struct ProductPage {
 /// One product.
 pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
     let terms = Terms::fetch(&console, &visitor, &id).await?;
-    let progress = Progress::fetch(&console, &visitor, &id).await?;
+    let progress = Progress::glance(&console, &visitor, &terms).await?;
+    let is_counted = progress.is_counted;
     let page = Page::new(terms.product_overview.product_name.clone(), Section::Products, &visitor);
-    crate::page::show(&ProductPage { page, terms, progress })
+    let shown = crate::page::show(&ProductPage { page, terms, progress })?;
+    Ok(if is_counted { shown } else { refreshed(shown) })
 }
 
 /// The zone that was typed, or the usual one.

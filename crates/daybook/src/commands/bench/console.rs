@@ -85,7 +85,7 @@ pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Loans of people with names; each tenth missed its last two payments.
+/// Loans of people with names; each tenth missed its last two payments, another tenth was closed, and a few written off.
 async fn load(bench: &Bench, args: &BenchConsoleArgs) -> Result<(), Failure> {
     let mut tasks: JoinSet<Result<(), Failure>> = JoinSet::new();
     for number in 0..args.accounts {
@@ -117,6 +117,13 @@ async fn load_one(bench: &Bench, number: u64, months: u64) -> Result<(), Failure
         "external_fields": [{ "key": "old_system", "value": format!("LN{number:08}") }],
     });
     bench.service.create_account(&bench.who, None, form_of(&loan)?).await.map_err(said)?;
+    if let Some(why) = [(10, 5, "CUSTOMER_REQUEST"), (1_000, 999, "CHARGE_OFF")]
+        .iter()
+        .find_map(|(every, at, why)| (number % every == *at).then_some(why))
+    {
+        let status = json!({ "account_status": "CLOSED", "account_substatus": why });
+        bench.service.set_account_status(&bench.who, None, &account, form_of(&status)?).await.map_err(said)?;
+    }
     let paid = if number.is_multiple_of(10) { months.saturating_sub(2) } else { months };
     for month in 1..=paid {
         let day = zone.day_at(opened).plus(Interval::months(1), month as i32, MonthEnd::Clamp);
@@ -179,6 +186,11 @@ fn paths() -> Vec<String> {
         "/console/accounts?q=a",
         "/console/accounts?q=garcia+loan",
         "/console/accounts?status=CLOSED",
+        "/console/accounts?status=CLOSED&substatus=CHARGE_OFF",
+        "/console/accounts?status=CLOSED&substatus=CUSTOMER_REQUEST",
+        "/console/accounts?status=SUSPENDED",
+        "/console/accounts?status=SUSPENDED&product=bench-36",
+        "/console/accounts?product=none",
         "/console/accounts?due=90%2B",
         "/console/accounts?due=current",
         "/console/accounts?due=30-59&q=garcia&product=bench-36",

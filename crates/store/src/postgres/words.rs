@@ -30,6 +30,10 @@ const INSERT: &str = "
     SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::smallint[]), unnest($4::text[])
     ON CONFLICT DO NOTHING";
 
+/// Since when something is past due; never, if nothing is.
+const DUE: &str = "COALESCE(a.oldest_unpaid_due, 9223372036854775807)";
+const NEVER: i64 = i64::MAX;
+
 /// The words of what units make or change. A thing's words are written under its claim, so nobody waits for anybody.
 pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
     let all: Vec<&Words> = units.iter().flat_map(|unit| &unit.words).collect();
@@ -251,8 +255,12 @@ pub(super) async fn accounts(
     }
     if let Some(due_by) = search.due_by {
         let due_by = question.give(due_by.micros());
-        fits +=
-            &format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)");
+        fits += &if way == Way::Due {
+            format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)")
+        } else {
+            // The same in words that do not lead to the index of those with something past due.
+            format!(" AND ({DUE} <= {due_by} OR ({DUE} < {NEVER} AND a.rolled_to > $2))")
+        };
     }
     if let Some(due_from) = search.due_from {
         let due_from = question.give(due_from.micros());

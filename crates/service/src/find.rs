@@ -195,7 +195,7 @@ impl Service {
         self.store.customer(org, customer).await?.as_ref().map(read_body).transpose()
     }
 
-    /// Accounts that are meant: one more than the page has, as the store's own list gives them.
+    /// Accounts that are meant: one more than the page has, as the store gives them.
     pub(crate) async fn wanted_accounts(
         &self,
         org: OrgId,

@@ -17,6 +17,7 @@ pub mod account;
 pub mod accounts;
 mod announcing;
 mod answers;
+mod beside;
 pub mod catalog;
 pub mod changes;
 pub mod customers;
@@ -58,6 +59,7 @@ use bytes::Bytes;
 use catalog::Catalog;
 use daybook_clock::Clock;
 use daybook_store::Store;
+use daybook_store::records::ProductKey;
 use daybook_webhooks::dispatcher::{Dispatcher, Nudge};
 use lock::lock;
 use metrics::Metrics;
@@ -87,7 +89,7 @@ pub struct Service {
     pub(crate) nudge: Nudge,
     pub(crate) gate: Arc<Gate>,
     pub(crate) portfolio: Arc<portfolio::Kept>,
-    pub(crate) held: Arc<migration::HeldKept>,
+    pub(crate) held: Arc<beside::Beside<ProductKey, migration::Counted>>,
     pub(crate) gathering: Arc<gathering::Gathering>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,

@@ -8,7 +8,6 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::form::SetMigrationMode;
-use crate::lock::lock;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::products::migration_state;
@@ -18,10 +17,8 @@ use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::batch::{ProductWrite, Unit};
 use daybook_store::records::{HeldCounts, Mode, ProductKey, ProductRow};
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// The most failed accounts shown.
 const MOST_FAILED: usize = 1_000;
@@ -43,18 +40,19 @@ struct Held {
 
 /// That, counted at a moment while the product's mode had a version.
 #[derive(Clone, Debug)]
-struct Counted {
+pub(crate) struct Counted {
     version: i64,
     at: Time,
     held: Held,
 }
 
-/// What was last counted for pages.
-#[derive(Debug, Default)]
-pub(crate) struct HeldKept {
-    by_product: Mutex<HashMap<ProductKey, Counted>>,
-    /// Products that are being counted.
-    counting: Mutex<HashSet<ProductKey>>,
+/// How far a release is, for a page.
+#[derive(Clone, Debug)]
+pub struct Glance {
+    /// As the service answers it.
+    pub progress: Bytes,
+    /// Whether it was counted now; else some seconds ago.
+    pub is_of_now: bool,
 }
 
 impl Service {
@@ -142,38 +140,32 @@ impl Service {
         self.show_progress(row, held).await
     }
 
-    /// The same for a page, which may be some seconds old; nothing if what is held takes longer to count.
-    pub async fn glance_at_migration_mode(&self, who: &Caller, product: &str) -> Result<Option<Bytes>, Problem> {
+    /// The same for a page, which does not wait long; nothing if what is held takes longer to count.
+    pub async fn glance_at_migration_mode(&self, who: &Caller, product: &str) -> Result<Option<Glance>, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;
-        match self.glance_at_held(&row).await? {
-            Some(held) => Ok(Some(self.show_progress(row, held).await?)),
-            None => Ok(None),
-        }
+        let Some((held, is_of_now)) = self.glance_at_held(&row).await? else { return Ok(None) };
+        Ok(Some(Glance { progress: self.show_progress(row, held).await?, is_of_now }))
     }
 
-    async fn glance_at_held(&self, row: &ProductRow) -> Result<Option<Held>, Problem> {
-        let (key, version) = (row.key.clone(), row.mode.version);
-        if lock(&self.held.counting).insert(key.clone()) {
-            let (service, key) = (self.clone(), key.clone());
-            let counting = tokio::spawn(async move {
-                let held = service.count_held(&key).await;
-                if let Ok(held) = &held {
-                    let counted = Counted { version, at: service.clock.now(), held: held.clone() };
-                    lock(&service.held.by_product).insert(key.clone(), counted);
-                }
-                lock(&service.held.counting).remove(&key);
-                held
-            });
-            if let Ok(counted) = timeout(PATIENCE, counting).await {
-                let held = counted.map_err(|error| Problem::internal(format!("counting failed: {error}")))?;
-                return Ok(Some(held?));
-            }
+    /// What is held, and whether that was counted now.
+    async fn glance_at_held(&self, row: &ProductRow) -> Result<Option<(Held, bool)>, Problem> {
+        let (service, key, version) = (self.clone(), row.key.clone(), row.mode.version);
+        let now = self.clock.now();
+        let is_old = |counted: &Counted| !(0..=RECENT_MICROS).contains(&(now.micros() - counted.at.micros()));
+        self.held.forget(is_old);
+        let waiting = self.held.count(&row.key, async move {
+            let at = service.clock.now();
+            Ok(Counted { version, at, held: service.count_held(&key).await? })
+        });
+        let (counted, is_of_now) = match waiting.within(PATIENCE).await {
+            Some(counted) => (Some(counted?), true),
+            None => (self.held.kept(&row.key).filter(|counted| !is_old(counted)), false),
+        };
+        match counted.filter(|counted| counted.version == version) {
+            Some(counted) => Ok(Some((counted.held, is_of_now))),
+            None => self.held.failure(&row.key).map_or(Ok(None), Err),
         }
-        let kept = lock(&self.held.by_product).get(&key).cloned();
-        let oldest = self.clock.now().micros() - RECENT_MICROS;
-        let kept = kept.filter(|kept| kept.version == version && kept.at.micros() >= oldest);
-        Ok(kept.map(|kept| kept.held))
     }
 
     async fn count_held(&self, key: &ProductKey) -> Result<Held, Problem> {

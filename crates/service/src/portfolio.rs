@@ -9,8 +9,8 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::beside::{Beside, Waiting};
 use crate::find::days_past_due;
-use crate::lock::lock;
 use crate::policy::DEFAULT_ZONE;
 use crate::problem::Problem;
 use crate::view::time::Utc;
@@ -22,11 +22,9 @@ use daybook_engine::zone::Zone;
 use daybook_store::figures::{StatusFigure, Summed};
 use daybook_store::records::{OrgId, Page};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
 /// How long figures are given without counting again.
 const FRESH_MICROS: i64 = 5_000_000;
@@ -206,11 +204,7 @@ impl Default for Counting {
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     how: Counting,
-    by_org: Mutex<HashMap<OrgId, Arc<Slow>>>,
-    /// Organizations that are being counted behind somebody's back.
-    counting: Mutex<HashSet<OrgId>>,
-    /// Of several who wait for the same, one counts.
-    turn: tokio::sync::Mutex<()>,
+    figures: Beside<OrgId, Arc<Slow>>,
 }
 
 impl Service {
@@ -312,55 +306,52 @@ impl Service {
     /// What is kept, or what is counted in a moment; nothing if there is neither. A clock that was set back makes what is
     /// kept useless.
     async fn slow_figures(&self, org: OrgId, now: Time) -> Result<Option<Arc<Slow>>, Problem> {
-        let kept = |now: Time| {
-            let slow = lock(&self.portfolio.by_org).get(&org).cloned();
-            slow.filter(|slow| slow.counted_at <= now)
-        };
-        let before = kept(now);
-        if before.as_ref().is_some_and(|slow| slow.is_within(now, FRESH_MICROS)) {
-            return Ok(before);
+        let Kept { how, figures } = &*self.portfolio;
+        let kept = figures.kept(&org).filter(|slow| slow.counted_at <= now);
+        if kept.as_ref().is_some_and(|slow| slow.is_within(now, FRESH_MICROS)) {
+            return Ok(kept);
         }
-        let Counting { many, patience, .. } = self.portfolio.how;
-        if before.is_none() && !self.store.has_accounts(org, many).await? {
-            let _turn = self.portfolio.turn.lock().await;
-            // Whoever had the turn before may have counted it.
-            let now = self.clock.now();
-            return match kept(now).filter(|slow| slow.is_within(now, FRESH_MICROS)) {
-                Some(slow) => Ok(Some(slow)),
-                None => Ok(Some(self.count_slow(org, now).await?)),
-            };
+        if kept.is_none() && !self.store.has_accounts(org, how.many).await? {
+            return self.begin_to_count(org).until_done().await.map(Some);
         }
-        // Who is too late for the first look is in time for the second.
-        let _ = match self.count_ahead(org) {
-            Some(counting) => timeout(patience, counting).await.is_ok(),
-            None => timeout(patience, self.portfolio.turn.lock()).await.is_ok(),
-        };
-        Ok(kept(self.clock.now()).or(before))
+        match (self.begin_to_count(org).within(how.patience).await, kept) {
+            (Some(Ok(counted)), _) => Ok(Some(counted)),
+            (_, Some(kept)) => Ok(Some(kept)),
+            (Some(Err(problem)), None) => Err(problem),
+            (None, None) => figures.failure(&org).map_or(Ok(None), Err),
+        }
     }
 
-    /// Counts for those who will ask first, of the organizations there are.
+    /// Counts for those who will ask first, of the organizations there are, one after the other.
     pub async fn count_portfolios_ahead(&self) -> Result<(), Problem> {
-        for organization in self.store.organizations().await?.iter().take(COUNTED_AT_START) {
-            drop(self.count_ahead(organization.org));
-        }
+        let organizations = self.store.organizations().await?;
+        let service = self.clone();
+        tokio::spawn(async move {
+            for organization in organizations.iter().take(COUNTED_AT_START) {
+                // One that fails is told by itself.
+                let _ = service.begin_to_count(organization.org).until_done().await;
+            }
+        });
         Ok(())
     }
 
-    /// Counts without anybody having to wait, once at a time. Nothing if there is nothing to count, or it is being done.
-    pub(crate) fn count_ahead(&self, org: OrgId) -> Option<JoinHandle<()>> {
-        let is_fresh = |slow: &Arc<Slow>| slow.is_within(self.clock.now(), FRESH_MICROS);
-        if lock(&self.portfolio.by_org).get(&org).is_some_and(is_fresh) || !lock(&self.portfolio.counting).insert(org) {
-            return None;
+    /// Counts without anybody having to wait, if what is kept is no longer fresh.
+    pub(crate) fn count_ahead(&self, org: OrgId) {
+        let kept = self.portfolio.figures.kept(&org);
+        if !kept.is_some_and(|slow| slow.is_within(self.clock.now(), FRESH_MICROS)) {
+            self.begin_to_count(org).unattended();
         }
+    }
+
+    fn begin_to_count(&self, org: OrgId) -> Waiting<Arc<Slow>> {
         let service = self.clone();
-        Some(tokio::spawn(async move {
-            let turn = service.portfolio.turn.lock().await;
-            if let Err(problem) = service.count_slow(org, service.clock.now()).await {
-                tracing::warn!(%problem, "the figures of a portfolio could not be counted again");
+        self.portfolio.figures.count(&org, async move {
+            let counted = service.count_slow(org, service.clock.now()).await;
+            if let Err(problem) = &counted {
+                tracing::warn!(%problem, "the figures of a portfolio could not be counted");
             }
-            drop(turn);
-            lock(&service.portfolio.counting).remove(&org);
-        }))
+            counted
+        })
     }
 
     async fn count_slow(&self, org: OrgId, now: Time) -> Result<Arc<Slow>, Problem> {
@@ -376,7 +367,7 @@ impl Service {
             self.by_day(org, Summed::Payments, &days, &bounds),
             self.by_day(org, Summed::LateFees, &days, &bounds),
         )?;
-        let slow = Arc::new(Slow {
+        Ok(Arc::new(Slow {
             counted_at: now,
             counts,
             balances: balances.into_iter().map(|of| ((of.status, of.substatus), of.figure)).collect(),
@@ -384,9 +375,7 @@ impl Service {
             late_fees,
             dead_letters: backlogs.iter().map(|(_, backlog)| backlog.dead).sum(),
             zone,
-        });
-        lock(&self.portfolio.by_org).insert(org, slow.clone());
-        Ok(slow)
+        }))
     }
 
     async fn by_day(&self, org: OrgId, what: Summed, days: &[Day], bounds: &[Time]) -> Result<Vec<DayFigure>, Problem> {

@@ -211,7 +211,7 @@ async fn shortest_way(server: &Server, org: OrgId, search: &AccountSearch) -> Re
                 "a.status, a.substatus",
                 vec![&org, &status, &substatus],
             ),
-            // Those that were rolled ahead are not counted: they are few.
+            // Those that were rolled ahead or are held back are not counted.
             Way::Due => (
                 "a.oldest_unpaid_due IS NOT NULL AND a.oldest_unpaid_due <= $2 AND a.oldest_unpaid_due >= $3",
                 "a.oldest_unpaid_due, a.account",

@@ -147,7 +147,7 @@ fn shortest_way(connection: &Connection, org: OrgId, search: &AccountSearch) -> 
             Way::Product => has("product", search.product.as_deref()),
             Way::Status => has("status", search.status.as_deref()),
             Way::Reason => has("status", search.status.as_deref()) + &has("substatus", search.substatus.as_deref()),
-            // Those that were rolled ahead are not counted: they are few.
+            // Those that were rolled ahead or are held back are not counted.
             Way::Due => {
                 let by = question.give(search.due_by.map(Time::micros).unwrap_or_default());
                 let from = question.give(search.due_from.map_or(i64::MIN, Time::micros));

@@ -127,6 +127,7 @@ macro_rules! contract_tests {
                 pages_of_customers,
                 pages_of_accounts,
                 accounts_by_product_and_status,
+                lists_of_many_accounts,
             ]
             units: [
                 units_stand_or_fall_by_themselves,

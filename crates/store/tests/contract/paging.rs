@@ -1,6 +1,7 @@
 //! Lists in pages.
 
 use super::fixtures::*;
+use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::batch::{CustomerWrite, Unit};
 use daybook_store::figures::AccountSearch;
@@ -120,5 +121,71 @@ pub async fn accounts_by_product_and_status(store: Arc<dyn Store>) {
         let found = store.search_accounts(org, &search, &page).await.unwrap();
         let ids: String = found.iter().map(|found| &*found.account).collect();
         assert_eq!(ids, expected, "{search:?} {page:?}");
+    }
+}
+
+/// Where many accounts fit, lists are found in other ways, and are the same.
+pub async fn lists_of_many_accounts(store: Arc<dyn Store>) {
+    const MANY: usize = 2_300;
+    let org = organization(&store, "one").await;
+    let id = |number: usize| format!("a{number:04}");
+    let of = |number: usize| {
+        (if number.is_multiple_of(3) { "lease" } else { "loan" }, if number % 20 == 7 { "ACTIVE" } else { "CLOSED" })
+    };
+    let why = |number: usize| if number % 100 == 9 { "CHARGE_OFF" } else { "PAID_OFF" };
+    let due = |number: usize| (number % 10 != 4).then(|| at(100 + i64::from(number % 50 == 7)));
+    let mut units = Vec::new();
+    for number in 0..MANY {
+        let mut row = account_row(org, &id(number), of(number).0);
+        row.now.status = of(number).1.into();
+        row.now.substatus = Some(why(number).to_owned());
+        row.now.oldest_unpaid_due = due(number);
+        units.push(account_unit(insert(row)));
+    }
+    written(&store, units).await;
+    let late = |by: i64, from: Option<i64>| (Some(at(by)), from.map(at));
+    for (product, status, substatus, (due_by, due_from)) in [
+        (None, Some("CLOSED"), Some("PAID_OFF"), (None, None)),
+        (None, Some("CLOSED"), Some("CHARGE_OFF"), (None, None)),
+        (Some("lease"), Some("CLOSED"), None, (None, None)),
+        (Some("lease"), Some("CLOSED"), Some("PAID_OFF"), (None, None)),
+        (None, None, None, late(200, None)),
+        (None, None, None, late(100, None)),
+        (None, None, None, late(200, Some(101))),
+        (None, None, None, late(100, Some(50))),
+        (Some("loan"), None, None, late(200, None)),
+        (Some("loan"), Some("ACTIVE"), None, late(200, Some(101))),
+        (None, Some("CLOSED"), Some("CHARGE_OFF"), late(200, None)),
+    ] {
+        let fits = |number: &usize| {
+            let lateness = |bound: Option<Time>, is_fine: fn(&Time, &Time) -> bool| {
+                bound.is_none_or(|bound| due(*number).is_some_and(|due| is_fine(&due, &bound)))
+            };
+            product.is_none_or(|product| product == of(*number).0)
+                && status.is_none_or(|status| status == of(*number).1)
+                && substatus.is_none_or(|substatus| substatus == why(*number))
+                && lateness(due_by, Time::le)
+                && lateness(due_from, Time::ge)
+        };
+        let all: Vec<String> = (0..MANY).filter(fits).map(id).collect();
+        let search = AccountSearch {
+            product: product.map(Arc::from),
+            status: status.map(str::to_owned),
+            substatus: substatus.map(str::to_owned),
+            not_status: None,
+            text: None,
+            due_by,
+            due_from,
+            now: at(1_000),
+        };
+        let found = async |page: Page| -> Vec<String> {
+            let found = store.search_accounts(org, &search, &page).await.unwrap();
+            found.into_iter().map(|found| found.account.to_string()).collect()
+        };
+        let middle = all.len() / 2;
+        assert!(all.len() > 8, "{search:?}");
+        assert_eq!(found(page(None, None, MANY)).await, all, "{search:?}");
+        assert_eq!(found(page(Some(&all[middle]), None, 3)).await, all[middle + 1..middle + 4], "{search:?}");
+        assert_eq!(found(page(None, Some(&all[middle]), 3)).await, all[middle - 3..middle], "{search:?}");
     }
 }

@@ -40,13 +40,21 @@ pub struct Progress {
     pub started_at: Option<Moment>,
     pub finished_at: Option<Moment>,
     pub eta_seconds: Option<Count>,
-    /// Whether what is held was counted; if it was not, the numbers say nothing.
-    #[serde(default = "yes")]
-    pub is_counted: bool,
+    /// Whether the numbers are those of now.
+    #[serde(skip)]
+    pub counted: Counted,
 }
 
-fn yes() -> bool {
-    true
+/// Whether what is held was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counted {
+    /// Just now.
+    #[default]
+    Now,
+    /// Some seconds ago.
+    Before,
+    /// Not yet: the numbers say nothing.
+    NotYet,
 }
 
 /// An account that could not be processed.
@@ -65,7 +73,10 @@ impl Progress {
     /// The same for a page, which does not wait long for numbers.
     pub async fn glance(console: &Console, visitor: &Visitor, terms: &Terms) -> Result<Progress, Trouble> {
         match console.service.glance_at_migration_mode(visitor.caller(), &terms.product_id).await? {
-            Some(answer) => read(&answer),
+            Some(glance) => {
+                let counted = if glance.is_of_now { Counted::Now } else { Counted::Before };
+                Ok(Progress { counted, ..read(&glance.progress)? })
+            }
             None => Ok(Progress {
                 state: terms.migration_state.clone(),
                 held_events: Count(0),
@@ -76,9 +87,20 @@ impl Progress {
                 started_at: None,
                 finished_at: None,
                 eta_seconds: None,
-                is_counted: false,
+                counted: Counted::NotYet,
             }),
         }
+    }
+
+    /// Whether the numbers say something.
+    pub fn is_counted(&self) -> bool {
+        self.counted != Counted::NotYet
+    }
+
+    /// How much is held, in words.
+    pub fn held_words(&self, one: &str, many: &str) -> String {
+        let about = if self.counted == Counted::Before { "about " } else { "" };
+        format!("{about}{} of {}", self.held_events.of(one, many), self.accounts_total.of("account", "accounts"))
     }
 
     /// Whether a release is under way.
@@ -93,7 +115,7 @@ impl Progress {
 
     /// How far the release is, in words.
     pub fn words(&self) -> String {
-        if !self.is_counted {
+        if !self.is_counted() {
             return "What is left is being counted.".to_owned();
         }
         let left = self
@@ -171,9 +193,8 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed)
                 .to_owned(),
         ]
     } else {
-        let held = if progress.is_counted {
-            let events = progress.held_events.of("held event", "held events");
-            format!("{events} of {}", progress.accounts_total.of("account", "accounts"))
+        let held = if progress.is_counted() {
+            progress.held_words("held event", "held events")
         } else {
             "everything that is held".to_owned()
         };

@@ -14,7 +14,7 @@ use crate::csv::{Cell, Csv};
 use crate::form::{Asked, Typed};
 use crate::guard::Visitor;
 use crate::listing::{Listed, Pager, all, link, paging};
-use crate::page::{Answer, Page, Section, Trouble, read, refreshed};
+use crate::page::{Answer, Page, Section, Trouble, read};
 use crate::shape::Count;
 use askama::Template;
 use axum::extract::{Path, State};
@@ -123,10 +123,8 @@ struct ProductPage {
 pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
     let terms = Terms::fetch(&console, &visitor, &id).await?;
     let progress = Progress::glance(&console, &visitor, &terms).await?;
-    let is_counted = progress.is_counted;
     let page = Page::new(terms.product_overview.product_name.clone(), Section::Products, &visitor);
-    let shown = crate::page::show(&ProductPage { page, terms, progress })?;
-    Ok(if is_counted { shown } else { refreshed(shown) })
+    crate::page::show(&ProductPage { page, terms, progress })
 }
 
 /// The zone that was typed, or the usual one.

@@ -1,0 +1,175 @@
+//! Counting beside those who ask: what takes long is counted once at a time for each thing, and who asks need not wait
+//! until it is done.
+//!
+//! What was counted last is kept, and why the last time failed. Whoever asks while a count is under way joins those who
+//! wait for it. A count goes on when nobody waits any more.
+
+use crate::lock::lock;
+use crate::problem::Problem;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// What will have been counted.
+type Outcome<V> = Option<Result<V, Problem>>;
+
+/// What is counted for things, each known by a key.
+#[derive(Debug)]
+pub(crate) struct Beside<K, V> {
+    things: Arc<Mutex<HashMap<K, Thing<V>>>>,
+}
+
+#[derive(Debug)]
+struct Thing<V> {
+    kept: Option<V>,
+    failure: Option<Problem>,
+    counting: Option<watch::Receiver<Outcome<V>>>,
+}
+
+impl<K, V> Default for Beside<K, V> {
+    fn default() -> Beside<K, V> {
+        Beside { things: Arc::default() }
+    }
+}
+
+impl<V> Default for Thing<V> {
+    fn default() -> Thing<V> {
+        Thing { kept: None, failure: None, counting: None }
+    }
+}
+
+impl<V> Thing<V> {
+    /// The count that is under way. One that panicked is none.
+    fn under_way(&self) -> Option<watch::Receiver<Outcome<V>>> {
+        self.counting.clone().filter(|counting| counting.has_changed().is_ok())
+    }
+}
+
+impl<K, V> Beside<K, V>
+where
+    K: Clone + Eq + Hash + Send + 'static,
+    V: Clone + Send + Sync + 'static,
+{
+    /// What was counted last, if ever.
+    pub fn kept(&self, key: &K) -> Option<V> {
+        lock(&self.things).get(key).and_then(|thing| thing.kept.clone())
+    }
+
+    /// Why the last count failed, if it did.
+    pub fn failure(&self, key: &K) -> Option<Problem> {
+        lock(&self.things).get(key).and_then(|thing| thing.failure.clone())
+    }
+
+    /// Forgets what nobody will want any more; not what failed.
+    pub fn forget(&self, is_old: impl Fn(&V) -> bool) {
+        let is_wanted = |thing: &Thing<V>| thing.kept.as_ref().is_some_and(|kept| !is_old(kept));
+        lock(&self.things)
+            .retain(|_, thing| is_wanted(thing) || thing.failure.is_some() || thing.under_way().is_some());
+    }
+
+    /// Begins to count, or joins those who wait already.
+    pub fn count(&self, key: &K, work: impl Future<Output = Result<V, Problem>> + Send + 'static) -> Waiting<V> {
+        let mut things = lock(&self.things);
+        let thing = things.entry(key.clone()).or_default();
+        if let Some(counting) = thing.under_way() {
+            return Waiting(counting);
+        }
+        let (sender, receiver) = watch::channel(None);
+        thing.counting = Some(receiver.clone());
+        let (things, key) = (self.things.clone(), key.clone());
+        tokio::spawn(async move {
+            let counted = work.await;
+            {
+                let mut things = lock(&things);
+                let thing = things.entry(key).or_default();
+                thing.counting = None;
+                thing.failure = counted.as_ref().err().cloned();
+                if let Ok(counted) = &counted {
+                    thing.kept = Some(counted.clone());
+                }
+            }
+            sender.send_replace(Some(counted));
+        });
+        Waiting(receiver)
+    }
+}
+
+/// A count that is under way.
+#[derive(Debug)]
+#[must_use = "who does not wait says so"]
+pub(crate) struct Waiting<V>(watch::Receiver<Outcome<V>>);
+
+impl<V: Clone> Waiting<V> {
+    /// Waits until it is done.
+    pub async fn until_done(mut self) -> Result<V, Problem> {
+        match self.0.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone()) {
+            Some(counted) => counted,
+            None => Err(Problem::internal("what was being counted was given up")),
+        }
+    }
+
+    /// Waits for a while; nothing if that is not enough.
+    pub async fn within(self, patience: Duration) -> Option<Result<V, Problem>> {
+        timeout(patience, self.until_done()).await.ok()
+    }
+
+    /// Does not wait.
+    pub fn unattended(self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use tokio::sync::oneshot;
+
+    #[tokio::test]
+    async fn who_comes_later_joins_the_count_that_is_under_way() {
+        let beside: Beside<u8, u32> = Beside::default();
+        let (done, told) = oneshot::channel();
+        let first = beside.count(&1, async { told.await.map_err(|_| Problem::internal("untold")) });
+        let second = beside.count(&1, async { Ok(8) });
+        let other = beside.count(&2, async { Ok(9) });
+        assert_eq!(other.until_done().await, Ok(9), "others are not in the way");
+        assert_eq!(beside.count(&1, pending()).within(Duration::ZERO).await, None);
+        done.send(7).expect("somebody listens");
+        assert_eq!((first.until_done().await, second.until_done().await), (Ok(7), Ok(7)));
+        assert_eq!(beside.count(&1, async { Ok(10) }).until_done().await, Ok(10), "the next one counts anew");
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waited_for_is_kept() {
+        let beside: Beside<u8, u32> = Beside::default();
+        beside.count(&1, async { Ok(7) }).unattended();
+        while beside.kept(&1).is_none() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!((beside.kept(&1), beside.failure(&1)), (Some(7), None));
+        beside.forget(|kept| *kept < 7);
+        assert_eq!(beside.kept(&1), Some(7));
+        beside.forget(|kept| *kept < 8);
+        assert_eq!(beside.kept(&1), None);
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_and_takes_nothing_away() {
+        let beside: Beside<u8, u32> = Beside::default();
+        let broken = || Problem::internal("broken");
+        assert_eq!(beside.count(&1, async { Ok(7) }).until_done().await, Ok(7));
+        assert_eq!(beside.count(&1, async move { Err(broken()) }).until_done().await, Err(broken()));
+        assert_eq!((beside.kept(&1), beside.failure(&1)), (Some(7), Some(broken())));
+        assert_eq!(beside.count(&1, async { Ok(8) }).until_done().await, Ok(8));
+        assert_eq!((beside.kept(&1), beside.failure(&1)), (Some(8), None));
+    }
+
+    #[tokio::test]
+    async fn a_count_that_panicked_is_begun_anew() {
+        let beside: Beside<u8, u32> = Beside::default();
+        let lost = beside.count(&1, async { panic!("on purpose") }).until_done().await;
+        assert!(lost.is_err());
+        assert_eq!(beside.count(&1, async { Ok(7) }).until_done().await, Ok(7));
+    }
+}

@@ -36,6 +36,8 @@ struct Page {
     /// What was answered: 200, or it shows something else than it should.
     status: u16,
     bytes: usize,
+    /// How many of the answers said that something is still being counted.
+    unfinished: usize,
     /// Sorted.
     millis: Vec<f64>,
 }
@@ -221,12 +223,13 @@ impl Visit<'_> {
             "GET {path} HTTP/1.1\r\nhost: bench\r\ncookie: daybook_session={}\r\naccept: text/html\r\n\r\n",
             self.session
         );
-        let mut page = Page { path: path.to_owned(), note: "", status: 0, bytes: 0, millis: Vec::new() };
+        let mut page = Page { path: path.to_owned(), note: "", status: 0, bytes: 0, unfinished: 0, millis: Vec::new() };
         for _ in 0..times {
             let watch = Stopwatch::start();
             let status = connection.exchange(request.as_bytes()).await.map_err(Failure::Output)?;
             page.millis.push(watch.elapsed().as_secs_f64() * 1_000.0);
             page.bytes = connection.answer().len();
+            page.unfinished += usize::from(says(connection.answer(), b"being counted"));
             page.status = status;
         }
         page.millis.sort_by(f64::total_cmp);
@@ -234,25 +237,33 @@ impl Visit<'_> {
     }
 }
 
+fn says(answer: &[u8], words: &[u8]) -> bool {
+    answer.windows(words.len()).any(|window| window == words)
+}
+
 fn report(args: &BenchConsoleArgs, frame: &Page, pages: &[Page]) {
     let slow = pages.iter().filter(|page| page.longest() >= AIM_MS).count();
     if args.target.json {
-        let line = |page: &Page| json!({ "path": page.name(), "status": page.status, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes });
+        let line = |page: &Page| json!({ "path": page.name(), "status": page.status, "p50_ms": page.median(), "longest_ms": page.longest(), "bytes": page.bytes, "unfinished": page.unfinished });
         let all: Vec<_> = pages.iter().map(line).collect();
         let figures = json!({ "accounts": args.accounts, "frame": line(frame), "pages": all, "over_100_ms": slow });
         println!("{figures}");
         return;
     }
-    println!("{:<72} {:>6} {:>9} {:>9} {:>7} {:>9}", "page", "status", "p50 ms", "longest", "ratio", "bytes");
+    println!(
+        "{:<72} {:>6} {:>9} {:>9} {:>7} {:>9} {:>8}",
+        "page", "status", "p50 ms", "longest", "ratio", "bytes", "counting"
+    );
     for page in std::iter::once(frame).chain(pages) {
         println!(
-            "{:<72} {:>6} {:>9.2} {:>9.2} {:>7.1} {:>9}",
+            "{:<72} {:>6} {:>9.2} {:>9.2} {:>7.1} {:>9} {:>8}",
             page.name(),
             page.status,
             page.median(),
             page.longest(),
             page.median() / frame.median(),
-            page.bytes
+            page.bytes,
+            page.unfinished
         );
     }
     println!(

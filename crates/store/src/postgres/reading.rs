@@ -2,14 +2,13 @@
 
 use super::arrays::limit as most;
 use super::cells::{self, ACCOUNT, CUSTOMER, Cells, ITEM, PRODUCT, each, maybe};
-use super::server::{Params, Server};
+use super::server::Server;
 use crate::Result;
 use crate::records::{
     AccountKey, AccountRow, CustomerRow, HeldCounts, ItemRow, MessageRow, OrgId, Page, ProductKey, ProductRow,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
-use tokio_postgres::types::ToSql;
 
 /// Part of a table in the order of an id. Towards the past the server counts backwards from `before`, and the rows are
 /// turned round here. No id is empty, so "after nothing" is after the empty one.
@@ -17,23 +16,18 @@ async fn page<T>(
     server: &Server,
     select: &str,
     id: &str,
-    filters: Params<'_>,
+    org: OrgId,
     page: &Page,
     read: impl Fn(&mut Cells<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let after = page.after.as_deref().unwrap_or_default();
     let limit = most(page.limit);
-    let mut params: Vec<&(dyn ToSql + Sync)> = filters.to_vec();
-    let first = params.len() + 1;
-    params.extend([&after as &(dyn ToSql + Sync), &limit]);
     let Some(before) = page.before.as_deref() else {
-        let sql = format!("{select} AND {id} > ${first} ORDER BY {id} LIMIT ${}", first + 1);
-        return each(&server.query(&sql, &params).await?, read);
+        let sql = format!("{select} AND {id} > $2 ORDER BY {id} LIMIT $3");
+        return each(&server.query(&sql, &[&org, &after, &limit]).await?, read);
     };
-    params.push(&before);
-    let (limit, before) = (first + 1, first + 2);
-    let sql = format!("{select} AND {id} > ${first} AND {id} < ${before} ORDER BY {id} DESC LIMIT ${limit}");
-    let mut rows = each(&server.query(&sql, &params).await?, read)?;
+    let sql = format!("{select} AND {id} > $2 AND {id} < $4 ORDER BY {id} DESC LIMIT $3");
+    let mut rows = each(&server.query(&sql, &[&org, &after, &limit, &before]).await?, read)?;
     rows.reverse();
     Ok(rows)
 }
@@ -45,7 +39,7 @@ pub(super) async fn product(server: &Server, key: &ProductKey) -> Result<Option<
 
 pub(super) async fn products(server: &Server, org: OrgId, wanted: &Page) -> Result<Vec<ProductRow>> {
     let select = format!("SELECT {PRODUCT} FROM products WHERE org = $1");
-    page(server, &select, "product", &[&org], wanted, cells::product).await
+    page(server, &select, "product", org, wanted, cells::product).await
 }
 
 pub(super) async fn releasing_products(server: &Server) -> Result<Vec<ProductKey>> {
@@ -88,7 +82,7 @@ pub(super) async fn customer(server: &Server, org: OrgId, customer_id: &str) -> 
 
 pub(super) async fn customers(server: &Server, org: OrgId, wanted: &Page) -> Result<Vec<CustomerRow>> {
     let select = format!("SELECT {CUSTOMER} FROM customers WHERE org = $1");
-    page(server, &select, "customer_id", &[&org], wanted, cells::customer).await
+    page(server, &select, "customer_id", org, wanted, cells::customer).await
 }
 
 pub(super) async fn customers_exist(server: &Server, org: OrgId, customer_ids: &[Arc<str>]) -> Result<Vec<bool>> {
@@ -113,7 +107,7 @@ pub(super) async fn customer_accounts(
 
 pub(super) async fn accounts(server: &Server, org: OrgId, wanted: &Page) -> Result<Vec<AccountRow>> {
     let select = format!("SELECT {ACCOUNT} FROM accounts a WHERE a.org = $1");
-    page(server, &select, "a.account", &[&org], wanted, cells::account).await
+    page(server, &select, "a.account", org, wanted, cells::account).await
 }
 
 pub(super) async fn items(server: &Server, key: &AccountKey) -> Result<Vec<ItemRow>> {

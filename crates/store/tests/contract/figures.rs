@@ -11,8 +11,6 @@ use daybook_store::outbox::Attempt;
 use daybook_store::records::{AccountNow, AccountRow, CustomerRow, ItemRow, Mode, OrgId, Page, ProductRow};
 use std::sync::Arc;
 
-const NOW: i64 = 1_000;
-
 /// An account as it stands, and the words it has.
 fn account_like(org: OrgId, id: &str, product: &str, now: AccountNow, words: &[&str]) -> Unit {
     let unit = account_unit(insert(AccountRow { now, ..account_row(org, id, product) }));
@@ -41,19 +39,6 @@ fn late_since(seconds: i64) -> AccountNow {
 
 fn text(words: &[&str], id: Option<&str>) -> Text {
     Text { words: words.iter().map(|word| (*word).to_owned()).collect(), id: id.map(str::to_owned) }
-}
-
-fn everything() -> AccountSearch {
-    AccountSearch {
-        product: None,
-        status: None,
-        not_status: None,
-        substatus: None,
-        text: None,
-        due_by: None,
-        due_from: None,
-        now: at(NOW),
-    }
 }
 
 fn page(limit: usize) -> Page {

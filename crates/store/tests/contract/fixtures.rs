@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Claimed, NewAnswer, ProductWrite, Unit};
+use daybook_store::figures::AccountSearch;
 use daybook_store::records::{
     AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, KeyRow, MessageRow, Mode, OrgId,
     Organization, ProductKey, ProductRow,
@@ -245,4 +246,21 @@ pub async fn load(store: &Arc<dyn Store>, key: &AccountKey, inputs: Inputs) -> O
 pub async fn log(store: &Arc<dyn Store>, org: OrgId) -> Vec<(i64, String)> {
     let messages = store.messages(org, 0, 10_000).await.unwrap();
     messages.into_iter().map(|message| (message.position.unwrap(), message.event_id)).collect()
+}
+
+/// The moment at which accounts are looked for.
+pub const NOW: i64 = 1_000;
+
+/// A search that every account fits.
+pub fn everything() -> AccountSearch {
+    AccountSearch {
+        product: None,
+        status: None,
+        not_status: None,
+        substatus: None,
+        text: None,
+        due_by: None,
+        due_from: None,
+        now: at(NOW),
+    }
 }

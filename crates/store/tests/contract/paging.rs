@@ -112,11 +112,7 @@ pub async fn accounts_by_product_and_status(store: Arc<dyn Store>) {
             product: product.map(Arc::from),
             status: status.map(str::to_owned),
             substatus: substatus.map(str::to_owned),
-            not_status: None,
-            text: None,
-            due_by: None,
-            due_from: None,
-            now: at(1_000),
+            ..everything()
         };
         let found = store.search_accounts(org, &search, &page).await.unwrap();
         let ids: String = found.iter().map(|found| &*found.account).collect();
@@ -172,11 +168,9 @@ pub async fn lists_of_many_accounts(store: Arc<dyn Store>) {
             product: product.map(Arc::from),
             status: status.map(str::to_owned),
             substatus: substatus.map(str::to_owned),
-            not_status: None,
-            text: None,
             due_by,
             due_from,
-            now: at(1_000),
+            ..everything()
         };
         let found = async |page: Page| -> Vec<String> {
             let found = store.search_accounts(org, &search, &page).await.unwrap();

@@ -14,6 +14,9 @@ from pouring import Pouring
 from terms import money, rounded
 
 
+STOPS_LATE_FEES = ("BANKRUPTCY", "DECEASED", "FRAUD", "HARDSHIP", "SCRA")
+
+
 @dataclass
 class Row:
     """An instalment."""
@@ -26,6 +29,8 @@ class Row:
     principal: int = 0  # what it asks, once it fell due
     on_time: bool = False
     judged: bool = False  # its grace has ended
+    late: bool = False  # and found it unpaid
+    spared: bool = False  # and as much had been paid for it
 
 
 class Account(Pouring, Inputs, Notices):
@@ -101,7 +106,7 @@ class Account(Pouring, Inputs, Notices):
 
     def room(self, k):
         """How much more interest an instalment can hold: a level one keeps its total, the last takes all."""
-        if k == self.terms.count or k not in self.totals:
+        if k is None or k == self.terms.count or k not in self.totals:
             return 10**15
         row = self.rows[k]
         return max(0, self.totals[k] - row.principal_paid - row.charged)
@@ -128,7 +133,8 @@ class Account(Pouring, Inputs, Notices):
         return False
 
     def past_due_rows(self):
-        return [k for k, row in self.rows.items() if row.fell_due and not self.is_paid(k)]
+        rows = [k for k, row in self.rows.items() if row.fell_due and not self.is_paid(k)]
+        return rows + [None] * bool(self.interest_left(None))
 
     # Periods
 
@@ -153,10 +159,11 @@ class Account(Pouring, Inputs, Notices):
         while cents:
             part = min(cents, self.room(k))
             if part:
-                self.rows[k].charged += part
+                if k is not None:
+                    self.rows[k].charged += part
                 item.unpaid.append((k, part))
                 cents -= part
-            k = k + 1 if k < self.terms.count else k
+            k = k + 1 if k is not None and k < self.terms.count else k
         return item
 
     def end_period(self):
@@ -167,7 +174,7 @@ class Account(Pouring, Inputs, Notices):
         how = f"period {k} ends: {float(exact) / 100:.5f} of interest, "
         how += f"{money(self.made)} of it in items, {money(cents)} posted"
         if cents:
-            self.make_interest(cents, min(k, terms.count), f"dbk_interest_{k}")
+            self.make_interest(cents, self.open_row(), f"dbk_interest_{k}")
         if k <= terms.count:
             row = self.rows[k]
             row.principal = self.principal_left(k) + row.principal_paid
@@ -191,17 +198,36 @@ class Account(Pouring, Inputs, Notices):
         item.unpaid = [(self.row_of(self.now), cents)]
         return self.add(item)
 
+    def received_for(self, k):
+        """Payments since the due moment before, and those that paid into k in advance, less what older rows took of
+        them; what late and spared ones took stays."""
+        total = 0
+        for at, cents, item in self.receipts:
+            into = {}
+            for what, row, _, part in item.splits:
+                if what in ("INTEREST", "PRINCIPAL") and row is not None:
+                    into[row] = into.get(row, 0) + part
+            if item.reversed or not (k == 1 or at > self.terms.due_at(k - 1) or k in into):
+                continue
+            older = [j for j in into if j < k and not self.rows[j].late and not self.rows[j].spared]
+            total += cents - sum(into[j] for j in older)
+        return total
+
     def end_grace(self, k):
         row, terms = self.rows[k], self.terms
         row.judged = True
         if self.is_paid(k):
             self.late_in_a_row = 0
             return
-        since = terms.due_at(k - 1)
-        came_in = sum(cents for at, cents, item in self.receipts if at > since or k == 1 if not item.reversed)
+        if self.subtype in STOPS_LATE_FEES:
+            row.spared = True
+            return
+        came_in = self.received_for(k)
         if came_in >= row.charged + row.principal:
             self.tell(f"grace of instalment {k} ends unpaid, but {money(came_in)} came in: no fee")
+            row.spared = True
             return
+        row.late = True
         principal = self.principal_left(k)
         unpaid = principal + self.interest_left(k)
         percent_of = {
@@ -234,7 +260,7 @@ class Account(Pouring, Inputs, Notices):
     def post_open_interest(self):
         cents = self.open_interest(self.now)
         if cents:
-            self.make_interest(cents, min(self.period, self.terms.count))
+            self.make_interest(cents, self.open_row())
 
     # Status
 
@@ -268,7 +294,7 @@ class Account(Pouring, Inputs, Notices):
             if self.period <= self.terms.count:
                 row = self.rows[self.period]
                 row.principal = self.principal_left(row.number) + row.principal_paid
-                row.fell_due = row.judged = True
+                row.fell_due = row.judged = row.spared = True
             self.begin_period(self.period + 1)
         self.counted_to = max(today, self.counted_to)
         self.set_status("ACTIVE", None)
@@ -292,6 +318,9 @@ class Account(Pouring, Inputs, Notices):
         undone = [one for one in inputs if one.kind == "payment_reversal" or (
             one.kind == "payment_status" and one.body["line_item_status"] in ("INVALID", "DECLINED"))]
         self.without = {one.target for one in undone} if replays else set()
+        # Under REPLAY an authorized payment that becomes valid counts from its own time.
+        self.valid_later = {one.target for one in inputs if one.kind == "payment_status" and one not in undone}
+        self.valid_later = self.valid_later if replays else set()
         while True:
             moment, one = self.next_moment(), inputs[0] if inputs else None
             if moment and moment[0] <= until and (one is None or (moment[0], 1) < (one.at, one.rank)):

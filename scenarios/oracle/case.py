@@ -66,23 +66,24 @@ class Case:
                 continue
             placed = copy.copy(one)
             place = one.effective_at
-            if one.kind == "payment_status" and one.body["line_item_status"] == "VALID":
-                authorized = next(item for item in self.timeline if item.body.get("line_item_id") == one.target)
-                place = authorized.effective_at
             passed = [step for at, rank, step in before.steps if (at, rank) > (place, 0) and step]
-            undoes = one.kind == "payment_reversal" or (
-                one.kind == "payment_status" and one.body["line_item_status"] != "VALID")
+            revises = one.kind == "payment_reversal" or (one.kind == "payment_status" and (
+                one.body["line_item_status"] != "VALID" or self.is_authorized(one.target)))
             if passed and self.terms.policy == "AS_POSTED":
                 placed.at, placed.rank = clock, 2
             else:
                 placed.at = place
             self.timeline.append(placed)
             after = self.at(clock)
-            if self.terms.policy == "REPLAY" and (passed or undoes):
+            if self.terms.policy == "REPLAY" and (passed or revises):
                 self.replayed(one, before, after)
             else:
                 self.heard += [event for _, event in after.announced[len(before.announced):]]
         self.listen(clock, self.ends_at, first)
+
+    def is_authorized(self, name):
+        payment = next(item for item in self.timeline if item.body.get("line_item_id") == name)
+        return payment.body.get("line_item_status") == "AUTHORIZED"
 
     def listen(self, since, until, first):
         """Hears what comes by itself between two moments."""

@@ -16,11 +16,12 @@ class Inputs:
             status = body.get("line_item_status", "VALID")
             item = self.add(Item(name, "PAYMENT", one.effective_at, self.now, -cents, status))
             item.allocation = body.get("allocation")
-            if status in ("VALID", "PENDING"):
+            if status in ("VALID", "PENDING") or (status == "AUTHORIZED" and name in self.valid_later):
                 self.receive(item)
         elif one.kind == "payment_status":
             self.announce("line_item_update")
-            if body["line_item_status"] == "VALID" and target.status == "AUTHORIZED":
+            is_authorized = target.status == "AUTHORIZED" and target.id not in self.valid_later
+            if body["line_item_status"] == "VALID" and is_authorized:
                 target.applied_at = self.now
                 self.receive(target)
             elif body["line_item_status"] != "VALID" and target.status == "PENDING":
@@ -70,7 +71,22 @@ class Inputs:
         owes_more = self.principal + self.interest + self.fees > owed_before
         if self.status == "CLOSED" and self.subtype in CLOSED_BY_ITSELF and owes_more:
             self.reopen()
+        if not self.without:
+            self.count_late_again()
         return back
+
+    def count_late_again(self):
+        """As posted, instalments that are unpaid again after their grace are late again, without a fee."""
+        count = 0
+        for row in reversed([row for row in self.rows.values() if row.judged]):
+            if self.is_paid(row.number):
+                if count:
+                    break
+            else:
+                count += not row.spared
+        self.late_in_a_row = count
+        if count >= self.terms.delinquent_after and self.status == "ACTIVE" and self.moves_by_itself():
+            self.set_status("SUSPENDED", "DELINQUENT")
 
     def reverse(self, one, payment, name):
         back = self.undo(payment) if payment.id not in self.without else {}

@@ -7,7 +7,7 @@ class Pouring:
     def pour(self, cents, item, allocation=None):
         """Puts money where it belongs. The item remembers where it went."""
         self.count_to(min(self.terms.local_date(self.now), self.terms.due_on(self.period)))
-        open_row = min(self.period, self.terms.count)
+        open_row = self.open_row()
         self.for_row = min(self.open_interest(self.now), self.room(open_row))
         left = cents
         if allocation:
@@ -18,26 +18,42 @@ class Pouring:
                         left -= self.pay_bucket(k, f"{when}_{kind}", left, item)
             if allocation == "PRINCIPAL":
                 left -= self.pay_ahead(left, item)
-        rows = [*self.rows, None]
-        if self.terms.span == "BUCKET_FIRST":
-            plan = [(k, bucket) for bucket in self.terms.order for k in rows]
-        else:
-            plan = [(k, bucket) for k in rows for bucket in self.terms.order]
-        for k, bucket in plan:
+        for k, bucket in self.order_of_all():
             left -= self.pay_bucket(k, bucket, left, item)
         left -= self.pay_ahead(left, item)
         if not self.principal:  # nobody holds a surplus and owes interest
-            for k in self.rows:
+            for k in [*self.rows, None]:
                 left -= self.pay_items("INTEREST", k, left, item)
             more = min(left, self.open_interest(self.now))
             if more:
                 self.make_interest(more, open_row)
-                for k in self.rows:
+                for k in [*self.rows, None]:
                     left -= self.pay_items("INTEREST", k, left, item)
         self.surplus += left
         item.splits.append(("SURPLUS", None, None, left))
         self.tell(f"{item.type} {item.id} of {money(cents)}: " + ", ".join(
             f"{money(part)} {what.lower()}{f' of {k}' if k else ''}" for what, k, _, part in item.splits if part))
+
+    def order_of_all(self):
+        """Rows and buckets, one after the other. The row `None` holds the interest after maturity and the fees that
+        belong to no instalment; its interest never comes before the principal of the last row."""
+        rows, order = [*self.rows, None], self.terms.order
+        if self.terms.span == "OLDEST_INSTALLMENT_FIRST":
+            return [(k, bucket) for k in rows for bucket in order]
+        if self.terms.span == "INSTALLMENTS_FIRST":
+            of_rows = [bucket for bucket in order if bucket.endswith(("INTEREST", "PRINCIPAL"))]
+            fees = [bucket for bucket in order if bucket not in of_rows]
+            return [(k, bucket) for k in rows for bucket in of_rows] + [(k, bucket) for bucket in fees for k in rows]
+        plan, waiting = [], [bucket for bucket in order if bucket.endswith("INTEREST")]
+        for index, bucket in enumerate(order):
+            is_waiting = bucket in waiting and "PAST_DUE_PRINCIPAL" in order[index:]
+            plan += [(k, bucket) for k in rows if not (k is None and is_waiting)]
+            if bucket == "PAST_DUE_PRINCIPAL":
+                plan += [(None, interest) for interest in order[:index] if interest in waiting]
+        return plan
+
+    def open_row(self):
+        return self.period if self.period <= self.terms.count else None
 
     def when(self, k):
         if k is None or self.rows[k].fell_due:
@@ -46,15 +62,18 @@ class Pouring:
 
     def pay_bucket(self, k, bucket, cents, item):
         when, kind = bucket.rsplit("_", 1)
+        if k is None and bucket == "DUE_INTEREST":  # what has accrued after maturity and is not posted
+            when = "PAST_DUE"
         if cents == 0 or self.when(k) != when:
             return 0
         if kind in ("FEE", "PENALTY"):
             return self.pay_items(kind, k, cents, item)
-        if k is None:
+        if k is None and kind == "PRINCIPAL":
             return 0
         if kind == "INTEREST":
             paid = self.pay_items("INTEREST", k, cents, item)
-            more = min(cents - paid, self.for_row) if k == min(self.period, self.terms.count) else 0
+            is_open = k == self.open_row() and (k is not None or bucket == "DUE_INTEREST")
+            more = min(cents - paid, self.for_row) if is_open else 0
             if more:
                 self.for_row -= more
                 self.make_interest(more, k)

@@ -8,9 +8,9 @@ def shown(account, at):
     terms = account.terms
     past_due = account.past_due_rows()
     today = terms.local_date(at)
-    fees_past_due = sum(
-        cents for item in account.fee_items for row, cents in item.unpaid if row is None or row in past_due)
-    cents_past_due = sum(account.principal_left(k) + account.interest_left(k) for k in past_due) + fees_past_due
+    fees_past_due = sum(cents for item in account.fee_items for row, cents in item.unpaid if account.when(row) == "PAST_DUE")
+    cents_past_due = sum((account.principal_left(k) if k else 0) + account.interest_left(k) for k in past_due)
+    cents_past_due += fees_past_due
     payments = [item for item in account.items.values() if item.type == "PAYMENT" and not item.reversed]
     received = [item for item in payments if item.status in ("VALID", "PENDING")]
     splits = [split for item in account.items.values() for split in item.splits]
@@ -28,10 +28,21 @@ def shown(account, at):
         "summary.per_diem_interest_cents": per_diem(account, at),
         "summary.total_paid_to_date_cents": -sum(item.amount for item in received),
         "summary.total_interest_paid_to_date_cents": interest_paid,
-        "delinquency.days_past_due": (today - terms.due_on(min(past_due))).days if past_due else 0,
+        "delinquency.days_past_due": days_past_due(account, today, past_due),
         "delinquency.past_due_cents": cents_past_due,
         "delinquency.consecutive_late_fees": account.late_in_a_row,
     }
+
+
+def days_past_due(account, today, past_due):
+    """Since the oldest due date that is unpaid; interest after maturity is due when it is posted."""
+    if not past_due:
+        return 0
+    if past_due[0] is not None:
+        return (today - account.terms.due_on(past_due[0])).days
+    interest = [item for item in account.items.values() if item.type == "INTEREST"]
+    posted = [item.applied_at for item in interest for row, cents in item.unpaid if row is None and cents]
+    return (today - account.terms.local_date(min(posted))).days
 
 
 def per_diem(account, at):
@@ -49,7 +60,7 @@ def per_diem(account, at):
 def schedule(account, at):
     """Elapsed rows as they were; the others as they will be if what is past due is paid today, the rest on its day."""
     terms, rows, paid_so_far = account.terms, [], 0
-    overdue = sum(account.principal_left(k) for k in account.past_due_rows())
+    overdue = sum(account.principal_left(k) for k in account.past_due_rows() if k)
     principal = account.principal - overdue  # as the coming rows will find it
     today = terms.local_date(at)
     carried = 0

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 UTC = timezone.utc
 
 DEFAULT_ORDER = [
+    "PAST_DUE_INTEREST", "PAST_DUE_PRINCIPAL", "DUE_INTEREST", "DUE_PRINCIPAL",
     "PAST_DUE_FEE", "PAST_DUE_PENALTY", "DUE_FEE", "DUE_PENALTY",
-    "PAST_DUE_INTEREST", "DUE_INTEREST", "PAST_DUE_PRINCIPAL", "DUE_PRINCIPAL",
 ]  # fmt: skip
 
 
@@ -91,7 +91,7 @@ class Terms:
         names = [bucket.removeprefix("IN_ADVANCE_") for bucket in in_advance]
         self.advance_principal_first = "PRINCIPAL" in names and (
             "INTEREST" not in names or names.index("PRINCIPAL") < names.index("INTEREST"))
-        self.span = pouring.get("span", "BUCKET_FIRST")
+        self.span = pouring.get("span", "BUCKET_FIRST" if "order" in pouring else "INSTALLMENTS_FIRST")
         self.surplus = pouring.get("surplus", "LAST_INSTALLMENT")
         self.policy = life.get("backdating_policy", "AS_POSTED")
 

@@ -105,6 +105,7 @@ pub const fn status_of(kind: Kind) -> StatusCode {
         Kind::TooMany => StatusCode::TOO_MANY_REQUESTS,
         Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Kind::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Kind::NotSupported => StatusCode::NOT_IMPLEMENTED,
         Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }

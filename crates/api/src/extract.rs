@@ -133,6 +133,26 @@ path_ids! {
     }
 }
 
+/// A message.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct MessagePath {
+    /// The event's id, as `data.event_id` and the header `webhook-id` have it.
+    #[param(pattern = "^[A-Za-z0-9._:~-]{1,300}$")]
+    pub event_id: String,
+}
+
+impl FromRequestParts<Api> for MessagePath {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<MessagePath, Refusal> {
+        let given = RawPathParams::from_request_parts(parts, api).await;
+        let given = given.map_err(|_| Problem::not_found("page", parts.uri.path()))?;
+        let event_id = given.iter().find(|(key, _)| *key == "event_id").map_or("", |(_, text)| text).to_owned();
+        Ok(MessagePath { event_id })
+    }
+}
+
 /// What cannot be an id is the id of nothing.
 fn path_id(given: &RawPathParams, name: &str, what: &str) -> Result<Reference, Problem> {
     let text = given.iter().find(|(key, _)| *key == name).map_or("", |(_, text)| text);

@@ -5,11 +5,11 @@ use crate::error::Refusal;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use daybook_engine::time::Time;
-use daybook_service::form::fields::{AccountStatus, DeliveryOutcome, Moment, Reference};
+use daybook_service::form::fields::{AccountStatus, DeliveryOutcome, Moment, Reference, SearchState};
 use daybook_service::form::{BadForm, EventName, Roll};
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-use daybook_service::{AccountQuery, CustomerQuery, DeliveryQuery, ItemQuery};
+use daybook_service::{AccountQuery, CustomerQuery, DeliveryQuery, ItemQuery, MessageQuery};
 use utoipa::IntoParams;
 
 macro_rules! parameters {
@@ -207,6 +207,58 @@ parameters! {
         /// Only those that were dead before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
+    }
+}
+
+parameters! {
+    /// Which messages.
+    MessageParameters paged one way {
+        /// Only the one with this id.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,300}$")]
+        event_id,
+        /// Only those about this account.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
+        account_id,
+        /// Only those of this event.
+        #[param(value_type = Option<EventName>, inline)]
+        event,
+        /// Only those that stand so: `PENDING`, `DELIVERED` and `DEAD` at one URL or more.
+        #[param(value_type = Option<SearchState>, inline)]
+        state,
+        /// Only those that this subscription gets; with `state`, that stand so there.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
+        webhook_uuid,
+        /// Only those that were recorded at this moment or later.
+        #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
+        since,
+        /// Only those that were recorded before this moment.
+        #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
+        until,
+    }
+}
+
+impl MessageParameters {
+    /// Which messages.
+    pub fn query(self) -> Result<MessageQuery, Problem> {
+        let names = || SearchState::ALL.iter().map(|state| state.name()).collect::<Vec<_>>().join(", ");
+        let state = self.state.map(|text| {
+            let known = SearchState::ALL.iter().copied().find(|known| known.name() == text);
+            known.ok_or_else(|| Problem::invalid("state", format!("must be one of {}", names())))
+        });
+        if self.event_id.as_ref().is_some_and(|id| id.is_empty() || id.contains('\0')) {
+            return Err(Problem::invalid("event_id", "must be the id of an event"));
+        }
+        let reference =
+            |name: &str, text: Option<String>| text.map(|text| read(name, Reference::read(&text))).transpose();
+        Ok(MessageQuery {
+            event_id: self.event_id,
+            account_id: reference("account_id", self.account_id)?,
+            event: self.event.map(|text| read("event", EventName::read(&text))).transpose()?,
+            state: state.transpose()?,
+            webhook_uuid: reference("webhook_uuid", self.webhook_uuid)?,
+            since: moment("since", self.since.as_deref())?,
+            until: moment("until", self.until.as_deref())?,
+        })
     }
 }
 

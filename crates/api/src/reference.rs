@@ -27,8 +27,12 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     ("422", "Invalid", "A field or a parameter breaks a rule; `details` names it"),
     ("429", "TooManyRequests", "The key makes more calls a second than it may"),
     ("500", "InternalError", "A bug"),
+    ("501", "NotSupported", "A field asks for what is known and not done here; `details` says what to use instead"),
     ("503", "Unavailable", "The database is away, or no answer came in time"),
 ];
+
+/// The calls whose bodies have fields that are known and not supported.
+const UNSUPPORTED_FIELDS: &[&str] = &["/products", "/accounts", "/customers"];
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -121,6 +125,7 @@ fn refuse(path: &str, operation: &mut Operation, is_write: bool) {
             "409" => is_write && needs_key,
             // An unknown parameter, where nothing else can be wrong.
             "422" => needs_key || has_body,
+            "501" => is_write && UNSUPPORTED_FIELDS.contains(&path),
             "500" | "503" => path != "/healthz",
             _ => false,
         };

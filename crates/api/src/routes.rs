@@ -1,7 +1,8 @@
 //! Every route. A handler's name is its operation id, and its description in the reference stands beside it.
 
 use crate::handlers::{
-    accounts, auth, bulk, customers, docs, keys, line_items, notifications, operations, products, rolling, webhooks,
+    accounts, auth, bulk, customers, docs, keys, line_items, messages, notifications, operations, products, rolling,
+    webhooks,
 };
 use crate::{Api, error, limits};
 use axum::Router;
@@ -52,6 +53,9 @@ pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
         .routes(routes!(webhooks::list_event_types))
         .routes(routes!(webhooks::list_deliveries))
         .routes(routes!(webhooks::list_dead_letters))
+        .routes(routes!(messages::list_messages))
+        .routes(routes!(messages::get_message))
+        .routes(routes!(messages::resend_message))
         .routes(routes!(operations::healthz))
         .routes(routes!(operations::readyz))
         .routes(routes!(operations::metrics))

@@ -88,6 +88,8 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         "78-late-without-a-fee.toml",
         "79-paid-after-maturity.toml",
         "80-equal-principal-paid-ahead.toml",
+        "81-grace-does-not-spare-the-next.toml",
+        "82-bounce-after-a-cure.toml",
     ]
 }
 

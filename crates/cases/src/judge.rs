@@ -18,6 +18,9 @@ const PARTS: [&str; 2] = ["line_item_overview", "line_item_summary"];
 
 /// Everything that is not as the case expects, in the order of the file.
 pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
+    if case.expect.is_empty() {
+        return vec![expects_nothing(case)];
+    }
     let Expect { account, account_at, line_items, line_item_counts, webhooks, schedule } = &case.expect;
     let mut found = fields_differ(account, &findings.account, |path| format!("{path} of the account at the end"));
     for (then, shown) in account_at.iter().zip(&findings.account_at) {
@@ -44,6 +47,16 @@ pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
     found.extend(schedule.iter().flat_map(|wanted| row_differs(wanted, &findings.schedule)));
     found.sort_by_key(|difference| difference.line);
     found
+}
+
+/// A case that compares nothing proves nothing.
+fn expects_nothing(case: &Scenario) -> Difference {
+    Difference {
+        what: "the case".to_owned(),
+        expected: "at least one expectation, such as [expect.account]".to_owned(),
+        got: "none: nothing is compared. Write one, or have `daybook test --record` write what came out".to_owned(),
+        line: case.lines.account.whole,
+    }
 }
 
 fn fields_differ(fields: &[Field], shown: &Value, what: impl Fn(&str) -> String) -> Vec<Difference> {

@@ -101,7 +101,21 @@ function palette(dialog) {
   document.querySelector("[data-find]").addEventListener("mousedown", (event) => { event.preventDefault(); open(); });
 }
 
+// What is wrong with a form: its summary has the focus, and leads to each field, folded away or not.
+function lead(summary) {
+  summary.focus();
+  summary.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    const field = link && document.getElementById(link.getAttribute("href").slice(1));
+    if (!field) return;
+    event.preventDefault();
+    for (let part = field.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+    field.focus();
+  });
+}
+
 wake(document);
+document.querySelectorAll("[data-summary]").forEach(lead);
 document.querySelectorAll("form[data-live]").forEach(liven);
 document.querySelectorAll("[data-progress]").forEach(follow);
 document.querySelectorAll("form[data-time-machine]").forEach(travel);

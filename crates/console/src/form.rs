@@ -187,6 +187,31 @@ impl Form {
         self.group(names).iter().any(|input| !input.wrong.is_empty())
     }
 
+    /// Whether a part of the form that can be folded is shown unfolded: something in it is wrong, or the form was refused
+    /// and something was typed there.
+    pub fn is_unfolded(&self, names: &[&str]) -> bool {
+        self.is_wrong(names) || self.is_refused() && self.group(names).iter().any(|input| !input.value.is_empty())
+    }
+
+    /// Whether the form was refused.
+    pub fn is_refused(&self) -> bool {
+        !self.wrong.is_empty() || !self.general.is_empty()
+    }
+
+    /// The fields with which something is wrong, in their order.
+    pub fn wrong_inputs(&self) -> Vec<Input<'_>> {
+        self.inputs().into_iter().filter(|input| !input.wrong.is_empty()).collect()
+    }
+
+    /// How the summary of what is wrong begins; empty where no field is to blame.
+    pub fn heading(&self) -> String {
+        match self.wrong.len() {
+            0 => String::new(),
+            1 => "Nothing was saved. One field has to be corrected:".to_owned(),
+            many => format!("Nothing was saved. {many} fields have to be corrected:"),
+        }
+    }
+
     /// What was typed.
     pub fn typed(&self) -> &Typed {
         &self.typed

@@ -280,6 +280,11 @@ fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
         Kind::Unsupported => {
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "That is not understood", "Use the forms of the console.")
         }
+        Kind::NotSupported => (
+            StatusCode::NOT_IMPLEMENTED,
+            "That is not supported",
+            "Go back and leave out what is named; the sentence says what to use instead.",
+        ),
         Kind::Unavailable => (
             StatusCode::SERVICE_UNAVAILABLE,
             "The database is away",

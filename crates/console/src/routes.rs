@@ -90,6 +90,7 @@ table! {
     Write get "/console/webhooks/subscriptions/{webhook_uuid}/resume" pages::webhooks::subscriptions::ask_resume;
     Write post "/console/webhooks/subscriptions/{webhook_uuid}/resume" pages::webhooks::subscriptions::resume;
     Read get "/console/webhooks/deliveries" pages::webhooks::deliveries::show;
+    Read get "/console/webhooks/messages" pages::webhooks::messages::show;
     Read get "/console/webhooks/messages/{event_id}" pages::webhooks::message::show;
     Write get "/console/webhooks/messages/{event_id}/send/{webhook_uuid}" pages::webhooks::message::ask_send;
     Write post "/console/webhooks/messages/{event_id}/send/{webhook_uuid}" pages::webhooks::message::send;

@@ -12,7 +12,9 @@ mod import;
 mod listen;
 mod people;
 mod remote;
+mod rules;
 mod schedule;
+mod webhooks;
 
 pub use bench::{
     BenchAction, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
@@ -25,7 +27,12 @@ pub use import::{DemoDataArgs, ImportArgs};
 pub use listen::{ListenArgs, TriggerArgs};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
 pub use remote::RemoteArgs;
+pub use rules::{MigrateArgs, ReportFormat, RulesReportArgs, VerifyArgs};
 pub use schedule::{DayCountArg, MethodArg, MonthEndArg, RoundingArg, ScheduleArgs};
+pub use webhooks::{
+    MessageStateArg, WebhooksAction, WebhooksCommand, WebhooksGetArgs, WebhooksListArgs, WebhooksReplayArgs,
+    WebhooksResendArgs, WebhooksSearchArgs,
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -85,6 +92,12 @@ Examples:
 
 Exits with 1 if an account differs. A server may be running meanwhile.")]
     Verify(VerifyArgs),
+    /// Bring a database of an earlier build up to date, without serving it
+    #[command(after_help = "Examples:\n  daybook migrate\n  daybook migrate --json")]
+    Migrate(MigrateArgs),
+    /// List the accounts that newer rules moved, with what they owed before and after
+    #[command(after_help = "Examples:\n  daybook rules-report\n  daybook rules-report --format csv > moved.csv")]
+    RulesReport(RulesReportArgs),
     /// Copy a SQLite database while it is in use
     #[command(after_help = "\
 Examples:
@@ -116,6 +129,8 @@ send to it: `daybook serve --dev`. Such a server sends once a minute, unless --w
 A line has the time that the message says, event, account, whether the signatures are right, which attempt it is, and
 what was answered.")]
     Listen(Box<ListenArgs>),
+    /// Look at webhook URLs and messages, and send messages again
+    Webhooks(WebhooksCommand),
     /// Make an event really happen, and see its webhook
     #[command(after_help = "\
 Examples:
@@ -406,17 +421,6 @@ pub struct RollArgs {
     /// The organization's name; not needed while there is only one
     #[arg(long, value_name = "NAME")]
     pub org: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// The settings.
-    #[command(flatten)]
-    pub flags: CommonFlags,
-}
-
-/// `daybook verify`
-#[derive(Args, Debug)]
-pub struct VerifyArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,

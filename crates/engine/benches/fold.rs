@@ -59,6 +59,7 @@ impl Loan {
             close_of_business: daybook_engine::calendar::TimeOfDay::END_OF_DAY,
             backdating: Backdating::AsPosted,
             reversal_fee: Cents::ZERO,
+            status_effects: Default::default(),
             product: ProductPolicy::Installment(installment),
         };
         let effective_at = Time::parse("2024-01-31T09:00:00-05:00").unwrap();

@@ -12,7 +12,7 @@ use crate::money::{Cents, Overflow};
 use crate::notify::{NoticeKind, Pending, Setting};
 use crate::outcome::{Cause, Event, Outcome, Refusal, Step, What};
 use crate::state::State;
-use crate::status::Status;
+use crate::status::{Standing, Status};
 use crate::terms::Terms;
 use crate::time::Time;
 use crate::timeline::{Entry, Input, Place, Rank};
@@ -25,16 +25,38 @@ pub enum Stop {
     Overflow,
     /// A payment from before the snapshot is to be undone: fold from the beginning, see [`crate::replay`].
     NeedsPast,
-    /// A payment is to be undone as if it had never been made: fold from the beginning without it.
-    Undo(Box<Undone>),
+    /// A payment is to count from the beginning otherwise than it did: fold from the beginning, see [`crate::replay`].
+    Revise(Box<Revision>),
 }
 
-/// A payment that is folded as if it had never been made.
+/// A payment that is folded otherwise than its own entry says, for a later entry says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct Revision {
     pub(crate) payment: Name,
-    /// Where its money went before it was undone; nothing when it became invalid, for then it never was.
-    pub(crate) poured: Option<Poured>,
+    pub(crate) now: Revised,
+}
+
+/// How a payment is folded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Revised {
+    /// As if it had never been made, though its item stays; where its money went before.
+    Reversed(Poured),
+    /// As if it had never been made.
+    Invalid,
+    /// Authorized, it counts from its own time, for it becomes valid.
+    Valid,
+}
+
+impl Revision {
+    /// Which payment.
+    pub fn payment(&self) -> &Name {
+        &self.payment
+    }
+
+    /// Whether the payment is folded as if it had never been made.
+    pub fn is_undone(&self) -> bool {
+        self.now != Revised::Valid
+    }
 }
 
 impl From<Overflow> for Stop {
@@ -94,13 +116,15 @@ pub struct Seen<'a> {
     pub out: &'a Outcome,
     /// How many of the outcome's events were there before this step; those beyond are the step's own.
     pub events_before: usize,
+    /// Payments that are folded otherwise than their own entries say.
+    pub revised: &'a [Revision],
 }
 
 /// How to fold.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct How<'a> {
-    /// Payments folded as if they had never been made.
-    pub undone: &'a [Undone],
+    /// Payments folded otherwise than their own entries say.
+    pub revised: &'a [Revision],
     /// Whether each step is kept, with the balances after it.
     pub explained: bool,
 }
@@ -139,7 +163,7 @@ pub(crate) fn fold_as(
             (at, Run::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
         if let Some(watch) = &mut watch {
-            watch.step(&Seen { at, cause, state: &state, out: &out, events_before });
+            watch.step(&Seen { at, cause, state: &state, out: &out, events_before, revised: how.revised });
         }
     }
     state.processed_through = state.processed_through.max(Some(until));
@@ -187,7 +211,6 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place, how: How<'a>) -> Run<'a> {
-        state.steps += 1;
         let today = terms.zone.day_at(place.at);
         Run { terms, plan: terms.installment(), state, out, place, today, input: None, scheduled: false, how }
     }
@@ -202,7 +225,11 @@ impl<'a> Run<'a> {
     }
 
     fn moment(mut self, moment: Moment) -> Result<Cause, Stop> {
+        if !matches!(moment, Moment::Notice(_)) {
+            self.state.steps += 1;
+        }
         let was_past_due = self.state.loan().oldest_past_due().is_some();
+        let owed = self.state.balances().owed();
         let cause = match moment {
             Moment::PeriodEnd => {
                 let period = self.state.loan().current();
@@ -219,6 +246,7 @@ impl<'a> Run<'a> {
                 return Ok(cause);
             }
         };
+        self.use_surplus_if_more_is_owed(owed)?;
         self.state.last_folded = Some(self.place);
         self.settle(was_past_due)?;
         self.record(cause);
@@ -227,6 +255,7 @@ impl<'a> Run<'a> {
 
     fn input(mut self, entry: &Entry) -> Result<Cause, Stop> {
         let cause = Cause::Input(entry.place.seq);
+        self.state.steps += 1;
         (self.input, self.scheduled) = (Some(entry.place.seq), entry.scheduled);
         if let Err(refusal) = self.check(entry) {
             self.out.refused.push((entry.place.seq, refusal));
@@ -236,10 +265,13 @@ impl<'a> Run<'a> {
             self.pass_closed_time()?;
         }
         let was_past_due = self.state.loan().oldest_past_due().is_some();
+        let owed = self.state.balances().owed();
         match self.apply(entry)? {
             Ok(()) => {}
             Err(refusal) => self.out.refused.push((entry.place.seq, refusal)),
         }
+        self.use_surplus_if_more_is_owed(owed)?;
+        self.begin_again_at_its_instant()?;
         self.state.last_folded = Some(entry.place);
         self.settle(was_past_due)?;
         self.record(cause);
@@ -286,7 +318,7 @@ impl<'a> Run<'a> {
         self.announce(What::AccountUpdated);
     }
 
-    /// Fires a notice, unless it is about an instalment that needs none any more.
+    /// Fires a notice, unless it is about an instalment that needs none any more or the status stops notices.
     fn fire(&mut self, index: usize) -> Result<NoticeKind, Stop> {
         let notice = self.state.notices[index];
         let (kind, instalment) = (notice.setting.kind, notice.instalment());
@@ -294,7 +326,7 @@ impl<'a> Run<'a> {
             (NoticeKind::LateFeeDate, Some(instalment)) => self.is_unpaid(instalment)?,
             _ => true,
         };
-        if wanted {
+        if wanted && !self.state.stops(self.terms).notices {
             self.announce(What::Notice { kind, instalment });
         }
         self.state.notices[index].advance(self.terms);
@@ -323,17 +355,21 @@ impl<'a> Run<'a> {
         self.out.events.insert(index, Event { at: self.place.at, input: self.input, what });
     }
 
-    /// Moves the status and announces it.
-    pub fn move_to(&mut self, to: Status) {
+    /// Moves the status and announces it. What the status stops is stopped from now on.
+    pub fn move_to(&mut self, to: Status) -> Result<(), Stop> {
         let from = self.state.status;
         if from == to {
-            return;
+            return Ok(());
         }
         self.state.status = to;
+        if to.standing() == Standing::Active {
+            self.state.active_pair = to;
+        }
         self.announce(What::StatusChanged { from, to });
         if to.is_closed() && !from.is_closed() {
             self.announce(What::Closed);
         }
+        self.cap_by_status()
     }
 
     /// Lets an amount into the account, unless its turnover would grow beyond counting.
@@ -367,8 +403,27 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether a payment is folded as if it had never been made.
-    pub fn undone(&self, payment: &Name) -> Option<&'a Undone> {
-        self.how.undone.iter().find(|undone| undone.payment == *payment)
+    pub fn set_reversed_by(&mut self, slot: Option<u32>, id: &ItemId, reversal: &Name) {
+        match slot {
+            Some(slot) => self.out.items[slot as usize].reversed_by = Some(reversal.clone()),
+            None => {
+                let change = Change::ReversedBy(reversal.clone());
+                self.out.changes.push(ItemChange { id: id.clone(), change });
+            }
+        }
+    }
+
+    /// Whether a payment is folded as if it had never been made, and in which way.
+    pub fn undone(&self, payment: &Name) -> Option<&'a Revised> {
+        self.revisions_of(payment).find(|now| **now != Revised::Valid)
+    }
+
+    /// Whether an authorized payment becomes valid later, and counts from its own time.
+    pub fn will_be_valid(&self, payment: &Name) -> bool {
+        self.revisions_of(payment).any(|now| *now == Revised::Valid)
+    }
+
+    fn revisions_of<'b>(&self, payment: &'b Name) -> impl Iterator<Item = &'a Revised> + use<'a, 'b> {
+        self.how.revised.iter().filter(move |revision| revision.payment == *payment).map(|revision| &revision.now)
     }
 }

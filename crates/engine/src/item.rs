@@ -50,6 +50,11 @@ pub enum ItemId {
         /// Which charge-off, counted from 1: an account may be opened again.
         number: u32,
     },
+    /// Surplus that was used.
+    Surplus {
+        /// Which use of it, counted from 1.
+        number: u32,
+    },
 }
 
 impl ItemId {
@@ -69,6 +74,9 @@ impl ItemId {
         }
         if let Some(number) = rest.strip_prefix("charge_off_") {
             return Some(ItemId::ChargeOff { number: number.parse().ok()? });
+        }
+        if let Some(number) = rest.strip_prefix("surplus_") {
+            return Some(ItemId::Surplus { number: number.parse().ok()? });
         }
         if let Some(name) = rest.strip_prefix("return_check_fee:") {
             return Some(ItemId::ReversalFee { reversal: Arc::from(name) });
@@ -100,6 +108,7 @@ impl fmt::Display for ItemId {
             ItemId::ReversalPart { reversal, component } => write!(f, "dbk_reversed_{}:{reversal}", component.name()),
             ItemId::ReversalFee { reversal } => write!(f, "dbk_return_check_fee:{reversal}"),
             ItemId::ChargeOff { number } => write!(f, "dbk_charge_off_{number}"),
+            ItemId::Surplus { number } => write!(f, "dbk_surplus_{number}"),
         }
     }
 }
@@ -154,6 +163,8 @@ pub enum ItemKind {
     FeeWaiver,
     /// The note of a charge-off; it moves nothing.
     ChargeOff,
+    /// Surplus that paid a debt.
+    SurplusApplied,
 }
 
 impl ItemKind {
@@ -175,6 +186,7 @@ impl ItemKind {
             ItemKind::DebitOffset => "DEBIT_OFFSET",
             ItemKind::FeeWaiver => "FEE_WAIVER",
             ItemKind::ChargeOff => "CHARGE_OFF",
+            ItemKind::SurplusApplied => "SURPLUS_APPLIED",
         }
     }
 }
@@ -243,6 +255,8 @@ pub struct LineItem {
     pub fees: Cents,
     /// Of a payment: what it paid down.
     pub splits: Vec<Split>,
+    /// Of a payment that bounced: its reversal.
+    pub reversed_by: Option<Name>,
 }
 
 impl LineItem {
@@ -260,6 +274,7 @@ impl LineItem {
             interest: Cents::ZERO,
             fees: Cents::ZERO,
             splits: Vec::new(),
+            reversed_by: None,
         }
     }
 
@@ -297,10 +312,12 @@ pub struct ItemChange {
 }
 
 /// A change to an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// What is unpaid of it now.
     Balance(Cents),
     /// Its status now. What becomes invalid has no splits, components or balance any more.
     Status(ItemStatus),
+    /// It bounced; this reversal gives it back.
+    ReversedBy(Name),
 }

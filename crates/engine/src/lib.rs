@@ -17,6 +17,7 @@
 //! | [`fold::fold`] | going on from a state |
 //! | [`replay::replay`], [`replay::recalculate`] | folding from the beginning, and what a changed past changes |
 //! | [`installment`] | the rules of instalment loans |
+//! | [`effects`] | what a status stops |
 //! | [`installment::reading::read`], [`installment::schedule::schedule`] | payoff, days past due, the schedule |
 //! | [`snapshot`] | states as bytes |
 //!
@@ -29,6 +30,7 @@
 extern crate alloc;
 
 pub mod calendar;
+pub mod effects;
 pub mod fold;
 pub mod installment;
 pub mod item;

@@ -6,7 +6,7 @@
 use crate::calendar::{Day, Interval, TimeOfDay};
 use crate::terms::Terms;
 use crate::time::Time;
-use crate::timeline::{Place, Rank};
+use crate::timeline::Place;
 use serde::{Deserialize, Serialize};
 
 /// The largest offset in days, either way.
@@ -97,20 +97,22 @@ pub struct Pending {
     since: (Day, TimeOfDay, i64),
     /// The next occurrence and its number.
     next: Option<(Time, u32)>,
-    /// The number of the last occurrence that has fired; a setting that takes the place of another goes on after it.
+    /// The number of the last occurrence that has fired, or was over when the account closed; a setting that takes the place
+    /// of another goes on after it.
     fired: u32,
+    /// The same when this setting took the place of another; 0 if it took none.
+    taken_over: u32,
 }
 
 impl Pending {
     /// A setting that takes effect at a place in the timeline, instead of another.
     pub(crate) fn new(terms: &Terms, setting: Setting, place: Place, instead_of: Option<&Pending>) -> Pending {
-        let fired = match setting.when {
-            When::Offset(_) => instead_of.map_or(0, |before| before.fired),
-            When::Every(_) => 0,
-        };
+        let before = instead_of.filter(|_| matches!(setting.when, When::Offset(_)));
+        let fired = before.map_or(0, |before| before.fired);
+        let taken_over = before.map_or(0, |before| before.fired_before(terms, place));
         let (day, time) = terms.zone.local(place.at);
         let since = (day, time, place.at.subsecond_micros());
-        let mut pending = Pending { setting, since, next: None, fired };
+        let mut pending = Pending { setting, since, next: None, fired, taken_over };
         pending.seek(terms, place);
         pending
     }
@@ -130,14 +132,26 @@ impl Pending {
 
     /// Goes to the first occurrence that comes after a place.
     pub(crate) fn seek(&mut self, terms: &Terms, place: Place) {
-        let passed = |at: Time| at < place.at || (at == place.at && place.rank > Rank::Moment);
+        let first = self.first_not(terms, |at| place.is_after_moment(at));
+        let (_, last) = self.occurrences(terms);
+        self.go_to(terms, first.max(self.fired + 1), last);
+    }
+
+    /// The first occurrence that has not passed; one beyond the last if all have.
+    fn first_not(&self, terms: &Terms, passed: impl Fn(Time) -> bool) -> u32 {
         let (mut low, last) = self.occurrences(terms);
         let mut high = last + 1;
         while low < high {
             let middle = low + (high - low) / 2;
             if passed(self.moment(terms, middle)) { low = middle + 1 } else { high = middle }
         }
-        self.go_to(terms, low.max(self.fired + 1), last);
+        low
+    }
+
+    /// What had fired before a place. The place may lie before notices that have fired already.
+    fn fired_before(&self, terms: &Terms, place: Place) -> u32 {
+        let passed = self.first_not(terms, |at| place.is_after_moment(at)) - 1;
+        self.taken_over.max(self.fired.min(passed))
     }
 
     /// Goes to the occurrence after the next.
@@ -146,6 +160,23 @@ impl Pending {
         if let Some((_, occurrence)) = self.next {
             self.fired = occurrence;
             self.go_to(terms, occurrence + 1, last);
+        }
+    }
+
+    /// The account closes: what has passed by now is over, and what waits is dropped. The closing may be placed before notices
+    /// that have fired already; they count for nothing, as when folding from the beginning.
+    pub(crate) fn close(&mut self, terms: &Terms, place: Place) {
+        let (_, last) = self.occurrences(terms);
+        self.fired = self.taken_over.max(self.first_not(terms, |at| place.is_after_moment(at)) - 1);
+        self.go_to(terms, self.fired + 1, last);
+    }
+
+    /// The account opens again at a place, and is folded up to a moment already: what it announced by then is not sent again,
+    /// and what it did not is not made up for.
+    pub(crate) fn reopen(&mut self, terms: &Terms, place: Place, processed_through: Option<Time>) {
+        self.seek(terms, place);
+        while self.next_at().is_some_and(|at| processed_through.is_some_and(|through| at <= through)) {
+            self.advance(terms);
         }
     }
 

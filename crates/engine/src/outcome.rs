@@ -6,6 +6,7 @@ use crate::notify::NoticeKind;
 use crate::status::Status;
 use crate::time::Time;
 use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
 
 /// What a fold produced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,7 +141,7 @@ pub enum Cause {
 }
 
 /// How an instalment is found when its grace ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
     /// Paid.
     Paid,
@@ -150,6 +151,10 @@ pub enum Found {
     Spared,
     /// Unpaid, but it fell due in a time that is not counted.
     Excused,
+    /// Unpaid, but the status stops late fees: it does not count as late.
+    Stopped,
+    /// Unpaid: the late fee is charged, but the status stops the count.
+    Uncounted,
 }
 
 /// What is owed, and what is held for the borrower.

@@ -41,12 +41,12 @@ fn replay_as(
     explained: bool,
     mut watch: Option<&mut dyn Watch>,
 ) -> Result<(State, Outcome), Stop> {
-    let mut undone = Vec::new();
+    let mut revised = Vec::new();
     loop {
-        let how = How { undone: &undone, explained };
+        let how = How { revised: &revised, explained };
         match fold_as(terms, State::new(), entries, until, how, watch.as_deref_mut().map(|watch| watch as _)) {
-            Err(Stop::Undo(payment)) => {
-                undone.push(*payment);
+            Err(Stop::Revise(revision)) => {
+                revised.push(*revision);
                 if let Some(watch) = &mut watch {
                     watch.restart();
                 }
@@ -77,10 +77,11 @@ impl Ledger {
         }
         for change in &outcome.changes {
             if let Some(item) = self.items.get_mut(&change.id) {
-                match change.change {
-                    Change::Balance(balance) => item.balance = balance,
+                match &change.change {
+                    Change::Balance(balance) => item.balance = *balance,
                     Change::Status(ItemStatus::Invalid) => item.invalidate(),
-                    Change::Status(status) => item.status = status,
+                    Change::Status(status) => item.status = *status,
+                    Change::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
                 }
             }
         }
@@ -112,10 +113,12 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether more changed than what is unpaid of it. What was paid down is not announced.
+    /// Whether more changed than what is unpaid of it, or that it bounced. What was paid down is not announced, and the
+    /// reversal of a payment is announced by itself.
     fn is_announced(&self) -> bool {
         let Some(before) = &self.before else { return true };
-        LineItem { balance: self.after.balance, ..before.clone() } != self.after
+        let (balance, reversed_by) = (self.after.balance, self.after.reversed_by.clone());
+        LineItem { balance, reversed_by, ..before.clone() } != self.after
     }
 }
 

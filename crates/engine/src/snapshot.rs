@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// The version written today.
-const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Why bytes are no snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

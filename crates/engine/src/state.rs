@@ -16,14 +16,18 @@ use serde::{Deserialize, Serialize};
 pub struct State {
     /// Its status.
     pub status: Status,
+    /// The active pair that it has, or had last: curing and reopening lead back to it.
+    pub active_pair: Status,
     /// Up to and including which moment it is folded; nothing before the first fold.
     pub processed_through: Option<Time>,
     /// The last place folded that can move money.
     pub last_folded: Option<Place>,
-    /// Steps folded so far.
+    /// Steps folded so far, without notices: an input may be placed before one that has fired.
     pub(crate) steps: u64,
     /// Money that no debt took.
     pub surplus: Cents,
+    /// How often surplus was used.
+    pub(crate) surplus_uses: u32,
     /// Payments, less what was reversed.
     pub paid_total: Cents,
     /// What of them went to interest.
@@ -54,8 +58,18 @@ pub enum ProductState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unsettled {
     pub name: Name,
-    /// What to pour when it becomes valid, and when it was effective; nothing when it counts already (pending).
-    pub waiting: Option<(Cents, Option<Component>, Time)>,
+    pub standing: Undecided,
+}
+
+/// What a payment does while its status may still change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Undecided {
+    /// It counts (pending).
+    Counts,
+    /// It is authorized and counts for nothing: what to pour when it becomes valid, and when it was effective.
+    Waits { amount: Cents, allocation: Option<Component>, effective_at: Time },
+    /// It is authorized and counts already, for it is folded again: later in the timeline it becomes valid.
+    WillBeValid,
 }
 
 impl State {
@@ -63,10 +77,12 @@ impl State {
     pub fn new() -> State {
         State {
             status: Status::ACTIVE,
+            active_pair: Status::ACTIVE,
             processed_through: None,
             last_folded: None,
             steps: 0,
             surplus: Cents::ZERO,
+            surplus_uses: 0,
             paid_total: Cents::ZERO,
             interest_paid_total: Cents::ZERO,
             turnover: Cents::ZERO,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Standing {
     /// In normal service.
     Active,
-    /// Marked; processing goes on unchanged.
+    /// Marked; the product says what the reason stops, see [`crate::effects`].
     Suspended,
     /// No moments fire and nothing accrues.
     Closed,
@@ -33,7 +33,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Relief was granted.
+    /// Hardship or an exemption, as one name.
     HardshipExemptions = "HARDSHIP/EXEMPTIONS",
     /// Instalments in a row were late.
     Delinquent = "DELINQUENT",
@@ -67,6 +67,13 @@ reasons! {
     Settlement = "SETTLEMENT",
     /// For the lender's own reasons.
     Administrative = "ADMINISTRATIVE",
+    // Stored statuses name a reason by its number: new ones come last.
+    /// The borrower is in hardship.
+    Hardship = "HARDSHIP",
+    /// An exemption was granted.
+    Exemptions = "EXEMPTIONS",
+    /// The borrower serves in the armed forces (Servicemembers Civil Relief Act).
+    Scra = "SCRA",
 }
 
 impl Standing {
@@ -83,10 +90,16 @@ impl Standing {
     pub const fn reasons(self) -> &'static [Option<Reason>] {
         use Reason::*;
         match self {
-            Standing::Active => &[None, Some(HardshipExemptions)],
-            Standing::Suspended => {
-                &[Some(Delinquent), Some(Bankruptcy), Some(Fraud), Some(Inactivity), Some(RiskReview)]
-            }
+            Standing::Active => &[None, Some(Hardship), Some(Exemptions), Some(HardshipExemptions), Some(Scra)],
+            Standing::Suspended => &[
+                Some(Delinquent),
+                Some(Bankruptcy),
+                Some(Fraud),
+                Some(Inactivity),
+                Some(RiskReview),
+                Some(Deceased),
+                Some(Hardship),
+            ],
             Standing::Closed => &[
                 Some(ChargeOff),
                 Some(PaidOff),
@@ -131,6 +144,13 @@ impl Status {
         standing.reasons().contains(&reason).then_some(Status { standing, reason })
     }
 
+    /// Every pair, in the order of the interface.
+    pub fn all() -> impl Iterator<Item = Status> {
+        let pair =
+            |standing: Standing| standing.reasons().iter().map(move |reason| Status { standing, reason: *reason });
+        [Standing::Active, Standing::Suspended, Standing::Closed].into_iter().flat_map(pair)
+    }
+
     /// Reads the names of the interface.
     pub fn parse(standing: &str, reason: Option<&str>) -> Option<Status> {
         let standing = [Standing::Active, Standing::Suspended, Standing::Closed]
@@ -141,6 +161,14 @@ impl Status {
             Some(name) => Some(*Reason::ALL.iter().find(|candidate| candidate.name() == name)?),
         };
         Status::new(standing, reason)
+    }
+
+    /// Reads a pair as it is [displayed](fmt::Display): `SUSPENDED/FRAUD`, or `ACTIVE` alone.
+    pub fn parse_pair(text: &str) -> Option<Status> {
+        match text.split_once('/') {
+            None => Status::parse(text, None),
+            Some((standing, reason)) => Status::parse(standing, Some(reason)),
+        }
     }
 
     /// What may be done.

@@ -6,6 +6,7 @@
 //! not silently move the cents of old accounts.
 
 use crate::calendar::{Day, TimeOfDay};
+use crate::effects::StatusEffects;
 use crate::installment::{Installment, InstallmentPolicy};
 use crate::money::Cents;
 use crate::time::Time;
@@ -17,7 +18,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The rules that accounts opened today get.
-pub const RULES_VERSION: u16 = 1;
+pub const RULES_VERSION: u16 = 2;
 
 /// The earliest day an account may take effect: 1900-01-01.
 pub const EARLIEST: Day = Day::from_ymd(1900, 1, 1);
@@ -35,6 +36,8 @@ pub struct Policy {
     pub backdating: Backdating,
     /// The fee for a payment that bounces.
     pub reversal_fee: Cents,
+    /// What the statuses of an account stop.
+    pub status_effects: StatusEffects,
     /// What only this type of product has.
     pub product: ProductPolicy,
 }
@@ -70,6 +73,8 @@ pub struct Terms {
     pub backdating: Backdating,
     /// The fee for a payment that bounces.
     pub reversal_fee: Cents,
+    /// What the statuses of the account stop.
+    pub status_effects: StatusEffects,
     /// Date, principal and fee of this account.
     pub opening: Opening,
     /// The local date of the opening.
@@ -135,6 +140,7 @@ impl Terms {
             close_of_business: policy.close_of_business,
             backdating: policy.backdating,
             reversal_fee: policy.reversal_fee,
+            status_effects: policy.status_effects.clone(),
             opening,
             start,
             product: ProductTerms::Installment(installment),

@@ -33,6 +33,13 @@ pub struct Place {
     pub seq: u64,
 }
 
+impl Place {
+    /// Whether the moments of an instant come before it.
+    pub(crate) fn is_after_moment(self, at: Time) -> bool {
+        at < self.at || (at == self.at && self.rank > Rank::Moment)
+    }
+}
+
 /// An input at its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {

@@ -19,6 +19,9 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const FIRST_SECOND: i64 = -3_786_825_600;
 const LAST_SECOND: i64 = 10_413_792_000;
 
+/// 2000-01-01T00:00:00Z: what a zone's clocks did before counts as history.
+const OFFSETS_SINCE: i64 = 946_684_800;
+
 /// About half a year: a zone changes its clocks at most a few times in it.
 const STRETCH: i64 = 1 << 24;
 
@@ -131,6 +134,16 @@ impl Zone {
     pub fn offset_at(&self, time: Time) -> i64 {
         let seconds = time.seconds();
         self.offset_after(self.changes_before(seconds, |change| change.at))
+    }
+
+    /// Every offset from UTC, in seconds, that this zone's clocks have had since 2000 or will have, the smallest first.
+    pub fn offsets(&self) -> Vec<i64> {
+        let since = self.offset_at(Time::from_seconds(OFFSETS_SINCE));
+        let later = self.table.changes.iter().filter(|change| change.at > OFFSETS_SINCE).map(|change| change.offset);
+        let mut offsets: Vec<i64> = later.chain([since]).collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        offsets
     }
 
     /// The point in time at which this zone's clocks show a date and time of day.

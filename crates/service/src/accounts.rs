@@ -3,6 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
+use crate::account::herald::NOTICE;
 use crate::account::profile::Profile;
 use crate::account::timeline::{Happening, Progress};
 use crate::changes::Change;
@@ -14,6 +15,7 @@ use crate::paging::Paging;
 use crate::policy;
 use crate::problem::Problem;
 use crate::processor::job::{Opening, Repeat, Work};
+use crate::refold;
 use crate::secrets::hash;
 use crate::view;
 use crate::view::render;
@@ -60,21 +62,31 @@ impl Service {
         form: form::NewAccount,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
+        let (key, opening) = self.opening(who, &form).await?;
+        let answer = self.processor.ask(key, Work::Open(Box::new(opening)), repeat, who.only_held).await?;
+        Ok(answer)
+    }
+
+    /// What a form asks for: which account, and on which terms.
+    pub(crate) async fn opening(
+        &self,
+        who: &Caller,
+        form: &form::NewAccount,
+    ) -> Result<(AccountKey, Opening), Problem> {
         let product = ProductKey { org: who.org, product: Arc::from(form.product_id.as_str()) };
         let info = self.catalog.product(&product).await?;
         let info = info.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        Problem::not_supported(form.unsupported())?;
+        form.check()?;
         let effective_at = form.effective_at.as_ref().map_or_else(|| self.clock.now(), |moment| *moment.get());
-        let terms = policy::terms(&info.form, &form, effective_at)?;
-        let profile = self.new_profile(who, &info.form, &form).await?;
+        let terms = policy::terms(&info.form, form, effective_at)?;
+        let profile = self.new_profile(who, &info.form, form).await?;
         let account = match &form.account_id {
             Some(id) => Arc::from(id.as_str()),
             None => Arc::from(mint_id("acc")),
         };
-        let opening =
-            Opening { product, terms, profile, content_hash: content_hash(&form)?, warnings: form.warnings() };
-        let key = AccountKey { org: who.org, account };
-        let answer = self.processor.ask(key, Work::Open(Box::new(opening)), repeat, who.only_held).await?;
-        Ok(answer)
+        let opening = Opening { product, terms, profile, content_hash: content_hash(form)?, warnings: form.warnings() };
+        Ok((AccountKey { org: who.org, account }, opening))
     }
 
     async fn new_profile(
@@ -102,6 +114,7 @@ impl Service {
             customers,
             external_fields: form.external_fields.clone().unwrap_or_default(),
             credit_limit_cents: policy::credit_limit(product, form).map(|limit| limit.0),
+            metro2_config: form.metro2_config.as_ref().and_then(|config| config.given_back()),
         })
     }
 
@@ -146,8 +159,12 @@ impl Service {
         let inputs = if query.as_of.is_some() { Inputs::All } else { Inputs::Pending };
         let wanted: Vec<Want> = keys.into_iter().map(|key| Want { key, inputs, names: Vec::new() }).collect();
         let mut shown = Vec::with_capacity(wanted.len());
-        for loaded in self.store.load(&wanted).await?.into_iter().flatten() {
+        for loaded in self.load_current(&wanted).await?.into_iter().flatten() {
             let id = loaded.row.key.account.clone();
+            if refold::earlier::is_outdated(&loaded.row) {
+                // One account that cannot be folded again does not keep the others from being shown.
+                continue;
+            }
             if query.as_of.is_some_and(|at| at < loaded.row.effective_at) {
                 // It did not exist then.
                 continue;
@@ -215,8 +232,9 @@ impl Service {
         let messages = self.store.messages_of(&book.key, 0, MOST_MESSAGES).await?;
         let mut webhooks: HashMap<String, Vec<view::EventWebhook>> = HashMap::new();
         for message in messages {
-            let webhook = view::EventWebhook { event: message.event, event_id: message.event_id };
-            webhooks.entry(message.cause).or_default().push(webhook);
+            let state = view::MessageState::from(&message);
+            let webhook = view::EventWebhook { event: message.event, event_id: message.event_id, state };
+            webhooks.entry(cause_mark(message.cause, message.effective_at)).or_default().push(webhook);
         }
         let results = page.iter().map(|happening| show_happening(&book, happening, &webhooks)).collect();
         Ok(render(&view::Page { results, paging: mark }))
@@ -272,9 +290,14 @@ impl Service {
         Ok(book)
     }
 
+    /// Accounts, folded again where earlier rules wrote them.
+    pub(crate) async fn load_current(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>, Problem> {
+        refold::load(self.store.as_ref(), &self.catalog, wanted, self.clock.now()).await
+    }
+
     pub(crate) async fn load_book(&self, key: &AccountKey, inputs: Inputs) -> Result<Book, Problem> {
         let want = Want { key: key.clone(), inputs, names: Vec::new() };
-        let loaded = self.store.load(&[want]).await?.into_iter().next().flatten();
+        let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();
         let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
         self.book(loaded, inputs == Inputs::All).await
     }
@@ -336,6 +359,11 @@ fn show_account(book: &Book, as_of: Option<Time>, now: Time) -> Result<Bytes, Pr
     Ok(render(&shown))
 }
 
+/// What tells the causes of messages apart. All notices of a kind have one cause, each at its own moment.
+fn cause_mark(cause: String, at: Time) -> String {
+    if cause.starts_with(NOTICE) { format!("{cause}/{}", at.micros()) } else { cause }
+}
+
 fn show_happening<'a>(
     book: &'a Book,
     happening: &'a Happening,
@@ -358,8 +386,9 @@ fn show_happening<'a>(
         reason: happening.reason.as_deref(),
         effect: done.then(|| view::Amounts::change(&happening.before, &happening.after)),
         balance_after: done.then(|| view::Amounts::from(happening.after)),
+        postings: happening.postings.iter().map(Into::into).collect(),
         line_items: happening.items.clone(),
-        webhooks: webhooks.get(&happening.cause).cloned().unwrap_or_default(),
+        webhooks: webhooks.get(&cause_mark(happening.cause.clone(), happening.applies_at)).cloned().unwrap_or_default(),
         description: happening.description.clone(),
     }
 }

@@ -53,6 +53,7 @@ impl<O: Serialize> News<'_, O> {
         MessageRow {
             position: None,
             due_at: None,
+            cancelled_at: None,
             account: None,
             sequence: 0,
             event: self.event.name().to_owned(),

@@ -10,6 +10,7 @@ use crate::lock::lock;
 use crate::problem::Problem;
 use crate::secrets::Secrets;
 use crate::view::ProductFacts;
+use crate::webhooks::event_ids::EventIds;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::records::{Mode, OrgId, Organization, ProductKey, ProductRow};
@@ -33,6 +34,8 @@ pub struct ProductInfo {
     pub mode: Mode,
     /// The key that signs its organization's messages.
     pub signing: Key,
+    /// The ids of its organization's events.
+    pub event_ids: EventIds,
 }
 
 /// An organization, ready to be used.
@@ -42,6 +45,8 @@ pub struct OrganizationInfo {
     pub row: Organization,
     /// The key that signs its messages.
     pub signing: Key,
+    /// The ids of its events.
+    pub event_ids: EventIds,
 }
 
 /// Products and organizations, kept at hand.
@@ -71,7 +76,8 @@ impl Catalog {
     pub async fn fresh_organization(&self, org: OrgId) -> Result<Arc<OrganizationInfo>, Problem> {
         let row = self.store.organizations().await?.into_iter().find(|row| row.org == org);
         let row = row.ok_or_else(|| Problem::internal(format!("there is no organization {org}")))?;
-        let info = Arc::new(OrganizationInfo { signing: self.key(&row.signing_key)?, row });
+        let event_ids = EventIds::new(&row.event_mark);
+        let info = Arc::new(OrganizationInfo { signing: self.key(&row.signing_key)?, event_ids, row });
         lock(&self.organizations).insert(org, info.clone());
         Ok(info)
     }
@@ -128,8 +134,8 @@ impl Catalog {
         let form: NewProduct = serde_json::from_str(&row.body)
             .map_err(|error| Problem::internal(format!("product {} cannot be read: {error}", row.key.product)))?;
         let facts = ProductFacts::new(&*row.key.product, &form)?;
-        let info = ProductInfo { facts, form, mode: row.mode, signing: organization.signing.clone(), key: row.key };
-        Ok(Arc::new(info))
+        let (signing, event_ids) = (organization.signing.clone(), organization.event_ids.clone());
+        Ok(Arc::new(ProductInfo { facts, form, mode: row.mode, signing, event_ids, key: row.key }))
     }
 
     /// Keeps a product that was read. Nothing about it changes without its version.

@@ -6,7 +6,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::book::Asked;
+use crate::account::book::{Asked, Book};
 use crate::accounts::{account_key, content_hash, problem};
 use crate::form;
 use crate::form::fields::{ExternalField, Id, Moment};
@@ -15,10 +15,12 @@ use crate::problem::Problem;
 use crate::processor::job::{Repeat, Show, Work};
 use crate::processor::work::{self, Came};
 use bytes::Bytes;
-use daybook_engine::item::{ItemId, Name};
+use daybook_engine::item::{ItemId, ItemKind, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
-use daybook_store::Inputs;
+use daybook_store::records::{AccountKey, ItemRow};
+use daybook_store::{Inputs, Want};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Something to be asked of an account.
@@ -55,6 +57,23 @@ pub struct Rehearsal {
     pub answer: Bytes,
     /// The account after it.
     pub account: Bytes,
+}
+
+/// What opening an account would come to.
+#[derive(Clone, Debug)]
+pub struct OpeningRehearsal {
+    /// The account after it.
+    pub account: Bytes,
+    /// Whether there is such an account already, with the same content: then nothing happens.
+    pub is_there: bool,
+    /// Whether it begins in the past.
+    pub is_backdated: bool,
+    /// How many late fees are charged at once.
+    pub late_fees: u64,
+    /// What they come to.
+    pub late_fee_cents: i64,
+    /// How many webhooks are announced at once, by their events.
+    pub webhooks: BTreeMap<String, u64>,
 }
 
 impl Change {
@@ -157,6 +176,56 @@ impl Service {
         };
         let account = work::account(&book, now, &[]).map_err(problem)?;
         Ok(Rehearsal { answer, account })
+    }
+}
+
+impl Service {
+    /// What opening an account would come to: the same work on a book that is then thrown away. Nothing is written or
+    /// announced, and no id is used up.
+    pub async fn rehearse_opening(&self, who: &Caller, form: form::NewAccount) -> Result<OpeningRehearsal, Problem> {
+        who.may(Right::Write)?;
+        let (key, opening) = self.opening(who, &form).await?;
+        let now = self.clock.now();
+        let is_backdated = opening.terms.opening.effective_at < now;
+        if form.account_id.is_some() && self.exists(&key).await? {
+            let book = self.load_book(&key, Inputs::All).await?;
+            if book.content_hash != opening.content_hash {
+                return Err(Problem::id_taken("account_id", "account", &key.account));
+            }
+            let account = work::account(&book, now, &[]).map_err(problem)?;
+            let (late_fees, late_fee_cents, webhooks) = Default::default();
+            return Ok(OpeningRehearsal { account, is_there: true, is_backdated, late_fees, late_fee_cents, webhooks });
+        }
+        let product = self.catalog.fresh_product(&opening.product).await?;
+        let product = product.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        let (terms, profile) = (opening.terms.clone(), opening.profile.clone());
+        let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
+        let came = work::work(&mut book, &Work::Open(Box::new(opening)), now)
+            .map_err(|_| Problem::internal("a new account has its whole journal"))?;
+        let account = match came {
+            Came::To(account) => account,
+            Came::ToProblem(problem) | Came::ToItemIf(_, _, problem) => return Err(problem),
+            Came::ToItem(_) => return Err(Problem::internal("opening an account gave a line item")),
+        };
+        let is_late_fee = |item: &&ItemRow| item.kind == ItemKind::LateFee.name();
+        let late_fees: Vec<i64> = book.writes.items.values().filter(is_late_fee).map(|item| item.amount).collect();
+        let mut webhooks = BTreeMap::new();
+        for message in book.writes.messages.iter().filter(|message| message.due_at.is_none()) {
+            *webhooks.entry(message.event.clone()).or_default() += 1;
+        }
+        Ok(OpeningRehearsal {
+            account,
+            is_there: false,
+            is_backdated,
+            late_fees: late_fees.len() as u64,
+            late_fee_cents: late_fees.iter().sum(),
+            webhooks,
+        })
+    }
+
+    async fn exists(&self, key: &AccountKey) -> Result<bool, Problem> {
+        let want = Want { key: key.clone(), inputs: Inputs::Pending, names: Vec::new() };
+        Ok(self.store.load(&[want]).await?.into_iter().next().flatten().is_some())
     }
 }
 

@@ -51,6 +51,7 @@ impl Service {
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
+        Problem::not_supported(form.unsupported())?;
         let content_hash = self.customer_hash(&form)?;
         let customer_id: Arc<str> = match &form.customer_id {
             Some(id) => Arc::from(id.as_str()),
@@ -161,8 +162,9 @@ impl Service {
             accounts.push(view::CustomerAccount { account_id: account_id.to_owned(), customer_account_role: role });
         }
         let shown = show(&form, ssn.as_ref(), row, &accounts);
-        let signing = &self.catalog.fresh_organization(who.org).await?.signing;
-        let message = message(event, &shown, row.version, now, signing);
+        let organization = self.catalog.fresh_organization(who.org).await?;
+        let event_id = organization.event_ids.of_customer(&row.customer_id, row.version);
+        let message = message(event, event_id, &shown, now, &organization.signing);
         writing.messages.insert(0, (who.org, message));
         let answer = render(&shown);
         Ok(self.write_alone(who, writing, repeat, &answer).await?.then_some(answer))
@@ -313,14 +315,14 @@ fn show<'a>(
 /// The message about a customer.
 pub(crate) fn message(
     event: OwnEvent,
+    event_id: String,
     customer: &view::Customer<'_>,
-    version: i64,
     now: Time,
     signing: &Key,
 ) -> MessageRow {
     News {
         event,
-        event_id: format!("dbk_evt_{}.c{version}", customer.customer_id),
+        event_id,
         subject: customer.customer_id,
         at: view::time::Stamp::Utc(view::time::Utc(now)),
         now,

@@ -147,6 +147,10 @@ fn announced(book: &Book, messages: &[MessageRow], clock: Time) -> BTreeMap<Stri
     for message in messages {
         *counts.entry(message.event.clone()).or_default() += 1;
     }
+    // A notice that was cancelled would be sent if its moment came before the closing, as it may when played again.
+    for message in messages.iter().filter(|message| message.cancelled_at.is_some()) {
+        counts.remove(&message.event);
+    }
     if has(|record| record.scheduled) {
         // What waits for its time is announced twice. Played again, it comes when its time has come.
         counts.retain(|event, _| !event.starts_with("line_item_"));
@@ -190,6 +194,7 @@ fn opening(book: &Book) -> Result<Value, Problem> {
         late_fee_cap_percent: own(fee.cap, usual_fee.cap).flatten().map(PercentText::known),
         payment_reversal_fee_cents: own(terms.reversal_fee, usual.reversal_fee).map(AmountOrZero::known),
         credit_limit_cents: own(limit, usual_limit).flatten(),
+        ..AccountSummary::default()
     };
     let cycle = CycleType {
         first_cycle_interval: own(loan.first_cycle, usual_loan.first_cycle).flatten().map(IntervalText::known),

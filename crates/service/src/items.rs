@@ -13,7 +13,7 @@ use daybook_store::records::{AccountKey, ItemRow};
 use daybook_store::{Inputs, Store, Want};
 use std::sync::Arc;
 
-const KINDS: [ItemKind; 15] = [
+const KINDS: [ItemKind; 16] = [
     ItemKind::Loan,
     ItemKind::Interest,
     ItemKind::LateFee,
@@ -29,6 +29,7 @@ const KINDS: [ItemKind; 15] = [
     ItemKind::DebitOffset,
     ItemKind::FeeWaiver,
     ItemKind::ChargeOff,
+    ItemKind::SurplusApplied,
 ];
 const STATUSES: [ItemStatus; 4] = [ItemStatus::Valid, ItemStatus::Pending, ItemStatus::Authorized, ItemStatus::Invalid];
 
@@ -64,6 +65,7 @@ pub fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
         interest: Cents(row.interest),
         fees: Cents(row.fees),
         splits,
+        reversed_by: row.reversed_by.clone(),
     })
 }
 

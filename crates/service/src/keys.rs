@@ -10,6 +10,9 @@ use crate::view::render;
 use bytes::Bytes;
 use daybook_store::records::KeyRow;
 
+/// The shortest secret of a key that is lent.
+const SHORTEST_LENT: usize = 32;
+
 impl Service {
     /// The keys of the caller's organization.
     pub async fn list_keys(&self, who: &Caller) -> Result<Bytes, Problem> {
@@ -53,6 +56,27 @@ impl Service {
             }
             Err(problem) => Err(problem),
         }
+    }
+
+    /// Lends a key to a command on the caller's machine, or lends it for longer: an id and a secret of the command's own
+    /// that work for a while and are kept in memory only.
+    pub async fn lend_key(&self, who: &Caller, client_id: &str, secret: &str) -> Result<(), Problem> {
+        who.may(Right::Administer)?;
+        if secret.len() < SHORTEST_LENT {
+            return Err(Problem::invalid("client_secret", format!("must have {SHORTEST_LENT} characters or more")));
+        }
+        if self.store.key(client_id).await?.is_some() {
+            return Err(Problem::invalid(
+                "client_id",
+                "is the id of a key that exists: a key that is lent needs its own",
+            ));
+        }
+        self.access.lend_key(Caller { client_id: client_id.to_owned(), ..who.clone() }, secret)
+    }
+
+    /// Ends the lending of a key.
+    pub fn take_key_back(&self, secret: &str) {
+        self.access.take_key_back(secret);
     }
 
     /// What makes a form of a caller with a word of its own different from every other.

@@ -42,6 +42,7 @@ pub mod previewing;
 pub mod problem;
 pub mod processor;
 pub mod products;
+pub mod refold;
 pub mod rolling;
 pub mod secrets;
 pub mod verify;
@@ -53,6 +54,7 @@ pub use accounts::AccountQuery;
 pub use customers::CustomerQuery;
 pub use line_items::ItemQuery;
 pub use webhooks::deliveries::DeliveryQuery;
+pub use webhooks::searching::MessageQuery;
 
 use access::{Access, Caller};
 use bytes::Bytes;
@@ -96,6 +98,7 @@ pub struct Service {
     /// What runs by itself: timers, sending.
     running: Arc<Mutex<Vec<JoinHandle<()>>>>,
     dispatcher: Arc<OnceLock<Dispatcher>>,
+    url_figures: webhooks::figures::Remembered,
 }
 
 impl Service {
@@ -152,6 +155,7 @@ impl Service {
             stop,
             running,
             dispatcher,
+            url_figures: webhooks::figures::Remembered::default(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Role};
-use crate::ids::random_bytes;
+use crate::ids::{mint_mark, random_bytes};
 use crate::problem::Problem;
 use daybook_store::records::{OrgId, Organization};
 use daybook_webhooks::signature::Key;
@@ -86,6 +86,7 @@ impl Service {
             created_at: self.clock.now(),
             signing_key: self.secrets.seal(signing.text().as_bytes())?,
             previous_signing_key: None,
+            event_mark: mint_mark(),
         };
         Ok(self.store.create_organization(&organization).await?)
     }

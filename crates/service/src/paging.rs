@@ -86,7 +86,7 @@ impl Paging {
     }
 }
 
-fn write_mark(id: &str) -> String {
+pub(crate) fn write_mark(id: &str) -> String {
     URL_SAFE_NO_PAD.encode(id)
 }
 

@@ -13,12 +13,12 @@
 pub use crate::form::Problem;
 use crate::form::fields::*;
 use crate::form::{
-    AccountSummary, AmortizationPolicies, BillingCyclePolicies, CycleType, DefaultAttributes, FeePolicies,
-    InterestPolicies, LifecyclePolicies, NewAccount, NewProduct, PaymentDuePolicies, PaymentPouringPolicies,
-    PostPromoOverview, PostPromotionalPolicies,
+    AccountSummary, AmortizationPolicies, BillingCyclePolicies, CLOSE_OF_BUSINESS, CycleType, DefaultAttributes,
+    EffectsByStatus, FeePolicies, InterestPolicies, LifecyclePolicies, NewAccount, NewProduct, PaymentDuePolicies,
+    PaymentPouringPolicies, PostPromoOverview, PostPromotionalPolicies,
 };
 use daybook_engine::calendar::{Interval, TimeOfDay};
-use daybook_engine::installment::{InstallmentPolicy, LateFeePolicy};
+use daybook_engine::installment::{InstallmentPolicy, LateFeePolicy, Span};
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::terms::{Invalid, Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
@@ -34,7 +34,6 @@ const REVOLVING: &str = "REVOLVING products are not supported yet";
 const LEN: &str = "post_promotional_policies.post_promo_len";
 const RATE: &str = "post_promotional_policies.post_promo_default_interest_rate_percent";
 const CYCLE: &str = "product_lifecycle_policies.billing_cycle_policies.cycle_interval";
-const CLOSE: &str = "product_lifecycle_policies.billing_cycle_policies.close_of_business_time";
 const GRACE: &str = "product_lifecycle_policies.fee_policies.late_fee_grace";
 const LATE_FEE: &str = "product_lifecycle_policies.default_attributes.default_late_fee_cents";
 const REVERSAL_FEE: &str = "product_lifecycle_policies.default_attributes.default_payment_reversal_fee_cents";
@@ -48,7 +47,7 @@ pub fn zone(product: &NewProduct) -> Option<Zone> {
 
 /// Settles what a product leaves open and tries it on a sample loan: what it gives is to be stored.
 pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewProduct, Vec<Problem>> {
-    product.settle_close_of_business(created_at);
+    product.settle_close_of_business().map_err(|problem| vec![problem])?;
     let policy = product_policy(&product, None)?;
     let effective_at = product.effective_at.as_ref().map_or(created_at, |moment| *moment.get());
     let sample = Opening { effective_at, principal: SAMPLE_PRINCIPAL, origination_fee: Cents::ZERO };
@@ -94,7 +93,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
     let close_of_business = match given.billing.close_of_business_time.as_ref().map(|close| *close.get()) {
         None => TimeOfDay::END_OF_DAY,
         Some(DailyTime { time, offset_seconds: None }) => time,
-        Some(_) => return Err(vec![Problem::new(CLOSE, "has an offset, which has to be settled first")]),
+        Some(_) => return Err(vec![Problem::new(CLOSE_OF_BUSINESS, "has an offset, which has to be settled first")]),
     };
     let reversal_fee = given.summary.payment_reversal_fee_cents.or(given.attributes.default_payment_reversal_fee_cents);
     Ok(Policy {
@@ -102,6 +101,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
         close_of_business,
         backdating: given.life.backdating_policy.map(Into::into).unwrap_or_default(),
         reversal_fee: reversal_fee.map_or(Cents::ZERO, |fee| fee.get()),
+        status_effects: given.life.status_effects.as_ref().map(EffectsByStatus::effects).unwrap_or_default(),
         product: ProductPolicy::Installment(given.installment(instalments.get())),
     })
 }
@@ -164,7 +164,7 @@ impl Given {
             rounding: interest.rounding.map_or(usual.rounding, Into::into),
             after_maturity: interest.interest_after_maturity.map_or(usual.after_maturity, Into::into),
             order: order.unwrap_or(usual.order),
-            span: pouring.span.map_or(usual.span, Into::into),
+            span: pouring.span.map_or(Span::without_own(pouring.order.is_some()), Into::into),
             surplus: pouring.surplus.map_or(usual.surplus, Into::into),
             late_fee: self.late_fee(),
             delinquent_after: self
@@ -192,6 +192,7 @@ impl Given {
             least: fees.late_fee_min_cents.map(|cents| cents.get()),
             most: fees.late_fee_max_cents.map(|cents| cents.get()),
             cap: summary.late_fee_cap_percent.or(fees.late_fee_cap_percent).map(|percent| percent.get()),
+            pyramiding: fees.late_fee_pyramiding.map(Into::into).unwrap_or_default(),
         }
     }
 }
@@ -254,6 +255,9 @@ pub fn describe(policy: &Policy, credit_limit: Option<Cents>) -> (LifecyclePolic
             late_fee_min_cents: late.least.map(AmountOrZero::known),
             late_fee_max_cents: late.most.map(AmountOrZero::known),
             late_fee_cap_percent: late.cap.map(PercentText::known),
+            surcharge_fee_interval: None,
+            default_surcharge_fee_structure: None,
+            late_fee_pyramiding: Some(late.pyramiding.into()),
         }),
         amortization_policies: Some(AmortizationPolicies {
             method: Some(loan.method.into()),
@@ -279,6 +283,7 @@ pub fn describe(policy: &Policy, credit_limit: Option<Cents>) -> (LifecyclePolic
             default_late_fee_cents: Some(AmountOrZero::known(late.flat)),
             default_payment_reversal_fee_cents: Some(AmountOrZero::known(policy.reversal_fee)),
         }),
+        status_effects: Some(EffectsByStatus::of(&policy.status_effects)),
     };
     let post = PostPromotionalPolicies {
         post_promo_len: Some(PositiveCount::known(loan.instalments)),

@@ -54,7 +54,7 @@ pub struct Portfolio {
     pub accounts: Vec<AccountFigure>,
     /// Accounts that have not ended, by how late they are.
     pub past_due: Vec<PastDueFigure>,
-    /// Valid payments of the last 30 days, by the day they are effective.
+    /// Valid payments of the last 30 days that did not bounce, by the day they are effective.
     pub payments_by_day: Vec<DayFigure>,
     /// Late fees of the last 30 days, by the day they are effective.
     pub late_fees_by_day: Vec<DayFigure>,

@@ -30,6 +30,7 @@ impl Service {
     ) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
+        Problem::not_supported(product.unsupported())?;
         let product = policy::settle_product(product, now)?;
         preview(&product, &account, now)
     }
@@ -40,6 +41,7 @@ impl Service {
         let key = ProductKey { org: who.org, product: Arc::from(account.product_id.as_str()) };
         let info = self.catalog.product(&key).await?;
         let info = info.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
+        Problem::not_supported(account.unsupported())?;
         preview(&info.form, &account, self.clock.now())
     }
 }

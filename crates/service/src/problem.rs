@@ -26,6 +26,8 @@ pub enum Kind {
     TooLarge,
     /// It is not in a form that is understood.
     Unsupported,
+    /// It is known, and not done here.
+    NotSupported,
     /// The database is away.
     Unavailable,
     /// A bug.
@@ -73,11 +75,13 @@ pub const CODES: &[(&str, Kind)] = &[
     ("not_held", Kind::Conflict),
     ("migration_mode", Kind::Conflict),
     ("account_failed", Kind::Conflict),
+    ("subscription_paused", Kind::Conflict),
     ("invalid_request", Kind::Invalid),
     ("rate_limited", Kind::TooMany),
     ("too_large", Kind::TooLarge),
     ("unsupported_media_type", Kind::Unsupported),
     ("method_not_allowed", Kind::Unsupported),
+    ("not_supported", Kind::NotSupported),
     ("unavailable", Kind::Unavailable),
     ("internal_error", Kind::Internal),
 ];
@@ -117,6 +121,20 @@ impl Problem {
             details: vec![Detail { field: field.to_owned(), message: "is taken, with other content".to_owned() }],
             ..Problem::new("id_taken", message)
         }
+    }
+
+    /// Fields ask for what is known and not done here; each says why, and what to use instead.
+    pub fn not_supported(fields: Vec<form::Problem>) -> Result<(), Problem> {
+        if fields.is_empty() {
+            return Ok(());
+        }
+        let message = match fields.as_slice() {
+            [one] => one.to_string(),
+            many => format!("{} fields ask for what is not supported", many.len()),
+        };
+        let detail = |form::Problem { field, message }| Detail { field, message };
+        let details = fields.into_iter().map(detail).collect();
+        Err(Problem { details, ..Problem::new("not_supported", message) })
     }
 
     /// A bug. The message goes to the log, not to the caller.

@@ -30,6 +30,7 @@ impl Service {
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
+        Problem::not_supported(form.unsupported())?;
         let now = self.clock.now();
         let content_hash = content_hash(&form)?;
         let holding = form.starts_in_migration_mode();
@@ -38,6 +39,12 @@ impl Service {
             None => Arc::from(mint_id("prod")),
         };
         let key = ProductKey { org: who.org, product };
+        // First, so that what is stored is given again even where it would be refused today.
+        if let Some(before) = self.store.product(&key).await? {
+            let answer = self.product_again(before, &content_hash).await?;
+            return self.keep_answer(who, repeat, answer).await;
+        }
+        form.check()?;
         let form = policy::settle_product(form, now)?;
         let body = serde_json::to_string(&form)
             .map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))?;
@@ -48,10 +55,6 @@ impl Service {
             created_at: now,
             mode: Mode { version: 1, holding, ..Mode::default() },
         };
-        if let Some(before) = self.store.product(&key).await? {
-            let answer = self.product_again(before, &content_hash).await?;
-            return self.keep_answer(who, repeat, answer).await;
-        }
         let answer = show(&*self.catalog.ready(row.clone()).await?, &row);
         let words = vec![of_product(who.org, &key.product, &form)];
         let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], words, ..Unit::default() };

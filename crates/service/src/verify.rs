@@ -4,20 +4,27 @@
 //! same code that accepted it; then state, line items and the event, time and subject of the messages must be what is
 //! stored, and every stored message must carry the signature of its bytes. What is found is a sentence for each account
 //! and thing; nothing is changed.
+//!
+//! An account that was folded again by newer rules is worked through from there: what stood before keeps its place and is
+//! folded by the rules of today, and messages are compared from then on. What earlier rules announced cannot be worked
+//! out again, and line items that were invalid then stay.
 
 use crate::Service;
 use crate::account::book::{Asked, Book, Halt};
 use crate::account::journal::{Journal, Record};
+use crate::account::refolding::is_same;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
+use crate::refold::earlier;
 use daybook_engine::installment::audit::audit;
+use daybook_engine::item::ItemStatus;
 use daybook_engine::snapshot;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
 use daybook_store::records::{AccountKey, ItemRow, MessageRow, OrgId, Page, ProductKey};
 use daybook_store::{Inputs, Loaded, Want};
 use daybook_webhooks::signature::Key;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Accounts read at once.
@@ -83,6 +90,11 @@ impl Service {
         let product = ProductKey { org: key.org, product: loaded.row.product.clone() };
         let product = self.catalog.product(&product).await?;
         let product = product.ok_or_else(|| Problem::internal("an account has no product"))?;
+        if earlier::is_outdated(&loaded.row) {
+            verified.accounts += 1;
+            verified.differences.push(earlier::not_refolded(&loaded.row).message);
+            return Ok(());
+        }
         let stored = Book::read(loaded, product.clone(), true)?;
         let items = self.store.items(&key).await?;
         let messages = self.all_messages(&key).await?;
@@ -93,7 +105,10 @@ impl Service {
         match again(&stored, &product) {
             Ok(worked) => {
                 compare_state(&stored, &worked, &mut differ);
-                compare_items(&items, &worked, &mut differ);
+                let refold = refold_of(&stored);
+                compare_items(&items, &worked, refold.map(|(_, record)| record.recorded_at), &mut differ);
+                let since = refold.map_or(0, |(_, record)| announced_before(record));
+                let messages: Vec<&MessageRow> = messages.iter().filter(|message| message.sequence > since).collect();
                 compare_messages(&messages, &worked, &mut differ);
             }
             Err(problem) => differ(format!("cannot be worked through again: {}", problem.message)),
@@ -146,20 +161,32 @@ fn is_signed(message: &MessageRow, keys: &[Key]) -> bool {
     keys.iter().any(|key| key.verify(&message.data, &message.signature))
 }
 
+/// The last change of the rules in an account's journal, and where it is.
+fn refold_of(stored: &Book) -> Option<(usize, &Journal)> {
+    let index = stored.journal.iter().rposition(|record| matches!(record.record, Record::Refold(_)))?;
+    Some((index, &stored.journal[index]))
+}
+
+/// The sequence of the last message that earlier rules announced.
+fn announced_before(record: &Journal) -> i64 {
+    if let Record::Refold(mark) = &record.record { mark.message_seq } else { 0 }
+}
+
 /// Works through an account's journal again, in order of arrival.
 fn again(stored: &Book, product: &Arc<ProductInfo>) -> Result<Book, Problem> {
     let opening = stored.journal.first().ok_or_else(|| Problem::internal("its journal is empty"))?;
-    let mut book = Book::open(
-        stored.key.clone(),
-        with_mode(product, true, None),
-        (*stored.terms).clone(),
-        stored.profile.clone(),
-        stored.content_hash.clone(),
-        opening.recorded_at,
-    )?;
+    let (mut book, done) = match refold_of(stored) {
+        Some((index, _)) => (Book::refolded_at(stored, index)?, index + 1),
+        None => {
+            let product = with_mode(product, true, None);
+            let terms = (*stored.terms).clone();
+            let (profile, hash) = (stored.profile.clone(), stored.content_hash.clone());
+            (Book::open(stored.key.clone(), product, terms, profile, hash, opening.recorded_at)?, 1)
+        }
+    };
     // Messages of the release of an account that is loaded may be suppressed; a new one's never are.
     book.loaded_version = Some(0);
-    for record in &stored.journal[1..] {
+    for record in &stored.journal[done..] {
         work_through(&mut book, record, product).map_err(|halt| match halt {
             Halt::Problem(problem) => Problem::internal(format!("record {}: {}", record.seq(), problem.message)),
             Halt::NeedsAll => Problem::internal("the whole journal was asked for again"),
@@ -191,6 +218,8 @@ fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -
             book.product = with_mode(product, false, None);
             book.roll(*to, false, at).map(drop)
         }
+        // The last one is where working through begins.
+        Record::Refold(_) => Ok(()),
         Record::Profile => {
             book.product = with_mode(product, record.held.is_some(), None);
             book.note_profile(at)
@@ -225,6 +254,7 @@ fn with_mode(product: &Arc<ProductInfo>, holding: bool, suppress_before: Option<
         facts: product.facts.clone(),
         mode,
         signing: product.signing.clone(),
+        event_ids: product.event_ids.clone(),
     })
 }
 
@@ -245,7 +275,7 @@ fn compare_state(stored: &Book, worked: &Book, differ: &mut dyn FnMut(String)) {
     }
 }
 
-fn compare_items(stored: &[ItemRow], worked: &Book, differ: &mut dyn FnMut(String)) {
+fn compare_items(stored: &[ItemRow], worked: &Book, refolded_at: Option<Time>, differ: &mut dyn FnMut(String)) {
     let stored: BTreeMap<&str, &ItemRow> = stored.iter().map(|row| (&*row.item_id, row)).collect();
     let worked: BTreeMap<&str, &ItemRow> = worked.writes.items.iter().map(|(id, row)| (&**id, row)).collect();
     for (id, row) in &worked {
@@ -258,29 +288,36 @@ fn compare_items(stored: &[ItemRow], worked: &Book, differ: &mut dyn FnMut(Strin
             Some(_) => {}
         }
     }
-    for id in stored.keys().filter(|id| !worked.contains_key(*id)) {
+    // What no longer held by earlier rules, or no longer holds by newer ones, is kept and worth nothing.
+    let is_left_over = |row: &ItemRow| {
+        row.status == ItemStatus::Invalid.name()
+            && (row.balance, row.principal, row.interest, row.fees) == (0, 0, 0, 0)
+            && refolded_at.is_some_and(|at| row.created_at <= at)
+    };
+    for (id, _) in stored.iter().filter(|(id, row)| !worked.contains_key(*id) && !is_left_over(row)) {
         differ(format!("line item {id} is not in what the journal gives"));
     }
 }
 
-fn is_same(stored: &ItemRow, worked: &ItemRow) -> bool {
-    // When it was written is not part of what it is.
-    *stored == ItemRow { created_at: stored.created_at, updated_at: stored.updated_at, ..worked.clone() }
-}
-
-/// Old messages may have been let go; those that are kept must be the last ones, in order.
-fn compare_messages(stored: &[MessageRow], worked: &Book, differ: &mut dyn FnMut(String)) {
+/// Retention may have removed old messages, from the beginning of the log on.
+fn compare_messages(stored: &[&MessageRow], worked: &Book, differ: &mut dyn FnMut(String)) {
     let worked = &worked.writes.messages;
     if stored.len() > worked.len() {
         differ(format!("{} messages are kept, and its journal gives {}", stored.len(), worked.len()));
         return;
     }
-    let first = stored.first().map_or(worked.len() as i64 + 1, |first| first.sequence);
-    let expected = worked.iter().filter(|message| message.sequence >= first);
-    for (kept, expected) in stored.iter().zip(expected) {
+    let by_sequence: BTreeMap<i64, &MessageRow> = worked.iter().map(|message| (message.sequence, message)).collect();
+    for kept in stored {
         let of = |message: &MessageRow| {
             (message.sequence, message.event.clone(), message.effective_at, message.subject.clone())
         };
+        let Some(expected) = by_sequence.get(&kept.sequence) else {
+            differ(format!("message {} is kept, and its journal gives none of this number", kept.sequence));
+            continue;
+        };
+        if kept.cancelled_at.is_some() && expected.cancelled_at.is_none() {
+            differ(format!("message {} is cancelled, and its journal does not cancel it", kept.sequence));
+        }
         if of(kept) != of(expected) {
             differ(format!(
                 "message {} is {} of {}, and its journal gives {} of {}",
@@ -288,7 +325,12 @@ fn compare_messages(stored: &[MessageRow], worked: &Book, differ: &mut dyn FnMut
             ));
         }
     }
-    if stored.last().map(|last| last.sequence) != worked.last().map(|last| last.sequence) && !stored.is_empty() {
-        differ("its last messages are missing".to_owned());
+    // Of two messages that went into the log at once, the later has the higher position: where one is kept, all later ones
+    // are. One that waited for its moment may have gone into the log long after later ones, or is cancelled.
+    let at_once = stored.iter().find(|message| message.effective_at <= message.recorded_at);
+    let first = at_once.map_or(i64::MAX, |first| first.sequence);
+    let kept: BTreeSet<i64> = stored.iter().map(|message| message.sequence).collect();
+    for missing in worked.iter().filter(|message| message.sequence >= first && !kept.contains(&message.sequence)) {
+        differ(format!("message {} of {} is missing", missing.sequence, missing.event));
     }
 }

@@ -23,6 +23,7 @@ use crate::records::{
     AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, MessageRow, Mode, OrgId, ProductKey,
     ProductRow,
 };
+use crate::refolds::RefoldRow;
 use daybook_engine::time::Time;
 use std::sync::Arc;
 
@@ -47,8 +48,8 @@ pub struct Unit {
     pub customers: Vec<CustomerWrite>,
     /// Products.
     pub products: Vec<ProductWrite>,
-    /// What is announced, in order. `position` is not looked at; those with `due_at` go to the waiting messages, the
-    /// others into the log.
+    /// What is announced, in order. `position` is not looked at; those with `due_at` go to the waiting messages (where
+    /// those with `cancelled_at` stay), the others into the log.
     pub messages: Vec<(OrgId, MessageRow)>,
     /// Words of things that this unit makes or changes.
     pub words: Vec<Words>,
@@ -74,6 +75,29 @@ pub struct AccountWrite {
     pub customers: Option<Vec<(Arc<str>, String)>>,
     /// Waiting messages due by this moment are moved into the log now, before what this unit announces.
     pub publish_until: Option<Time>,
+    /// Waiting messages that are cancelled, after `publish_until` was done and before what this unit announces.
+    pub cancel: Option<Cancel>,
+    /// Where the account was folded again by newer rules, or could not be.
+    pub refold: Option<RefoldWrite>,
+}
+
+/// Which waiting messages of an account are cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancel {
+    /// Those whose cause begins with this.
+    pub cause_prefix: &'static str,
+    /// Those due after this moment, which is also when they were cancelled. What is due by it is sent.
+    pub at: Time,
+}
+
+/// What folding an account again by newer rules leaves behind.
+#[derive(Debug)]
+pub struct RefoldWrite {
+    /// Its terms, as the newer rules write them; the account then no longer waits to be folded again. Nothing where it
+    /// could not be: it goes on waiting.
+    pub terms: Option<Vec<u8>>,
+    /// What is listed about it; nothing where nothing moved.
+    pub listed: Option<RefoldRow>,
 }
 
 /// How an account is claimed.
@@ -103,6 +127,8 @@ pub struct ItemChange {
     pub status: Option<&'static str>,
     /// Whether its balance, components and splits are wiped.
     pub void: bool,
+    /// Of a payment that bounced: the id of its reversal.
+    pub reversed_by: Option<Arc<str>>,
     /// When.
     pub updated_at: Time,
 }

@@ -209,7 +209,7 @@ pub struct LateFigure {
 /// Line items that are summed up by day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summed {
-    /// Payments.
+    /// Payments that did not bounce.
     Payments,
     /// Late fees.
     LateFees,

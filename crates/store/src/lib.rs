@@ -21,6 +21,7 @@
 //! | `messages`, `waiting_messages`, `log_heads` | what is announced, by position; what is to be announced later |
 //! | `subscriptions`, `failures`, `ranges`, `attempts` | who gets messages, and what became of them: see [`outbox`] |
 //! | `words`, `delivery_hours` | what things are found by; how sending went, by the hour: see [`figures`] |
+//! | `accounts_to_refold`, `refolds` | accounts to be folded again by newer rules; what that moved: see [`refolds`] |
 //! | `answers` | answers kept for callers who repeat themselves |
 //! | `people`, `sessions`, `invitations`, `guesses` | who uses the console, and how they come in: see [`people`] |
 //! | `settings` | a few values about the database itself |
@@ -34,6 +35,7 @@ pub mod outbox;
 pub mod people;
 pub mod postgres;
 pub mod records;
+pub mod refolds;
 pub mod sqlite;
 
 use async_trait::async_trait;
@@ -105,7 +107,7 @@ pub struct Due {
 
 /// A database.
 #[async_trait]
-pub trait Store: outbox::Outbox + people::People + figures::Figures {
+pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::Refolds {
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 

@@ -13,16 +13,25 @@
 //! A subscription reads the log at its own cursor, so that a success costs no row. What did not succeed becomes a row of
 //! `failures`, and the cursor moves on. While a subscription is paused, everything after its cursor counts as dead
 //! letters, without a row for each; when it is resumed, that stretch becomes a range, and the cursor goes to the head.
+//! Some messages after the cursor may be finished with before earlier ones ([`Ahead`]). When a subscription is paused, the
+//! cursor goes to the last of these, and what was not sent before it becomes ranges of dead letters.
 //!
 //! One node at a time sends for a subscription: it holds a lease, and everything it records says by which token. The
 //! store does not know what a retry or a pause is good for; it keeps what it is told.
 
+mod ahead;
 mod calls;
 mod pieces;
+mod probing;
+mod search;
 mod standing;
 
+pub use ahead::Ahead;
 pub use calls::Outbox;
-pub(crate) use pieces::pieces;
+pub(crate) use pieces::{pieces, runs, without_gaps};
+pub use probing::Probed;
+pub(crate) use search::{CLOCK_SLACK_US, MOST_LOOKED_AT, SEARCHED};
+pub use search::{Found, MOST_COUNTED, MessageFilter, UrlFigures};
 pub use standing::{Kept, Stand, Standing};
 
 use crate::records::{MessageRow, OrgId};
@@ -67,6 +76,45 @@ pub struct Subscription {
     pub version: i64,
     /// Whether it is the console's own record. An organization has one such subscription at most.
     pub from_console: bool,
+    /// The most messages a second; nothing for no limit.
+    pub max_per_second: Option<u32>,
+    /// The most messages at once; nothing for no limit.
+    pub max_in_flight: Option<u32>,
+    /// What is finished with beyond the cursor.
+    pub ahead: Ahead,
+}
+
+/// Which settings of a subscription a caller gives: others stay as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// `max_per_second`.
+    pub max_per_second: bool,
+    /// `max_in_flight`.
+    pub max_in_flight: bool,
+}
+
+/// What a node holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leased {
+    /// All subscriptions that it holds, by number.
+    pub held: Vec<Subscription>,
+    /// How many it should hold at most, so that every node has its share.
+    pub share: usize,
+}
+
+/// A subscription with retries that should have been made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overdue {
+    /// Whose.
+    pub org: OrgId,
+    /// The subscription.
+    pub id: SubscriptionId,
+    /// Its id for people.
+    pub uuid: String,
+    /// How many retries are overdue.
+    pub retries: u64,
+    /// Since when the first of them is due.
+    pub since: Time,
 }
 
 impl Subscription {
@@ -83,6 +131,8 @@ pub struct Pause {
     pub reason: String,
     /// Since when.
     pub at: Time,
+    /// When one of its messages is tried all the same, to see whether the URL takes messages again.
+    pub probe_at: Option<Time>,
 }
 
 /// How much waits for a subscription.
@@ -183,6 +233,19 @@ pub struct Range {
     pub last: i64,
     /// Which events of it; nothing for all. Read like a subscription's: it is what a [`Reader`] of the range has.
     pub filter: Option<Vec<String>>,
+    /// What is finished with beyond `after`.
+    pub ahead: Ahead,
+}
+
+/// How far a range was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The range.
+    pub range: i64,
+    /// Everything up to here is finished with.
+    pub through: i64,
+    /// What is finished with beyond that.
+    pub ahead: Ahead,
 }
 
 /// What was tried once.
@@ -219,8 +282,12 @@ pub struct Deliveries {
     pub version: i64,
     /// Everything up to here is finished with. The cursor never goes back: a lower one than is kept is ignored.
     pub cursor: i64,
-    /// Ranges that are being replayed: up to which position. One that reaches its end is removed.
-    pub ranges: Vec<(i64, i64)>,
+    /// What is finished with beyond the cursor.
+    pub ahead: Ahead,
+    /// The filter of the subscription that was read: what it was changed to since then is not sent again.
+    pub filter: Option<Vec<String>>,
+    /// Ranges that are being replayed. One that reaches its end is removed.
+    pub ranges: Vec<Progress>,
     /// What was tried, in order.
     pub attempts: Vec<Attempt>,
     /// What failed: inserted, or written over.

@@ -40,6 +40,8 @@ pub struct Organization {
     pub signing_key: Vec<u8>,
     /// The key before it, sealed, and until when receivers may still know only that one.
     pub previous_signing_key: Option<(Vec<u8>, Time)>,
+    /// What the ids of its events begin with; no other organization has it.
+    pub event_mark: String,
 }
 
 /// Who may call, for which organization.
@@ -249,6 +251,8 @@ pub struct ItemRow {
     pub splits: Vec<u8>,
     /// External fields, as JSON.
     pub extra: Option<Arc<str>>,
+    /// Of a payment that bounced: the id of its reversal.
+    pub reversed_by: Option<Arc<str>>,
 }
 
 /// A message.
@@ -256,8 +260,10 @@ pub struct ItemRow {
 pub struct MessageRow {
     /// Its position in the organization's log; nothing while it waits.
     pub position: Option<i64>,
-    /// When it is due, while it waits.
+    /// When it is due, while it waits; when it would have been due, if it was cancelled.
     pub due_at: Option<Time>,
+    /// When it was cancelled. A cancelled message keeps its number among the account's messages and is never sent.
+    pub cancelled_at: Option<Time>,
     /// The account it is about.
     pub account: Option<Arc<str>>,
     /// Its number among the account's messages; 0 without an account.

@@ -92,6 +92,46 @@ fn all_is_there_after_a_reopening() {
     });
 }
 
+/// A database of the version before organizations had marks: each gets one of its own.
+#[test]
+fn organizations_from_before_there_were_marks_get_different_ones() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("daybook.db");
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;")
+        .unwrap();
+    for (number, sql) in [
+        include_str!("../migrations/sqlite/0001_tables.sql"),
+        include_str!("../migrations/sqlite/0002_outbox.sql"),
+        include_str!("../migrations/sqlite/0003_people.sql"),
+        include_str!("../migrations/sqlite/0004_figures.sql"),
+        include_str!("../migrations/sqlite/0005_sending_again.sql"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        connection.execute_batch(sql).unwrap();
+        connection.execute("INSERT INTO migrations VALUES (?1, 'before')", [number as i64 + 1]).unwrap();
+    }
+    for name in ["one", "two", "three"] {
+        let sql =
+            "INSERT INTO organizations (name, environment, created_at, signing_key) VALUES (?1, 'TEST', 1, x'01')";
+        connection.execute(sql, [name]).unwrap();
+    }
+    drop(connection);
+    let marks = |path| async move {
+        let organizations = open_file(path).await.organizations().await.unwrap();
+        organizations.into_iter().map(|organization| organization.event_mark).collect::<Vec<_>>()
+    };
+    runtime().block_on(async {
+        let first = marks(&path).await;
+        assert!(first.iter().all(|mark| mark.len() == 10), "{first:?}");
+        assert_eq!(first.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{first:?}");
+        assert_eq!(marks(&path).await, first, "they stay");
+    });
+}
+
 /// What was committed is in the files while the store is still open: a copy of them, as a crash would leave them, has it.
 #[test]
 fn a_commit_is_in_the_files_when_it_is_answered() {
@@ -239,9 +279,10 @@ fn damage_is_found() {
         let all = (0..500).map(|n| (org, message(None, 0, &format!("e{n}")))).collect();
         written(&store, vec![message_unit(all)]).await;
         drop(store);
-        // Overwrite a page in the second half of the file.
+        // Overwrite a page that holds messages: opening does not read it.
         let mut bytes = std::fs::read(&path).unwrap();
-        let damaged = bytes.len() / 4096 * 3 / 4 * 4096;
+        let held = bytes.windows(4).rposition(|text| text == b"e250").unwrap();
+        let damaged = held / 4096 * 4096;
         bytes[damaged..damaged + 4096].fill(0x5a);
         std::fs::write(&path, bytes).unwrap();
         let store = open_file(&path).await;

@@ -95,7 +95,7 @@ impl Book {
             last_folded: self.state.last_folded,
             backdating: self.terms.backdating,
         };
-        let placement = place(&situation, self.placed_from(&input, effective_at), seq);
+        let placement = place(&situation, effective_at, seq);
         let scheduled = matches!(placement, Placement::Scheduled(_));
         let entry = Entry { place: placement.place(), effective_at, scheduled, name: Name::from(name), input };
         let before = self.clone();
@@ -117,20 +117,6 @@ impl Book {
         Ok(())
     }
 
-    /// An authorized payment that becomes valid is placed as a payment recorded then.
-    fn placed_from(&self, input: &Input, effective_at: Time) -> Time {
-        use daybook_engine::item::ItemStatus::Authorized;
-        let Input::PaymentStatus { payment, valid: true } = input else { return effective_at };
-        let authorized = self
-            .entries
-            .iter()
-            .find(|entry| entry.name == *payment && matches!(entry.input, Input::Payment { status: Authorized, .. }));
-        match authorized {
-            Some(entry) if !self.held => entry.effective_at,
-            _ => effective_at,
-        }
-    }
-
     /// Everything folded from the beginning.
     pub fn outcome(&self) -> Outcome {
         replay(&self.terms, &self.entries, self.clock).expect("the timeline folds").1
@@ -150,7 +136,7 @@ impl Book {
                 self.events.extend(outcome.events);
                 self.state = state;
             }
-            Err(Stop::NeedsPast | Stop::Undo(_)) => self.refold(),
+            Err(Stop::NeedsPast | Stop::Revise(_)) => self.refold(),
             Err(Stop::Overflow) => panic!("the account grew beyond counting"),
         }
     }

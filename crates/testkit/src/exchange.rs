@@ -63,6 +63,7 @@ fn result(case: &Value) -> Result<Value, String> {
             "fees_cents": reading.balances.fees.0, "surplus_cents": reading.balances.surplus.0,
             "payoff_cents": reading.payoff.0, "per_diem_cents": reading.per_diem.0,
             "days_past_due": reading.days_past_due, "past_due_cents": reading.past_due.0,
+            "past_due_fees_cents": reading.past_due_fees.0,
             "consecutive_late_fees": reading.late_count, "schedule": rows,
         }));
         let refused = outcome.refused.iter().filter_map(|(seq, _)| {

@@ -5,14 +5,15 @@
 //! edges.
 
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
+use daybook_engine::effects::{StatusEffects, Stops};
 use daybook_engine::installment::{
     AfterMaturity, Bucket, DayCount, Due, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy, Method, Owed,
-    Span, Surplus,
+    Pyramiding, Span, Surplus,
 };
 use daybook_engine::item::{Component, ItemId, ItemStatus, Name};
 use daybook_engine::money::{Cents, Percent, Rounding};
 use daybook_engine::notify::{NoticeKind, Setting, When};
-use daybook_engine::status::{Reason, Standing, Status};
+use daybook_engine::status::{Reason, Status};
 use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Backdating, FeeClass, Input};
@@ -242,18 +243,35 @@ fn policy() -> impl Strategy<Value = Policy> {
     let zone = prop_oneof![2 => Just("America/New_York"), 3 => select(ZONES.to_vec())];
     let close = select(vec![(23, 59, 59), (23, 59, 59), (17, 0, 0), (0, 0, 0), (2, 30, 0)]);
     let backdating = select(vec![Backdating::AsPosted, Backdating::Replay]);
-    (zone, close, backdating, select(vec![0, 0, 2_500_i64]), installment()).prop_filter_map(
+    (zone, close, backdating, select(vec![0, 0, 2_500_i64]), status_effects(), installment()).prop_filter_map(
         "a zone and a time of day",
-        |(zone, (hour, minute, second), backdating, fee, installment)| {
+        |(zone, (hour, minute, second), backdating, fee, status_effects, installment)| {
             Some(Policy {
                 zone: Zone::named(zone)?,
                 close_of_business: TimeOfDay::new(hour, minute, second)?,
                 backdating,
                 reversal_fee: Cents(fee),
+                status_effects,
                 product: ProductPolicy::Installment(installment),
             })
         },
     )
+}
+
+/// The defaults, or some pairs that stop what is drawn.
+fn status_effects() -> impl Strategy<Value = StatusEffects> {
+    let open: Vec<Status> = Status::all().filter(|status| !status.is_closed()).collect();
+    let stops = any::<[bool; 4]>().prop_map(|[late_fees, interest, delinquency, notices]| Stops {
+        late_fees,
+        interest,
+        delinquency,
+        notices,
+    });
+    vec((select(open), stops), 0..4).prop_map(|pairs| {
+        let mut effects = StatusEffects::default();
+        pairs.into_iter().for_each(|(status, stops)| effects.set(status, stops));
+        effects
+    })
 }
 
 fn installment() -> impl Strategy<Value = InstallmentPolicy> {
@@ -292,7 +310,7 @@ fn installment() -> impl Strategy<Value = InstallmentPolicy> {
     );
     let pouring = (
         order(),
-        select(vec![Span::BucketFirst, Span::OldestInstalmentFirst]),
+        select(vec![Span::InstalmentsFirst, Span::InstalmentsFirst, Span::BucketFirst, Span::OldestInstalmentFirst]),
         select(vec![Surplus::LastInstalment, Surplus::NextInstalment, Surplus::ReducePrincipal]),
     );
     let late = (late_fee(), select(vec![1, 1, 2, 3_u32]), select(vec![99_999, 99_999, 2, 4_u32]));
@@ -359,8 +377,9 @@ fn late_fee() -> impl Strategy<Value = LateFeePolicy> {
         option::weighted(0.3, (1_000..3_000_i64).prop_map(Cents)),
         option::weighted(0.3, (1_000_000..50_000_000_u64).prop_map(Percent::from_millionths)),
     );
-    (grace, any::<bool>(), kind, select(vec![0, 1_500, 2_900_i64]), percent, bounds).prop_map(
-        |(grace, grace_counts_due_date, kind, flat, percent, (least, most, cap))| LateFeePolicy {
+    let pyramiding = select(vec![Pyramiding::Receipts, Pyramiding::FeesOnly]);
+    (grace, any::<bool>(), kind, select(vec![0, 1_500, 2_900_i64]), percent, bounds, pyramiding).prop_map(
+        |(grace, grace_counts_due_date, kind, flat, percent, (least, most, cap), pyramiding)| LateFeePolicy {
             grace,
             grace_counts_due_date,
             kind,
@@ -369,6 +388,7 @@ fn late_fee() -> impl Strategy<Value = LateFeePolicy> {
             least,
             most,
             cap,
+            pyramiding,
         },
     )
 }
@@ -404,7 +424,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => (option::of(0..10_u32), 0..20_usize).prop_map(|(late, act)| Deed::Waive { late, act }),
         1 => (amount(), component()).prop_map(|(amount, component)| Deed::Credit { amount, component }),
         1 => (amount(), component()).prop_map(|(amount, component)| Deed::Debit { amount, component }),
-        1 => status_pair().prop_map(Deed::Set),
+        2 => status_pair().prop_map(Deed::Set),
         1 => setting().prop_map(Deed::Notify),
     ]
 }
@@ -422,16 +442,10 @@ fn component() -> impl Strategy<Value = Component> {
 }
 
 fn status_pair() -> impl Strategy<Value = Status> {
-    let pairs = [
-        (Standing::Active, None),
-        (Standing::Active, Some(Reason::HardshipExemptions)),
-        (Standing::Suspended, Some(Reason::Delinquent)),
-        (Standing::Suspended, Some(Reason::Bankruptcy)),
-        (Standing::Closed, Some(Reason::ChargeOff)),
-        (Standing::Closed, Some(Reason::PaidOff)),
-        (Standing::Closed, Some(Reason::CustomerRequest)),
-    ];
-    select(pairs.to_vec()).prop_filter_map("a pair", |(standing, reason)| Status::new(standing, reason))
+    let closed = [Reason::ChargeOff, Reason::PaidOff, Reason::CustomerRequest];
+    let is_drawn =
+        |status: &Status| !status.is_closed() || closed.iter().any(|reason| status.reason() == Some(*reason));
+    select(Status::all().filter(is_drawn).collect::<Vec<_>>())
 }
 
 /// Any notice setting.

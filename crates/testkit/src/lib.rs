@@ -7,6 +7,8 @@
 //! | [`history`] | random products and histories, with shrinking |
 //! | [`campaign`] | running a property on many random histories, with the seed printed |
 //! | [`exchange`] | a case in, a result out, as JSON: for comparing with other calculators |
+//! | [`names`] | a name server on loopback that answers what it is told, or nothing |
+//! | [`old_database`] | a database that an earlier build made |
 //! | [`postgres`] | a PostgreSQL server for tests, a fresh database for each |
 //! | [`receiver`] | receivers of webhooks, good and bad, that remember what they got |
 //! | [`server`] | the built command, running: started, called, stopped, killed |
@@ -18,6 +20,8 @@ pub mod book;
 pub mod campaign;
 pub mod exchange;
 pub mod history;
+pub mod names;
+pub mod old_database;
 pub mod postgres;
 pub mod product;
 pub mod receiver;

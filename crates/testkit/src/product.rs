@@ -1,10 +1,13 @@
 //! Products and accounts from the JSON of the interface.
 
 use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
+use daybook_engine::effects::{StatusEffects, Stops};
 use daybook_engine::installment::{
-    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy, Method, Span, Surplus,
+    AfterMaturity, Bucket, DayCount, InstallmentPolicy, InterestMethod, LateFee, LateFeePolicy, Method, Pyramiding,
+    Span, Surplus,
 };
 use daybook_engine::money::{Cents, Percent, Rounding};
+use daybook_engine::status::Status;
 use daybook_engine::terms::{Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Backdating;
@@ -45,8 +48,32 @@ pub fn policy(product: &Value, account: &Value) -> Result<Policy, String> {
             &[("AS_POSTED", Backdating::AsPosted), ("REPLAY", Backdating::Replay)],
         )?,
         reversal_fee,
+        status_effects: status_effects(&life["status_effects"])?,
         product: ProductPolicy::Installment(installment(product, account)?),
     })
+}
+
+/// What statuses stop: pairs with the values that differ from the defaults.
+fn status_effects(value: &Value) -> Result<StatusEffects, String> {
+    let mut effects = StatusEffects::default();
+    for (pair, said) in value.as_object().into_iter().flatten() {
+        let status = Status::parse_pair(pair).ok_or_else(|| format!("{pair} is no pair"))?;
+        let usual = StatusEffects::default_of(status);
+        let stops = |field: &str, goes_on: &str, usual: bool| match said[field].as_str() {
+            None => Ok(usual),
+            Some("STOP") => Ok(true),
+            Some(word) if word == goes_on => Ok(false),
+            Some(word) => Err(format!("{word} is neither {goes_on} nor STOP")),
+        };
+        let stops = Stops {
+            late_fees: stops("late_fees", "CHARGE", usual.late_fees)?,
+            interest: stops("interest", "ACCRUE", usual.interest)?,
+            delinquency: stops("delinquency", "COUNT", usual.delinquency)?,
+            notices: stops("notices", "SEND", usual.notices)?,
+        };
+        effects.set(status, stops);
+    }
+    Ok(effects)
 }
 
 fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, String> {
@@ -94,10 +121,15 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
         let bucket = |name: &Value| Bucket::parse(name.as_str().unwrap_or("")).ok_or(format!("{name} is no bucket"));
         policy.order = order.iter().map(bucket).collect::<Result<_, _>>()?;
     }
-    policy.span = choice(
-        &pouring["span"],
-        &[("BUCKET_FIRST", Span::BucketFirst), ("OLDEST_INSTALLMENT_FIRST", Span::OldestInstalmentFirst)],
-    )?;
+    let spans = [
+        ("INSTALLMENTS_FIRST", Span::InstalmentsFirst),
+        ("BUCKET_FIRST", Span::BucketFirst),
+        ("OLDEST_INSTALLMENT_FIRST", Span::OldestInstalmentFirst),
+    ];
+    policy.span = match pouring["span"] {
+        Value::Null => Span::without_own(!pouring["order"].is_null()),
+        _ => choice(&pouring["span"], &spans)?,
+    };
     policy.surplus = choice(
         &pouring["surplus"],
         &[
@@ -137,6 +169,10 @@ fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {
         least: cents(&fees["late_fee_min_cents"]),
         most: cents(&fees["late_fee_max_cents"]),
         cap: percent(&summary["late_fee_cap_percent"])?.or(percent(&fees["late_fee_cap_percent"])?),
+        pyramiding: choice(
+            &fees["late_fee_pyramiding"],
+            &[("RECEIPTS", Pyramiding::Receipts), ("FEES_ONLY", Pyramiding::FeesOnly)],
+        )?,
     })
 }
 

@@ -34,6 +34,8 @@ const SLOWLY: Duration = Duration::from_millis(20);
 pub enum Behaviour {
     /// Gives the answer that a function makes of the request's number, from 0, and its body.
     Answers(Arc<AnswerFn>),
+    /// The same, by a function that may take its time: other connections are answered meanwhile.
+    Slowly(Arc<AnswerFn>),
     /// Reads requests and never answers.
     Silent,
     /// Sends the head of an answer byte by byte and never comes to its end.
@@ -69,6 +71,11 @@ impl Behaviour {
     /// What a function says.
     pub fn answers(answer: impl Fn(usize, &[u8]) -> Answer + Send + Sync + 'static) -> Behaviour {
         Behaviour::Answers(Arc::new(answer))
+    }
+
+    /// What a function says that may take its time.
+    pub fn slowly(answer: impl Fn(usize, &[u8]) -> Answer + Send + Sync + 'static) -> Behaviour {
+        Behaviour::Slowly(Arc::new(answer))
     }
 
     /// Sends everybody elsewhere.
@@ -315,16 +322,18 @@ async fn converse(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), connection
         let Some((head_length, length)) = read_request(stream, &mut bytes).await? else { return Ok(()) };
         let (head, body) = (&bytes[..head_length], &bytes[head_length + 4..length]);
         let number = connection.shared.take_in(connection.number, head, body);
-        match connection.shared.behaviour() {
-            Behaviour::Answers(answer) => {
-                let answer = answer(number, body);
-                answer.write_to(&mut out);
-                stream.write_all(&out).await?;
-                if answer.closes {
-                    return Ok(());
-                }
+        let answer = match connection.shared.behaviour() {
+            Behaviour::Answers(answer) => answer(number, body),
+            Behaviour::Slowly(answer) => {
+                let body = body.to_vec();
+                tokio::task::spawn_blocking(move || answer(number, &body)).await.map_err(io::Error::other)?
             }
             other => return misbehave(stream, other).await,
+        };
+        answer.write_to(&mut out);
+        stream.write_all(&out).await?;
+        if answer.closes {
+            return Ok(());
         }
         out.clear();
         bytes.drain(..length);
@@ -334,7 +343,7 @@ async fn converse(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), connection
 /// What bad receivers do with a connection after they read a request from it.
 async fn misbehave(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), behaviour: Behaviour) -> io::Result<()> {
     match behaviour {
-        Behaviour::Answers(_) | Behaviour::Reset | Behaviour::ResetAfterReading => Ok(()),
+        Behaviour::Answers(_) | Behaviour::Slowly(_) | Behaviour::Reset | Behaviour::ResetAfterReading => Ok(()),
         Behaviour::Silent => until_closed(stream).await,
         Behaviour::Raw(bytes) => {
             stream.write_all(&bytes).await?;

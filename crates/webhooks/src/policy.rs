@@ -16,6 +16,10 @@ use std::time::Duration;
 /// When a message is tried again, in lengths of the first wait after its first failure.
 const STEPS: [i64; 11] = [1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023, 1_440];
 
+/// When a paused URL is first tried, and until when at most: 5 minutes and 5 days, in the same lengths.
+const PROBE_FIRST: i64 = 5;
+const PROBE_LAST: i64 = 5 * 1_440;
+
 /// What came back from a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -51,6 +55,20 @@ impl Schedule {
     /// The schedule whose first retry comes this long after the first failure; the rest scales with it.
     pub fn starting_with(first: Duration) -> Schedule {
         Schedule { first_micros: i64::try_from(first.as_micros()).unwrap_or(i64::MAX / STEPS[10]).max(1) }
+    }
+
+    /// When a message is tried for the last time that fails first at a moment.
+    pub fn last(&self, first_failed_at: Time) -> Time {
+        first_failed_at.plus_micros(STEPS[STEPS.len() - 1].saturating_mul(self.first_micros))
+    }
+
+    /// When one message of a URL is tried next that is paused since a moment: 5 minutes after it (as many lengths of the
+    /// first wait), then after twice as long each time, for 5 days.
+    pub fn next_probe(&self, paused_at: Time, now: Time) -> Option<Time> {
+        let moment = |lengths: i64| paused_at.plus_micros(lengths.saturating_mul(self.first_micros));
+        let lengths = std::iter::successors(Some(PROBE_FIRST), |last| Some(last * 2 + PROBE_FIRST));
+        let mut to_come = lengths.take_while(|lengths| *lengths <= PROBE_LAST).map(moment);
+        to_come.find(|moment| *moment > now)
     }
 
     /// The next moment, if there is one: the first step that is still to come, or later, up to the step after it, if
@@ -181,5 +199,17 @@ mod tests {
         assert_eq!(verdict(minutes(0)), Verdict::Retry(minutes(0).plus_micros(1_000_000)));
         assert_eq!(verdict(minutes(23)), Verdict::Retry(minutes(24)));
         assert_eq!(verdict(minutes(24)), Verdict::Dead { pauses: false });
+    }
+
+    #[test]
+    fn a_paused_url_is_tried_ever_more_rarely_for_five_days() {
+        let mut now = minutes(0);
+        let mut tried = Vec::new();
+        while let Some(at) = schedule().next_probe(minutes(0), now) {
+            tried.push((at.micros() - minutes(0).micros()) / MINUTE);
+            now = at;
+        }
+        assert_eq!(tried, [5, 15, 35, 75, 155, 315, 635, 1_275, 2_555, 5_115]);
+        assert_eq!(schedule().next_probe(minutes(0), minutes(100)), Some(minutes(155)), "moments gone by are skipped");
     }
 }

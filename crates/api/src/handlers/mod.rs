@@ -7,6 +7,7 @@ pub mod customers;
 pub mod docs;
 pub mod keys;
 pub mod line_items;
+pub mod messages;
 pub mod notifications;
 pub mod operations;
 pub mod products;

@@ -140,10 +140,11 @@ pub async fn delete_subscription(
     Ok(Json(api.service.delete_subscription(&who, call.repeat, path.webhook_uuid.as_str()).await?))
 }
 
-/// Sends dead letters again
+/// Sends dead letters again, or delivered messages
 ///
 /// Every dead letter whose URL is active, or those that match, with a fresh retry schedule. Those of a paused URL stay.
-/// The body may be left out.
+/// With `state` `DELIVERED` messages that active URLs took since a moment: for a receiver that lost them. The body may be
+/// left out.
 #[utoipa::path(put, path = "/organization/subscribe/replay_failed_events", tag = "Webhooks",
     request_body(content = form::Replay, example = json!({"event": "payment_missed", "dry_run": true})),
     responses((status = 200, description = "How many are sent again", body = view::Replayed)))]

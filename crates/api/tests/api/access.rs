@@ -47,10 +47,13 @@ fn guarded() -> Vec<Guarded> {
 
 impl Guarded {
     async fn call(&self, server: &Server, key: Option<&str>) -> Got {
-        let path = match self.path.contains("{webhook_uuid}") {
-            true => self.path.replace("{webhook_uuid}", &webhook_uuid(server).await),
-            false => self.path.clone(),
-        };
+        let mut path = self.path.clone();
+        if path.contains("{webhook_uuid}") {
+            path = path.replace("{webhook_uuid}", &webhook_uuid(server).await);
+        }
+        if path.contains("{event_id}") {
+            path = path.replace("{event_id}", &event_id(server).await);
+        }
         server.call(&self.method, &path, key, &self.headers, self.body.clone()).await
     }
 
@@ -63,6 +66,12 @@ impl Guarded {
 async fn webhook_uuid(server: &Server) -> String {
     let subscriptions = server.get("/organization/subscriptions").await.ok();
     subscriptions["results"][0]["webhook_uuid"].as_str().unwrap_or("removed").to_owned()
+}
+
+/// A message of the first organization.
+async fn event_id(server: &Server) -> String {
+    let messages = server.get("/organization/messages").await.ok();
+    messages["results"][0]["event_id"].as_str().expect("there is one").to_owned()
 }
 
 /// A server with something at every path that [`guarded`] calls.

@@ -9,7 +9,7 @@ use crate::findings::Findings;
 use crate::judge::{at_path, count_of, is_event, is_same, item_field, judge, nearest, row_of};
 use crate::outcome::Outcome;
 use crate::run::run_finding;
-use crate::scenario::{Expect, Field, Scenario, ScenarioError, parse};
+use crate::scenario::{Field, Scenario, ScenarioError, parse};
 use crate::telling;
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
@@ -34,7 +34,7 @@ pub async fn record(case: &Scenario, text: &str) -> Result<Recording, ScenarioEr
     let Some(findings) = findings else {
         return Ok(Recording { outcome, text: None, changes: Vec::new() });
     };
-    let (text, changes) = match case.expect == Expect::default() {
+    let (text, changes) = match case.expect.is_empty() {
         true => (with_defaults(text, &findings), vec!["it expected nothing, and now what came of it".to_owned()]),
         false => with_values(case, text, &findings)?,
     };

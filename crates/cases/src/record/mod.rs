@@ -35,7 +35,7 @@ const ACCOUNT: &[(&str, &[&str])] = &[
         ],
     ),
     ("min_pay_due_cents", &["min_pay_cents", "min_pay_due_at"]),
-    ("delinquency", &["days_past_due", "past_due_cents", "consecutive_late_fees"]),
+    ("delinquency", &["days_past_due", "past_due_cents", "past_due_fees_cents", "consecutive_late_fees"]),
 ];
 
 /// What is expected of a row of the schedule.

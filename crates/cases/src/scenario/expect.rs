@@ -23,6 +23,13 @@ pub struct Expect {
     pub schedule: Vec<ScheduleRow>,
 }
 
+impl Expect {
+    /// Whether nothing is expected at all.
+    pub fn is_empty(&self) -> bool {
+        *self == Expect::default()
+    }
+}
+
 /// A field and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {

@@ -18,18 +18,18 @@ struct Wrong {
 const WRONG: &[Wrong] = &[
     Wrong {
         file: MISSED,
-        change: "summary.principal_cents = 91853",
-        to: "summary.principal_cents = 91852",
+        change: "summary.principal_cents = 88853",
+        to: "summary.principal_cents = 88852",
         what: "summary.principal_cents of the account at the end",
-        expected: "$918.52 (91852 cents)",
-        got: "$918.53 (91853 cents)",
+        expected: "$888.52 (88852 cents)",
+        got: "$888.53 (88853 cents)",
     },
     Wrong {
         file: MISSED,
-        change: "account_status = \"SUSPENDED\"",
-        to: "account_state = \"SUSPENDED\"",
+        change: "account_status = \"ACTIVE\"",
+        to: "account_state = \"ACTIVE\"",
         what: "account_overview.account_state of the account at the end",
-        expected: "SUSPENDED",
+        expected: "ACTIVE",
         got: "there is no such field; did you mean account_status?",
     },
     Wrong {
@@ -90,11 +90,11 @@ const WRONG: &[Wrong] = &[
     },
     Wrong {
         file: MISSED,
-        change: "outstanding_cents = 429",
-        to: "outstanding_cents = 430",
-        what: "outstanding_cents of row 3 of the schedule",
-        expected: "$4.30 (430 cents)",
-        got: "$4.29 (429 cents)",
+        change: "paid_cents = 3676",
+        to: "paid_cents = 3677",
+        what: "paid_cents of row 4 of the schedule",
+        expected: "$36.77 (3677 cents)",
+        got: "$36.76 (3676 cents)",
     },
     Wrong {
         file: MISSED,
@@ -130,24 +130,25 @@ async fn a_type_that_does_not_exist_is_no_type_that_is_missing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failure_shows_what_happened() {
-    let (_, outcome) = changed("03-backdated-payment-as-posted.toml", "days_past_due = 13", "days_past_due = 12").await;
+    let (_, outcome) = changed("03-backdated-payment-as-posted.toml", "days_past_due = 0", "days_past_due = 12").await;
     let steps: Vec<String> = outcome.timeline.iter().map(ToString::to_string).collect();
     assert_eq!(
         steps,
         [
             "2025-01-15T12:00:00-05:00  The account was opened and the principal paid out.  Owed after it: $1,200.00 \
              (principal $1,200.00).",
-            "2025-02-15T23:59:59-05:00  Period 1 ended with $12.00 of interest to post; its instalment fell due.  Owed \
+            "2025-02-15T23:59:59-05:00  Instalment 1 fell due. Interest of $12.00 for the period was posted.  Owed \
              after it: $1,212.00 (principal $1,200.00, interest $12.00).",
-            "2025-02-20T23:59:59-05:00  The grace of instalment 1 ended unpaid: a late fee of $15.00.  Owed after it: \
+            "2025-02-20T23:59:59-05:00  Instalment 1 was still unpaid at the end of its grace period: late fee of $15.00.  Owed after it: \
              $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00).",
-            "2025-02-14T12:00:00-05:00  A payment of $408.03 was recorded as VALID. It counts from \
-             2025-02-25T09:00:00-05:00.  Owed after it: $830.97 (principal $830.97).",
+            "2025-02-14T12:00:00-05:00  A payment of $408.03 was recorded as VALID. It paid $12.00 of interest and $396.03 of principal. It counts from \
+             2025-02-25T09:00:00-05:00.  Owed after it: $818.97 (principal $803.97, \
+             fees $15.00).",
         ]
     );
     let told = outcome.to_string();
     assert!(told.starts_with("FAILED  A payment recorded late counts from"), "{told}");
-    assert!(told.contains("\n  line 44: delinquency.days_past_due of the account at the end: expected 12, got 13\n"));
+    assert!(told.contains("\n  line 44: delinquency.days_past_due of the account at the end: expected 12, got 0\n"));
     assert!(told.contains("\n  What happened:\n    2025-01-15T12:00:00-05:00  The account was opened"), "{told}");
 }
 

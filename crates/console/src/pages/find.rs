@@ -20,6 +20,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("New customer", "/console/customers/new", "create borrower"),
     ("New product", "/console/products/new", "create terms"),
     ("Deliveries", "/console/webhooks/deliveries", "webhook attempts"),
+    ("Messages", "/console/webhooks/messages", "webhook messages events"),
     ("Dead letters", "/console/webhooks/dead-letters", "webhook failed replay"),
     ("Event types", "/console/webhooks/events", "webhook catalogue"),
     ("API reference", "/docs", "documentation openapi"),

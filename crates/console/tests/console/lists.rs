@@ -108,6 +108,10 @@ async fn an_account_is_opened_by_its_form() {
     let whole = [typed.as_slice(), &[("whole", "1")]].concat();
     let page = world.post("/console/accounts/preview", &whole).await.page();
     assert!(page.contains("Schedule: 6 instalments") && page.contains("<html"));
+    let asked = world.post("/console/accounts/new", &typed).await.page();
+    assert!(asked.contains("Open the account?") && asked.contains("name=\"confirmed\""), "{asked}");
+    assert!(world.service.get_account(&world.who, "mine", None).await.is_err(), "nothing is stored yet");
+    let typed = [typed.as_slice(), &[("confirmed", "1")]].concat();
     assert_eq!(world.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/mine");
     assert_eq!(world.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/mine", "sent twice");
     let account = json_of(world.service.get_account(&world.who, "mine", None).await);
@@ -148,6 +152,134 @@ async fn what_is_wrong_is_said_beside_the_field() {
         assert_eq!(answer.status, 422, "{field}");
         assert!(answer.body.contains(&wrong(field)), "{field}: {}", answer.body);
     }
+}
+
+/// 1,200.00 from 15 June 2024, looked at on 1 March 2025: eight instalments were missed, each with a late fee of 15.00.
+#[tokio::test]
+async fn a_backdated_account_is_shown_before_it_is_opened() {
+    let world = World::new().await;
+    let fees = json!({"default_attributes": {"default_late_fee_cents": 1500}});
+    world.product("loan", fees, false).await;
+    world.customer(&json!({"customer_id": "ann", "name_last": "Lee"})).await;
+    let typed = [
+        ("product_id", "loan"),
+        ("account_id", "old"),
+        ("summary.initial_principal_cents", "1,200.00"),
+        ("effective_at", "2024-06-15T12:00"),
+        ("once", "only this form"),
+    ];
+    let before = world.log().await;
+    let page = world.post("/console/accounts/new", &typed).await.page();
+    for words in [
+        "$1,200.00 is lent under Product loan, from",
+        "No borrower is assigned",
+        "8 late fees are charged: $120.00 in all.",
+        "The status becomes: Suspended, delinquent.",
+        "webhooks are sent to every URL",
+        "<code>payment_missed</code></td><td class=\"num\">8</td>",
+        "Nothing is stored yet",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(world.service.get_account(&world.who, "old", None).await.is_err(), "nothing is stored");
+    assert_eq!(world.log().await, before, "nothing is announced");
+    // Every hidden field of the page opens the account that it showed.
+    let hidden = hidden_fields(&page);
+    let hidden: Vec<(&str, &str)> = hidden.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(world.post("/console/accounts/new", &hidden).await.leads_to(), "/console/accounts/old");
+    let account = json_of(world.service.get_account(&world.who, "old", None).await);
+    assert_eq!(account["summary"]["fees_balance_cents"], 12_000);
+    let announced = world.log().await - before;
+    assert!(page.contains(&format!("{announced} webhooks are sent")), "{announced}: {page}");
+    // What is there already, and what is nothing but a beginning with a borrower, is not asked about.
+    assert_eq!(world.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/old");
+    let plain = [
+        ("product_id", "loan"),
+        ("account_id", "new"),
+        ("summary.initial_principal_cents", "1,200.00"),
+        ("assign_customers", "ann"),
+    ];
+    assert_eq!(world.post("/console/accounts/new", &plain).await.leads_to(), "/console/accounts/new");
+    let taken = [("product_id", "loan"), ("account_id", "old"), ("summary.initial_principal_cents", "7")];
+    let answer = world.post("/console/accounts/new", &taken).await;
+    assert_eq!(answer.status, 422);
+    assert!(answer.body.contains("id=\"f-account_id-wrong\""), "{}", answer.body);
+}
+
+/// The names and values of the hidden fields of a page's last form.
+fn hidden_fields(page: &str) -> Vec<(String, String)> {
+    let form = &page[page.rfind("<form method=\"post\" action=\"/console/accounts/new\"").expect("a form")..];
+    let part = |text: &str, head: &str| {
+        let rest = &text[text.find(head).expect("an attribute") + head.len()..];
+        rest[..rest.find('"').expect("its end")].to_owned()
+    };
+    let fields = form.split("<input type=\"hidden\" ").skip(1);
+    let fields = fields.map(|field| (part(field, "name=\""), part(field, "value=\"")));
+    fields.filter(|(name, _)| name != "csrf").collect()
+}
+
+#[tokio::test]
+async fn a_form_that_is_refused_says_so_at_its_top() {
+    let world = World::filled().await;
+    let typed =
+        [("name_last", "Bo"), ("email", "nobody"), ("phone_number", "12"), ("business_details.business_ein", "1")];
+    let answer = world.post("/console/customers/new", &typed).await;
+    assert_eq!(answer.status, 422);
+    let page = &answer.body;
+    let summary = page.find("data-summary").expect("a summary");
+    assert!(
+        summary < page.find("<form method=\"post\" action=\"/console/customers/new\"").expect("the form"),
+        "{page}"
+    );
+    assert!(page.contains("Nothing was saved. ") && page.contains("<a href=\"#f-email\">Email must be"), "{page}");
+    assert!(page.contains("id=\"f-email\"") && page.contains("aria-invalid=\"true\""), "{page}");
+    // What was typed is in sight, also where a part of the form can be folded.
+    let business = &page[page.find("<summary>Business</summary>").expect("a part") - 30..];
+    assert!(business[..30].contains(" open"), "{business}");
+    let untouched = world.get("/console/customers/new").await.page();
+    assert!(!untouched.contains("data-summary") && !untouched.contains("<details class=\"more\" open"), "{untouched}");
+}
+
+#[tokio::test]
+async fn a_number_that_was_typed_is_not_lost_unnoticed() {
+    let world = World::filled().await;
+    let typed = [("customer_id", "bo"), ("name_first", "Bo"), ("email", "nobody"), ("ssn", "987-65-4321")];
+    let page = world.post("/console/customers/new", &typed).await;
+    assert_eq!(page.status, 422);
+    assert!(!page.body.contains("4321"), "no page shows it");
+    let again = "Social security number has to be typed again";
+    assert!(page.body.contains(again) && page.body.contains("name=\"ssn_typed\" value=\"1\""), "{}", page.body);
+    // The other field is corrected, and the number forgotten: nothing is saved.
+    let corrected = [("customer_id", "bo"), ("name_first", "Bo"), ("email", "bo@example.com"), ("ssn_typed", "1")];
+    let page = world.post("/console/customers/new", &corrected).await;
+    assert!(page.status == 422 && page.body.contains(again), "{}", page.body);
+    assert!(page.body.contains("name=\"ssn_typed\" value=\"1\""), "it is asked for until it is typed: {}", page.body);
+    assert!(world.service.get_customer(&world.who, "bo").await.is_err());
+    // Typed again it is saved; left out on purpose the customer is added without it.
+    let typed_again = [corrected.as_slice(), &[("ssn", "987-65-4321")]].concat();
+    assert_eq!(world.post("/console/customers/new", &typed_again).await.leads_to(), "/console/customers/bo");
+    assert_eq!(json_of(world.service.get_customer(&world.who, "bo").await)["ssn_last_four"], "4321");
+    let without = [("customer_id", "cy"), ("name_first", "Cy"), ("ssn_typed", "1"), ("ssn_left_out", "1")];
+    assert_eq!(world.post("/console/customers/new", &without).await.leads_to(), "/console/customers/cy");
+    assert!(json_of(world.service.get_customer(&world.who, "cy").await)["ssn_last_four"].is_null());
+    // The same for a change.
+    let form = world.get("/console/customers/bo/edit").await.page();
+    let shown = form.split("name=\"shown\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a mark");
+    let change = |more: &[(&'static str, &'static str)]| {
+        let mut typed = vec![("shown", shown.to_owned()), ("name_first", "Bo".to_owned())];
+        typed.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        typed
+    };
+    let post = async |fields: Vec<(&'static str, String)>| {
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        world.post("/console/customers/bo/edit", &fields).await
+    };
+    let page = post(change(&[("email", "nobody"), ("ssn", "123-45-0000")])).await;
+    assert!(page.status == 422 && page.body.contains("Leave the social security number as it is"), "{}", page.body);
+    assert_eq!(post(change(&[("email", "b@example.com"), ("ssn_typed", "1")])).await.status, 422);
+    let saved = post(change(&[("email", "b@example.com"), ("ssn_typed", "1"), ("ssn_left_out", "1")])).await;
+    assert_eq!(saved.leads_to(), "/console/customers/bo");
+    assert_eq!(json_of(world.service.get_customer(&world.who, "bo").await)["ssn_last_four"], "4321");
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ impl World {
         let world = World::filled().await;
         let guard = Guard { dev: true, networks: Vec::new() };
         let settings = sender::Settings { guard, ..sender::Settings::default() };
-        let sender = Sender::new(settings, Arc::new(System)).expect("a sender");
+        let sender = Sender::new(settings, Arc::new(System::default())).expect("a sender");
         let service = world.service.clone().with_sender(sender);
         world.over(service)
     }
@@ -55,8 +55,8 @@ impl World {
         let page = self.get("/console/webhooks/deliveries?format=csv").await.page();
         let dead = self.get("/console/webhooks/dead-letters?format=csv").await.page();
         let ids = page.lines().chain(dead.lines()).filter_map(|line| line.split(',').nth(2));
-        let wanted = format!("dbk_evt_{customer}.");
-        ids.map(str::to_owned).find(|id| id.starts_with(&wanted)).unwrap_or_else(|| panic!("{page}{dead}"))
+        let wanted = format!(".{customer}.c");
+        ids.map(str::to_owned).find(|id| id.contains(&wanted)).unwrap_or_else(|| panic!("{page}{dead}"))
     }
 }
 
@@ -119,6 +119,37 @@ async fn a_message_is_shown_with_what_was_tried_and_sent_again() {
     assert_eq!(requests[before].body, sent.body, "the same bytes");
     let refused = world.post(&format!("{path}/send/nobody"), &[]).await;
     assert_eq!(refused.status, 404, "{}", refused.body);
+}
+
+#[tokio::test]
+async fn messages_are_found_by_id_account_and_state() {
+    let world = World::sending().await;
+    let receiver = Receiver::start(Behaviour::status(404));
+    let uuid = world.subscribe(&receiver.url(), &[]).await;
+    world.announce("zoe").await;
+    world.deliver().await;
+    let id = world.message_about("zoe").await;
+    let here = "/console/webhooks/messages";
+    let link = format!("{here}/{id}\"");
+    let found = [
+        String::new(),
+        format!("?event_id={id}"),
+        format!("?event_id=+{id}+"),
+        "?state=DEAD&event=customer_create".to_owned(),
+        format!("?webhook_uuid={uuid}&state=DEAD&since=2020-01-01T00%3A00"),
+    ];
+    for query in found {
+        let page = world.get(&format!("{here}{query}")).await.page();
+        assert!(page.contains(&link), "{query}: {page}");
+    }
+    for query in [format!("?event_id={id}&state=DELIVERED"), "?account_id=none".to_owned(), "?event_id=x".to_owned()] {
+        let page = world.get(&format!("{here}{query}")).await.page();
+        assert!(!page.contains(&link) && page.contains("No message matches"), "{query}: {page}");
+    }
+    let script: String = SCRIPT.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let page = world.get(&format!("{here}?event_id={script}")).await.page();
+    assert_harmless(&page);
+    assert_eq!(world.get(&format!("{here}?state=MAYBE")).await.status, 422);
 }
 
 #[tokio::test]

@@ -209,6 +209,23 @@ impl World {
         json_of(self.service.create_product(&self.who, None, form_of(&form)).await);
     }
 
+    /// How many messages were announced.
+    pub async fn log(&self) -> usize {
+        let longest = daybook_service::paging::Paging { limit: 200, ..Default::default() };
+        let mut count = 0;
+        for account in json_of(self.service.list_accounts(&self.who, longest, Default::default()).await)["results"]
+            .as_array()
+            .expect("a list")
+        {
+            let id = account["account_id"].as_str().expect("an id");
+            let longest = daybook_service::paging::Paging { limit: 200, ..Default::default() };
+            let events = json_of(self.service.list_account_events(&self.who, id, longest).await);
+            let webhooks = |event: &Value| event["webhooks"].as_array().map_or(0, Vec::len);
+            count += events["results"].as_array().expect("a list").iter().map(webhooks).sum::<usize>();
+        }
+        count
+    }
+
     /// Makes a customer.
     pub async fn customer(&self, form: &Value) {
         json_of(self.service.create_customer(&self.who, None, form_of(form)).await);

@@ -70,6 +70,10 @@ pub struct ServeFlags {
     /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable
     #[arg(long, value_name = "CIDR")]
     pub allow_network: Vec<String>,
+    /// A name server to ask for the addresses of webhook URLs, such as 10.0.0.53 or 10.0.0.53:5353; repeatable
+    /// [default: those in /etc/resolv.conf]
+    #[arg(long, value_name = "ADDRESS")]
+    pub name_server: Vec<String>,
 }
 
 /// Flag values by the name of their setting.
@@ -112,6 +116,9 @@ impl ServeFlags {
         ]));
         if !self.allow_network.is_empty() {
             values.push(("allow-network", self.allow_network.clone()));
+        }
+        if !self.name_server.is_empty() {
+            values.push(("name-server", self.name_server.clone()));
         }
         values
     }

@@ -22,9 +22,18 @@ pub struct ImportArgs {
     /// Do it all in a scratch database, and leave the server untouched
     #[arg(long)]
     pub dry_run: bool,
-    /// Record the webhooks of the past without sending them
-    #[arg(long)]
+    /// Send the webhooks of the past too, one for everything that ever happened to the loans [default: they are withheld]
+    #[arg(long, conflicts_with = "suppress_webhooks")]
+    pub send_historical_webhooks: bool,
+    /// Withhold the webhooks of the past, which is the default
+    #[arg(long, hide = true)]
     pub suppress_webhooks: bool,
+    /// Load loans whose row has neither a name nor a customer_id, without a borrower
+    #[arg(long)]
+    pub allow_no_customer: bool,
+    /// Load the loans although the file of the payments has no rows
+    #[arg(long)]
+    pub allow_no_payments: bool,
     /// Release other accounts of the product too, though they are held and not in the file
     #[arg(long)]
     pub release_others: bool,

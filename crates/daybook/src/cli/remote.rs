@@ -10,7 +10,7 @@ pub struct RemoteArgs {
     /// The server's URL [default: the server that is running on this machine's database]
     #[arg(long, value_name = "URL", env = "DAYBOOK_URL")]
     pub url: Option<String>,
-    /// A key of the organization, as CLIENT_ID:CLIENT_SECRET [default on this machine: one made for the command]
+    /// A key of the organization, as CLIENT_ID:CLIENT_SECRET [default on this machine: one lent to the command]
     #[arg(long, value_name = "KEY", env = "DAYBOOK_KEY", hide_env_values = true)]
     pub key: Option<String>,
     /// The organization's name, where no key says it; not needed while there is only one

@@ -23,7 +23,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use daybook_service::Service;
-use daybook_service::access::Role;
+use daybook_service::access::{LENT_MICROS, Role};
 use daybook_service::form;
 use daybook_service::problem::Problem;
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,20 @@ pub enum Order {
         organization: Option<String>,
         /// Which key.
         client_id: String,
+    },
+    /// Lend a key to the command that asks, or lend it for longer.
+    LendKey {
+        /// Of which organization.
+        organization: Option<String>,
+        /// The id that the command chose.
+        client_id: String,
+        /// The secret that the command chose.
+        client_secret: String,
+    },
+    /// End the lending of a key.
+    TakeKeyBack {
+        /// The secret that the command chose.
+        client_secret: String,
     },
     /// Make a link into the console.
     LinkPerson {
@@ -164,6 +178,15 @@ impl Order {
             Order::RevokeKey { organization, client_id } => {
                 let who = service.operator(organization.as_deref()).await?;
                 read(&service.revoke_key(&who, client_id).await?)
+            }
+            Order::LendKey { organization, client_id, client_secret } => {
+                let who = service.operator(organization.as_deref()).await?;
+                service.lend_key(&who, client_id, client_secret).await?;
+                Ok(json!({ "client_id": client_id, "seconds": LENT_MICROS / 1_000_000 }))
+            }
+            Order::TakeKeyBack { client_secret } => {
+                service.take_key_back(client_secret);
+                Ok(json!({}))
             }
             Order::LinkPerson { organization, role } => {
                 let who = service.operator(organization.as_deref()).await?;

@@ -4,6 +4,7 @@
 //! serve ─────────────────────► opening ─► demo ─► HTTP (api, control)
 //! org, keys, people, roll ───► control ─► the server that holds the database, or opening ─► service
 //! verify, backup, doctor ────► opening ─► service, store
+//! migrate, rules-report ─────► opening ─► service
 //! import ────────────────────► remote ─► a server, over HTTP
 //! test ──────────────────────► cases, in memory, or remote ─► a server
 //! ```
@@ -27,12 +28,14 @@ mod interrupt;
 mod keys;
 mod listen;
 mod manual;
+mod migrate;
 mod opening;
 mod org;
 mod people;
 mod progress;
 mod remote;
 mod roll;
+mod rules_report;
 mod schedule;
 mod sending;
 mod serve;
@@ -41,6 +44,7 @@ mod table;
 mod test;
 mod trigger;
 mod verify;
+mod webhooks;
 
 pub use failure::Failure;
 
@@ -64,11 +68,14 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::People(command) => people::run(command),
         Command::Roll(args) => roll::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Migrate(args) => migrate::run(args),
+        Command::RulesReport(args) => rules_report::run(args),
         Command::Backup(args) => backup::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Bench(command) => bench::run(command),
         Command::Listen(args) => listen::run(args),
         Command::Trigger(args) => trigger::run(args),
+        Command::Webhooks(command) => webhooks::run(command),
         Command::Schedule(args) => schedule::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions(args) => manual::completions(args),

@@ -10,9 +10,9 @@ use std::sync::Arc;
 /// What sends messages, and says where URLs may point.
 pub fn sender(settings: &Settings) -> Result<Sender, Failure> {
     let guard = Guard { dev: settings.dev, networks: settings.allow_networks.clone() };
+    let resolver = Arc::new(System::asking(settings.name_servers.clone()));
     let settings = sender::Settings { guard, timeout: settings.webhook_timeout, ..sender::Settings::default() };
-    Sender::new(settings, Arc::new(System))
-        .map_err(|error| Failure::Failed(format!("webhooks cannot be sent: {error}")))
+    Sender::new(settings, resolver).map_err(|error| Failure::Failed(format!("webhooks cannot be sent: {error}")))
 }
 
 /// When messages are sent, and how long what became of them is kept.

@@ -1,13 +1,14 @@
 //! `daybook serve`: the server, from the first look at the settings to the last answer.
 //!
 //! ```text
-//! settings ─► lock ─► listen ─► database ─► key ─► service ─► first organization ─► demo ─► timers ─► ready
-//!                                                                                                     │
-//!                       lock let go ◄─ service stopped ◄─ calls in flight finished ◄─ SIGTERM, SIGINT ◄┘
+//! settings ─► lock ─► listen ─► database ─► key ─► service ─► organization ─► refold ─► demo ─► timers ─► ready
+//!                                                                                                           │
+//!                            lock let go ◄─ service stopped ◄─ calls in flight finished ◄─ SIGTERM, SIGINT ◄┘
 //! ```
 //!
 //! It listens before it makes anything, so that a port that is taken does not cost a secret that is shown once. Callers
-//! who come early wait; the lock file and the ready line say when nobody waits any more.
+//! who come early wait; the lock file and the ready line say when no request waits. What a first start shows once is
+//! shown last, below the log of the demo; a start that fails or is stopped shows it all the same.
 
 use super::control::{reachable, welcome_link};
 use super::opening::{PATIENCE, make_file, make_key, make_store, start_service};
@@ -53,7 +54,18 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
     let key = make_key(settings, &*store).await?;
     let sender = sending::sender(settings)?;
     let service = start_service(store, &key).await?.with_sender(sender);
-    begin(settings, &service, address).await?;
+    // Heard from here on: a start that is stopped still shows what is shown once.
+    let mut stop = Stop::listen()?;
+    let mut keepsakes = Keepsakes::default();
+    begin(settings, &service, address, &mut keepsakes).await?;
+    tokio::select! {
+        filled = fill(settings, &service) => filled?,
+        () = stop.told() => {
+            service.stop().await;
+            tracing::info!("stopped before it was ready");
+            return Ok(());
+        }
+    }
     service.run_timers();
     service.run_webhooks(sending::settings(settings))?;
 
@@ -69,7 +81,7 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
         let announced = held.announce(&url, &token);
         announced.map_err(|error| Failure::Failed(format!("the lock file cannot be written: {error}")))?;
     }
-    let stop = Stop::listen()?;
+    keepsakes.show();
     print(&format!("daybook ready on http://{address}\n"))?;
     answer_until_stopped(listener, router, stop).await?;
     service.stop().await;
@@ -84,8 +96,33 @@ async fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure
     Ok((listener, address))
 }
 
-/// Makes what a first start makes, and tells of it.
-async fn begin(settings: &Settings, service: &Service, address: SocketAddr) -> Result<(), Failure> {
+/// What a first start shows once, such as the first key's secret: shown at the latest when it is dropped.
+#[derive(Default)]
+struct Keepsakes {
+    text: String,
+}
+
+impl Keepsakes {
+    fn show(&mut self) {
+        if !self.text.is_empty() {
+            say(&std::mem::take(&mut self.text));
+        }
+    }
+}
+
+impl Drop for Keepsakes {
+    fn drop(&mut self) {
+        self.show();
+    }
+}
+
+/// Makes what a first start makes.
+async fn begin(
+    settings: &Settings,
+    service: &Service,
+    address: SocketAddr,
+    keepsakes: &mut Keepsakes,
+) -> Result<(), Failure> {
     let bootstrap = Bootstrap {
         environment: match settings.environment {
             Environment::Test => "TEST".to_owned(),
@@ -94,15 +131,21 @@ async fn begin(settings: &Settings, service: &Service, address: SocketAddr) -> R
         client_id: settings.bootstrap_client_id.clone(),
         client_secret: settings.bootstrap_client_secret.as_ref().map(|secret| secret.expose().to_owned()),
     };
-    // Told before anything else can fail: nobody could find the secret out later.
+    // Kept before anything else can fail: the secret cannot be found out later.
     if let Some(key) = service.bootstrap(&bootstrap).await? {
-        say(&welcome(address, &key));
+        keepsakes.text.push_str(&welcome(address, &key));
     }
     if let Some(entrance) = entrance(settings, service, address).await? {
-        say(&entrance);
+        keepsakes.text.push_str(&entrance);
     }
+    Ok(())
+}
+
+/// Folds accounts again that earlier rules wrote, loads what a start loads, and counts ahead what pages show.
+async fn fill(settings: &Settings, service: &Service) -> Result<(), Failure> {
+    super::migrate::refold(service).await?;
     if settings.demo {
-        say(&format!("{}\n", demo::load(service, System.now()).await?));
+        say(&format!("{}\n\n", demo::load(service, System.now()).await?));
     }
     service.count_portfolios_ahead().await?;
     Ok(())

@@ -59,6 +59,7 @@ pub const DEFINITIONS: &[Definition] = &[
     setting("attempt-retention", "7d"),
     setting("rate-limit", "off"),
     optional("allow-network"),
+    optional("name-server"),
     optional("secrets-key-file"),
     secret("secrets-key"),
     Definition { has_flag: false, ..optional("bootstrap-client-id") },

@@ -49,6 +49,8 @@ pub struct Settings {
     pub rate_limit: Option<u32>,
     /// Private networks that webhook URLs may point into.
     pub allow_networks: Vec<Network>,
+    /// The name servers that are asked for the addresses of webhook URLs; none: those of the machine.
+    pub name_servers: Vec<SocketAddr>,
     /// Where the secrets key is kept, unless it is given.
     pub secrets_key_file: PathBuf,
     /// The secrets key itself, as text.
@@ -193,6 +195,7 @@ impl Reader<'_> {
         let attempt_retention = self.required("attempt-retention", values::positive_length);
         let rate_limit = self.required("rate-limit", values::rate);
         let allow_networks = self.all("allow-network", values::network);
+        let name_servers = self.all("name-server", values::name_server);
         let secrets_key_file = self.secrets_key_file(database.as_deref());
         let secrets_key = self.optional("secrets-key", |text| Ok(Secret::new(text)));
         let bootstrap_client_id = self.optional("bootstrap-client-id", values::client_id);
@@ -216,6 +219,7 @@ impl Reader<'_> {
             attempt_retention: attempt_retention?,
             rate_limit: rate_limit?,
             allow_networks: allow_networks?,
+            name_servers: name_servers?,
             secrets_key_file: secrets_key_file?,
             secrets_key: secrets_key?,
             bootstrap_client_id: bootstrap_client_id?,

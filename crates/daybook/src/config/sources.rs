@@ -68,7 +68,7 @@ fn listed(definition: &Definition, text: &str) -> Vec<String> {
 }
 
 fn is_repeatable(definition: &Definition) -> bool {
-    definition.name == "allow-network"
+    ["allow-network", "name-server"].contains(&definition.name)
 }
 
 /// Takes the values that a TOML file sets. Keys are the flags' names, with dashes or underscores.

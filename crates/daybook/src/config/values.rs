@@ -4,6 +4,7 @@ pub use daybook_webhooks::guard::Network;
 
 use crate::durations;
 use daybook_service::people::{PASSWORD_LONGEST, PASSWORD_SHORTEST};
+use daybook_webhooks::guard::NAME_SERVER_PORT;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -128,6 +129,13 @@ pub fn log_level(text: &str) -> Read<String> {
     if text.split(',').all(is_directive) { Ok(text.to_owned()) } else { Err(rule) }
 }
 
+/// Reads the address of a name server, with its port unless it is the usual one.
+pub fn name_server(text: &str) -> Read<SocketAddr> {
+    let rule = "must be an IP address, with a port if it is not 53, such as 10.0.0.53 or [fd00::53]:5353";
+    let alone = || text.parse().ok().map(|ip: IpAddr| SocketAddr::new(ip, NAME_SERVER_PORT));
+    text.parse().ok().or_else(alone).filter(|address| address.port() != 0).ok_or(rule)
+}
+
 /// Reads a range of addresses; a single address is a range of one.
 pub fn network(text: &str) -> Read<Network> {
     let rule = "must be a range of addresses in CIDR form, such as 10.0.0.0/8 or fd00::/8";
@@ -222,6 +230,22 @@ mod tests {
     fn networks_that_are_none_are_refused() {
         for text in ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "::/129", "localhost", "10.1.2.3/8", "fd00::1/8"] {
             assert!(network(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn name_servers_are_addresses_with_or_without_a_port() {
+        let cases = [
+            ("10.0.0.53", "10.0.0.53:53"),
+            ("10.0.0.53:5353", "10.0.0.53:5353"),
+            ("fd00::53", "[fd00::53]:53"),
+            ("[fd00::53]:5353", "[fd00::53]:5353"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(name_server(text).map(|address| address.to_string()), Ok(expected.to_owned()));
+        }
+        for text in ["", "dns.example", "10.0.0.53:", "10.0.0.53:0", "[fd00::53]", "10.0.0.0/8"] {
+            assert!(name_server(text).is_err(), "{text}");
         }
     }
 

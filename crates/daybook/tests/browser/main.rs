@@ -9,6 +9,7 @@ mod common;
 
 mod accessibility;
 mod browser;
+mod forms;
 mod pages;
 mod site;
 mod walk;

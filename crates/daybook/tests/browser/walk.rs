@@ -69,6 +69,9 @@ async fn migrate(browser: &Browser) {
     }
     browser.picture("walk-03-account").await;
     browser.click("Open the account").await;
+    browser.see("The product holds its events").await;
+    browser.click("Open the account").await;
+    browser.see("was opened").await;
     browser.see("ada-1").await;
 
     for month in [3, 1, 7, 8, 2, 6, 4, 5] {

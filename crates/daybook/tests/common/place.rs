@@ -50,6 +50,11 @@ impl Place {
         self.daybook.serve(&["--database", &self.database])
     }
 
+    /// Starts a server with these flags.
+    pub fn serve_with(&self, flags: &[&str]) -> Server {
+        self.daybook.serve(&[&["--database", &self.database], flags].concat())
+    }
+
     /// Starts a server on loaded demo data.
     pub fn serve_demo(&self) -> Server {
         self.daybook.serve(&["--database", &self.database, "--demo"])
@@ -60,6 +65,11 @@ impl Place {
         let server = self.serve();
         let door = Door::to(server.url());
         (server, door)
+    }
+
+    /// What a command about the database prints, as JSON.
+    pub fn json_of(&self, args: &[&str]) -> Value {
+        self.daybook.json_of(&[args, &["--database", &self.database]].concat())
     }
 
     /// Has every account folded again and compared with what is stored; gives how many accounts that were.

@@ -5,8 +5,11 @@
 //! | [`kills`] | `kill -9` under load, and in the middle of a release |
 //! | [`nodes`] | four nodes on one PostgreSQL race for due work while they are killed in turn |
 //! | [`outages`] | PostgreSQL stops and starts under load |
+//! | [`silent_names`] | many subscriptions at once of names whose name servers never answer |
 //! | [`stop`] | SIGTERM under load |
 //! | [`webhooks_killed`] | `kill -9` while webhooks are sent |
+//! | [`webhooks_stopped`] | SIGTERM while webhooks are sent |
+//! | [`webhooks_limits`] | receivers of webhooks that limit what they take |
 //! | [`webhooks_leases`] | leases renewed while what was sent is recorded |
 //! | [`webhooks_zoo`] | receivers of webhooks that hang, beside healthy ones |
 //! | [`webhooks_restored`] | the database lost and restored from a copy with webhooks unsent |
@@ -22,9 +25,12 @@ mod kills;
 mod load;
 mod nodes;
 mod outages;
+mod silent_names;
 mod stop;
 mod webhooks_killed;
 mod webhooks_leases;
+mod webhooks_limits;
 mod webhooks_office;
 mod webhooks_restored;
+mod webhooks_stopped;
 mod webhooks_zoo;

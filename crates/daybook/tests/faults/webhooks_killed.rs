@@ -29,8 +29,9 @@ use std::time::Duration;
 /// So many customers are announced before the first message is sent, and before most kills.
 const BACKLOG: u64 = 3_000;
 const MORE: u64 = 600;
-/// The most that one kill may send twice: what a server has on its way to a URL.
-const WINDOW: usize = 4_096;
+/// The most that one kill may send twice: what a server has on its way to a URL, and what was answered so lately that it is
+/// not recorded yet.
+const WINDOW: usize = 64 + 256;
 /// At once, and with time to wait at the gate.
 const SENDING: [&str; 4] = [AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "10m"];
 

@@ -12,6 +12,8 @@ on_both!(
     every_rule_is_told_with_its_line_and_column,
     ids_of_other_loans_are_told_before_anything_is_loaded,
     a_file_that_is_read_is_not_written_over,
+    a_loan_needs_a_borrower_and_a_file_needs_rows,
+    quotes_are_as_the_format_has_them,
 );
 
 /// What a report names: file, line and column.
@@ -55,7 +57,7 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
     let before = progress(&door, PRODUCT);
     let try_it = |loans: &str, payments: &str| -> Vec<String> {
         write_portfolio(place, loans, payments);
-        let ended = import(place, server.url(), &["--product", PRODUCT]);
+        let ended = import(place, server.url(), &["--product", PRODUCT, "--allow-no-payments"]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         let report = ended.json();
         let told = |broken: &Value| {
@@ -182,5 +184,81 @@ fn a_file_that_is_read_is_not_written_over(place: &Place) {
     assert!(ended.stderr.contains("--differences: no/such/folder.csv cannot be written"), "{}", ended.stderr);
     assert_eq!(lines(place, "p/loans.csv"), before);
     assert_eq!(counts(&door), [0, 0, 0]);
+    server.stop();
+}
+
+/// What an import of these files tells, each value as a line.
+fn told(place: &Place, url: &str, loans: &str, payments: &str) -> Vec<String> {
+    write_portfolio(place, loans, payments);
+    let ended = import(place, url, &["--product", PRODUCT]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let report = ended.json();
+    let told = |broken: &Value| {
+        let text = |field: &str| broken[field].as_str().expect("text").to_owned();
+        format!("{}:{} {}: {}", text("file"), broken["line"], text("column"), text("rule"))
+    };
+    report["shown"].as_array().expect("a list").iter().map(told).collect()
+}
+
+fn a_loan_needs_a_borrower_and_a_file_needs_rows(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    let before = progress(&door, PRODUCT);
+    let heads = "account_id,effective_at,initial_principal_cents,name_last,customer_id\n";
+    let (loan, nobody) = ("a,2025-01-15,100000,Li,\n", "b,2025-01-15,100000,,\n");
+    let (payment_heads, payment) = ("account_id,effective_at,original_amount_cents\n", "a,2025-02-15,100\n");
+    let rule = "is empty, and so is customer_id: a loan needs a borrower. --allow-no-customer loads loans without one";
+    let paid = format!("{payment_heads}{payment}");
+    let found = told(place, server.url(), &format!("{heads}{loan}{nobody}"), &paid);
+    assert_eq!(found, [format!("p/loans.csv:3 name_last: {rule}")]);
+    let bare = "account_id,effective_at,initial_principal_cents\na,2025-01-15,100000\n";
+    assert_eq!(told(place, server.url(), bare, &paid), [format!("p/loans.csv:2 name_last: {rule}")]);
+    for (loans, payments, sentence) in [
+        (heads.to_owned(), paid.clone(), "p/payments.csv:2 account_id"),
+        (heads.to_owned(), payment_heads.to_owned(), "p/loans.csv has no rows below its header: nothing was loaded\n"),
+        (
+            format!("{heads}{loan}"),
+            payment_heads.to_owned(),
+            "p/payments.csv has no rows below its header: nothing was loaded. If no loan was ever paid, say \
+             --allow-no-payments\n",
+        ),
+    ] {
+        write_portfolio(place, &loans, &payments);
+        let ended = import(place, server.url(), &["--product", PRODUCT]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let is_told = ended.stderr.ends_with(sentence) || ended.stdout.contains("is no loan of p/loans.csv");
+        assert!(is_told, "{sentence}: {ended:?}");
+    }
+    nothing_is_loaded(&door, &before);
+    write_portfolio(place, &format!("{heads}{loan}{nobody}"), payment_heads);
+    let flags = ["--product", PRODUCT, "--allow-no-payments", "--allow-no-customer"];
+    assert_eq!(import(place, server.url(), &flags).good()["loans"], 2);
+    assert_eq!(counts(&door), [2, 1, 0]);
+    server.stop();
+}
+
+fn quotes_are_as_the_format_has_them(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    let before = progress(&door, PRODUCT);
+    let loans = "account_id,effective_at,initial_principal_cents,name_last,address_line_one\n\
+                 a,2025-01-15,100000,\"Li, the \"\"elder\"\"\",x\n\
+                 b,2025-01-15,100000,Li \"Bo\" Ho,x\n\
+                 c,2025-01-15,100000,\"Li\" Bo,x\n\
+                 d,2025-01-15,100000,Li, \"x\"\n";
+    let payments = "account_id,effective_at,original_amount_cents,external_fields.note\na,2025-02-15,100,5\" pipe\n";
+    let inside = "has a quote inside a value that does not begin with one: put the value in double quotes, and double \
+                  each quote inside";
+    let after = "has text after its closing quote: double each quote inside the value";
+    let expected = [
+        format!("p/loans.csv:3 name_last: {inside}"),
+        format!("p/loans.csv:4 name_last: {after}"),
+        format!("p/loans.csv:5 address_line_one: {inside}"),
+        format!("p/payments.csv:2 external_fields.note: {inside}"),
+    ];
+    assert_eq!(told(place, server.url(), loans, payments), expected);
+    nothing_is_loaded(&door, &before);
     server.stop();
 }

@@ -3,7 +3,10 @@
 use crate::common::door::Door;
 use crate::common::loans::progress;
 use crate::common::place::Place;
-use crate::support::{LOANS, PRODUCT, counts, import, lines, make_portfolio, make_product, rows, run, write_portfolio};
+use crate::support::{
+    LOANS, PRODUCT, counts, first_line_with, import, lines, make_portfolio, make_product, rows, run, start_import,
+    write_portfolio,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -12,6 +15,8 @@ on_both!(
     what_is_wrong_is_found_and_nothing_else,
     a_dry_run_leaves_the_server_untouched,
     payments_without_ids_are_the_same_in_every_run,
+    webhooks_of_the_past_are_withheld_unless_asked_for,
+    a_crashed_import_keeps_its_choice_about_webhooks,
 );
 
 fn payments_in_file(place: &Place) -> usize {
@@ -113,7 +118,7 @@ fn payments_without_ids_are_the_same_in_every_run(place: &Place) {
                     2025-03-15T12:00:00Z,1000,hand-1\n";
     write_portfolio(place, loans, payments);
     for is_first in [true, false] {
-        let told = import(place, server.url(), &["--product", PRODUCT]).good();
+        let told = import(place, server.url(), &["--product", PRODUCT, "--allow-no-customer"]).good();
         let figures = ["loaded_now", "loans", "compared", "agreeing"].map(|name| told[name].clone());
         assert_eq!(figures, [json!(is_first), json!(2), json!(1), json!(1)]);
         let ids = door.all("/accounts/hand-1/line_items?line_item_type=PAYMENT");
@@ -125,6 +130,60 @@ fn payments_without_ids_are_the_same_in_every_run(place: &Place) {
         assert_eq!((&two["effective_at"], &two["customers"]), (&json!("2025-01-15T00:00:00-05:00"), &json!([])));
         let one: Value = door.get("/accounts/hand-1").good();
         assert_eq!(one["customers"][0]["customer_id"], "ada");
+    }
+    server.stop();
+}
+
+/// How many messages about the loans there are: all that was ever announced, sent or not.
+fn announced(door: &Door) -> u64 {
+    let accounts = door.all("/accounts");
+    let events = accounts
+        .iter()
+        .flat_map(|account| door.all(&format!("/accounts/{}/events", account["account_id"].as_str().expect("an id"))));
+    events.map(|event| event["webhooks"].as_array().expect("a list").len() as u64).sum()
+}
+
+fn webhooks_of_the_past_are_withheld_unless_asked_for(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    let told = import(place, server.url(), &["--product-file", "p/product.json"]).good();
+    let withheld = told["webhooks_withheld"].as_u64().expect("a count");
+    // Each loan was opened, and each of its payments was recorded.
+    assert!(withheld > LOANS + payments_in_file(place) as u64, "{told}");
+    assert_eq!(announced(&door), 0);
+    // Loaded again under other ids, and asked for: as many as were withheld.
+    let text = std::fs::read_to_string(place.folder().join("p/loans.csv")).expect("the loans");
+    let loans = text.replace("\nloan-", "\nsent-").replace(",cust-", ",sent-");
+    let text = std::fs::read_to_string(place.folder().join("p/payments.csv")).expect("the payments");
+    write_portfolio(place, &loans, &text.replace("\nloan-", "\nsent-"));
+    let told = import(place, server.url(), &["--product", PRODUCT, "--send-historical-webhooks"]).good();
+    assert_eq!((&told["webhooks_withheld"], &told["loans"]), (&json!(0), &json!(LOANS)));
+    assert_eq!(announced(&door), withheld);
+    let files = ["p/loans.csv", "p/payments.csv", "--product-file", "p/product.json", "--dry-run"];
+    let args: Vec<&str> = ["import"].into_iter().chain(files).collect();
+    let said = run(place, &args);
+    let line =
+        format!("withheld  {withheld} webhooks about the past of these loans; --send-historical-webhooks sends them\n");
+    assert!(said.stdout.contains(&line), "{said:?}");
+    server.stop();
+}
+
+fn a_crashed_import_keeps_its_choice_about_webhooks(place: &Place) {
+    let (server, door) = place.open();
+    make_portfolio(place, &[]);
+    make_product(place, &door);
+    for (flag, is_sent) in [("--suppress-webhooks", false), ("--send-historical-webhooks", true)] {
+        let mut begun = start_import(place, server.url(), &["--product", PRODUCT, "--rows-per-call", "1", flag]);
+        first_line_with(&mut begun, "loading");
+        begun.kill().expect("it is killed");
+        begun.wait().expect("it ends");
+        let told = import(place, server.url(), &["--product", PRODUCT, flag]).good();
+        assert_eq!(told["agreeing"], json!(LOANS), "{told}");
+        assert_eq!(announced(&door) > 0, is_sent, "{flag}");
+        let text = std::fs::read_to_string(place.folder().join("p/loans.csv")).expect("the loans");
+        let loans = text.replace("\nloan-", "\nsent-").replace(",cust-", ",sent-");
+        let text = std::fs::read_to_string(place.folder().join("p/payments.csv")).expect("the payments");
+        write_portfolio(place, &loans, &text.replace("\nloan-", "\nsent-"));
     }
     server.stop();
 }

@@ -4,8 +4,7 @@ use crate::common::chance::{Chance, seed};
 use crate::common::dates::{ZONE, at, months_after, opened_months_ago};
 use crate::common::door::Door;
 use crate::common::loans::{
-    LATE_FEE, PRINCIPAL, balances, items, level, loan, make_product, paid_on_time, pay, release, set_migration_mode,
-    standing,
+    LATE_FEE, balances, items, level, loan, make_product, paid_on_time, pay, release, set_migration_mode, standing,
 };
 use crate::common::place::Place;
 use jiff::civil::Date;
@@ -85,10 +84,9 @@ fn the_same_calls_without_migration_mode_give_a_late_fee_for_every_elapsed_payme
     assert_eq!(fees.len(), MONTHS as usize);
     assert!(fees.iter().all(|fee| fee["line_item_summary"]["original_amount_cents"] == LATE_FEE), "{fees:?}");
     let account = door.get("/accounts/loan").good();
-    // Eight instalments and eight fees were owed, eight instalments were paid. The ninth month's interest, 1 % of all the
-    // principal, goes before principal past due. So the fees' worth and that interest's are still past due.
-    assert_eq!(account["delinquency"]["past_due_cents"], i64::from(MONTHS) * LATE_FEE + PRINCIPAL / 100);
-    assert_eq!(standing(&account), ("SUSPENDED", Some("DELINQUENT")));
+    // Eight instalments and eight fees were owed, and eight instalments were paid: instalments come before fees.
+    assert_eq!(account["delinquency"]["past_due_cents"], i64::from(MONTHS) * LATE_FEE);
+    assert_eq!(standing(&account), ("ACTIVE", None));
     assert_eq!(paid_on_time_by_row(&door)[..8], [false; 8].map(Value::from));
     assert_eq!(place.verify(), 1);
     server.stop();

@@ -178,6 +178,39 @@ fn the_demo_is_an_account_for_every_case_in_an_empty_database() {
 }
 
 #[test]
+fn the_first_secret_is_told_last_below_the_log_of_the_demo() {
+    let (_folder, daybook) = fresh();
+    let server = daybook.serve(&["--demo", "--dev"]);
+    let secret = server.first_secret();
+    let told = server.stop();
+    let place = |words: &str| told.rfind(words).unwrap_or_else(|| panic!("{words} in {told}"));
+    assert!(place("Loaded ") < told.find(&secret).expect("the secret"), "{told}");
+    assert!(place("a release is done") < place("This is the first start. Keep these:"), "{told}");
+    // Nothing but the link into the console comes between the key and the end of the start.
+    let after = &told[place("Client secret")..];
+    let log: Vec<&str> = after.lines().filter(|line| line.contains("INFO") && !line.contains("stop")).collect();
+    assert_eq!(log, Vec::<&str>::new(), "{told}");
+}
+
+#[test]
+fn a_start_that_is_stopped_still_tells_the_first_secret() {
+    let (folder, _daybook) = fresh();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_daybook"));
+    command.env_clear().current_dir(folder.path()).args(["serve", "--listen", "127.0.0.1:0", "--demo", "--dev"]);
+    let mut child =
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    // The demo is being loaded: the key is made, and the server is not ready.
+    let first = lines.next().expect("it says something").expect("text");
+    assert!(first.contains("a release is done"), "{first}");
+    let killed = std::process::Command::new("kill").arg(child.id().to_string()).status().expect("kill(1) is there");
+    assert!(killed.success());
+    let told: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("Client secret  dbk_sk_")), "{told:?}");
+}
+
+#[test]
 fn what_was_answered_survives_a_kill() {
     let (_folder, daybook) = fresh();
     let server = daybook.serve(&[]);

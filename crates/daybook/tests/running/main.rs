@@ -7,3 +7,4 @@ mod life;
 mod people;
 mod postgres;
 mod support;
+mod upgrading;

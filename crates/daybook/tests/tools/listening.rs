@@ -31,12 +31,37 @@ fn told_to_stop_it_leaves_nothing_behind() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut listening = desk.listen(&[]);
         assert_eq!(desk.subscriptions().len(), 1);
-        assert_eq!(desk.working_keys().len(), keys.len() + 1);
+        assert_eq!(desk.working_keys(), keys, "its key is lent, and not written anywhere");
         listening.signal(signal);
         assert_eq!(listening.end(), Some(0));
         assert_eq!(desk.subscriptions(), [] as [Value; 0]);
         assert_eq!(desk.working_keys(), keys);
     }
+}
+
+/// Nothing can be done by a command that is killed: the key it was lent is in the server's memory only and ends by itself;
+/// its subscription is removed by the next one.
+#[test]
+fn killed_it_leaves_no_key_behind_and_its_subscription_goes_with_the_next() {
+    let desk = Desk::open();
+    let keys = desk.working_keys();
+    let other = Receiver::start(Behaviour::status(200));
+    let form = json!({ "webhook_url": format!("http://{}/daybook-listen", other.address()) });
+    let living = desk.door.put("/organization/subscribe", &form).json()["webhook_url"].clone();
+    let mut killed = desk.listen(&[]);
+    let url = desk.subscriptions()[1]["webhook_url"].clone();
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.end(), None);
+    assert_eq!(desk.working_keys(), keys);
+    assert_eq!(desk.subscriptions().len(), 2);
+    let mut next = desk.listen(&[]);
+    next.wait_for_talk("The subscription of 127.0.0.1:");
+    let urls: Vec<Value> = desk.subscriptions().iter().map(|one| one["webhook_url"].clone()).collect();
+    assert_eq!(urls.len(), 2, "{urls:?}");
+    assert!(!urls.contains(&url) && urls.contains(&living), "one that is listened to stays: {urls:?}");
+    next.signal(Signal::TERM);
+    assert_eq!(next.end(), Some(0));
+    assert_eq!(desk.subscriptions().len(), 1);
 }
 
 #[test]
@@ -169,7 +194,7 @@ fn a_port_that_was_paused_receives_again() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         free.local_addr().expect("an address").port().to_string()
     };
-    let form = json!({ "webhook_url": format!("http://127.0.0.1:{port}/") });
+    let form = json!({ "webhook_url": format!("http://127.0.0.1:{port}/daybook-listen") });
     let reply = desk.door.put("/organization/subscribe", &form);
     let id = reply.json()["webhook_uuid"].as_str().expect("a text").to_owned();
     desk.door.put(&format!("/organization/subscriptions/{id}/unsubscribe"), &json!({})).good();

@@ -6,6 +6,7 @@
 //! | [`triggering`] | `trigger` makes every event of the catalogue happen |
 //! | [`scheduling`] | `schedule` has the numbers that are worked by hand |
 //! | [`helping`] | `explain`, `completions` and `man` know everything there is |
+//! | [`webhooks`] | `webhooks` finds messages, shows them, and sends them again |
 //! | [`support`] | a server that sends at once, and a command that goes on |
 #![cfg(test)]
 
@@ -17,3 +18,4 @@ mod listening;
 mod scheduling;
 mod support;
 mod triggering;
+mod webhooks;

@@ -20,7 +20,7 @@ fn a_change_is_seen_and_the_last_run_counts() {
         said.unwrap_or_else(|| panic!("it never said {end}"))
     };
     assert_eq!(until("1 case: "), "1 case: 1 passed");
-    write(folder.path(), "late.toml", &text_of(LATE).replace("days_past_due = 13", "days_past_due = 12"));
+    write(folder.path(), "late.toml", &text_of(LATE).replace("days_past_due = 0", "days_past_due = 12"));
     assert_eq!(until("1 case: "), "1 case: 0 passed, 1 FAILED");
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
     kill_process(pid, Signal::INT).expect("it is told to end");

@@ -13,6 +13,8 @@ pub fn audit(state: &State) -> Result<(), String> {
     agree("principal", loan.principal, "its items", of_items)?;
     let of_items = loan.interest_items.iter().map(|item| item.balance).sum();
     agree("interest", loan.interest, "its items", of_items)?;
+    let of_lots = loan.surplus_lots.iter().map(|lot| lot.left).sum();
+    agree("surplus", state.surplus, "what it came from", of_lots)?;
     let of_rows = loan.rows.iter().map(|row| row.unpaid_interest()).sum();
     agree("interest", loan.interest, "the rows", of_rows)?;
     let posted = loan.rows.iter().filter(|row| row.posted);
@@ -38,8 +40,6 @@ fn no_negative(state: &State, loan: &Loan) -> Result<(), String> {
         ("principal", loan.principal),
         ("interest", loan.interest),
         ("unscheduled principal", loan.unscheduled()),
-        ("receipts", loan.receipts),
-        ("level", loan.level),
     ];
     let fees = loan.fees.iter().map(|fee| ("a fee", fee.debt.balance));
     let items = loan.principal_items.iter().chain(&loan.interest_items).map(|item| ("an item", item.balance));

@@ -2,7 +2,8 @@
 
 use super::dates::Dates;
 use super::loan::{Loan, OpenItem, Period, Target};
-use super::terms::{DayCount, Installment, InstallmentPolicy};
+use super::rates::{Cap, CapSource, Rates};
+use super::terms::{DayCount, Installment, InstallmentPolicy, Method};
 use crate::calendar::{Day, is_leap_year};
 use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemKind};
@@ -16,9 +17,9 @@ const LEAP_YEAR: i128 = 366;
 
 /// What a day of principal earns within one period.
 ///
-/// Interest of a period is `accrued * factor / divisor`, where `accrued` sums principal times the
-/// [weight](Earning::weight) of the days it was unpaid. All three are whole numbers, so nothing is lost until the
-/// quotient is rounded to a cent.
+/// Interest of a period is `accrued * factor / divisor`, where `accrued` sums principal times the weight of the days it
+/// was unpaid times their [rates](Rates). All three are whole numbers, so nothing is lost until the quotient is rounded
+/// to a cent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Earning {
     day_count: DayCount,
@@ -45,11 +46,16 @@ impl Earning {
             DayCount::ActualActual => (1, YEAR * LEAP_YEAR),
         };
         let day_count = policy.day_count;
-        Earning { day_count, factor: parts * policy.rate.millionths(), divisor: of_year * Percent::WHOLE }
+        Earning { day_count, factor: parts, divisor: of_year * Percent::WHOLE }
+    }
+
+    /// What the days from one date to another count at their rates, the last one left out.
+    pub fn weigh(&self, rates: &Rates, from: Day, to: Day) -> i128 {
+        rates.weigh(from, to, |from, to| self.weight(from, to))
     }
 
     /// What the days from one date to another count, the last one left out.
-    pub fn weight(&self, from: Day, to: Day) -> i128 {
+    fn weight(&self, from: Day, to: Day) -> i128 {
         match self.day_count {
             DayCount::ActualActual => {
                 let leap = leap_days(from, to);
@@ -66,8 +72,8 @@ impl Earning {
     }
 
     /// What a whole period earns for each cent, as a ratio.
-    pub(crate) fn whole(&self, from: Day, to: Day) -> (u128, u128) {
-        ((self.weight(from, to) * self.factor).unsigned_abs(), self.divisor.unsigned_abs())
+    pub(crate) fn whole(&self, rates: &Rates, from: Day, to: Day) -> (u128, u128) {
+        ((self.weigh(rates, from, to) * self.factor).unsigned_abs(), self.divisor.unsigned_abs())
     }
 }
 
@@ -86,16 +92,6 @@ fn leap_days(from: Day, to: Day) -> i128 {
 }
 
 impl Period {
-    /// The interest of this period, of which `principal` was unpaid from `through` to `today`, rounded.
-    pub(crate) fn interest_to(&self, principal: Cents, today: Day, rounding: Rounding) -> Result<Cents, Overflow> {
-        if let Some(fixed) = self.fixed {
-            return Ok(fixed);
-        }
-        let day = today.clamp(self.through, self.end);
-        let more = i128::from(principal.0) * self.earning.weight(self.through, day);
-        self.earning.cents(self.accrued + more, rounding)
-    }
-
     /// Whether a moment lies within this period: it begins right after the due moment before it, the first one with
     /// the account.
     pub(crate) fn has_begun(&self, at: Time) -> bool {
@@ -109,18 +105,77 @@ impl Run<'_> {
         self.state.loan().period.has_begun(self.place.at)
     }
 
-    /// Counts principal up to today, before it changes. A payment counts from its own date; while an account is closed,
-    /// its days have been [passed](Run::pass_closed_time) already.
+    /// Counts principal up to today, before it or its rate changes. A payment counts from its own date; while an account
+    /// is closed, its days have been [passed](Run::pass_closed_time) already.
     pub fn accrue(&mut self) {
         let today = self.today;
         let loan = self.loan();
-        let (principal, period) = (i128::from(loan.principal.0), &mut loan.period);
+        let (principal, period) = (loan.accruing_principal(), &mut loan.period);
         // Clocks set back over midnight can show an earlier date again: what is counted stays counted.
         let day = today.clamp(period.through, period.end);
-        if period.fixed.is_none() {
-            period.accrued += principal * period.earning.weight(period.through, day);
-        }
+        period.accrued += i128::from(principal.0) * period.earning.weigh(&loan.rates, period.through, day);
         period.through = day;
+        // The level payment needs the rates of the whole open period, counted or not.
+        loan.rates.forget_before(period.start);
+    }
+
+    /// The instant at which a period begins still belongs to the one before it: what is paid then lowers the principal
+    /// that the new period begins with.
+    pub fn begin_again_at_its_instant(&mut self) -> Result<(), Stop> {
+        let plan = self.plan;
+        if self.has_begun() || self.state.status.is_closed() {
+            return Ok(());
+        }
+        let loan = self.loan();
+        let period = &mut loan.period;
+        if period.principal == loan.principal {
+            return Ok(());
+        }
+        period.principal = loan.principal;
+        if plan.policy.method == Method::Flat && plan.earns(period.instalment) {
+            let interest = plan.plan.flat_interest;
+            period.fixed = Some(if loan.principal.is_zero() { period.recognised } else { interest });
+        }
+        Ok(self.fix_interest()?)
+    }
+
+    /// Fixes the open period's interest where it is fixed at the beginning, from the rates of its dates as they are
+    /// known by now; never below what has become a line item. Call [`Run::accrue`] before.
+    pub fn fix_interest(&mut self) -> Result<(), Overflow> {
+        let plan = self.plan;
+        let loan = self.loan();
+        let is_fixed = loan.period.fixed.is_some() && plan.policy.method != Method::Flat;
+        if is_fixed && plan.earns(loan.current()) {
+            let counted = loan.counted_to(loan.period.end, plan.policy.rounding)?;
+            // A loan that is repaid owes no more than it did: a payoff that was paid stays one.
+            let was = loan.period.fixed.unwrap_or_default();
+            let interest = if loan.principal.is_zero() { counted.min(was) } else { counted };
+            loan.period.fixed = Some(interest.max(loan.period.recognised));
+        }
+        Ok(())
+    }
+
+    /// Stops or resumes interest from today on, as the status says. Closing does neither: an account that closes owes
+    /// what it has earned, and one that was stopped stays so until it opens again. A loan whose principal was paid while
+    /// interest was stopped owes no more: a payoff that was paid pays off.
+    pub fn cap_by_status(&mut self) -> Result<(), Stop> {
+        let stopped = self.state.stops(self.terms).interest;
+        let is_stopped = self.state.loan().rates.is_capped(CapSource::Status);
+        if stopped == is_stopped || self.state.status.is_closed() {
+            return Ok(());
+        }
+        self.accrue();
+        let today = self.today;
+        let rates = &mut self.loan().rates;
+        if stopped {
+            rates.cap(Cap { source: CapSource::Status, rate: Percent::ZERO, from: today, to: None });
+        } else {
+            rates.end(CapSource::Status, today);
+        }
+        if stopped || self.state.loan().principal.is_positive() {
+            self.fix_interest()?;
+        }
+        Ok(())
     }
 
     /// Interest of the open period that is owed by now and is no line item yet. Call [`Run::accrue`] before.
@@ -129,7 +184,7 @@ impl Run<'_> {
             return Ok(Cents::ZERO);
         }
         let loan = self.state.loan();
-        let interest = loan.period.interest_to(loan.principal, self.today, self.plan.policy.rounding)?;
+        let interest = loan.interest_to(self.today, self.plan.policy.rounding)?;
         Ok((interest - loan.period.recognised).or_zero())
     }
 
@@ -148,24 +203,32 @@ impl Run<'_> {
         self.accrue();
         let loan = self.state.loan();
         let period = loan.period;
-        let interest = period.interest_to(loan.principal, period.end, self.plan.policy.rounding)?;
+        let interest = loan.interest_to(period.end, self.plan.policy.rounding)?;
         let rest = (interest - period.recognised).or_zero();
         if rest.is_positive() {
             self.admit(rest)?;
             let id = ItemId::Interest { period: period.instalment, part: 0 };
             let debt = self.add_debt(id, ItemKind::Interest, rest, Component::Interest, self.place.at);
             self.loan().interest_items.push_back(debt);
-            self.assign_interest(self.last_begun(), rest);
+            self.assign_interest(self.open_row(), rest);
         }
         Ok(())
+    }
+
+    /// The row that takes the open period's interest: after the last instalment the one of interest after maturity.
+    pub fn open_row(&self) -> u32 {
+        self.state.loan().current().min(self.plan.count() + 1)
     }
 
     /// Gives posted interest to a row. A row with a fixed total takes no more than its principal leaves of it; the
     /// rest moves on, and the last row takes all.
     pub fn assign_interest(&mut self, instalment: u32, amount: Cents) {
-        let plan = self.plan;
+        let (plan, today) = (self.plan, self.today);
         let loan = self.loan();
         loan.interest += amount;
+        if instalment > plan.count() {
+            return loan.add_to_tail(instalment, today, amount);
+        }
         let mut left = amount;
         let mut number = instalment.max(loan.first_row);
         while left.is_positive() {
@@ -178,6 +241,25 @@ impl Run<'_> {
 }
 
 impl Loan {
+    /// The principal that the open period counts: the unpaid, or that of its beginning where its interest is fixed then.
+    fn accruing_principal(&self) -> Cents {
+        if self.period.fixed.is_some() { self.period.principal } else { self.principal }
+    }
+
+    /// The interest of the open period up to a date, rounded, if the principal stays as it is. Where it is fixed at the
+    /// beginning, that of the whole period.
+    pub fn interest_to(&self, day: Day, rounding: Rounding) -> Result<Cents, Overflow> {
+        self.period.fixed.map_or_else(|| self.counted_to(day, rounding), Ok)
+    }
+
+    /// The same, counted.
+    fn counted_to(&self, day: Day, rounding: Rounding) -> Result<Cents, Overflow> {
+        let period = &self.period;
+        let day = day.clamp(period.through, period.end);
+        let more = i128::from(self.accruing_principal().0) * period.earning.weigh(&self.rates, period.through, day);
+        period.earning.cents(period.accrued + more, rounding)
+    }
+
     /// How much more interest a row takes; nothing if it has no limit.
     pub(crate) fn interest_room(&self, plan: &Installment, instalment: u32) -> Option<Cents> {
         match self.target(plan, instalment) {
@@ -191,7 +273,6 @@ impl Loan {
 
     /// What the plan says of a row that is not posted.
     pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> Target {
-        let open = self.period.instalment == instalment;
-        plan.target(instalment, if open { self.period.level } else { self.level })
+        plan.target(instalment, self.asks.of(instalment))
     }
 }

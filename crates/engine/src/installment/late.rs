@@ -1,14 +1,30 @@
 //! Due moments, late fees, delinquency and charge-off.
 
-use super::loan::{Row, Target};
-use super::terms::{LateFee, Method};
+use super::loan::{Loan, Row, Target};
+use super::terms::{Due, LateFee, Method};
 use crate::fold::{Run, Stop};
 use crate::item::{ItemId, ItemKind};
 use crate::money::Cents;
 use crate::outcome::{Found, What};
 use crate::status::Status;
 use crate::time::Time;
-use crate::timeline::FeeClass;
+use crate::timeline::{Backdating, FeeClass};
+use alloc::vec::Vec;
+
+impl Row {
+    /// Whether it is late if it is unpaid after its fee moment: nothing excused it, spared it or stopped the count.
+    fn counts_as_late(&self) -> bool {
+        !self.excused && !self.stopped && matches!(self.found, None | Some(Found::Paid | Found::Late))
+    }
+}
+
+impl Loan {
+    /// The instalments that have passed their fee moment and are unpaid.
+    pub(crate) fn unpaid_after_grace(&self) -> Vec<u32> {
+        let rows = self.numbered_rows().take_while(|(number, _)| *number < self.late_row);
+        rows.filter(|(_, row)| row.unpaid().is_positive()).map(|(number, _)| number).collect()
+    }
+}
 
 impl Run<'_> {
     /// A period ends: its interest is posted, its instalment falls due, and the next period begins.
@@ -16,7 +32,8 @@ impl Run<'_> {
         let instalment = self.state.loan().current();
         self.post_interest()?;
         if instalment <= self.plan.count() {
-            let paid = self.post_principal(instalment);
+            self.post_principal(instalment);
+            let paid = self.judge(instalment)?;
             self.announce(What::DueDatePassed { instalment, paid });
             if !paid {
                 self.announce(What::PaymentMissed { instalment });
@@ -25,12 +42,22 @@ impl Run<'_> {
         self.open_period(instalment + 1)
     }
 
-    /// Fixes the principal of the row whose period ends, and says whether the row is paid.
+    /// Whether the row that just fell due is paid; surplus is used before that is said.
+    fn judge(&mut self, instalment: u32) -> Result<bool, Stop> {
+        if self.state.surplus.is_positive() {
+            self.use_surplus()?;
+        }
+        let row = self.loan().row_mut(instalment);
+        row.on_time = row.unpaid().is_zero();
+        Ok(row.on_time)
+    }
+
+    /// Fixes the principal of the row whose period ends.
     ///
     /// By plan the row has a total (its principal is what its interest leaves of it), a principal, or takes the rest.
     /// It never takes more than is left of the loan; what has been paid into the end of the loan counts as paid once
     /// it reaches this row.
-    pub fn post_principal(&mut self, instalment: u32) -> bool {
+    pub fn post_principal(&mut self, instalment: u32) {
         let plan = self.plan;
         let loan = self.loan();
         let target = loan.target(plan, instalment);
@@ -48,46 +75,75 @@ impl Run<'_> {
         row.principal_paid += row.tail;
         row.posted = true;
         row.on_time = row.unpaid().is_zero();
-        let Row { principal, on_time, .. } = *row;
+        let principal = row.principal;
         loan.posted_principal += principal;
         loan.posted_unpaid += unpaid;
-        on_time
     }
 
-    /// An instalment's grace ends: unpaid, it is late.
+    /// An instalment's grace ends: unpaid, it is late, unless the borrower paid as much for it or the status stops fees.
     pub fn grace_end(&mut self) -> Result<Found, Stop> {
         let instalment = self.state.loan().late_row;
-        self.next_late_row();
-        let loan = self.loan();
-        let receipts = loan.receipts;
-        let row = match loan.row(instalment) {
-            Some(row) if row.unpaid().is_positive() => *row,
-            // Paid, and so the row of late ones is broken.
-            _ => {
-                loan.late_count = 0;
-                return Ok(Found::Paid);
+        let stops = self.state.stops(self.terms);
+        if (stops.late_fees || stops.delinquency)
+            && let Some(row) = self.loan().row_or_past_mut(instalment)
+        {
+            row.stopped = true;
+        }
+        let found = self.pass_fee_moment(|loan| {
+            let row = loan.row(instalment).copied().unwrap_or_default();
+            if row.excused {
+                Found::Excused
+            } else if stops.late_fees {
+                Found::Stopped
+            } else if loan.received_for(instalment) >= row.asked() {
+                Found::Spared
+            } else if stops.delinquency {
+                Found::Uncounted
+            } else {
+                Found::Late
             }
-        };
-        // The borrower paid this instalment's amount in its time; that an older debt took it is no second fault.
-        let spared = receipts - row.receipts_before >= row.asked();
-        if row.excused {
-            return Ok(Found::Excused);
+        });
+        match found {
+            // The row of late ones is broken.
+            Found::Paid => self.loan().late_count = 0,
+            Found::Late => {
+                self.charge_late_fee(instalment)?;
+                self.loan().late_count += 1;
+                self.follow_late_count()?;
+            }
+            Found::Uncounted => self.charge_late_fee(instalment)?,
+            Found::Spared | Found::Excused | Found::Stopped => {}
         }
-        if spared {
-            return Ok(Found::Spared);
+        Ok(found)
+    }
+
+    /// Goes on to the next instalment's fee moment. `unpaid` says how one that is not paid is found.
+    pub fn pass_fee_moment(&mut self, unpaid: impl FnOnce(&Loan) -> Found) -> Found {
+        let pyramiding = self.plan.policy.late_fee.pyramiding;
+        let loan = self.loan();
+        let instalment = loan.late_row;
+        let is_unpaid = loan.row(instalment).is_some_and(|row| row.unpaid().is_positive());
+        let found = if is_unpaid { unpaid(loan) } else { Found::Paid };
+        if is_unpaid {
+            loan.row_mut(instalment).found = Some(found);
         }
-        loan.late_count += 1;
+        loan.settle_receipts(instalment, found, pyramiding);
+        self.next_late_row();
+        found
+    }
+
+    fn charge_late_fee(&mut self, instalment: u32) -> Result<(), Stop> {
+        let row = self.state.loan().row(instalment).copied().unwrap_or_default();
         let fee = self.late_fee(&row)?;
         if fee.is_positive() {
             let id = ItemId::LateFee { instalment };
             self.charge_fee(id, ItemKind::LateFee, fee, FeeClass::Penalty, self.place.at)?;
         }
-        self.count_late()?;
-        Ok(Found::Late)
+        Ok(())
     }
 
     /// So many late instalments in a row make the account delinquent, or charge it off.
-    fn count_late(&mut self) -> Result<(), Stop> {
+    fn follow_late_count(&mut self) -> Result<(), Stop> {
         let count = self.state.loan().late_count;
         if !self.state.status.moves_by_itself() {
             return Ok(());
@@ -96,9 +152,33 @@ impl Run<'_> {
             return self.close(Status::CHARGED_OFF);
         }
         if count >= self.plan.policy.delinquent_after {
-            self.move_to(Status::DELINQUENT);
+            return self.move_to(Status::DELINQUENT);
         }
         Ok(())
+    }
+
+    /// After money was given back as posted: instalments that are unpaid again (those not in `unpaid_before`) and have
+    /// passed their fee moment are late again, without a fee. The count is the latest run of unpaid instalments past
+    /// their fee moment that no paid one breaks. If none is unpaid again, count and status stay.
+    pub fn recount_late(&mut self, unpaid_before: &[u32]) -> Result<(), Stop> {
+        let is_folded_again = self.terms.backdating == Backdating::Replay;
+        if is_folded_again || self.state.stops(self.terms).delinquency {
+            return Ok(());
+        }
+        let loan = self.loan();
+        if loan.unpaid_after_grace().iter().all(|instalment| unpaid_before.contains(instalment)) {
+            return Ok(());
+        }
+        let mut count = 0;
+        for row in (loan.first_row..loan.late_row).rev().filter_map(|instalment| loan.row(instalment)) {
+            if row.unpaid().is_positive() {
+                count += u32::from(row.counts_as_late());
+            } else if count > 0 {
+                break;
+            }
+        }
+        loan.late_count = count;
+        self.follow_late_count()
     }
 
     fn late_fee(&self, row: &Row) -> Result<Cents, Stop> {
@@ -108,7 +188,7 @@ impl Run<'_> {
             LateFee::Flat => policy.flat,
             LateFee::PercentOfUnpaid => policy.percent.of(row.unpaid(), rounding)?,
             LateFee::PercentOfUnpaidPrincipal => policy.percent.of(row.unpaid_principal(), rounding)?,
-            LateFee::PercentOfPayment => policy.percent.of(self.payment_of(row), rounding)?,
+            LateFee::PercentOfPayment => policy.percent.of(row.asked(), rounding)?,
         };
         let fee = policy.least.map_or(fee, |least| fee.max(least));
         let fee = policy.most.map_or(fee, |most| fee.min(most));
@@ -116,14 +196,6 @@ impl Run<'_> {
             Some(cap) => fee.min(cap.of(row.unpaid(), rounding)?),
             None => fee,
         })
-    }
-
-    /// The level payment; where there is none, the instalment itself.
-    fn payment_of(&self, row: &Row) -> Cents {
-        match self.plan.policy.method {
-            Method::Level => self.state.loan().level,
-            _ => row.asked(),
-        }
     }
 
     /// Goes to the next instalment whose grace is to end.
@@ -136,7 +208,7 @@ impl Run<'_> {
     }
 
     /// Whether an instalment still asks for money, now or when it falls due.
-    pub fn is_unpaid(&self, instalment: u32) -> Result<bool, Stop> {
+    pub fn is_unpaid(&mut self, instalment: u32) -> Result<bool, Stop> {
         let loan = self.state.loan();
         if instalment < loan.first_row {
             return Ok(false);
@@ -145,18 +217,34 @@ impl Run<'_> {
         if row.posted {
             return Ok(row.unpaid().is_positive());
         }
-        let accrued = if instalment == loan.current() { self.unrecognised()? } else { Cents::ZERO };
-        let interest = row.unpaid_interest() + accrued;
-        let asks_any = (loan.unscheduled() + interest).is_positive();
-        let paid = row.interest_paid + row.principal_paid;
-        Ok(match loan.target(self.plan, instalment) {
-            Target::Total(total) => asks_any && paid < total,
-            Target::Principal(principal) if self.plan.policy.method == Method::Flat => {
-                asks_any && paid < principal + self.plan.plan.flat_interest
-            }
+        let (is_flat, accrued) = (self.plan.policy.method == Method::Flat, self.unrecognised()?);
+        let own_interest = if is_flat && self.due(instalment) == Due::Ahead && loan.principal.is_positive() {
+            (self.plan.plan.flat_interest - row.prepaid_interest).or_zero()
+        } else {
+            self.accrued_for(accrued, instalment)
+        };
+        let interest = row.unpaid_interest() + own_interest;
+        if !is_flat && matches!(loan.target(self.plan, instalment), Target::Principal(_)) {
             // Without a fixed total a row is not paid before its period is posted, while anything earns interest.
-            Target::Principal(_) => (loan.principal + interest).is_positive(),
-            Target::Rest => asks_any,
-        })
+            return Ok((loan.principal + interest).is_positive());
+        }
+        // What was paid from the end of the loan may leave nothing for this row.
+        let mut left = loan.unscheduled();
+        for before in loan.current()..instalment {
+            left -= self.principal_room(accrued, before).min(left);
+        }
+        if (interest + self.principal_room(accrued, instalment).min(left)).is_positive() {
+            return Ok(true);
+        }
+        if instalment == loan.current() {
+            return Ok(false);
+        }
+        // The rows before it take less than that once interest of their own comes in: what is left is as planned.
+        let mut projection = self.projection(true)?;
+        for _ in self.state.loan().current()..instalment {
+            projection.post()?;
+            projection.pay_and_go_on()?;
+        }
+        Ok(projection.post()?.unpaid().is_positive())
     }
 }

@@ -1,15 +1,17 @@
 //! Opening, closing and reopening a loan, and the inputs that are neither payments nor their undoing.
 
+use super::asks::Asks;
 use super::interest::Earning;
 use super::loan::{OpenFee, OpenItem, Period, Row};
+use super::rates::Rates;
 use super::terms::{InterestMethod, Method};
 use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
 use crate::money::Cents;
-use crate::outcome::{Refusal, What};
+use crate::outcome::{Found, Refusal, What};
 use crate::status::Status;
 use crate::time::Time;
-use crate::timeline::{Entry, FeeClass, Rank};
+use crate::timeline::{Entry, FeeClass};
 
 impl Run<'_> {
     /// Pays the loan out.
@@ -17,12 +19,14 @@ impl Run<'_> {
         let opening = self.terms.opening;
         self.announce(What::AccountCreated);
         self.admit(opening.principal)?;
-        let level = self.plan.plan.level;
+        let (asks, rate) = (Asks::agreed(self.plan.plan.level), self.plan.policy.rate);
         let loan = self.loan();
-        (loan.lent, loan.principal, loan.level) = (opening.principal, opening.principal, level);
+        loan.rates = Rates::plain(rate);
+        (loan.lent, loan.principal, loan.asks) = (opening.principal, opening.principal, asks);
         let debt = self.add_debt(ItemId::Loan, ItemKind::Loan, opening.principal, Component::Principal, self.place.at);
         self.loan().principal_items.push(debt);
         self.open_period(1)?;
+        self.cap_by_status()?;
         let late_at = self.terms.close_of(self.plan.dates.late_day(1));
         self.loan().late_at = late_at;
         if opening.origination_fee.is_positive() {
@@ -34,7 +38,7 @@ impl Run<'_> {
 
     /// Begins the period of an instalment; beyond the last one, of interest after maturity.
     pub fn open_period(&mut self, instalment: u32) -> Result<(), Stop> {
-        let (terms, plan, steps) = (self.terms, self.plan, self.state.steps);
+        let (terms, plan) = (self.terms, self.plan);
         let policy = &plan.policy;
         let loan = self.loan();
         let matured = instalment > plan.count();
@@ -45,21 +49,13 @@ impl Run<'_> {
         };
         let end = plan.dates.due_day(instalment);
         let earning = Earning::in_period(policy, &plan.dates, instalment, start, end);
-        let mut row = Row::default();
-        if !matured {
-            let (receipts, kept) = (loan.receipts, loan.row_mut(instalment));
-            (kept.receipts_before, kept.began_at_step) = (receipts, steps);
-            row = *kept;
-        }
+        let row = if matured { Row::default() } else { *loan.row_mut(instalment) };
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),
             // Where no principal is left, none of the rows to come has interest; what was paid of it in advance stays.
             (Method::Flat, _) if loan.principal.is_zero() => Some(row.prepaid_interest),
             (Method::Flat, _) => Some(plan.plan.flat_interest),
-            (_, InterestMethod::Periodic) => {
-                let accrued = i128::from(loan.principal.0) * earning.weight(start, end);
-                Some(earning.cents(accrued, policy.rounding)?)
-            }
+            (_, InterestMethod::Periodic) => Some(Cents::ZERO),
             (_, InterestMethod::Daily) => None,
         };
         loan.period = Period {
@@ -68,14 +64,15 @@ impl Run<'_> {
             end,
             began_at,
             ends_at: if earns { terms.close_of(end) } else { Time::NEVER },
-            level: loan.level,
             earning,
+            principal: loan.principal,
             accrued: 0,
             through: start,
             fixed,
             recognised: row.prepaid_interest,
             parts: row.prepaid_parts,
         };
+        self.fix_interest()?;
         Ok(())
     }
 
@@ -112,9 +109,9 @@ impl Run<'_> {
         // The close of a period's end date still belongs to that period.
         let instalment = if self.has_begun() { current } else { current - 1 }.min(last + 1);
         let loan = self.loan();
-        if instalment <= last && instalment >= loan.first_row {
-            loan.row_mut(instalment).fees += amount;
-        } else if let Some(row) = loan.past.as_mut().and_then(|past| past.rows.get_mut(instalment as usize - 1)) {
+        if instalment <= last
+            && let Some(row) = loan.row_or_past_mut(instalment)
+        {
             row.fees += amount;
         }
         loan.fees.push(OpenFee { debt, class, instalment });
@@ -154,7 +151,7 @@ impl Run<'_> {
                 self.admit(amount)?;
                 let debt = self.add_debt(id, kind, amount, component, entry.effective_at);
                 self.loan().interest_items.push_back(debt);
-                let row = self.last_begun();
+                let row = self.open_row();
                 self.assign_interest(row, amount);
             }
             Component::Principal => {
@@ -190,26 +187,26 @@ impl Run<'_> {
             (true, false) => self.reopen(to),
             _ => {
                 self.note_charge_off(to);
-                self.move_to(to);
-                Ok(())
+                self.move_to(to)
             }
         }
     }
 
-    /// Closes the account: what has accrued is posted and stays owed, and nothing more comes.
+    /// Closes the account: what has accrued is posted and stays owed, and nothing more comes. Notices that wait are dropped.
     pub fn close(&mut self, to: Status) -> Result<(), Stop> {
         self.accrue();
         let owed = self.unrecognised()?;
         if owed.is_positive() {
             let debt = self.recognise(owed)?;
             self.loan().interest_items.push_back(debt);
-            let row = self.last_begun();
+            let row = self.open_row();
             self.assign_interest(row, owed);
         }
         self.note_charge_off(to);
         self.loan().closed_at = self.place.at;
-        self.move_to(to);
-        Ok(())
+        let (terms, place) = (self.terms, self.place);
+        self.state.notices.iter_mut().for_each(|notice| notice.close(terms, place));
+        self.move_to(to)
     }
 
     /// What is owed when an account is charged off is noted; it stays owed.
@@ -243,7 +240,7 @@ impl Run<'_> {
         let period = &mut self.loan().period;
         period.through = today.clamp(period.through, period.end);
         while self.state.loan().late_row <= last && self.has_passed(self.state.loan().late_at) {
-            self.next_late_row();
+            self.pass_fee_moment(|_| Found::Excused);
         }
         self.loan().release_paid_rows(last);
         Ok(())
@@ -252,10 +249,9 @@ impl Run<'_> {
     /// Opens a closed account again; what passed meanwhile is past due.
     pub fn reopen(&mut self, to: Status) -> Result<(), Stop> {
         self.pass_closed_time()?;
-        self.move_to(to);
-        for index in 0..self.state.notices.len() {
-            self.state.notices[index].seek(self.terms, self.place);
-        }
+        self.move_to(to)?;
+        let (terms, place, through) = (self.terms, self.place, self.state.processed_through);
+        self.state.notices.iter_mut().for_each(|notice| notice.reopen(terms, place, through));
         Ok(())
     }
 
@@ -265,12 +261,13 @@ impl Run<'_> {
         let (closed_at, period) = (loan.closed_at, &mut loan.period);
         if !period.has_begun(closed_at) && period.has_begun(now) {
             period.fixed = period.fixed.map(|_| period.recognised);
+            (period.principal, period.accrued) = (Cents::ZERO, 0);
         }
     }
 
     /// Whether a moment has already had its turn at this step.
     fn has_passed(&self, moment: Time) -> bool {
-        moment < self.place.at || (moment == self.place.at && self.place.rank == Rank::Late)
+        self.place.is_after_moment(moment)
     }
 
     /// What follows from the balances after a step: an account that owes nothing closes, one that has caught up is
@@ -282,15 +279,19 @@ impl Run<'_> {
         if cured {
             self.loan().late_count = 0;
         }
+        let surplus = self.state.surplus.is_positive();
+        let nothing_owed = if surplus { Status::SURPLUS_BALANCE } else { Status::PAID_OFF };
+        if self.state.status.closed_by_itself() {
+            self.move_to(nothing_owed)?;
+        }
         if !self.state.status.moves_by_itself() {
             return Ok(());
         }
         if self.state.balances().owed().is_zero() && self.unrecognised()?.is_zero() {
-            let surplus = self.state.surplus.is_positive();
-            return self.close(if surplus { Status::SURPLUS_BALANCE } else { Status::PAID_OFF });
+            return self.close(nothing_owed);
         }
-        if cured && self.state.status == Status::DELINQUENT {
-            self.move_to(Status::ACTIVE);
+        if cured && self.state.status == Status::DELINQUENT && !self.state.stops(self.terms).delinquency {
+            self.move_to(self.state.active_pair)?;
         }
         Ok(())
     }

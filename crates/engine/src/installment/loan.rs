@@ -3,11 +3,16 @@
 //! Two ledgers of the same debts run side by side. The *rows* say which instalment a debt belongs to: they decide what
 //! is due, late and paid. The *open items* say which line item a debt came from: they are what a payment's splits name.
 
+use super::asks::{Asks, Lowered};
 use super::interest::Earning;
+use super::rates::Rates;
+use super::receipts::Receipt;
+use super::surplus::{Lot, SurplusPast};
 use super::terms::{Installment, Method};
 use crate::calendar::Day;
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, Name, Split};
 use crate::money::Cents;
+use crate::outcome::Found;
 use crate::time::Time;
 use crate::timeline::FeeClass;
 use alloc::collections::VecDeque;
@@ -36,19 +41,24 @@ pub struct Row {
     pub prepaid_parts: u32,
     /// Fees that fell into its period.
     pub fees: Cents,
-    /// Receipts of the account when its period began.
-    pub receipts_before: Cents,
-    /// The fold's step at which its period began.
-    pub began_at_step: u64,
     /// Whether its period has ended and was posted.
     pub posted: bool,
     /// Whether it fell due while the account was closed, so that it is never late.
     pub excused: bool,
-    /// Whether it was paid when it fell due; meaningful once posted.
+    /// Whether its grace ended while the status stopped late fees or the count, so that it never counts as late.
+    pub stopped: bool,
+    /// How it was found when its grace ended; absent before, and for one that was paid.
+    pub found: Option<Found>,
+    /// Whether it was paid when it fell due, by money that was not taken back since; meaningful once posted.
     pub on_time: bool,
 }
 
 impl Row {
+    /// Forgets that it was paid on time once the money for it was taken back.
+    pub(crate) fn note_unpaid(&mut self) {
+        self.on_time &= !self.posted || self.unpaid().is_zero();
+    }
+
     /// What is owed of it; for a posted row.
     pub fn unpaid(&self) -> Cents {
         self.unpaid_interest() + self.unpaid_principal()
@@ -83,11 +93,11 @@ pub struct Period {
     pub began_at: Time,
     /// The moment it ends.
     pub ends_at: Time,
-    /// The instalment (or the principal in it) for this row.
-    pub level: Cents,
     /// What a day of principal earns.
     pub earning: Earning,
-    /// Principal times weight of the days up to `through`.
+    /// The principal at its beginning.
+    pub principal: Cents,
+    /// Principal times weight times rate of the days up to `through`.
     pub accrued: i128,
     /// The date up to which `accrued` counts.
     pub through: Day,
@@ -107,8 +117,8 @@ impl Period {
         end: Day::from_number(0),
         began_at: Time::NEVER,
         ends_at: Time::NEVER,
-        level: Cents::ZERO,
         earning: Earning::NOTHING,
+        principal: Cents::ZERO,
         accrued: 0,
         through: Day::from_number(0),
         fixed: Some(Cents::ZERO),
@@ -170,6 +180,8 @@ pub(crate) struct Poured {
     pub shares: Vec<Share>,
     /// Among the line items, each with the order of the debt it paid down.
     pub paid_down: Vec<(Split, u64)>,
+    /// The rows that it made ask less.
+    pub lowered: Option<Lowered>,
 }
 
 impl Poured {
@@ -202,18 +214,23 @@ pub(crate) struct Applied {
     /// Where its money went: which of [`Past::shares`] and of [`Past::paid_down`] are its own.
     shares: Range<u32>,
     paid_down: Range<u32>,
+    lowered: Option<Lowered>,
 }
 
 /// What only undoing and looking back need. A state read from a snapshot has none of it; folding from the beginning
 /// makes it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Past {
+    /// All interest after maturity that was ever posted: when, and how much.
+    pub tail: Vec<(Day, Cents)>,
     /// Rows that are posted and paid, from the first instalment on.
     pub rows: Vec<Row>,
     /// Every payment that was applied, in order.
     pub payments: Vec<Applied>,
     /// Payments that are invalid and count for nothing.
     pub invalid: Vec<Name>,
+    /// What surplus was used for.
+    pub surplus: SurplusPast,
     /// Where the money of all payments went among the rows, one payment after the other.
     shares: Vec<Share>,
     /// And among the line items.
@@ -228,7 +245,8 @@ impl Past {
         self.paid_down.append(&mut poured.paid_down);
         let shares = shares..self.shares.len() as u32;
         let paid_down = paid_down..self.paid_down.len() as u32;
-        self.payments.push(Applied { name, amount, status, reversed: false, step, shares, paid_down });
+        let lowered = poured.lowered.take();
+        self.payments.push(Applied { name, amount, status, reversed: false, step, shares, paid_down, lowered });
     }
 
     /// Where the money of a payment went.
@@ -237,6 +255,7 @@ impl Past {
         Poured {
             shares: self.shares[within(&payment.shares)].to_vec(),
             paid_down: self.paid_down[within(&payment.paid_down)].to_vec(),
+            lowered: payment.lowered.clone(),
         }
     }
 }
@@ -250,14 +269,19 @@ pub struct Loan {
     pub principal: Cents,
     /// Posted interest that is not paid.
     pub interest: Cents,
-    /// The instalment (or the principal in it) for rows whose period has not begun.
-    pub level: Cents,
+    /// What each row asks.
+    pub asks: Asks,
     /// The open period.
     pub period: Period,
+    /// The yearly rates.
+    pub rates: Rates,
     /// The number of the first row in `rows`; all before it are posted and paid.
     pub first_row: u32,
-    /// Rows from `first_row` up to the open period's and those paid in advance.
+    /// Rows from `first_row` up to the open period's and those paid in advance; after the last instalment one more, of
+    /// the interest after maturity.
     pub rows: VecDeque<Row>,
+    /// Interest after maturity that was posted since none of it was unpaid: when, and how much.
+    pub tail: Vec<(Day, Cents)>,
     /// The principal of all posted rows, and what was paid on top of rows.
     pub posted_principal: Cents,
     /// The unpaid principal of all posted rows.
@@ -272,8 +296,10 @@ pub struct Loan {
     pub closed_at: Time,
     /// How often it was charged off.
     pub charge_offs: u32,
-    /// Payments received and not reversed.
-    pub receipts: Cents,
+    /// Payments that count for an instalment whose grace has not ended.
+    pub receipts: Vec<Receipt>,
+    /// What the surplus came from, the oldest first.
+    pub surplus_lots: Vec<Lot>,
     /// The line items behind the principal.
     pub principal_items: Vec<OpenItem>,
     /// The line items behind the posted interest.
@@ -294,10 +320,12 @@ impl Loan {
             lent: Cents::ZERO,
             principal: Cents::ZERO,
             interest: Cents::ZERO,
-            level: Cents::ZERO,
+            asks: Asks::default(),
             period: Period::NONE,
+            rates: Rates::default(),
             first_row: 1,
             rows: VecDeque::new(),
+            tail: Vec::new(),
             posted_principal: Cents::ZERO,
             posted_unpaid: Cents::ZERO,
             late_row: 1,
@@ -305,7 +333,8 @@ impl Loan {
             late_count: 0,
             closed_at: Time::BEGINNING,
             charge_offs: 0,
-            receipts: Cents::ZERO,
+            receipts: Vec::new(),
+            surplus_lots: Vec::new(),
             principal_items: Vec::new(),
             interest_items: VecDeque::new(),
             fees: Vec::new(),
@@ -339,6 +368,14 @@ impl Loan {
         &mut self.rows[index]
     }
 
+    /// The row of an instalment; of one that is posted and paid only if the past is known.
+    pub(crate) fn row_or_past_mut(&mut self, instalment: u32) -> Option<&mut Row> {
+        if instalment >= self.first_row {
+            return Some(self.row_mut(instalment));
+        }
+        self.past.as_mut()?.rows.get_mut(instalment as usize - 1)
+    }
+
     /// Rows with their numbers, oldest first, without those that are posted and paid.
     pub fn numbered_rows(&self) -> impl Iterator<Item = (u32, &Row)> {
         (self.first_row..).zip(&self.rows)
@@ -366,6 +403,43 @@ impl Loan {
             .take_while(|(_, row)| row.posted)
             .find(|(_, row)| row.unpaid().is_positive())
             .map(|(number, _)| number)
+    }
+
+    /// The oldest due date that is unpaid. Interest after maturity is due on the day it is posted, and what is unpaid of
+    /// it is what was posted last.
+    pub fn oldest_unpaid_day(&self, plan: &Installment) -> Option<Day> {
+        let oldest = self.oldest_past_due()?;
+        if oldest <= plan.count() {
+            return Some(plan.dates.due_day(oldest));
+        }
+        let mut unpaid = self.row(oldest)?.unpaid_interest();
+        let covers = |(_, posted): &&(Day, Cents)| {
+            unpaid -= *posted;
+            !unpaid.is_positive()
+        };
+        self.tail.iter().rev().find(covers).or(self.tail.first()).map(|(day, _)| *day)
+    }
+
+    /// Gives interest after maturity to its row, which is past due at once.
+    pub(crate) fn add_to_tail(&mut self, row: u32, today: Day, cents: Cents) {
+        if self.row(row).is_none_or(|row| row.unpaid_interest().is_zero()) {
+            self.tail.clear();
+        }
+        self.tail.push((today, cents));
+        if let Some(past) = &mut self.past {
+            past.tail.push((today, cents));
+        }
+        let row = self.row_mut(row);
+        row.interest += cents;
+        row.posted = true;
+    }
+
+    /// Interest after maturity that was paid may be owed again: all that was ever posted of it is known again. Needs the
+    /// past.
+    pub(crate) fn recall_tail(&mut self) {
+        if let Some(past) = &self.past {
+            self.tail.clone_from(&past.tail);
+        }
     }
 
     /// Lets go of posted rows that are paid; the last one stays, for the interest after maturity.

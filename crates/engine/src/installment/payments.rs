@@ -1,11 +1,11 @@
 //! Payments: recorded, made valid or invalid, reversed. And debit offsets, which are poured like payments.
 
 use super::loan::Poured;
-use crate::fold::{Run, Stop, Undone};
+use crate::fold::{Revised, Revision, Run, Stop};
 use crate::item::{Component, ItemId, ItemKind, ItemStatus, LineItem, Name};
 use crate::money::Cents;
 use crate::outcome::{Refusal, What};
-use crate::state::Unsettled;
+use crate::state::{Undecided, Unsettled};
 use crate::status::Status;
 use crate::time::Time;
 use crate::timeline::{Backdating, Entry, FeeClass};
@@ -46,9 +46,10 @@ impl Run<'_> {
         }
         match receipt.status {
             ItemStatus::Valid | ItemStatus::Pending => self.receive(receipt),
+            ItemStatus::Authorized if self.will_be_valid(name) => self.receive(receipt),
             ItemStatus::Authorized => {
-                let waiting = Some((amount, allocation, entry.effective_at));
-                self.state.unsettled.push(Unsettled { name: name.clone(), waiting });
+                let standing = Undecided::Waits { amount, allocation, effective_at: entry.effective_at };
+                self.state.unsettled.push(Unsettled { name: name.clone(), standing });
                 self.note_payment(&receipt);
                 Ok(())
             }
@@ -87,16 +88,18 @@ impl Run<'_> {
         let Receipt { name, amount, status, allocation, effective_at, known } = receipt;
         let events = self.out.events.len();
         let mut poured = match self.undone(name) {
-            Some(Undone { poured: Some(poured), .. }) => poured.clone(),
-            Some(Undone { poured: None, .. }) => {
-                self.state.unsettled.push(Unsettled { name: name.clone(), waiting: None });
+            Some(Revised::Reversed(poured)) => poured.clone(),
+            Some(_) => {
+                self.state.unsettled.push(Unsettled { name: name.clone(), standing: Undecided::Counts });
                 self.note_payment(&Receipt { status: ItemStatus::Invalid, ..receipt });
                 return Ok(());
             }
             None => {
                 self.admit(amount)?;
                 let poured = self.pour(amount, allocation)?;
-                self.loan().receipts += amount;
+                let (step, pyramiding) = (self.state.steps, self.plan.policy.late_fee.pyramiding);
+                self.loan().note_receipt(step, amount, &poured.shares, pyramiding);
+                self.loan().keep_surplus(step, poured.surplus());
                 self.state.paid_total += amount;
                 self.state.interest_paid_total += poured.component(Component::Interest);
                 poured
@@ -108,8 +111,13 @@ impl Run<'_> {
         self.add_item(item);
         // Interest that the payment paid before its time is announced after it.
         self.announce_at(events, if known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
-        if status == ItemStatus::Pending {
-            self.state.unsettled.push(Unsettled { name: name.clone(), waiting: None });
+        let standing = match status {
+            ItemStatus::Pending => Some(Undecided::Counts),
+            ItemStatus::Authorized => Some(Undecided::WillBeValid),
+            ItemStatus::Valid | ItemStatus::Invalid => None,
+        };
+        if let Some(standing) = standing {
+            self.state.unsettled.push(Unsettled { name: name.clone(), standing });
         }
         let step = self.state.steps;
         if let Some(past) = &mut self.loan().past {
@@ -120,9 +128,10 @@ impl Run<'_> {
     }
 
     /// Keeps the room that was used, for the next payment.
-    fn keep_room(&mut self, mut poured: Poured) {
+    pub fn keep_room(&mut self, mut poured: Poured) {
         poured.shares.clear();
         poured.paid_down.clear();
+        poured.lowered = None;
         self.state.scratch = poured;
     }
 
@@ -133,23 +142,29 @@ impl Run<'_> {
             return self.decide_early(name, valid, Refusal::StatusIsFinal, Refusal::StatusIsFinal);
         };
         let unsettled = self.state.unsettled.remove(index);
-        match (unsettled.waiting, valid) {
-            (Some((amount, allocation, effective_at)), true) => {
+        match (unsettled.standing, valid) {
+            (Undecided::Waits { .. }, true) if self.terms.backdating == Backdating::Replay => {
+                let payment = name.clone();
+                return Err(Stop::Revise(Box::new(Revision { payment, now: Revised::Valid })));
+            }
+            (Undecided::Waits { amount, allocation, effective_at }, true) => {
                 self.receive(Receipt { name, amount, status, allocation, effective_at, known: true })?;
             }
-            (Some(_), false) => {
+            (Undecided::Waits { .. }, false) => {
                 self.forget_payment(name);
                 self.change_payment(name, status);
             }
-            (None, true) => self.change_payment(name, status),
-            (None, false) => {
+            (Undecided::Counts | Undecided::WillBeValid, true) => self.change_payment(name, status),
+            (Undecided::Counts | Undecided::WillBeValid, false) => {
                 let owed = self.state.balances().owed();
+                let unpaid = self.state.loan().unpaid_after_grace();
                 if self.undone(name).is_none() {
                     self.undo_payment(name, false)?;
                 }
                 self.forget_payment(name);
                 self.change_payment(name, status);
                 self.reopen_if_owing_again(owed)?;
+                self.recount_late(&unpaid)?;
             }
         }
         Ok(Ok(()))
@@ -204,16 +219,17 @@ impl Run<'_> {
             return Ok((applied.amount, poured));
         }
         if self.terms.backdating == Backdating::Replay {
-            let poured = keep.then_some(poured);
-            return Err(Stop::Undo(Box::new(Undone { payment: name.clone(), poured })));
+            let now = if keep { Revised::Reversed(poured) } else { Revised::Invalid };
+            return Err(Stop::Revise(Box::new(Revision { payment: name.clone(), now })));
         }
-        self.undo(&applied, &poured);
+        self.undo(&applied, &poured)?;
         Ok((applied.amount, poured))
     }
 
     /// A payment bounced.
     pub fn reversal(&mut self, entry: &Entry, payment: &Name) -> Result<Result<(), Refusal>, Stop> {
-        if self.state.unsettled.iter().any(|unsettled| unsettled.name == *payment && unsettled.waiting.is_some()) {
+        let authorized = |unsettled: &Unsettled| unsettled.standing != Undecided::Counts && unsettled.name == *payment;
+        if self.state.unsettled.iter().any(authorized) {
             return Ok(Err(Refusal::NotReversible));
         }
         let Some(past) = &mut self.loan().past else { return Err(Stop::NeedsPast) };
@@ -224,9 +240,13 @@ impl Run<'_> {
             Some(applied) => applied.reversed = true,
         }
         let owed = self.state.balances().owed();
+        let unpaid = self.state.loan().unpaid_after_grace();
         let (amount, poured) = self.undo_payment(payment, true)?;
         self.state.unsettled.retain(|unsettled| unsettled.name != *payment);
         self.add_reversal(entry, amount, &poured);
+        let id = ItemId::Input(payment.clone());
+        let slot = self.slot_of(&id);
+        self.set_reversed_by(slot, &id, &entry.name);
         self.announce(What::PaymentReversed { payment: payment.clone() });
         let fee = self.terms.reversal_fee;
         if fee.is_positive() && self.state.status != Status::CHARGED_OFF {
@@ -234,13 +254,16 @@ impl Run<'_> {
             self.charge_fee(id, ItemKind::ReturnCheckFee, fee, FeeClass::Penalty, self.place.at)?;
         }
         self.reopen_if_owing_again(owed)?;
+        self.recount_late(&unpaid)?;
         Ok(Ok(()))
     }
 
-    /// An account that closed because nothing was owed opens again when money was given back and more is owed.
+    /// An account that closed because nothing was owed opens again when money was given back and more is owed than
+    /// surplus pays.
     fn reopen_if_owing_again(&mut self, owed_before: Cents) -> Result<(), Stop> {
+        self.use_surplus_if_more_is_owed(owed_before)?;
         let owes_again = self.state.balances().owed() > owed_before;
-        if owes_again && self.state.status.closed_by_itself() { self.reopen(Status::ACTIVE) } else { Ok(()) }
+        if owes_again && self.state.status.closed_by_itself() { self.reopen(self.state.active_pair) } else { Ok(()) }
     }
 
     /// The reversal's line item, and one for each component it gave back.
@@ -271,6 +294,8 @@ impl Run<'_> {
         self.admit(amount)?;
         let events = self.out.events.len();
         let poured = self.pour(amount, Some(component))?;
+        let step = self.state.steps;
+        self.loan().keep_surplus(step, poured.surplus());
         let id = ItemId::Input(entry.name.clone());
         let mut item = poured_item(id.clone(), ItemKind::DebitOffset, self.place.at, amount, &poured);
         item.effective_at = entry.effective_at;
@@ -282,7 +307,7 @@ impl Run<'_> {
 }
 
 /// The line item of money that was poured.
-fn poured_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, poured: &Poured) -> LineItem {
+pub(super) fn poured_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, poured: &Poured) -> LineItem {
     let mut item = LineItem::new(id, kind, at, -amount);
     item.balance = -poured.surplus();
     item.splits = poured.paid_down.iter().map(|(split, _)| split.clone()).collect();

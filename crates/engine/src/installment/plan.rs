@@ -6,6 +6,7 @@
 
 use super::dates::Dates;
 use super::interest::Earning;
+use super::rates::Rates;
 use super::terms::{InstallmentPolicy, Method};
 use crate::money::{Cents, Overflow, Rounding, round_ratio, round_up};
 use num_bigint::BigUint;
@@ -22,37 +23,52 @@ pub struct Plan {
 
 /// Agrees the plan of a loan.
 pub(crate) fn agree(policy: &InstallmentPolicy, dates: &Dates, principal: Cents) -> Result<Plan, Overflow> {
+    let rates = &Rates::plain(policy.rate);
     let flat_interest = match policy.method {
-        Method::Flat => flat_interest(policy, dates, principal)?,
+        Method::Flat => flat_interest(policy, dates, rates, principal)?,
         _ => Cents::ZERO,
     };
-    let level = spread(policy, dates, principal, 1, flat_interest)?;
+    let whole = Spread { principal, carried: Cents::ZERO, first: 1, paid: &[] };
+    let level = spread(policy, dates, rates, &whole, flat_interest)?;
     let plan = Plan { level, flat_interest };
-    if policy.smooth_last && policy.method == Method::Level { smooth(policy, dates, principal, plan) } else { Ok(plan) }
+    if policy.smooth_last && policy.method == Method::Level {
+        smooth(policy, dates, rates, principal, plan)
+    } else {
+        Ok(plan)
+    }
 }
 
-/// [`Plan::level`] for a principal repaid by the instalments from `first` on; those of interest alone repay nothing.
+/// What is to be spread over the rows from one on.
+pub(crate) struct Spread<'a> {
+    /// The principal that they repay.
+    pub principal: Cents,
+    /// Interest that they take on top.
+    pub carried: Cents,
+    /// The first of them; those of interest alone repay nothing.
+    pub first: u32,
+    /// Those that are paid in full already: they take part in time, and ask nothing more.
+    pub paid: &'a [u32],
+}
+
+/// [`Plan::level`] for what is spread over rows.
 pub(crate) fn spread(
     policy: &InstallmentPolicy,
     dates: &Dates,
-    principal: Cents,
-    first: u32,
+    rates: &Rates,
+    over: &Spread<'_>,
     flat_interest: Cents,
 ) -> Result<Cents, Overflow> {
-    let first = first.max(policy.interest_only + 1);
+    let first = over.first.max(policy.interest_only + 1);
     let unit = policy.instalment_rounding;
+    let rows = i128::from(policy.instalments + 1 - first) - over.paid.len() as i128;
     match policy.method {
-        Method::Level => level_payment(policy, dates, principal, first),
+        Method::Level => level_payment(policy, dates, rates, &Spread { first, ..*over }),
         // It is the instalment that is rounded to whole units, so its interest counts too where it is fixed.
         Method::Flat if unit > Cents(1) => {
-            let rows = i128::from(policy.instalments + 1 - first);
-            let total = i128::from(principal.0) + i128::from(flat_interest.0) * rows;
+            let total = i128::from(over.principal.0) + i128::from(flat_interest.0) * rows;
             Ok((to_unit(total, rows, unit, policy.rounding)? - flat_interest).or_zero())
         }
-        Method::EqualPrincipal | Method::Flat => {
-            let rows = policy.instalments + 1 - first;
-            to_unit(i128::from(principal.0), i128::from(rows), unit, policy.rounding)
-        }
+        Method::EqualPrincipal | Method::Flat => to_unit(i128::from(over.principal.0), rows, unit, policy.rounding),
     }
 }
 
@@ -63,34 +79,47 @@ fn to_unit(numerator: i128, denominator: i128, unit: Cents, rounding: Rounding) 
 }
 
 /// Original principal x rate x time / n: the share of a year of all periods together, spread evenly.
-fn flat_interest(policy: &InstallmentPolicy, dates: &Dates, principal: Cents) -> Result<Cents, Overflow> {
+fn flat_interest(
+    policy: &InstallmentPolicy,
+    dates: &Dates,
+    rates: &Rates,
+    principal: Cents,
+) -> Result<Cents, Overflow> {
     let (mut numerator, mut denominator) = (BigUint::from(0_u8), BigUint::from(1_u8));
     for instalment in 1..=policy.instalments {
-        let (earned, of) = whole_period(policy, dates, instalment);
+        let (earned, of) = whole_period(policy, dates, rates, instalment);
         numerator = numerator * of + &denominator * earned;
         denominator *= of;
     }
     quotient(numerator * principal.0.unsigned_abs(), denominator * policy.instalments, Cents(1), policy.rounding)
 }
 
-fn level_payment(policy: &InstallmentPolicy, dates: &Dates, principal: Cents, first: u32) -> Result<Cents, Overflow> {
+fn level_payment(
+    policy: &InstallmentPolicy,
+    dates: &Dates,
+    rates: &Rates,
+    over: &Spread<'_>,
+) -> Result<Cents, Overflow> {
     let mut growth = BigUint::from(1_u8);
     let mut worth = BigUint::from(0_u8);
     let mut scale = BigUint::from(1_u8);
-    for instalment in first..=policy.instalments {
-        let (earned, of) = whole_period(policy, dates, instalment);
+    for instalment in over.first..=policy.instalments {
+        let (earned, of) = whole_period(policy, dates, rates, instalment);
         growth *= earned + of;
         worth *= earned + of;
         scale *= of;
-        worth += &scale;
+        if !over.paid.contains(&instalment) {
+            worth += &scale;
+        }
     }
-    quotient(growth * principal.0.unsigned_abs(), worth, policy.instalment_rounding, policy.rounding)
+    let base = over.principal.0.unsigned_abs() + over.carried.0.unsigned_abs();
+    quotient(growth * base, worth, policy.instalment_rounding, policy.rounding)
 }
 
 /// What a whole period earns for each cent, in lowest terms.
-fn whole_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32) -> (u128, u128) {
+fn whole_period(policy: &InstallmentPolicy, dates: &Dates, rates: &Rates, instalment: u32) -> (u128, u128) {
     let (from, to) = (dates.period_start(instalment), dates.due_day(instalment));
-    let (earned, of) = Earning::in_period(policy, dates, instalment, from, to).whole(from, to);
+    let (earned, of) = Earning::in_period(policy, dates, instalment, from, to).whole(rates, from, to);
     let common = greatest_common_divisor(earned, of);
     (earned / common, of / common)
 }
@@ -114,13 +143,19 @@ fn quotient(numerator: BigUint, denominator: BigUint, unit: Cents, rounding: Rou
 }
 
 /// Moves the level payment once by the last row's difference, spread over the level rows, if that helps.
-fn smooth(policy: &InstallmentPolicy, dates: &Dates, principal: Cents, plan: Plan) -> Result<Plan, Overflow> {
-    let last = last_instalment(policy, dates, principal, plan.level)?;
+fn smooth(
+    policy: &InstallmentPolicy,
+    dates: &Dates,
+    rates: &Rates,
+    principal: Cents,
+    plan: Plan,
+) -> Result<Plan, Overflow> {
+    let last = last_instalment(policy, dates, rates, principal, plan.level)?;
     let difference = last - plan.level;
     let rows = i128::from(policy.instalments - policy.interest_only);
     let step = round_ratio(i128::from(difference.0.abs()), rows, policy.rounding)?;
     let moved = plan.level + Cents(step.0 * difference.0.signum());
-    let last_moved = last_instalment(policy, dates, principal, moved)?;
+    let last_moved = last_instalment(policy, dates, rates, principal, moved)?;
     let closer = (last_moved - moved).0.abs() < difference.0.abs();
     Ok(if closer { Plan { level: moved, ..plan } } else { plan })
 }
@@ -129,28 +164,30 @@ fn smooth(policy: &InstallmentPolicy, dates: &Dates, principal: Cents, plan: Pla
 fn last_instalment(
     policy: &InstallmentPolicy,
     dates: &Dates,
+    rates: &Rates,
     principal: Cents,
     level: Cents,
 ) -> Result<Cents, Overflow> {
     let (mut unpaid, mut carried) = (principal, Cents::ZERO);
     for instalment in policy.interest_only + 1..policy.instalments {
         // Interest beyond the instalment, as after a long first period, moves to the next.
-        let interest = period_interest(policy, dates, instalment, unpaid)? + carried;
+        let interest = period_interest(policy, dates, rates, instalment, unpaid)? + carried;
         carried = (interest - level).or_zero();
         unpaid -= (level - interest).or_zero().min(unpaid);
     }
-    Ok(unpaid + carried + period_interest(policy, dates, policy.instalments, unpaid)?)
+    Ok(unpaid + carried + period_interest(policy, dates, rates, policy.instalments, unpaid)?)
 }
 
 /// What a principal earns in a whole period.
-pub(crate) fn period_interest(
+fn period_interest(
     policy: &InstallmentPolicy,
     dates: &Dates,
+    rates: &Rates,
     instalment: u32,
     principal: Cents,
 ) -> Result<Cents, Overflow> {
     let (from, to) = (dates.period_start(instalment), dates.due_day(instalment));
     let earning = Earning::in_period(policy, dates, instalment, from, to);
-    let accrued = i128::from(principal.0).checked_mul(earning.weight(from, to)).ok_or(Overflow)?;
+    let accrued = i128::from(principal.0).checked_mul(earning.weigh(rates, from, to)).ok_or(Overflow)?;
     earning.cents(accrued, policy.rounding)
 }

@@ -1,7 +1,7 @@
 //! What an account comes to at a moment: payoff, per-diem, days past due.
 
 use super::interest::Earning;
-use super::loan::Loan;
+use super::loan::{Loan, OpenFee, Row};
 use super::terms::Installment;
 use crate::calendar::Day;
 use crate::fold::{Run, Stop};
@@ -28,8 +28,10 @@ pub struct Reading {
     pub per_diem: Cents,
     /// Local days since the oldest unpaid due date.
     pub days_past_due: i32,
-    /// Unpaid principal, posted interest and fees of the instalments that are past due.
+    /// Unpaid interest and principal of the instalments that are past due, and the unpaid fees that are.
     pub past_due: Cents,
+    /// The second part of it: unpaid fees and penalties that are past due.
+    pub past_due_fees: Cents,
     /// Late instalments in a row.
     pub late_count: u32,
     /// The next instalment to fall due, and when.
@@ -59,7 +61,8 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
     let closed = state.status.is_closed();
     let balances = state.balances();
     let accrued = if closed { Cents::ZERO } else { loan.accrued_at(plan, at, today)? };
-    let oldest = loan.oldest_past_due();
+    let oldest = loan.oldest_unpaid_day(plan);
+    let past_due_fees = loan.past_due_fees(plan);
     let is_due = !closed && (1..=plan.count()).contains(&loan.current());
     Ok(Reading {
         status: state.status,
@@ -67,8 +70,9 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
         accrued,
         payoff: balances.owed() + accrued,
         per_diem: if closed { Cents::ZERO } else { loan.per_diem(plan, today)? },
-        days_past_due: oldest.map_or(0, |instalment| today.days_since(plan.dates.due_day(instalment)).max(0)),
-        past_due: loan.past_due(plan),
+        days_past_due: oldest.map_or(0, |day| today.days_since(day).max(0)),
+        past_due: loan.past_due_rows() + past_due_fees,
+        past_due_fees,
         late_count: loan.late_count,
         next_due: is_due.then_some((loan.current(), loan.period.ends_at)),
     })
@@ -80,7 +84,7 @@ impl Loan {
         if !self.period.has_begun(at) {
             return Ok(Cents::ZERO);
         }
-        let interest = self.period.interest_to(self.principal, today, plan.policy.rounding)?;
+        let interest = self.interest_to(today, plan.policy.rounding)?;
         Ok((interest - self.period.recognised).or_zero())
     }
 
@@ -99,19 +103,18 @@ impl Loan {
             }
             earning = Earning::in_period(&plan.policy, &plan.dates, next, period.end, plan.dates.due_day(next));
         }
-        let weight = earning.weight(today, today.plus_days(1));
+        let weight = earning.weigh(&self.rates, today, today.plus_days(1));
         earning.cents(i128::from(self.principal.0) * weight, plan.policy.rounding)
     }
 
-    /// Everything unpaid of the instalments that are past due, and the fees that belong to none.
-    fn past_due(&self, plan: &Installment) -> Cents {
-        let rows = self.numbered_rows().take_while(|(_, row)| row.posted);
-        let unpaid: Cents = rows.map(|(_, row)| row.unpaid()).sum();
-        let is_past_due = |instalment: u32| {
-            instalment > plan.count()
-                || self.row(instalment).is_some_and(|row| row.posted && row.unpaid().is_positive())
-        };
-        let fees: Cents = self.fees.iter().filter(|fee| is_past_due(fee.instalment)).map(|fee| fee.debt.balance).sum();
-        unpaid + fees
+    /// Unpaid interest and principal of the instalments whose due moment has passed.
+    fn past_due_rows(&self) -> Cents {
+        self.rows.iter().take_while(|row| row.posted).map(Row::unpaid).sum()
+    }
+
+    /// Unpaid fees of the periods that have ended, and those that belong to none.
+    fn past_due_fees(&self, plan: &Installment) -> Cents {
+        let is_past_due = |fee: &&OpenFee| fee.instalment < self.current() || fee.instalment > plan.count();
+        self.fees.iter().filter(is_past_due).map(|fee| fee.debt.balance).sum()
     }
 }

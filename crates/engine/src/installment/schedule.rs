@@ -65,7 +65,7 @@ pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRo
         let paid = row.interest_paid + row.principal_paid + row.extra;
         start = push(&mut rows, terms, instalment, row, paid, start);
     }
-    let mut projection = Projection::new(terms, state, at);
+    let mut projection = Projection::new(terms, state, at, !state.status.is_closed())?;
     for instalment in loan.current()..=last {
         let row = projection.post()?;
         let paid_so_far =
@@ -106,8 +106,19 @@ fn push(rows: &mut Vec<ScheduleRow>, terms: &Terms, instalment: u32, row: &Row, 
     end
 }
 
+impl<'a> Run<'a> {
+    /// A copy of the account that goes on from now as if all went well.
+    pub(super) fn projection(&mut self, earns: bool) -> Result<Projection<'a>, Stop> {
+        // The past is not copied.
+        let past = self.loan().past.take();
+        let projection = Projection::new(self.terms, self.state, self.place.at, earns);
+        self.loan().past = past;
+        projection
+    }
+}
+
 /// A copy of an account that goes on as if all went well.
-struct Projection<'a> {
+pub(super) struct Projection<'a> {
     terms: &'a Terms,
     state: State,
     scratch: Outcome,
@@ -116,17 +127,17 @@ struct Projection<'a> {
 
 impl<'a> Projection<'a> {
     /// Pays what is past due at `at`.
-    fn new(terms: &'a Terms, state: &State, at: Time) -> Projection<'a> {
-        let mut projection =
-            Projection { terms, state: state.clone(), scratch: Outcome::default(), earns: !state.status.is_closed() };
+    pub fn new(terms: &'a Terms, state: &State, at: Time, earns: bool) -> Result<Projection<'a>, Stop> {
+        let mut projection = Projection { terms, state: state.clone(), scratch: Outcome::default(), earns };
         projection.state.loan_mut().past = None;
         projection.state.forget_slots();
         projection.run(at).accrue();
         let loan = projection.state.loan_mut();
         loan.principal -= loan.posted_unpaid;
         loan.posted_unpaid = Cents::ZERO;
+        projection.run(at).begin_again_at_its_instant()?;
         projection.settle_interest();
-        projection
+        Ok(projection)
     }
 
     fn run(&mut self, at: Time) -> Run<'_> {
@@ -143,7 +154,7 @@ impl<'a> Projection<'a> {
     }
 
     /// Posts the open row. It shows as not yet fallen due.
-    fn post(&mut self) -> Result<Row, Stop> {
+    pub fn post(&mut self) -> Result<Row, Stop> {
         let loan = self.state.loan();
         let instalment = loan.current();
         let ends_at = loan.period.ends_at;
@@ -155,7 +166,7 @@ impl<'a> Projection<'a> {
     }
 
     /// Pays the row just posted, in full and on time, and opens the next.
-    fn pay_and_go_on(&mut self) -> Result<(), Stop> {
+    pub fn pay_and_go_on(&mut self) -> Result<(), Stop> {
         let loan = self.state.loan_mut();
         let instalment = loan.current();
         let ends_at = loan.period.ends_at;

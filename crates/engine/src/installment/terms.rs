@@ -71,8 +71,18 @@ pub enum LateFee {
     PercentOfUnpaid,
     /// A part of what is unpaid of the instalment's principal.
     PercentOfUnpaidPrincipal,
-    /// A part of the level payment.
+    /// A part of what the instalment asked.
     PercentOfPayment,
+}
+
+/// Which money for an instalment spares it the late fee although older debts took it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Pyramiding {
+    /// What fees and instalments that were late took: one missed payment is one late fee.
+    #[default]
+    Receipts,
+    /// What fees took: each instalment that is late by the money of an older one is late itself.
+    FeesOnly,
 }
 
 /// Late fees.
@@ -94,6 +104,8 @@ pub struct LateFeePolicy {
     pub most: Option<Cents>,
     /// At most this part of what is unpaid of the instalment.
     pub cap: Option<Percent>,
+    /// Which money spares an instalment the fee.
+    pub pyramiding: Pyramiding,
 }
 
 /// Where a debt stands in time.
@@ -133,14 +145,14 @@ impl Bucket {
     /// What has fallen due, in the order used when a product names none. What a product's own order leaves out
     /// follows in this order, so that nothing due is ever passed over for a surplus.
     pub const DEFAULT_ORDER: [Bucket; 8] = [
+        Bucket::new(Due::Past, Owed::Interest),
+        Bucket::new(Due::Past, Owed::Principal),
+        Bucket::new(Due::Now, Owed::Interest),
+        Bucket::new(Due::Now, Owed::Principal),
         Bucket::new(Due::Past, Owed::Fee),
         Bucket::new(Due::Past, Owed::Penalty),
         Bucket::new(Due::Now, Owed::Fee),
         Bucket::new(Due::Now, Owed::Penalty),
-        Bucket::new(Due::Past, Owed::Interest),
-        Bucket::new(Due::Now, Owed::Interest),
-        Bucket::new(Due::Past, Owed::Principal),
-        Bucket::new(Due::Now, Owed::Principal),
     ];
 
     /// A bucket.
@@ -168,10 +180,19 @@ impl Bucket {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Span {
     /// A bucket of all instalments, oldest first, then the next bucket.
-    #[default]
     BucketFirst,
     /// All buckets of the oldest instalment, then the next instalment.
     OldestInstalmentFirst,
+    /// Interest and principal of the oldest instalment, then of the next; then fees and penalties, bucket by bucket.
+    #[default]
+    InstalmentsFirst,
+}
+
+impl Span {
+    /// The span of a product that gives none: one with an order of its own fills bucket by bucket.
+    pub fn without_own(order_is_given: bool) -> Span {
+        if order_is_given { Span::BucketFirst } else { Span::default() }
+    }
 }
 
 /// Where money goes that is left when nothing is due.

@@ -1,7 +1,8 @@
-//! Giving a payment's money back, as posted: exact negatives of where it went. Nothing in between is computed anew.
+//! Giving a payment's money back, as posted: exact negatives of where it went. Nothing in between is computed anew. The
+//! rows ahead that it made smaller ask again what they asked before.
 
 use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
-use crate::fold::Run;
+use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemStatus, Split};
 use crate::money::Cents;
 use crate::outcome::What;
@@ -9,8 +10,18 @@ use alloc::vec::Vec;
 
 impl Run<'_> {
     /// Gives back all that an applied payment paid. Needs the past.
-    pub fn undo(&mut self, applied: &Applied, poured: &Poured) {
+    pub fn undo(&mut self, applied: &Applied, poured: &Poured) -> Result<(), Stop> {
         self.accrue();
+        self.undo_uses_of_surplus(applied.step)?;
+        self.undo_poured(poured)?;
+        self.loan().drop_receipt(applied.step);
+        self.state.paid_total -= applied.amount;
+        self.schedule_rest();
+        Ok(())
+    }
+
+    /// Gives back what money paid, wherever it went.
+    pub fn undo_poured(&mut self, poured: &Poured) -> Result<(), Stop> {
         let mut cancelled = Vec::new();
         for share in &poured.shares {
             match share {
@@ -31,10 +42,11 @@ impl Run<'_> {
                 self.restore_fee(share, poured);
             }
         }
-        self.undo_receipt(applied);
-        self.state.paid_total -= applied.amount;
         self.state.interest_paid_total -= poured.component(Component::Interest);
-        self.schedule_rest();
+        match &poured.lowered {
+            Some(lowered) => self.give_back_plan(lowered),
+            None => Ok(()),
+        }
     }
 
     /// Whether an instalment's period has begun.
@@ -62,8 +74,13 @@ impl Run<'_> {
         match *share {
             Share::Interest { row, cents } | Share::PrepaidInterest { row, cents, .. } => {
                 self.loan().recall_rows(row);
-                self.loan().row_mut(row).interest_paid -= cents;
+                let kept = self.loan().row_mut(row);
+                kept.interest_paid -= cents;
+                kept.note_unpaid();
                 self.loan().interest += cents;
+                if row > self.plan.count() {
+                    self.loan().recall_tail();
+                }
             }
             Share::Principal { row, cents } => {
                 self.loan().recall_rows(row);
@@ -71,6 +88,7 @@ impl Run<'_> {
                 loan.principal += cents;
                 let kept = loan.row_mut(row);
                 kept.principal_paid -= cents;
+                kept.note_unpaid();
                 if kept.posted {
                     loan.posted_unpaid += cents;
                 }
@@ -104,6 +122,7 @@ impl Run<'_> {
             let part = row.tail.min(left);
             row.tail -= part;
             row.principal_paid -= part;
+            row.note_unpaid();
             loan.posted_unpaid += part;
             left -= part;
         }
@@ -151,17 +170,5 @@ impl Run<'_> {
     /// Where this fold's outcome holds an item.
     pub fn slot_of(&self, id: &ItemId) -> Option<u32> {
         self.out.items.iter().rposition(|item| item.id == *id).map(|slot| slot as u32)
-    }
-
-    /// The payment is no receipt any more, for no row.
-    fn undo_receipt(&mut self, applied: &Applied) {
-        let loan = self.loan();
-        loan.receipts -= applied.amount;
-        let past = loan.past.iter_mut().flat_map(|past| past.rows.iter_mut());
-        for row in loan.rows.iter_mut().chain(past) {
-            if row.began_at_step > applied.step {
-                row.receipts_before -= applied.amount;
-            }
-        }
     }
 }

@@ -147,6 +147,7 @@ fn agree(policy: InstallmentPolicy, zone: &str, start: Day, time: &str, principa
         close_of_business: TimeOfDay::END_OF_DAY,
         backdating: Backdating::AsPosted,
         reversal_fee: Cents::ZERO,
+        status_effects: Default::default(),
         product: ProductPolicy::Installment(policy),
     };
     let opening = Opening { effective_at, principal: Cents(principal), origination_fee: Cents::ZERO };

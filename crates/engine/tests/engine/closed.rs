@@ -92,11 +92,11 @@ fn paying_a_closed_account() {
     assert_eq!(rows(&book)[1], "2 2025-03-15: 0.00 + 106.62, end 993.34, paid 13.38");
 }
 
-/// `SUSPENDED` changes no processing: the due date passes, the fee comes.
+/// `SUSPENDED` for review changes no processing: the due date passes, the fee comes.
 #[test]
 fn suspended_goes_on() {
     let mut book = loan().open();
-    set(&mut book, "s", "2025-02-01T12:00:00-05:00", "SUSPENDED", Some("BANKRUPTCY"));
+    set(&mut book, "s", "2025-02-01T12:00:00-05:00", "SUSPENDED", Some("RISK_REVIEW"));
     book.events.clear();
     book.roll(at("2025-02-21T12:00:00-05:00"));
     let told = [

@@ -8,7 +8,7 @@ use daybook_engine::timeline::Input;
 use daybook_testkit::book::Book;
 
 fn plain() -> Loan {
-    loan().with(|policy| policy.interest = InterestMethod::Periodic)
+    loan().fees_first().with(|policy| policy.interest = InterestMethod::Periodic)
 }
 
 /// The status and the late instalments in a row, at noon on the 21st of each month, when the grace is over.
@@ -128,7 +128,7 @@ fn charged_off() {
 /// 100.00 - 30.00 - 25.94 = 44.06 of principal. Paid whole, the account stays what it is.
 #[test]
 fn paying_after_a_charge_off() {
-    let mut book = loan().with(|policy| policy.charge_off_after = 2).open();
+    let mut book = loan().fees_first().with(|policy| policy.charge_off_after = 2).open();
     pay(&mut book, "p", 10_000, "2025-03-22T12:00:00-04:00");
     let fees = "15.00 dbk_late_fee_1, 15.00 dbk_late_fee_2";
     let interest = "12.00 dbk_interest_1, 12.00 dbk_interest_2, 1.94 dbk_interest_3.1";
@@ -148,18 +148,18 @@ fn charged_off_at_the_first() {
     assert_eq!(item(&book, "dbk_charge_off_1"), "dbk_charge_off_1 1239.00");
 }
 
-/// What a person set stays: neither delinquency nor charge-off nor cure nor payoff moves `SUSPENDED/FRAUD`. Fees come
-/// and late instalments count all the same.
+/// What a person set stays: neither delinquency nor charge-off nor cure nor payoff moves `SUSPENDED/RISK_REVIEW`. Fees
+/// come and late instalments count all the same.
 #[test]
 fn what_a_person_set_is_not_moved() {
-    let fraud = Status::parse("SUSPENDED", Some("FRAUD")).unwrap();
+    let review = Status::parse("SUSPENDED", Some("RISK_REVIEW")).unwrap();
     let mut book = plain().with(|policy| policy.charge_off_after = 2).open();
-    ask(&mut book, "s", "2025-02-01T12:00:00-05:00", Input::Status(fraud)).unwrap();
-    check(&mut book, &[("2025-02-21", "SUSPENDED/FRAUD", 1), ("2025-03-21", "SUSPENDED/FRAUD", 2)]);
+    ask(&mut book, "s", "2025-02-01T12:00:00-05:00", Input::Status(review)).unwrap();
+    check(&mut book, &[("2025-02-21", "SUSPENDED/RISK_REVIEW", 1), ("2025-03-21", "SUSPENDED/RISK_REVIEW", 2)]);
     assert_eq!(item(&book, "dbk_late_fee_2"), "dbk_late_fee_2 15.00 left 15.00");
     // 30.00 + 3 x 12.00 + 1200.00 is all; the rest is kept.
     pay(&mut book, "p", 126_700, "2025-03-22T12:00:00-04:00");
-    assert_eq!(standing(&book), "SUSPENDED/FRAUD owes 0.00 + 0.00 + 0.00, surplus 1.00");
+    assert_eq!(standing(&book), "SUSPENDED/RISK_REVIEW owes 0.00 + 0.00 + 0.00, surplus 1.00");
 }
 
 /// `ACTIVE` with relief is active: it becomes delinquent by itself.

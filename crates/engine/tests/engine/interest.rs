@@ -158,26 +158,32 @@ fn the_last_row_takes_all() {
     assert_eq!(rows(&book), told);
 }
 
-/// One instalment, due 2025-02-15 and not paid: 1200.00 earns on, posted each month without a due date. On 2025-03-01
-/// 14 of 28 days are 6.00; 612.00 pays 12.00 + 6.00 of interest and 594.00. To 2025-03-15 606.00 earns 3.03 more, and
-/// to 2025-04-15 606.00 x 0.01 = 6.06.
+/// One instalment, due 2025-02-15 and not paid: 1200.00 earns on, posted each month and due at once. On 2025-03-01 612.00
+/// pays 12.00 + 600.00 of the instalment; what accrues after it, 14 of 28 days are 6.00, comes after its principal. To
+/// 2025-03-15 600.00 earns 3.00 more, and to 2025-04-15 6.00. Paid on 04-16, the instalment leaves these 15.00 past due,
+/// the oldest since 03-15, and a day of thirty on 600.00: 0.20.
 #[test]
 fn after_maturity_interest_goes_on() {
     let mut book = loan().of("2025-01-15T12:00:00-05:00", 120_000, 1).open();
     pay(&mut book, "p", 61_200, "2025-03-01T12:00:00-05:00");
-    let owes = "owes 606.00 + 0.00 + 0.00, past due 606.00, 14 days, 1 late";
-    // The late fee of 15.00 is paid first.
-    let fee_first = "p -612.00: 15.00 dbk_late_fee_1, 12.00 dbk_interest_1, 6.00 dbk_interest_2.1, 579.00 dbk_loan";
-    assert_eq!(item(&book, "p"), fee_first);
-    pay(&mut book, "q", 1_500, "2025-03-01T12:00:00-05:00");
+    let owes = "owes 600.00 + 0.00 + 15.00, accrued 6.00, past due 615.00, 14 days, 1 late";
+    assert_eq!(item(&book, "p"), "p -612.00: 12.00 dbk_interest_1, 600.00 dbk_loan");
     assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
     book.events.clear();
     book.roll(at("2025-04-15T23:59:59-04:00"));
     let told = ["03-15 23:59:59 line_item_create dbk_interest_2", "04-15 23:59:59 line_item_create dbk_interest_3"];
     assert_eq!(dated_events(&mut book), told);
-    assert_eq!(rows(&book), ["1 2025-02-15: 27.09 + 1200.00, end 0.00, paid 612.00, missed"]);
-    let owes = "owes 606.00 + 9.09 + 0.00, past due 615.09, 59 days, 1 late";
+    assert_eq!(rows(&book), ["1 2025-02-15: 12.00 + 1200.00, end 0.00, paid 612.00, missed"]);
+    let owes = "owes 600.00 + 15.00 + 15.00, past due 630.00, 59 days, 1 late";
     assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
+
+    pay(&mut book, "q", 60_000, "2025-04-16T12:00:00-04:00");
+    let owes = "owes 0.00 + 15.00 + 15.00, accrued 0.20, past due 30.00, 32 days, 1 late";
+    assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
+    pay(&mut book, "s", 1_520, "2025-04-16T13:00:00-04:00");
+    let splits = "9.00 dbk_interest_2, 6.00 dbk_interest_3, 0.20 dbk_interest_4.1";
+    assert_eq!(item(&book, "s"), format!("s -15.20: {splits}"));
+    assert_eq!(standing(&book), "ACTIVE owes 0.00 + 0.00 + 15.00, past due 15.00");
 }
 
 #[test]

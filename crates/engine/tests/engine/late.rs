@@ -14,7 +14,7 @@ use daybook_testkit::book::Book;
 const AFTER_GRACE: &str = "2025-02-21T12:00:00-05:00";
 
 fn plain() -> Loan {
-    loan().with(|policy| policy.interest = InterestMethod::Periodic)
+    loan().fees_first().with(|policy| policy.interest = InterestMethod::Periodic)
 }
 
 fn percent(text: &str) -> Percent {
@@ -38,7 +38,7 @@ fn check(part: i64, rounding: Rounding, change: impl FnOnce(&mut LateFeePolicy),
 }
 
 /// 6.62 pays a part of the interest: 5.38 + 94.62 = 100.00 is unpaid. 5 % of it is 5.00, of its principal 4.731, of the
-/// level payment of 106.62 5.331.
+/// whole instalment of 106.62 5.331.
 #[test]
 fn every_type_of_fee() {
     for (kind, fee) in [
@@ -51,20 +51,19 @@ fn every_type_of_fee() {
     }
 }
 
-/// The level payment counts also for a row that is not level: after one row of interest alone (12.00), eleven share the
-/// principal, 1200.00 x 0.01 / (1 - 1.01^-11) = 115.7449. 5 % of 115.74 is 5.787.
+/// A row that is not level counts by what it asked itself: of one of interest alone, 12.00, 5 % is 0.60.
 #[test]
-fn percent_of_the_level_payment_for_an_interest_only_row() {
+fn percent_of_an_interest_only_row() {
     let terms = plain().with(|policy| {
         policy.interest_only = 1;
         (policy.late_fee.kind, policy.late_fee.percent) = (LateFee::PercentOfPayment, percent("5"));
     });
     let mut book = terms.open();
     book.roll(at(AFTER_GRACE));
-    assert_eq!(fee_of(&book, 1), Some(579));
+    assert_eq!(fee_of(&book, 1), Some(60));
 }
 
-/// Where there is no level payment, the instalment itself counts: 12.00 + 100.00, of which 5 % is 5.60.
+/// Principal and interest of the instalment count: 12.00 + 100.00, of which 5 % is 5.60.
 #[test]
 fn percent_of_an_instalment_that_is_not_level() {
     for method in [Method::EqualPrincipal, Method::Flat] {

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod calculators;
+mod cents;
 mod closed;
 mod delinquent;
 mod example;
@@ -9,6 +10,7 @@ mod foundations;
 mod interest;
 mod late;
 mod month;
+mod notice_properties;
 mod notices;
 mod payments;
 mod placement;
@@ -17,6 +19,9 @@ mod properties;
 mod python;
 mod reference;
 mod reversals;
+mod sparing;
+mod status_properties;
+mod statuses;
 mod support;
 mod surplus;
 mod watched;

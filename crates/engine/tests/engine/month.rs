@@ -138,10 +138,9 @@ fn daily_at_the_due_moment() {
     check(&loan(), &[("p1", 10_662, DUE_MOMENT)], &told);
 }
 
-/// A second later it is the 16th. The first period's 12.00 is posted and past due; the second has earned a day:
-/// 1200.00 x 0.01/28 = 0.4286. Interest comes before principal: 106.62 - 12.00 - 0.43 = 94.19 of 94.62, so 0.43 stays
-/// past due. There is no fee: the payment reached 106.62. To the 21st: (1200.00 + 1105.81 x 5) x 0.01/28 = 2.4032, less
-/// 0.43 = 1.97. Row 2, with 0.43 paid on the 21st: (1200.00 + 1105.81 x 5 + 1105.38 x 22) x 0.01/28 = 11.0884.
+/// A second later it is the 16th. The first period's 12.00 is posted and past due; the second has earned a day. What the
+/// instalment asked pays it all the same: nothing is past due, and there is no fee. To the 21st:
+/// (1200.00 + 1105.38 x 5) x 0.01/28 = 2.4025. Row 2: (1200.00 + 1105.38 x 27) x 0.01/28 = 11.0876.
 #[test]
 fn daily_one_second_after() {
     let told = Told {
@@ -150,26 +149,24 @@ fn daily_one_second_after() {
             "02-15 23:59:59 due_date_passed 1 unpaid",
             "02-15 23:59:59 payment_missed 1",
             "02-16 00:00:00 line_item_create p1",
-            "02-16 00:00:00 line_item_create dbk_interest_2.1",
         ],
         items: &[
-            "p1 -106.62: 12.00 dbk_interest_1, 0.43 dbk_interest_2.1, 94.19 dbk_loan",
-            "dbk_loan 1200.00 left 1105.81",
+            "p1 -106.62: 12.00 dbk_interest_1, 94.62 dbk_loan",
+            "dbk_loan 1200.00 left 1105.38",
             "dbk_interest_1 12.00",
-            "dbk_interest_2.1 0.43",
         ],
         rows: [
-            "1 2025-02-15: 12.00 + 94.62, end 1105.38, paid 106.19, missed",
-            "2 2025-03-15: 11.09 + 95.53, end 1009.85, paid 0.43",
+            "1 2025-02-15: 12.00 + 94.62, end 1105.38, paid 106.62, missed",
+            "2 2025-03-15: 11.09 + 95.53, end 1009.85",
         ],
-        standing: "ACTIVE owes 1105.81 + 0.00 + 0.00, accrued 1.97, past due 0.43, 6 days",
+        standing: "ACTIVE owes 1105.38 + 0.00 + 0.00, accrued 2.40",
     };
     check(&loan(), &[("p1", 10_662, SECOND_AFTER)], &told);
 }
 
-/// The fee comes at the end of the 20th, in the second period, and is due. Six days have earned 1200.00 x 0.01 x 6/28 =
-/// 2.5714. So 121.62 is 15.00 + 12.00 + 2.57, and 92.05 of the 94.62 past due; the account stays delinquent for 2.57
-/// more, which cure it. Row 2: (1200.00 x 6 + 1105.38 x 22) x 0.01/28 = 11.2566.
+/// The fee comes at the end of the 20th. What row 1 asked cures the account. Six days have earned 1200.00 x 0.01 x 6/28 =
+/// 2.5714: 15.00 more is the open row's 2.57 and 12.43, and the fee waits. Row 2:
+/// (1200.00 x 6 + 1092.95 x 22) x 0.01/28 = 11.1589.
 #[test]
 fn daily_after_the_grace() {
     let told = Told {
@@ -180,33 +177,34 @@ fn daily_after_the_grace() {
             "02-20 23:59:59 line_item_create dbk_late_fee_1",
             "02-20 23:59:59 account_status_change ACTIVE>SUSPENDED/DELINQUENT",
             "02-21 09:00:00 line_item_create p1",
-            "02-21 09:00:00 line_item_create dbk_interest_2.1",
+            "02-21 09:00:00 account_status_change SUSPENDED/DELINQUENT>ACTIVE",
             "02-21 10:00:00 line_item_create p2",
-            "02-21 10:00:00 account_status_change SUSPENDED/DELINQUENT>ACTIVE",
+            "02-21 10:00:00 line_item_create dbk_interest_2.1",
         ],
         items: &[
-            "p1 -121.62: 15.00 dbk_late_fee_1, 12.00 dbk_interest_1, 2.57 dbk_interest_2.1, 92.05 dbk_loan",
-            "p2 -2.57: 2.57 dbk_loan",
-            "dbk_loan 1200.00 left 1105.38",
+            "p1 -106.62: 12.00 dbk_interest_1, 94.62 dbk_loan",
+            "p2 -15.00: 2.57 dbk_interest_2.1, 12.43 dbk_loan",
+            "dbk_loan 1200.00 left 1092.95",
             "dbk_interest_1 12.00",
             "dbk_interest_2.1 2.57",
-            "dbk_late_fee_1 15.00",
+            "dbk_late_fee_1 15.00 left 15.00",
         ],
         rows: [
             "1 2025-02-15: 12.00 + 94.62, end 1105.38, paid 106.62, missed",
-            "2 2025-03-15: 11.26 + 95.36, end 1010.02, paid 2.57, fees 15.00",
+            "2 2025-03-15: 11.16 + 95.46, end 1009.92, paid 15.00, fees 15.00",
         ],
-        standing: "ACTIVE owes 1105.38 + 0.00 + 0.00",
+        standing: "ACTIVE owes 1092.95 + 0.00 + 15.00",
     };
-    check(&loan(), &[("p1", 12_162, AFTER_GRACE), ("p2", 257, AN_HOUR_LATER)], &told);
+    check(&loan(), &[("p1", 10_662, AFTER_GRACE), ("p2", 1_500, AN_HOUR_LATER)], &told);
 }
 
-/// Without the 2.57 the account stays delinquent, six days past due, with one late instalment.
+/// With a cent less the account stays delinquent, six days past due, with one late instalment.
 #[test]
 fn daily_after_the_grace_and_not_enough() {
     let mut book = loan().open();
-    pay(&mut book, "p1", 12_162, AFTER_GRACE);
-    assert_eq!(standing(&book), "SUSPENDED/DELINQUENT owes 1107.95 + 0.00 + 0.00, past due 2.57, 6 days, 1 late");
+    pay(&mut book, "p1", 10_661, AFTER_GRACE);
+    let owes = "owes 1105.39 + 0.00 + 15.00, accrued 2.57, past due 0.01, 6 days, 1 late";
+    assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
 }
 
 /// The period's 12.00 is fixed at its start and payable from then: the day does not matter, nothing is carried, and the
@@ -227,8 +225,8 @@ fn periodic_early_on_the_day_and_at_the_due_moment() {
     }
 }
 
-/// The second period is fixed at 1200.00 x 0.01 = 12.00 and due at once: 106.62 - 12.00 - 12.00 = 82.62 of the 94.62
-/// past due, so 12.00 stays. Row 2 keeps 12.00 of interest, and 106.62 - 12.00 = 94.62 of principal.
+/// The second period is fixed at 1200.00 x 0.01 = 12.00 and due at once; it lies in row 2's own total, and row 1 is paid.
+/// Row 2 keeps 12.00 of interest, and 106.62 - 12.00 = 94.62 of principal.
 #[test]
 fn periodic_one_second_after() {
     let told = Told {
@@ -237,24 +235,22 @@ fn periodic_one_second_after() {
             "02-15 23:59:59 due_date_passed 1 unpaid",
             "02-15 23:59:59 payment_missed 1",
             "02-16 00:00:00 line_item_create p1",
-            "02-16 00:00:00 line_item_create dbk_interest_2.1",
         ],
         items: &[
-            "p1 -106.62: 12.00 dbk_interest_1, 12.00 dbk_interest_2.1, 82.62 dbk_loan",
-            "dbk_loan 1200.00 left 1117.38",
+            "p1 -106.62: 12.00 dbk_interest_1, 94.62 dbk_loan",
+            "dbk_loan 1200.00 left 1105.38",
             "dbk_interest_1 12.00",
-            "dbk_interest_2.1 12.00",
         ],
         rows: [
-            "1 2025-02-15: 12.00 + 94.62, end 1105.38, paid 94.62, missed",
-            "2 2025-03-15: 12.00 + 94.62, end 1010.76, paid 12.00",
+            "1 2025-02-15: 12.00 + 94.62, end 1105.38, paid 106.62, missed",
+            "2 2025-03-15: 12.00 + 94.62, end 1010.76",
         ],
-        standing: "ACTIVE owes 1117.38 + 0.00 + 0.00, past due 12.00, 6 days",
+        standing: "ACTIVE owes 1105.38 + 0.00 + 0.00, accrued 12.00",
     };
     check(&periodic(), &[("p1", 10_662, SECOND_AFTER)], &told);
 }
 
-/// 121.62 = 15.00 + 12.00 + 12.00 + 82.62; another 12.00 cures.
+/// 106.62 cures; 15.00 more is 12.00 and 3.00 of the open row, and the fee waits.
 #[test]
 fn periodic_after_the_grace() {
     let told = Told {
@@ -265,25 +261,25 @@ fn periodic_after_the_grace() {
             "02-20 23:59:59 line_item_create dbk_late_fee_1",
             "02-20 23:59:59 account_status_change ACTIVE>SUSPENDED/DELINQUENT",
             "02-21 09:00:00 line_item_create p1",
-            "02-21 09:00:00 line_item_create dbk_interest_2.1",
+            "02-21 09:00:00 account_status_change SUSPENDED/DELINQUENT>ACTIVE",
             "02-21 10:00:00 line_item_create p2",
-            "02-21 10:00:00 account_status_change SUSPENDED/DELINQUENT>ACTIVE",
+            "02-21 10:00:00 line_item_create dbk_interest_2.1",
         ],
         items: &[
-            "p1 -121.62: 15.00 dbk_late_fee_1, 12.00 dbk_interest_1, 12.00 dbk_interest_2.1, 82.62 dbk_loan",
-            "p2 -12.00: 12.00 dbk_loan",
-            "dbk_loan 1200.00 left 1105.38",
+            "p1 -106.62: 12.00 dbk_interest_1, 94.62 dbk_loan",
+            "p2 -15.00: 12.00 dbk_interest_2.1, 3.00 dbk_loan",
+            "dbk_loan 1200.00 left 1102.38",
             "dbk_interest_1 12.00",
             "dbk_interest_2.1 12.00",
-            "dbk_late_fee_1 15.00",
+            "dbk_late_fee_1 15.00 left 15.00",
         ],
         rows: [
             "1 2025-02-15: 12.00 + 94.62, end 1105.38, paid 106.62, missed",
-            "2 2025-03-15: 12.00 + 94.62, end 1010.76, paid 12.00, fees 15.00",
+            "2 2025-03-15: 12.00 + 94.62, end 1010.76, paid 15.00, fees 15.00",
         ],
-        standing: "ACTIVE owes 1105.38 + 0.00 + 0.00",
+        standing: "ACTIVE owes 1102.38 + 0.00 + 15.00",
     };
-    check(&periodic(), &[("p1", 12_162, AFTER_GRACE), ("p2", 1_200, AN_HOUR_LATER)], &told);
+    check(&periodic(), &[("p1", 10_662, AFTER_GRACE), ("p2", 1_500, AN_HOUR_LATER)], &told);
 }
 
 /// By `ACTUAL_365`: what was paid when, the split, what row 2 then asks for, and the standing on the 21st.
@@ -291,19 +287,18 @@ fn periodic_after_the_grace() {
 /// Day early: 1200.00 x 0.12 x 30/365 = 11.8356; 106.59 - 11.84 = 94.75; (1200.00 x 30 + 1105.25) x 0.12/365 = 12.1990,
 /// less 11.84 = 0.36 carried; row 2 1105.25 x 0.12 x 28/365 = 10.1744, and 0.36; 6 days of it 2.1802.
 /// On the day and at the due moment: 31 days 12.2301; 94.36; row 2 1105.64 x 0.12 x 28/365 = 10.1780; 6 days 2.1810.
-/// A second after: a day 1200.00 x 0.12/365 = 0.3945; 106.59 - 12.23 - 0.39 = 93.97 of 94.36; to the 21st
-/// (1200.00 + 1106.03 x 5) x 0.12/365 = 2.2127, less 0.39; row 2 (1200.00 + 1106.03 x 5 + 1105.64 x 22) x 0.12/365 =
-/// 10.2096. After the grace: 6 days 2.3671; 121.59 - 15.00 - 12.23 - 2.37 = 91.99 of 94.36; row 2, with 2.37 paid on
-/// the 21st, (1200.00 x 6 + 1105.64 x 22) x 0.12/365 = 10.3641.
+/// A second after: row 1 is paid as on the day; to the 21st (1200.00 + 1105.64 x 5) x 0.12/365 = 2.2120; row 2
+/// (1200.00 + 1105.64 x 27) x 0.12/365 = 10.2090. After the grace: 15.00 more than row 1 asked; 6 days 2.3671, and 12.63 of
+/// row 2's principal; row 2 (1200.00 x 6 + 1093.01 x 22) x 0.12/365 = 10.2727.
 #[test]
 fn daily_by_actual_365() {
     let carried = "2 2025-03-15: 10.53 + 96.06, end 1009.19";
     let usual = "2 2025-03-15: 10.18 + 96.41, end 1009.23";
     let on_time = "p1 -106.59: 12.23 dbk_interest_1.1, 94.36 dbk_loan";
     let active = "ACTIVE owes 1105.64 + 0.00 + 0.00, accrued 2.18";
-    let late = "p1 -121.59: 15.00 dbk_late_fee_1, 12.23 dbk_interest_1, 2.37 dbk_interest_2.1, 91.99 dbk_loan";
+    let late = "p1 -121.59: 12.23 dbk_interest_1, 94.36 dbk_loan, 2.37 dbk_interest_2.1, 12.63 dbk_loan";
     let early = "p1 -106.59: 11.84 dbk_interest_1.1, 94.75 dbk_loan";
-    let after = "p1 -106.59: 12.23 dbk_interest_1, 0.39 dbk_interest_2.1, 93.97 dbk_loan";
+    let after = "p1 -106.59: 12.23 dbk_interest_1, 94.36 dbk_loan";
     for (when, amount, split, row, end) in [
         (DAY_EARLY, 10_659, early, carried, "ACTIVE owes 1105.25 + 0.36 + 0.00, accrued 2.18"),
         (ON_THE_DAY, 10_659, on_time, usual, active),
@@ -312,19 +307,19 @@ fn daily_by_actual_365() {
             SECOND_AFTER,
             10_659,
             after,
-            "2 2025-03-15: 10.21 + 96.38, end 1009.26, paid 0.39",
-            "ACTIVE owes 1106.03 + 0.00 + 0.00, accrued 1.82, past due 0.39, 6 days",
+            "2 2025-03-15: 10.21 + 96.38, end 1009.26",
+            "ACTIVE owes 1105.64 + 0.00 + 0.00, accrued 2.21",
         ),
         (
             AFTER_GRACE,
             12_159,
             late,
-            "2 2025-03-15: 10.36 + 96.23, end 1009.41, paid 2.37, fees 15.00",
-            "SUSPENDED/DELINQUENT owes 1108.01 + 0.00 + 0.00, past due 2.37, 6 days, 1 late",
+            "2 2025-03-15: 10.27 + 96.32, end 1009.32, paid 15.00, fees 15.00",
+            "ACTIVE owes 1093.01 + 0.00 + 15.00",
         ),
     ] {
         for book in lived(&actual_365(), &[("p1", amount, when)]) {
-            assert_eq!(book.state.loan().level.0, 10_659);
+            assert_eq!(book.state.loan().asks.of(1).0, 10_659);
             assert_eq!(items(&book)[0], split, "{when}");
             assert_eq!(rows(&book)[1], row, "{when}");
             assert_eq!(standing(&book), end, "{when}");

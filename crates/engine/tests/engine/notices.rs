@@ -1,10 +1,13 @@
 //! Configured notices: on the right local date and time, once each, and only while the account is open.
 
-use super::support::{Loan, ask, at, dated_events, loan, pay, pay_for};
+use super::support::{Loan, ask, at, dated_events, loan, pay, pay_for, reversal};
 use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
 use daybook_engine::installment::{InterestMethod, Method};
 use daybook_engine::item::Component;
+use daybook_engine::money::{Cents, Percent};
 use daybook_engine::notify::{NoticeKind, Setting, When};
+use daybook_engine::replay::replay;
+use daybook_engine::snapshot;
 use daybook_engine::status::Status;
 use daybook_engine::timeline::Input;
 use daybook_testkit::book::Book;
@@ -94,8 +97,7 @@ fn clock_changes() {
     assert_eq!(fired(&mut book, "2025-11-02T12:00:00-05:00"), [""; 0]);
 }
 
-/// The date an instalment becomes late is 02-20 and 03-20; only while it is unpaid. The second period's interest
-/// (12.00) comes before what is past due of row 1, so 118.62 pays row 1.
+/// The date an instalment becomes late is 02-20 and 03-20; only while it is unpaid.
 #[test]
 fn late_fee_date_only_while_unpaid() {
     let both = ["02-18 09:00:00 late_fee_date 1", "03-18 09:00:00 late_fee_date 2"];
@@ -106,10 +108,10 @@ fn late_fee_date_only_while_unpaid() {
         pay(&mut book, "p", amount, when);
         fired(&mut book, "2025-03-25T12:00:00-04:00")
     };
-    assert_eq!(paid("2025-02-17T12:00:00-05:00", 11_862), both[1..]);
-    assert_eq!(paid("2025-02-17T12:00:00-05:00", 11_861), both);
+    assert_eq!(paid("2025-02-17T12:00:00-05:00", 10_662), both[1..]);
+    assert_eq!(paid("2025-02-17T12:00:00-05:00", 10_661), both);
     assert_eq!(paid("2025-02-10T12:00:00-05:00", 10_662), both[1..]);
-    assert_eq!(paid("2025-02-18T10:00:00-05:00", 11_862), both);
+    assert_eq!(paid("2025-02-18T10:00:00-05:00", 10_662), both);
 
     // Ten days before 02-20 row 1 has not fallen due: paid is D_1, a cent less is unpaid.
     let early = |amount| {
@@ -255,4 +257,133 @@ fn late_fee_dates_of_rows_that_ask_for_nothing() {
     assert_eq!(fired(&mut book, "2025-02-14T12:00:00-05:00"), ["02-13 23:59:59 late_fee_date 1"], "2.32 of interest");
     pay_for(&mut book, "i", 232, Component::Interest, "2025-02-14T13:00:00-05:00");
     assert_eq!(fired(&mut book, "2025-04-14T12:00:00-04:00"), [""; 0]);
+}
+
+/// A flat loan is closed when its second period begins, so that row has no interest: 100.00 pays it. Row 3 has 12.00 again.
+#[test]
+fn no_late_fee_date_of_a_flat_row_without_interest() {
+    let mut book = loan().with(|policy| policy.method = Method::Flat).open();
+    set(&mut book, notice(NoticeKind::LateFeeDate, -10, None), "2025-01-20T12:00:00-05:00");
+    pay(&mut book, "p1", 11_200, "2025-02-05T12:00:00-05:00");
+    let closed = Status::parse("CLOSED", Some("CUSTOMER_REQUEST")).unwrap();
+    ask(&mut book, "s1", "2025-02-10T12:00:00-05:00", Input::Status(closed)).unwrap();
+    ask(&mut book, "s2", "2025-02-20T12:00:00-05:00", Input::Status(Status::ACTIVE)).unwrap();
+    pay(&mut book, "p2", 10_000, "2025-02-21T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-04-12T12:00:00-04:00"), ["04-10 23:59:59 late_fee_date 3"]);
+}
+
+/// Forty days before row 3's grace ends, row 2 is open. What was paid from the end of the loan has left 105.38, which row 2
+/// asks: row 3 asks for nothing. With 150.00 less paid it does.
+#[test]
+fn no_late_fee_date_of_a_row_that_was_paid_from_the_end() {
+    for (amount, told) in [(110_662, &[][..]), (95_662, &["03-11 23:59:59 late_fee_date 3"])] {
+        let mut book = plain().open();
+        pay(&mut book, "p", amount, "2025-02-15T12:00:00-05:00");
+        set(&mut book, notice(NoticeKind::LateFeeDate, -40, None), "2025-02-20T12:00:00-05:00");
+        assert_eq!(fired(&mut book, "2025-03-12T12:00:00-04:00"), told);
+    }
+}
+
+/// An input may be placed before a notice that has fired at its instant. Payments and surplus are told apart by numbers that
+/// notices do not move, so the state is the same to the byte as folded from the beginning.
+#[test]
+fn a_payment_at_the_instant_of_a_notice() {
+    let mut book = plain().open();
+    let review = Status::parse("SUSPENDED", Some("RISK_REVIEW")).unwrap();
+    ask(&mut book, "s", "2025-01-19T12:00:00-05:00", Input::Status(review)).unwrap();
+    set(&mut book, every(Interval::days(1), None), "2025-01-20T12:00:00-05:00");
+    pay(&mut book, "p", 130_000, "2025-01-21T12:00:00-05:00");
+    assert_eq!(book.state.surplus, Cents(8_800));
+    let (state, _) = replay(&book.terms, &book.entries, book.clock).unwrap();
+    assert_eq!(snapshot::write(&book.state), snapshot::write(&state));
+}
+
+/// The payment that pays off comes at the instant of a notice that has fired, and is placed before it; or both are held.
+/// Either way the state is the same to the byte, and the account that opens again on the 23rd goes on with the 24th.
+#[test]
+fn a_closing_at_the_instant_of_a_notice() {
+    let tell = |book: &mut Book| {
+        set(book, every(Interval::days(1), None), "2025-01-20T12:00:00-05:00");
+        pay(book, "p", 121_200, "2025-01-22T12:00:00-05:00");
+    };
+    let mut live = plain().open();
+    tell(&mut live);
+    assert_eq!(live.state.status, Status::PAID_OFF);
+    let mut held = plain().held();
+    tell(&mut held);
+    held.release(at("2025-01-22T12:00:00-05:00"));
+    assert_eq!(snapshot::write(&live.state), snapshot::write(&held.state));
+    for (book, told) in [(&mut live, 2), (&mut held, 1)] {
+        assert_eq!(fired(book, "2025-01-23T18:00:00-05:00").len(), told, "the 21st, and live the 22nd");
+        ask(book, "r", "2025-01-23T18:00:00-05:00", reversal("p")).unwrap();
+        assert_eq!(fired(book, "2025-01-24T18:00:00-05:00"), ["01-24 12:00:00 account_summary"]);
+    }
+    assert_eq!(snapshot::write(&live.state), snapshot::write(&held.state));
+}
+
+/// A closing and an opening that are told late are placed before notices that have fired. The state is as folded from the
+/// beginning, to the byte, and no notice is sent again: the next one is that of the 26th.
+#[test]
+fn a_closing_before_notices_that_have_fired() {
+    let mut book = plain().open();
+    set(&mut book, every(Interval::days(1), None), "2025-01-20T12:00:00-05:00");
+    assert_eq!(fired(&mut book, "2025-01-25T18:00:00-05:00").len(), 5);
+    let closed = Status::parse("CLOSED", Some("ADMINISTRATIVE")).unwrap();
+    for (name, when, status) in
+        [("c", "2025-01-22T18:00:00-05:00", closed), ("o", "2025-01-23T18:00:00-05:00", Status::ACTIVE)]
+    {
+        book.submit(name, at(when), Input::Status(status)).unwrap();
+        let (state, _) = replay(&book.terms, &book.entries, book.clock).unwrap();
+        assert_eq!(snapshot::write(&book.state), snapshot::write(&state), "{status}");
+    }
+    assert_eq!(fired(&mut book, "2025-01-26T18:00:00-05:00"), ["01-26 12:00:00 account_summary"]);
+}
+
+/// Closed and opened again at the instant of a notice: the account is open when it fires. It fires once, whether it had
+/// fired before the two were told or not.
+#[test]
+fn closed_and_opened_at_the_instant_of_a_notice() {
+    let closed = Status::parse("CLOSED", Some("ADMINISTRATIVE")).unwrap();
+    let tell = |book: &mut Book| {
+        set(book, every(Interval::days(1), None), "2025-01-20T12:00:00-05:00");
+        ask(book, "c", "2025-01-22T12:00:00-05:00", Input::Status(closed)).unwrap();
+        ask(book, "o", "2025-01-22T12:00:00-05:00", Input::Status(Status::ACTIVE)).unwrap();
+    };
+    let (mut live, mut held) = (plain().open(), plain().held());
+    tell(&mut live);
+    tell(&mut held);
+    held.release(at("2025-01-22T12:00:00-05:00"));
+    assert_eq!(snapshot::write(&live.state), snapshot::write(&held.state));
+    for book in [&mut live, &mut held] {
+        let told = ["01-21", "01-22", "01-23"].map(|day| format!("{day} 12:00:00 account_summary"));
+        assert_eq!(fired(book, "2025-01-23T18:00:00-05:00"), told);
+    }
+}
+
+/// Fired at 08:00, replaced by one for 18:00 and by one for 20:00 of the same day, closed and opened again: it has fired.
+#[test]
+fn fired_once_when_replaced_closed_and_opened_the_same_day() {
+    use NoticeKind::PaymentDueDate;
+    let closed = Status::parse("CLOSED", Some("ADMINISTRATIVE")).unwrap();
+    let mut book = plain().open();
+    set(&mut book, notice(PaymentDueDate, -3, Some("08:00:00")), "2025-01-20T12:00:00-05:00");
+    set(&mut book, notice(PaymentDueDate, -3, Some("18:00:00")), "2025-02-12T12:00:00-05:00");
+    set(&mut book, notice(PaymentDueDate, -3, Some("20:00:00")), "2025-02-12T13:00:00-05:00");
+    ask(&mut book, "c", "2025-02-12T14:00:00-05:00", Input::Status(closed)).unwrap();
+    ask(&mut book, "o", "2025-02-12T15:00:00-05:00", Input::Status(Status::ACTIVE)).unwrap();
+    let told = ["02-12 08:00:00 payment_due_date 1", "03-12 20:00:00 payment_due_date 2"];
+    assert_eq!(fired(&mut book, "2025-03-20T12:00:00-04:00"), told);
+}
+
+/// Three hundred days before their grace ends, rows 11 and 12 come after nine others. At 60 % a year much of what those ask is
+/// interest: they leave principal for rows 11 and 12.
+#[test]
+fn late_fee_dates_far_ahead() {
+    let mut book = plain().with(|policy| policy.rate = Percent::from_millionths(60_000_000)).open();
+    set(&mut book, notice(NoticeKind::LateFeeDate, -300, None), "2025-01-20T12:00:00-05:00");
+    pay(&mut book, "p1", 13_539, "2025-02-15T12:00:00-05:00");
+    pay(&mut book, "p2", 13_539, "2025-03-15T12:00:00-04:00");
+    let told =
+        ["01-24 23:59:59 late_fee_date 10", "02-23 23:59:59 late_fee_date 11", "03-26 23:59:59 late_fee_date 12"];
+    assert_eq!(fired(&mut book, "2025-12-01T12:00:00-05:00"), told);
 }

@@ -65,18 +65,17 @@ fn recorded_late(terms: &Loan) -> daybook_testkit::book::Book {
     book
 }
 
-/// As posted the money counts from now: 15.00 + 12.00 + 4.29 (10 of 28 days of 12.00) and 75.33 of the 94.62 past due.
+/// As posted the money counts from now: it pays what row 1 asked and cures the account; the late fee stands, and so does
+/// what has accrued since, 10 of 28 days of 12.00.
 #[test]
 fn backdated_as_posted() {
     let mut book = recorded_late(&loan());
-    let splits = "15.00 dbk_late_fee_1, 12.00 dbk_interest_1, 4.29 dbk_interest_2.1, 75.33 dbk_loan";
-    assert_eq!(item(&book, "p"), format!("p -106.62: {splits}"));
+    assert_eq!(item(&book, "p"), "p -106.62: 12.00 dbk_interest_1, 94.62 dbk_loan");
     let payment = book.ledger.get(&ItemId::parse("p")).unwrap();
     assert_eq!((payment.effective_at, payment.applied_at), (at(BEFORE), at(CLOCK)));
-    let told = ["02-25 12:00:00 line_item_create p", "02-25 12:00:00 line_item_create dbk_interest_2.1"];
-    assert_eq!(dated_events(&mut book), told);
-    let owes = "owes 1124.67 + 0.00 + 0.00, past due 19.29, 10 days, 1 late";
-    assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
+    let cured = "02-25 12:00:00 account_status_change SUSPENDED/DELINQUENT>ACTIVE";
+    assert_eq!(dated_events(&mut book), ["02-25 12:00:00 line_item_create p", cured]);
+    assert_eq!(standing(&book), "ACTIVE owes 1105.38 + 0.00 + 15.00, accrued 4.29");
     assert!(book.recalculated.is_none());
 }
 
@@ -127,18 +126,17 @@ fn a_replay_that_pays_off() {
     book.submit("p", at(BEFORE), payment(121_200)).unwrap();
     let told = [
         "line_item_update dbk_interest_1",
-        "line_item_update dbk_interest_2.1",
         "line_item_update dbk_late_fee_1",
         "line_item_create p",
         "line_item_update q",
         "line_item_create dbk_interest_1.1",
-        "account_status_change SUSPENDED/DELINQUENT>CLOSED/PAID_OFF",
+        "account_status_change SUSPENDED/DELINQUENT>CLOSED/SURPLUS_BALANCE",
         "account_closed",
         "account_recalculated",
     ];
     assert_eq!(events(&mut book), told);
     assert_eq!(item(&book, "q"), "q -50.00 left -50.00");
-    assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00, surplus 50.00");
+    assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 50.00");
 }
 
 /// A payment recorded at the due moment itself comes after what was folded there: it is backdated, and posted late at

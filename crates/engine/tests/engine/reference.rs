@@ -62,6 +62,15 @@ fn level_3_notices_and_the_largest_amounts() {
     assert_the_model_agrees(3);
 }
 
+/// The model itself, against numbers that were worked out by hand.
+#[test]
+fn the_model_gives_the_worked_numbers() {
+    let output = run("reference/worked.py", &[], None);
+    let sum = said(&output);
+    assert!(output.status.success() && sum.ends_with(" cases: 0 numbers are off"), "{sum}");
+    println!("{sum}");
+}
+
 /// The comparison can fail: whatever is a cent, a day or a word off is found.
 #[test]
 fn whatever_is_off_is_found() {

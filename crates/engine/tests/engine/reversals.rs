@@ -53,6 +53,7 @@ fn as_posted() {
     assert_eq!(items(&book), told);
     assert_eq!(standing(&book), "ACTIVE owes 1200.00 + 12.00 + 9.00, accrued 1.97, past due 106.62, 5 days");
     assert_eq!(paid_total(&book), (Cents::ZERO, Cents::ZERO));
+    assert_eq!(rows(&book)[0], "1 2025-02-15: 12.00 + 94.62, end 1105.38, missed");
     assert_eq!(ask(&mut book, "s", "2025-02-20T13:00:00-05:00", reversal("p")), Err(Refusal::AlreadyReversed));
     book.roll(at("2025-03-15T23:59:59-04:00"));
     assert_eq!(item(&book, "dbk_late_fee_1"), "dbk_late_fee_1 15.00 left 15.00");
@@ -63,7 +64,7 @@ fn as_posted() {
 /// kept. Bounced an hour later, everything is back where it was, oldest fee first, and the account is open again.
 #[test]
 fn every_share_is_given_back() {
-    let mut book = loan().open();
+    let mut book = loan().fees_first().open();
     ask(&mut book, "f", "2025-02-01T12:00:00-05:00", fee(500, FeeClass::Fee)).unwrap();
     ask(&mut book, "n", "2025-02-02T12:00:00-05:00", fee(700, FeeClass::Penalty)).unwrap();
     let before = (book.state.balances(), rows(&book));
@@ -101,14 +102,15 @@ fn surplus_to_the_end_and_in_advance() {
         // Row 1's grace ended on 02-06, when it was paid. 5040.11 x 0.01 = 50.4011 and 2527.70 x 0.01 = 25.2770 follow.
         ask(&mut book, "r", "2025-02-10T12:00:00-05:00", reversal("p")).unwrap();
         let told = [
-            "1 2025-02-01: 100.00 + 2462.81, end 7537.19, on time",
+            "1 2025-02-01: 100.00 + 2462.81, end 7537.19, missed",
             "2 2025-03-01: 65.73 + 2497.08, end 5040.11",
             "3 2025-04-01: 50.40 + 2512.41, end 2527.70",
             "4 2025-05-01: 25.28 + 2527.70, end 0.00",
         ];
         assert_eq!(rows(&book), told, "{surplus:?}");
-        // 4537.19 x 0.01 x 9/28 = 14.5838.
-        let owes = "ACTIVE owes 10000.00 + 100.00 + 0.00, accrued 14.58, past due 2562.81, 9 days";
+        // 4537.19 x 0.01 x 9/28 = 14.5838. Row 1 is unpaid again after its fee moment: late, without a fee.
+        let owes =
+            "SUSPENDED/DELINQUENT owes 10000.00 + 100.00 + 0.00, accrued 14.58, past due 2562.81, 9 days, 1 late";
         assert_eq!(standing(&book), owes, "{surplus:?}");
     }
 }
@@ -116,7 +118,7 @@ fn surplus_to_the_end_and_in_advance() {
 /// The 3000.00 at the end had reached row 3 (522.86 of its 2542.61, see `surplus.rs`) when they bounce on 2025-04-05:
 /// row 3 asks for all of its principal again, row 4 for the other 2477.14. Row 2 was paid by its own payment. Past due
 /// is row 1 and row 3, 2562.81 each. 2019.75 earned for 4 of 30 days, 2.6930; row 4 earns (2019.75 x 4 + 2477.14 x 26)
-/// x 0.01/30 = 24.1615.
+/// x 0.01/30 = 24.1615. Row 1 has passed its fee moment, row 3 is still in grace: one is late.
 #[test]
 fn surplus_that_a_row_had_reached() {
     let mut book = example(Surplus::LastInstalment).open();
@@ -127,13 +129,14 @@ fn surplus_that_a_row_had_reached() {
     assert_eq!(standing(&book), "ACTIVE owes 2019.75 + 20.20 + 0.00, accrued 2.69, past due 2039.95, 4 days");
     ask(&mut book, "r", "2025-04-05T12:00:00-04:00", reversal("p")).unwrap();
     let told = [
-        "1 2025-02-01: 100.00 + 2462.81, end 7537.19, on time",
+        "1 2025-02-01: 100.00 + 2462.81, end 7537.19, missed",
         "2 2025-03-01: 45.37 + 2517.44, end 5019.75, paid 2562.81, on time",
         "3 2025-04-01: 20.20 + 2542.61, end 2477.14, missed",
         "4 2025-05-01: 24.16 + 2477.14, end 0.00",
     ];
     assert_eq!(rows(&book), told);
-    assert_eq!(standing(&book), "ACTIVE owes 7482.56 + 120.20 + 0.00, accrued 2.69, past due 5125.62, 63 days");
+    let owes = "owes 7482.56 + 120.20 + 0.00, accrued 2.69, past due 5125.62, 63 days, 1 late";
+    assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
 }
 
 /// Flat interest of rows 2 and 3 was paid in advance (12.00 each). Given back before their periods begin, it never was;
@@ -156,19 +159,19 @@ fn flat_interest_paid_in_advance() {
     }
 }
 
-/// The instalments were computed anew over 4537.19: 1542.74. Nothing of that is computed again; the last row takes what
-/// the others leave: 7537.19 after row 1, (4537.19 x 9 + 7537.19 x 19) x 0.01/28 = 65.7290 and 1477.01, then 6060.18 x
-/// 0.01 = 60.6018 and 1482.14, then 4578.04 x 0.01 = 45.7804.
+/// The instalments were computed anew over 4537.19: 1542.74. They ask 2562.81 again, the open one too: 7537.19 after row
+/// 1, (4537.19 x 9 + 7537.19 x 19) x 0.01/28 = 65.7290 and 2497.08, then 5040.11 x 0.01 = 50.4011 and 2512.41, then
+/// 2527.70 x 0.01 = 25.2770.
 #[test]
 fn surplus_that_reduced_the_instalments() {
     let mut book = example(Surplus::ReducePrincipal).open();
     pay(&mut book, "p", 556_281, "2025-02-01T12:00:00-05:00");
     ask(&mut book, "r", "2025-02-10T12:00:00-05:00", reversal("p")).unwrap();
     let told = [
-        "1 2025-02-01: 100.00 + 2462.81, end 7537.19, on time",
-        "2 2025-03-01: 65.73 + 1477.01, end 6060.18",
-        "3 2025-04-01: 60.60 + 1482.14, end 4578.04",
-        "4 2025-05-01: 45.78 + 4578.04, end 0.00",
+        "1 2025-02-01: 100.00 + 2462.81, end 7537.19, missed",
+        "2 2025-03-01: 65.73 + 2497.08, end 5040.11",
+        "3 2025-04-01: 50.40 + 2512.41, end 2527.70",
+        "4 2025-05-01: 25.28 + 2527.70, end 0.00",
     ];
     assert_eq!(rows(&book), told);
 }

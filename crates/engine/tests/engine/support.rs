@@ -1,8 +1,9 @@
 //! Small words for the stories of the other files: a loan, what is asked of it, and what came of it in short lines.
 
+use daybook_engine::effects::StatusEffects;
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::installment::schedule::{ScheduleRow, schedule};
-use daybook_engine::installment::{InstallmentPolicy, InterestMethod};
+use daybook_engine::installment::{Bucket, InstallmentPolicy, InterestMethod, Span};
 use daybook_engine::item::{Component, ItemId, ItemStatus, LineItem, Name};
 use daybook_engine::money::{Cents, Percent};
 use daybook_engine::outcome::{Event, Refusal, What};
@@ -23,6 +24,7 @@ pub struct Loan {
     pub close_of_business: &'static str,
     pub backdating: Backdating,
     pub reversal_fee: i64,
+    pub status_effects: StatusEffects,
     pub policy: InstallmentPolicy,
 }
 
@@ -42,6 +44,7 @@ pub fn loan() -> Loan {
         close_of_business: "23:59:59",
         backdating: Backdating::AsPosted,
         reversal_fee: 0,
+        status_effects: StatusEffects::default(),
         policy,
     }
 }
@@ -59,6 +62,11 @@ impl Loan {
         self
     }
 
+    /// Payments fill one bucket after the other: fees, then interest, then principal.
+    pub fn fees_first(self) -> Loan {
+        self.with(|policy| (policy.order, policy.span) = (fees_first(), Span::BucketFirst))
+    }
+
     /// Backdated inputs make the account fold again.
     pub fn replaying(mut self) -> Loan {
         self.backdating = Backdating::Replay;
@@ -71,6 +79,7 @@ impl Loan {
             close_of_business: TimeOfDay::parse(self.close_of_business).unwrap(),
             backdating: self.backdating,
             reversal_fee: Cents(self.reversal_fee),
+            status_effects: self.status_effects.clone(),
             product: ProductPolicy::Installment(self.policy.clone()),
         };
         let opening = Opening {
@@ -88,6 +97,21 @@ impl Loan {
     pub fn held(&self) -> Book {
         Book::held(self.terms())
     }
+}
+
+/// An order of its own: fees, then interest, then principal.
+pub fn fees_first() -> Vec<Bucket> {
+    let names = [
+        "PAST_DUE_FEE",
+        "PAST_DUE_PENALTY",
+        "DUE_FEE",
+        "DUE_PENALTY",
+        "PAST_DUE_INTEREST",
+        "DUE_INTEREST",
+        "PAST_DUE_PRINCIPAL",
+        "DUE_PRINCIPAL",
+    ];
+    names.map(|name| Bucket::parse(name).unwrap()).to_vec()
 }
 
 /// `2025-02-15T09:00:00-05:00`.

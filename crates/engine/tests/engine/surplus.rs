@@ -83,7 +83,7 @@ fn next_instalment_pays_in_advance() {
 fn reduce_principal_lowers_the_instalment() {
     let mut book = overpaid(Surplus::ReducePrincipal);
     assert_eq!(item(&book, "p1"), "p1 -5562.81: 100.00 dbk_interest_1.1, 2462.81 dbk_loan, 3000.00 dbk_loan");
-    assert_eq!(book.state.loan().level, Cents(154_274));
+    assert_eq!(book.state.loan().asks.of(2), Cents(154_274));
     assert_eq!(
         rows(&book),
         [
@@ -333,7 +333,7 @@ fn a_payoff_that_bounced_leaves_the_level() {
     pay(&mut book, "p", 120_194, "2025-01-20T12:00:00-05:00");
     assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00");
     ask(&mut book, "r", "2025-01-21T12:00:00-05:00", reversal("p")).unwrap();
-    assert_eq!(book.state.loan().level, Cents(10_662));
+    assert_eq!(book.state.loan().asks.of(2), Cents(10_662));
     assert_eq!(rows(&book)[2], "3 2025-04-15: 10.09 + 96.53, end 912.89");
 }
 
@@ -343,12 +343,12 @@ fn a_payoff_that_bounced_leaves_the_level() {
 fn reduced_at_the_due_instant() {
     let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
     pay(&mut book, "p", 50_000, "2025-02-15T23:59:59-05:00");
-    assert_eq!(book.state.loan().level, Cents(6_868));
+    assert_eq!(book.state.loan().asks.of(2), Cents(6_868));
     assert_eq!(rows(&book)[1], "2 2025-03-15: 7.12 + 454.94, end 650.44, paid 393.38");
 }
 
-/// 30.00 flat at 12 % in three: 0.30 + 10.00 each, principal first in advance. 31.30 pays row 1 and all principal; of
-/// row 2, whose principal came before the last, 0.30 is bought; of row 3 nothing, for no principal is left.
+/// 30.00 flat at 12 % in three: 0.30 + 10.00 each, principal first in advance. 30.30 pays off, so 31.30 buys no interest of
+/// rows 2 and 3; 30.29 pays row 1, row 2's principal and its 0.30, and leaves 0.31 of the last principal.
 #[test]
 fn principal_first_in_advance_ends_with_the_principal() {
     let names = order(&["IN_ADVANCE_PRINCIPAL"]);
@@ -357,6 +357,10 @@ fn principal_first_in_advance_ends_with_the_principal() {
     });
     let mut book = terms.open();
     pay(&mut book, "p", 3_130, "2025-01-20T12:00:00-05:00");
-    let told = "0.30 dbk_interest_1.1, 10.00 dbk_loan, 10.00 dbk_loan, 0.30 dbk_interest_2.1, 10.00 dbk_loan";
-    assert_eq!(item(&book, "p"), format!("p -31.30 left -0.70: {told}"));
+    let told = "0.30 dbk_interest_1.1, 10.00 dbk_loan, 10.00 dbk_loan, 10.00 dbk_loan";
+    assert_eq!(item(&book, "p"), format!("p -31.30 left -1.00: {told}"));
+    let mut book = terms.open();
+    pay(&mut book, "p", 3_029, "2025-01-20T12:00:00-05:00");
+    let told = "0.30 dbk_interest_1.1, 10.00 dbk_loan, 10.00 dbk_loan, 0.30 dbk_interest_2.1, 9.69 dbk_loan";
+    assert_eq!(item(&book, "p"), format!("p -30.29: {told}"));
 }

@@ -1,6 +1,6 @@
 //! The waterfall: which bucket a payment fills first, and where each cent goes among items and rows.
 
-use super::support::{Loan, ask, at, fee, item, loan, pay, pay_for, rows, standing};
+use super::support::{Loan, ask, at, fee, fees_first, item, loan, pay, pay_for, rows, standing};
 use daybook_engine::calendar::Interval;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::installment::{Bucket, InterestMethod, Span};
@@ -56,7 +56,7 @@ fn check(order: Vec<Bucket>, span: Span, amount: i64, splits: &str, rows: [i64; 
 }
 
 /// The bucket named first takes the 2.00. What lies ahead is for the surplus rule: an order that names only that falls
-/// through to the oldest fee.
+/// through to the default order, which begins with interest past due.
 #[test]
 fn each_bucket_can_come_first() {
     for (bucket, split, rows) in [
@@ -68,27 +68,51 @@ fn each_bucket_can_come_first() {
         ("DUE_PENALTY", "2.00 n2", [0, 0, 0]),
         ("DUE_INTEREST", "2.00 dbk_interest_2.1", [0, 200, 0]),
         ("DUE_PRINCIPAL", "2.00 dbk_loan", [0, 200, 0]),
-        ("IN_ADVANCE_FEE", "2.00 f1", [0, 0, 0]),
-        ("IN_ADVANCE_PENALTY", "2.00 f1", [0, 0, 0]),
-        ("IN_ADVANCE_INTEREST", "2.00 f1", [0, 0, 0]),
-        ("IN_ADVANCE_PRINCIPAL", "2.00 f1", [0, 0, 0]),
+        ("IN_ADVANCE_FEE", "2.00 dbk_interest_1", [200, 0, 0]),
+        ("IN_ADVANCE_PENALTY", "2.00 dbk_interest_1", [200, 0, 0]),
+        ("IN_ADVANCE_INTEREST", "2.00 dbk_interest_1", [200, 0, 0]),
+        ("IN_ADVANCE_PRINCIPAL", "2.00 dbk_interest_1", [200, 0, 0]),
     ] {
         check(buckets(&[bucket]), Span::BucketFirst, 200, split, rows);
     }
 }
 
+/// Row 1, row 2, then the fees past due and due: 12 + 94.62 + 12 + 94.62 + 5 + 7 + 3 + 4 = 232.24 is due; 1.00 more goes
+/// into the end of the loan. What a row asked, 106.62, pays that row though fees are older.
+#[test]
+fn by_default_instalments_come_first() {
+    let policy = plain().policy;
+    assert_eq!((policy.order.as_slice(), policy.span), (&Bucket::DEFAULT_ORDER[..], Span::InstalmentsFirst));
+    let splits = "12.00 dbk_interest_1, 94.62 dbk_loan, 12.00 dbk_interest_2.1, 94.62 dbk_loan, \
+                  5.00 f1, 7.00 n1, 3.00 f2, 4.00 n2, 1.00 dbk_loan";
+    let order = Bucket::DEFAULT_ORDER.to_vec();
+    check(order.clone(), Span::InstalmentsFirst, 23_324, splits, [10_662, 10_662, 0]);
+    check(order, Span::InstalmentsFirst, 10_662, "12.00 dbk_interest_1, 94.62 dbk_loan", [10_662, 0, 0]);
+}
+
+/// With instalments first an order ranks interest against principal inside a row, and the fee buckets among themselves;
+/// it does not pull a fee or a younger row ahead.
+#[test]
+fn instalments_first_in_an_order_of_its_own() {
+    let order =
+        buckets(&["DUE_PENALTY", "PAST_DUE_FEE", "DUE_INTEREST", "PAST_DUE_PRINCIPAL", "DUE_PRINCIPAL", "DUE_FEE"]);
+    let splits = "94.62 dbk_loan, 12.00 dbk_interest_1, 12.00 dbk_interest_2.1, 94.62 dbk_loan, \
+                  4.00 n2, 5.00 f1, 3.00 f2, 7.00 n1, 1.00 dbk_loan";
+    check(order, Span::InstalmentsFirst, 23_324, splits, [10_662, 10_662, 0]);
+}
+
 /// 5 + 7 + 3 + 4 + 12 + 12 + 94.62 + 94.62 = 232.24 is due; 1.00 more goes into the end of the loan.
 #[test]
-fn the_default_order() {
+fn one_bucket_after_the_other() {
     let splits = "5.00 f1, 7.00 n1, 3.00 f2, 4.00 n2, 12.00 dbk_interest_1, 12.00 dbk_interest_2.1, \
                   94.62 dbk_loan, 94.62 dbk_loan, 1.00 dbk_loan";
-    check(Bucket::DEFAULT_ORDER.to_vec(), Span::BucketFirst, 23_324, splits, [10_662, 10_662, 0]);
+    check(fees_first(), Span::BucketFirst, 23_324, splits, [10_662, 10_662, 0]);
 }
 
 /// 12.50 - 5.00 - 7.00 leaves 0.50 for f2; 100.00 - 19.00 of fees - 24.00 of interest leaves 57.00 of principal.
 #[test]
 fn money_that_ends_inside_a_bucket() {
-    let order = Bucket::DEFAULT_ORDER.to_vec();
+    let order = fees_first();
     check(order.clone(), Span::BucketFirst, 1_250, "5.00 f1, 7.00 n1, 0.50 f2", [0, 0, 0]);
     let splits = "5.00 f1, 7.00 n1, 3.00 f2, 4.00 n2, 12.00 dbk_interest_1, 12.00 dbk_interest_2.1, 57.00 dbk_loan";
     check(order, Span::BucketFirst, 10_000, splits, [6_900, 1_200, 0]);
@@ -97,8 +121,8 @@ fn money_that_ends_inside_a_bucket() {
 /// What an order does not name follows in the default order, before any surplus.
 #[test]
 fn an_order_that_names_two_buckets() {
-    let splits = "94.62 dbk_loan, 4.00 n2, 5.00 f1, 7.00 n1, 3.00 f2, 12.00 dbk_interest_1, 12.00 dbk_interest_2.1, \
-                  94.62 dbk_loan, 1.00 dbk_loan";
+    let splits = "94.62 dbk_loan, 4.00 n2, 12.00 dbk_interest_1, 94.62 dbk_loan, 12.00 dbk_interest_2.1, \
+                  5.00 f1, 7.00 n1, 3.00 f2, 1.00 dbk_loan";
     let order = buckets(&["DUE_PRINCIPAL", "DUE_PENALTY"]);
     check(order.clone(), Span::BucketFirst, 23_324, splits, [10_662, 10_662, 0]);
     check(order, Span::BucketFirst, 9_562, "94.62 dbk_loan, 1.00 n2", [0, 9_462, 0]);
@@ -109,7 +133,7 @@ fn an_order_that_names_two_buckets() {
 fn the_oldest_instalment_first() {
     let splits = "5.00 f1, 7.00 n1, 12.00 dbk_interest_1, 94.62 dbk_loan, \
                   3.00 f2, 4.00 n2, 12.00 dbk_interest_2.1, 94.62 dbk_loan, 1.00 dbk_loan";
-    let order = Bucket::DEFAULT_ORDER.to_vec();
+    let order = fees_first();
     check(order.clone(), Span::OldestInstalmentFirst, 23_324, splits, [10_662, 10_662, 0]);
     let splits = "5.00 f1, 7.00 n1, 12.00 dbk_interest_1, 94.62 dbk_loan, 1.38 f2";
     check(order, Span::OldestInstalmentFirst, 12_000, splits, [10_662, 0, 0]);
@@ -119,7 +143,7 @@ fn the_oldest_instalment_first() {
 #[test]
 fn the_oldest_instalment_first_in_an_order_of_its_own() {
     let splits = "94.62 dbk_loan, 12.00 dbk_interest_1, 5.00 f1, 7.00 n1, \
-                  94.62 dbk_loan, 3.00 f2, 4.00 n2, 12.00 dbk_interest_2.1, 1.00 dbk_loan";
+                  94.62 dbk_loan, 12.00 dbk_interest_2.1, 3.00 f2, 4.00 n2, 1.00 dbk_loan";
     let order = buckets(&["DUE_PRINCIPAL", "PAST_DUE_PRINCIPAL", "PAST_DUE_INTEREST"]);
     check(order, Span::OldestInstalmentFirst, 23_324, splits, [10_662, 10_662, 0]);
 }
@@ -128,8 +152,8 @@ fn the_oldest_instalment_first_in_an_order_of_its_own() {
 /// the end of the loan and not into row 3.
 #[test]
 fn what_lies_ahead_waits() {
-    let splits = "5.00 f1, 7.00 n1, 12.00 dbk_interest_1, 94.62 dbk_loan, \
-                  3.00 f2, 4.00 n2, 12.00 dbk_interest_2.1, 94.62 dbk_loan, 1.00 dbk_loan";
+    let splits = "12.00 dbk_interest_1, 94.62 dbk_loan, 5.00 f1, 7.00 n1, \
+                  12.00 dbk_interest_2.1, 94.62 dbk_loan, 3.00 f2, 4.00 n2, 1.00 dbk_loan";
     let order = buckets(&["IN_ADVANCE_PRINCIPAL"]);
     check(order, Span::OldestInstalmentFirst, 23_324, splits, [10_662, 10_662, 0]);
 }
@@ -142,16 +166,13 @@ fn two_instalments_past_due() {
     let bucket = "p -140.00: 12.00 dbk_interest_1, 12.00 dbk_interest_2, 12.00 dbk_interest_3.1, \
                   94.62 dbk_loan, 9.38 dbk_loan";
     let oldest = "p -140.00: 12.00 dbk_interest_1, 94.62 dbk_loan, 12.00 dbk_interest_2, 21.38 dbk_loan";
+    let left = "owes 1084.00 + 0.00 + 0.00, accrued 12.00, past due 73.24, 5 days";
     for (span, splits, rows, left) in [
         (Span::BucketFirst, bucket, [10_662, 2_138, 1_200], "owes 1096.00 + 0.00 + 0.00, past due 85.24, 5 days"),
-        (
-            Span::OldestInstalmentFirst,
-            oldest,
-            [10_662, 3_338, 0],
-            "owes 1084.00 + 0.00 + 0.00, accrued 12.00, past due 73.24, 5 days",
-        ),
+        (Span::OldestInstalmentFirst, oldest, [10_662, 3_338, 0], left),
+        (Span::InstalmentsFirst, oldest, [10_662, 3_338, 0], left),
     ] {
-        let mut book = plain().with(|policy| policy.span = span).open();
+        let mut book = plain().with(|policy| (policy.order, policy.span) = (fees_first(), span)).open();
         pay(&mut book, "p", 14_000, "2025-03-20T12:00:00-04:00");
         assert_eq!(item(&book, "p"), splits);
         assert_eq!(paid(&book), rows);
@@ -173,7 +194,7 @@ fn a_payment_may_name_what_it_is_for() {
         ),
         (Component::Fee, 3_000, "5.00 f1, 7.00 n1, 3.00 f2, 4.00 n2, 11.00 dbk_interest_1", [1_100, 0, 0]),
     ] {
-        let mut book = laden(Bucket::DEFAULT_ORDER.to_vec(), Span::BucketFirst);
+        let mut book = laden(fees_first(), Span::BucketFirst);
         pay_for(&mut book, "p", amount, component, NOON);
         assert_eq!(item(&book, "p"), format!("p {}: {splits}", Cents(-amount)));
         assert_eq!(paid(&book), rows, "{component:?}");
@@ -184,7 +205,7 @@ fn a_payment_may_name_what_it_is_for() {
 /// fees and 6.00 of interest by the order.
 #[test]
 fn more_than_all_of_what_is_named() {
-    let mut book = laden(Bucket::DEFAULT_ORDER.to_vec(), Span::BucketFirst);
+    let mut book = laden(fees_first(), Span::BucketFirst);
     pay_for(&mut book, "p", 122_500, Component::Principal, NOON);
     let splits = "94.62 dbk_loan, 94.62 dbk_loan, 1010.76 dbk_loan, \
                   5.00 f1, 7.00 n1, 3.00 f2, 4.00 n2, 6.00 dbk_interest_1";
@@ -196,7 +217,7 @@ fn more_than_all_of_what_is_named() {
 /// though it came last.
 #[test]
 fn late_and_return_check_fees_are_penalties() {
-    let mut terms = loan();
+    let mut terms = loan().fees_first();
     terms.reversal_fee = 900;
     let mut book = terms.open();
     pay(&mut book, "bad", 100, "2025-02-18T12:00:00-05:00");
@@ -211,7 +232,7 @@ fn late_and_return_check_fees_are_penalties() {
 /// a moment later; one a second after it is row 2's.
 #[test]
 fn a_fee_belongs_to_the_row_whose_period_holds_it() {
-    let mut book = plain().held();
+    let mut book = plain().fees_first().held();
     book.submit("f2", at("2025-02-16T00:00:00-05:00"), fee(300, FeeClass::Fee)).unwrap();
     book.submit("f1", at("2025-02-15T23:59:59-05:00"), fee(500, FeeClass::Penalty)).unwrap();
     book.release(at("2025-02-16T12:00:00-05:00"));
@@ -233,30 +254,37 @@ fn a_fee_posted_late_at_the_due_moment() {
 }
 
 /// After the last period a fee belongs to no row and is past due once posted: `PAST_DUE_FEE` takes it. The second
-/// period's interest (12.00, fixed at its start) is the last row's, so it comes before principal, and by the instalment
-/// before the fee that belongs to none.
+/// period's interest (12.00, fixed at its start) comes right after the last row's principal in every span.
 #[test]
 fn a_fee_after_the_last_period() {
-    let terms = plain().of("2025-01-15T12:00:00-05:00", 120_000, 1);
-    for span in [Span::BucketFirst, Span::OldestInstalmentFirst] {
-        let mut book = terms.clone().with(|policy| policy.span = span).open();
-        ask(&mut book, "f", "2025-02-18T12:00:00-05:00", fee(300, FeeClass::Fee)).unwrap();
-        assert_eq!(rows(&book), ["1 2025-02-15: 12.00 + 1200.00, end 0.00, missed"]);
-        let owes = "ACTIVE owes 1200.00 + 12.00 + 3.00, accrued 12.00, past due 1215.00, 3 days";
-        assert_eq!(standing(&book), owes);
-        pay(&mut book, "p", 1_700, "2025-02-18T13:00:00-05:00");
-        let splits = match span {
-            Span::BucketFirst => "p -17.00: 3.00 f, 12.00 dbk_interest_1, 2.00 dbk_interest_2.1",
-            Span::OldestInstalmentFirst => "p -17.00: 12.00 dbk_interest_1, 5.00 dbk_interest_2.1",
-        };
-        assert_eq!(item(&book, "p"), splits);
+    let terms = plain().of("2025-01-15T12:00:00-05:00", 120_000, 1).with(|policy| policy.order = fees_first());
+    for (span, little, all) in [
+        (
+            Span::BucketFirst,
+            "3.00 f, 12.00 dbk_interest_1, 2.00 dbk_loan",
+            "3.00 f, 12.00 dbk_interest_1, 1200.00 dbk_loan, 12.00 dbk_interest_2.1",
+        ),
+        (
+            Span::OldestInstalmentFirst,
+            "12.00 dbk_interest_1, 5.00 dbk_loan",
+            "12.00 dbk_interest_1, 1200.00 dbk_loan, 12.00 dbk_interest_2.1, 3.00 f",
+        ),
+        (
+            Span::InstalmentsFirst,
+            "12.00 dbk_interest_1, 5.00 dbk_loan",
+            "12.00 dbk_interest_1, 1200.00 dbk_loan, 12.00 dbk_interest_2.1, 3.00 f",
+        ),
+    ] {
+        for (amount, splits) in [(1_700, little), (122_700, all)] {
+            let mut book = terms.clone().with(|policy| policy.span = span).open();
+            ask(&mut book, "f", "2025-02-18T12:00:00-05:00", fee(300, FeeClass::Fee)).unwrap();
+            assert_eq!(rows(&book), ["1 2025-02-15: 12.00 + 1200.00, end 0.00, missed"]);
+            let owes = "ACTIVE owes 1200.00 + 12.00 + 3.00, accrued 12.00, past due 1215.00, 3 days";
+            assert_eq!(standing(&book), owes);
+            pay(&mut book, "p", amount, "2025-02-18T13:00:00-05:00");
+            assert_eq!(item(&book, "p"), format!("p {}: {splits}", Cents(-amount)), "{span:?}");
+        }
     }
-    // All of it by the instalment: 24.00 + 1200.00 of the last row, and then the fee that belongs to none.
-    let mut book = terms.with(|policy| policy.span = Span::OldestInstalmentFirst).open();
-    ask(&mut book, "f", "2025-02-18T12:00:00-05:00", fee(300, FeeClass::Fee)).unwrap();
-    pay(&mut book, "p", 122_700, "2025-02-18T13:00:00-05:00");
-    let splits = "12.00 dbk_interest_1, 12.00 dbk_interest_2.1, 1200.00 dbk_loan, 3.00 f";
-    assert_eq!(item(&book, "p"), format!("p -1227.00: {splits}"));
 }
 
 /// Daily interest, on 2025-01-31: 16 of 31 days have earned 12.00 x 16/31 = 6.1935. Row 1's principal is then
@@ -281,7 +309,8 @@ fn principal_first_leaves_room_for_the_interest() {
 fn the_last_row_in_its_period_and_a_fee_after_it() {
     let terms = |names: &[&str]| {
         let order = buckets(names);
-        loan().of("2025-01-15T12:00:00-05:00", 120_000, 1).with(|policy| policy.order = order)
+        let terms = loan().of("2025-01-15T12:00:00-05:00", 120_000, 1);
+        terms.with(|policy| (policy.order, policy.span) = (order, Span::BucketFirst))
     };
     let mut book = terms(&["PAST_DUE_PRINCIPAL"]).open();
     pay(&mut book, "p", 200, "2025-02-01T12:00:00-05:00");

@@ -1,29 +1,25 @@
 """cases.py SEED COUNT LEVEL: random cases, one JSON line each.
 
-Level 0: payments of loans that differ in interest and dates. 1: also methods, due intervals, fees, statuses. 2: also
-orders of payment, reversals, offsets, waivers, replays. 3: also notices, the largest amounts, and refused terms.
+Level 0: payments of loans that differ in interest and dates. 1: also methods, due intervals, fees, statuses and what
+they stop. 2: also orders of payment, reversals, offsets, waivers, replays. 3: also notices, the largest amounts, and
+refused terms.
 """
 
 import json
 import random
 import sys
-from datetime import date, time, timedelta
-from decimal import Decimal
+from datetime import date, time
 
-from dates import Zone, parse_moment, show_moment
+from dates import Zone
 from inputs import make_inputs
-from model import run
-from terms import Terms
+from situations import Situations, exactly
+from terms import EFFECTS, STOPPED, Terms
 
 ZONES = [
     "America/New_York", "Europe/London", "America/St_Johns", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kathmandu",
     "Australia/Lord_Howe", "Africa/Cairo",
 ]  # fmt: skip
 RATES = [0, 1, 5, 6.2, 9.99, 12, 12, 18.25, 24, 36, 59.9, 60, 3.123456]
-
-def exactly(value):
-    """As it will be read from the line."""
-    return json.loads(json.dumps(value), parse_float=Decimal)
 
 
 class Cases:
@@ -49,8 +45,7 @@ class Cases:
                 continue
             inputs, read_at = make_inputs(self.rng, self.level, terms)
             case = {"product": product, "account": account, "inputs": inputs, "read_at": read_at}
-            if self.chance(0.2):
-                self.add_payoff(case)
+            Situations(self.rng, self.level, terms, case).add_some()
             return case
 
     def start(self):
@@ -76,7 +71,7 @@ class Cases:
     def product(self, zone):
         level = self.level
         policies = {"billing_cycle_policies": self.cycles(zone), "interest_policies": self.interest()}
-        policies["amortization_policies"] = plan = self.plan()
+        policies["amortization_policies"] = self.plan()
         defaults = policies["default_attributes"] = {}
         if level >= 1:
             policies["fee_policies"] = self.late_fees()
@@ -86,8 +81,10 @@ class Cases:
                     "delinquent_on_n_consecutive_late_fees": self.rng.choice([1, 2, 3]),
                     "charge_off_on_n_consecutive_late_fees": self.rng.choice([3, 4, 5, 99999, 99999]),
                 }
+            if self.chance(0.3):
+                policies["status_effects"] = self.status_effects()
         if level >= 2:
-            policies["payment_pouring_policies"] = self.pouring(plan.get("method"))
+            policies["payment_pouring_policies"] = self.pouring()
             self.maybe(policies, "backdating_policy", 0.4, ["AS_POSTED", "REPLAY", "REPLAY"])
             self.maybe(defaults, "default_payment_reversal_fee_cents", 0.5, [0, 2500, 1000])
         return {
@@ -142,12 +139,22 @@ class Cases:
         self.maybe(fees, "late_fee_min_cents", 0.2, [0, 500, 1500])
         self.maybe(fees, "late_fee_max_cents", 0.2, [1500, 2500, 10000])
         self.maybe(fees, "late_fee_cap_percent", 0.2, [5, 10, 25.5])
+        self.maybe(fees, "late_fee_pyramiding", 0.5, ["RECEIPTS", "FEES_ONLY", "FEES_ONLY"])
         return fees
 
-    def pouring(self, method):
+    def status_effects(self):
+        """What some pairs stop, or do not."""
+        rng, effects = self.rng, {}
+        words = {"late_fees": "CHARGE", "interest": "ACCRUE", "delinquency": "COUNT", "notices": "SEND"}
+        for pair in rng.sample(list(STOPPED), rng.randint(1, 5)):
+            named = rng.sample(list(EFFECTS), rng.randint(1, 4))
+            effects[pair] = {effect: rng.choice([words[effect], "STOP"]) for effect in named}
+        return effects
+
+    def pouring(self):
         pouring = {}
         self.maybe(pouring, "surplus", 0.6, ["LAST_INSTALLMENT", "NEXT_INSTALLMENT", "REDUCE_PRINCIPAL"])
-        self.maybe(pouring, "span", 0.35, ["BUCKET_FIRST", "OLDEST_INSTALLMENT_FIRST"])
+        self.maybe(pouring, "span", 0.35, ["BUCKET_FIRST", "OLDEST_INSTALLMENT_FIRST", "INSTALLMENTS_FIRST"])
         if self.chance(0.35):
             kinds = ("FEE", "PENALTY", "INTEREST", "PRINCIPAL")
             order = [f"{standing}_{kind}" for standing in ("PAST_DUE", "DUE") for kind in kinds]
@@ -182,22 +189,6 @@ class Cases:
         if level >= 2:
             self.maybe(summary, "payment_reversal_fee_cents", 0.2, [0, 1500])
         return account
-
-    def add_payoff(self, case):
-        """A payment of the payoff, or nearly, which may bounce."""
-        at = self.rng.choice(case["read_at"])
-        reading = run(exactly({**case, "read_at": [at]}))["reads"][0]
-        amount = reading["payoff_cents"] + self.rng.choice([0, 0, 0, 1, -1, 100])
-        if amount <= 0:
-            return
-        payment = {"id": "payoff", "kind": "payment", "effective_at": at, "original_amount_cents": amount}
-        case["inputs"].append(payment)
-        if self.level >= 2 and self.chance(0.4):
-            bounce = parse_moment(at) + timedelta(days=self.rng.choice([0, 1, 10, 33]))
-            reversal = {"id": "bounce", "kind": "payment_reversal", "payment": "payoff"}
-            case["inputs"].append({**reversal, "effective_at": show_moment(bounce)})
-            later = {show_moment(bounce), show_moment(bounce + timedelta(days=40))}
-            case["read_at"] = sorted({*case["read_at"], *later}, key=parse_moment)
 
 
 def main():

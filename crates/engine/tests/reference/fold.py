@@ -2,14 +2,16 @@
 
 from datetime import timedelta
 
+import surplus
 from dates import parse_interval, parse_time, times
 from pouring import Pouring, take_back
-from state import State
+from reading import schedule
+from state import CLOSED_BY_ITSELF, State
 from terms import LARGEST
 
 SUBSTATUSES = {
-    "ACTIVE": {None, "HARDSHIP/EXEMPTIONS"},
-    "SUSPENDED": {"DELINQUENT", "BANKRUPTCY", "FRAUD", "INACTIVITY", "RISK_REVIEW"},
+    "ACTIVE": {None, "HARDSHIP", "EXEMPTIONS", "SCRA"},
+    "SUSPENDED": {"DELINQUENT", "BANKRUPTCY", "FRAUD", "INACTIVITY", "RISK_REVIEW", "DECEASED", "HARDSHIP"},
     "CLOSED": {
         "CHARGE_OFF", "PAID_OFF", "SURPLUS_BALANCE", "BANKRUPTCY", "FRAUD", "INACTIVITY", "RISK", "CUSTOMER_REQUEST",
         "GRANTOR_REQUEST", "CUSTOMER_REQUEST_PENDING_PAYOFF", "GRANTOR_REQUEST_PENDING_PAYOFF", "DECEASED",
@@ -18,7 +20,6 @@ SUBSTATUSES = {
 }  # fmt: skip
 CHARGED_OFF = ("CLOSED", "CHARGE_OFF")
 DELINQUENT = ("SUSPENDED", "DELINQUENT")
-CLOSED_BY_ITSELF = [("CLOSED", "PAID_OFF"), ("CLOSED", "SURPLUS_BALANCE")]
 
 
 class Refused(Exception):
@@ -52,9 +53,10 @@ class Setting:
 
 
 class Fold:
-    def __init__(self, terms, inputs, undone=frozenset()):
-        """`undone` are payments that count as if they had never been made."""
-        self.terms, self.inputs, self.undone = terms, inputs, undone
+    def __init__(self, terms, inputs, undone=frozenset(), decided=frozenset()):
+        """`undone` are payments that count as if they had never been made, `decided` those that were authorised only,
+        and count from their own time."""
+        self.terms, self.inputs, self.undone, self.decided = terms, inputs, undone, decided
         self.state = State(terms)
         self.applied = []
         for wanted in inputs:
@@ -91,68 +93,110 @@ class Fold:
         if k <= terms.count:
             state.fix_row(k)
             state.rows[k].fell_due_closed = state.closed
-        state.passed = k
-        state.begin_period()
+        state.end_period()
+        self.use_surplus()
         if k <= terms.count and not state.closed:
             state.notices.append(("due_date_passed", state.now, k))
             if not state.is_paid(k):
                 state.notices.append(("payment_missed", state.now, k))
 
     def grace_end(self):
-        state, terms = self.state, self.terms
+        state = self.state
         state.fee_moments += 1
-        k = state.fee_moments
-        row = state.rows[k]
-        if state.closed:
-            return
-        if state.is_paid(k):
-            state.late_count = 0
-            return
-        unpaid = row.unpaid_interest + row.unpaid_principal
-        asked = unpaid + row.interest_paid + row.principal_paid
-        before = terms.calendar.due_moment(k - 1)
-        received = sum(cents for at, cents, _ in state.receipts if k == 1 or at > before)
-        if row.fell_due_closed or received >= asked:
-            return
-        fee = self.late_fee(unpaid, row.unpaid_principal, asked)
-        if fee > 0:
-            state.add_fee(f"dbk_late_fee_{k}", "LATE_FEE", True, fee)
-        state.late_count += 1
-        if self.moves_by_itself():
-            if state.late_count >= terms.charge_off_after:
-                self.set_status(CHARGED_OFF)
-            elif state.late_count >= terms.delinquent_after:
-                self.set_status(DELINQUENT)
+        row, paid = state.rows[state.fee_moments], state.is_paid(state.fee_moments)
+        stopped = not state.closed and (self.stopped("late_fees") or self.stopped("delinquency"))
+        row.counts = not row.fell_due_closed and not stopped
+        if paid:
+            row.judged = "PAID"
+            state.late_count = 0 if not state.closed else state.late_count
+        elif state.closed or row.fell_due_closed or self.stopped("late_fees"):
+            row.judged = "STOPPED"
+        elif self.received_for(state.fee_moments) >= row.unpaid_interest + row.unpaid_principal + row.paid_into:
+            row.judged = "SPARED"
+        else:
+            row.judged = "LATE"
+            self.charge_late_fee(row)
+            if row.counts:
+                state.late_count += 1
+                self.move_for_lateness()
 
-    def late_fee(self, unpaid, unpaid_principal, asked):
+    def charge_late_fee(self, row):
+        fee = self.late_fee(row)
+        if fee > 0:
+            self.state.add_fee(f"dbk_late_fee_{self.state.fee_moments}", "LATE_FEE", True, fee)
+
+    def received_for(self, k):
+        """Payments since the due moment of the row before, and earlier ones that paid into the row in advance, less
+        what went into rows before it that were paid or are not judged yet; into late ones only under FEES_ONLY."""
+        state, received = self.state, 0
+        judged = (None, "PAID") if self.terms.pyramiding == "RECEIPTS" else (None, "PAID", "LATE")
+        for receipt in state.receipts:
+            in_advance = any(part[:2] in (("INTEREST", k), ("PRINCIPAL", k)) for part in receipt["parts"])
+            if k > 1 and receipt["after"] < k - 1 and not in_advance:
+                continue
+            received += receipt["cents"]
+            for kind, key, cents in receipt["parts"] + receipt["used"]:
+                if kind in ("INTEREST", "PRINCIPAL") and key < k and state.rows[key].judged in judged:
+                    received -= cents
+        return received
+
+    def late_fee(self, row):
         terms = self.terms
-        payment = self.state.level if terms.method == "LEVEL" else asked
+        unpaid = row.unpaid_interest + row.unpaid_principal
         percent = lambda amount: terms.cents(terms.late_percent / 100 * amount)
         fee = {
             "FLAT": terms.late_cents,
             "PERCENT_OF_UNPAID": percent(unpaid),
-            "PERCENT_OF_UNPAID_PRINCIPAL": percent(unpaid_principal),
-            "PERCENT_OF_PAYMENT": percent(payment),
+            "PERCENT_OF_UNPAID_PRINCIPAL": percent(row.unpaid_principal),
+            "PERCENT_OF_PAYMENT": percent(unpaid + row.paid_into),
         }[terms.late_type]
         fee = min(max(fee, terms.late_min), terms.late_max)
         return fee if terms.late_cap is None else min(fee, terms.cents(terms.late_cap / 100 * unpaid))
 
+    def move_for_lateness(self):
+        if self.moves_by_itself() and not self.stopped("delinquency"):
+            if self.state.late_count >= self.terms.charge_off_after:
+                self.set_status(CHARGED_OFF)
+            elif self.state.late_count >= self.terms.delinquent_after:
+                self.set_status(DELINQUENT)
+
+    def count_again(self):
+        """The latest unbroken run of unpaid rows whose fee moment has passed."""
+        state, run = self.state, 0
+        for k in range(state.fee_moments, 0, -1):
+            row = state.rows[k]
+            if not state.is_paid(k):
+                run += row.judged in ("PAID", "LATE") and row.counts
+            elif run:
+                break
+        return run
+
     def notice(self, setting, at, k):
         state = self.state
         setting.next += 1
-        if state.closed or (setting.kind == "late_fee_date" and state.is_paid(k)):
+        if state.closed or self.stopped("notices") or (setting.kind == "late_fee_date" and not self.asks(k)):
             return
         if setting.kind != "account_summary" and (setting.key, k) in state.announced:
             return
         state.announced.add((setting.key, k))
         state.notices.append((setting.kind, at, k))
 
+    def asks(self, k):
+        """Whether a row asks for money. One to come may be left more by those before it, whose interest is not known yet,
+        than they leave by now: then what counts is the plan."""
+        state = self.state
+        if k <= state.period or not state.is_paid(k):
+            return not state.is_paid(k)
+        return schedule(state)[k - 1]["outstanding_cents"] > 0
+
     # --- Steps ---
 
     def step(self, now, what):
-        self.state.now = now
+        self.state.move_to(now)
         self.was_past_due = bool(self.state.past_due_rows())
+        self.had_surplus = self.state.surplus > 0
         what()
+        self.use_surplus()
         state = self.state
         cured = self.was_past_due and not state.past_due_rows()
         if cured:
@@ -160,12 +204,24 @@ class Fold:
         if self.moves_by_itself():
             if state.payoff() == 0:
                 self.set_status(("CLOSED", "SURPLUS_BALANCE" if state.surplus else "PAID_OFF"))
-            elif cured and state.status == DELINQUENT:
-                self.set_status(("ACTIVE", None))
+            elif cured and state.status == DELINQUENT and not self.stopped("delinquency"):
+                self.set_status(state.left)
+        elif state.status in CLOSED_BY_ITSELF and self.had_surplus != (state.surplus > 0):
+            self.set_status(("CLOSED", "SURPLUS_BALANCE" if state.surplus else "PAID_OFF"))
         state.check()
 
     def moves_by_itself(self):
         return self.state.status[0] == "ACTIVE" or self.state.status == DELINQUENT
+
+    def stopped(self, effect):
+        """While an account is delinquent, late fees and interest stay stopped as in the ACTIVE pair that was left."""
+        state = self.state
+        if state.closed:
+            return effect in ("delinquency", "notices")
+        pairs = [state.status]
+        if state.status == DELINQUENT and effect in ("late_fees", "interest"):
+            pairs.append(state.left)
+        return any(effect in self.terms.effects["/".join(filter(None, pair))] for pair in pairs)
 
     def set_status(self, status):
         state = self.state
@@ -174,16 +230,24 @@ class Fold:
         state.accrue()
         if status[0] == "CLOSED" and not state.closed:
             state.post_open()
-            if state.passed and state.now <= self.terms.calendar.due_moment(state.passed):
-                state.fixed = 0  # The next period begins while the account is closed.
         if status == CHARGED_OFF and state.balance() > 0:
             state.add_item("CHARGE_OFF", state.balance())
+        if state.status[0] == "ACTIVE":
+            state.left = state.status
         state.status = status
+        if not state.closed:
+            state.stop_interest(self.stopped("interest"))
+
+    def use_surplus(self):
+        """As soon as something is owed again."""
+        amount = min(self.state.surplus, self.state.payoff())
+        if amount > 0:
+            surplus.use(self.state, amount, self.pour)
 
     # --- Inputs ---
 
     def apply(self, wanted):
-        self.pass_moments(wanted["at"], inclusive=False)
+        self.pass_moments(wanted["at"], inclusive=wanted.get("posted_late", False))
         amount = wanted.get("original_amount_cents", wanted.get("amount_cents", 1))
         try:
             if wanted["at"] < self.terms.effective_at or not 1 <= amount <= LARGEST:
@@ -193,10 +257,10 @@ class Fold:
             self.state.refused.append(wanted["id"])
         self.applied.append(wanted)
 
-    def pour(self, amount, allocation, payment=None):
+    def pour(self, amount, allocation, source):
         state = self.state
         state.accrue()
-        parts = Pouring(state, amount, payment).run(allocation)
+        parts = Pouring(state, amount, source).run(allocation)
         assert sum(cents for _, _, cents in parts) == amount
         state.net -= amount
         return parts
@@ -205,6 +269,9 @@ class Fold:
         payment = self.state.payments[wanted["id"]]
         if payment["state"] == "SCHEDULED":
             payment["state"] = payment["decided"] or payment["given"]
+            if wanted["id"] in self.decided:
+                payment["state"] = "DECIDED"
+                self.receive(wanted)
             if payment["state"] in ("VALID", "PENDING"):
                 self.receive(wanted)
 
@@ -212,8 +279,9 @@ class Fold:
         state, name, amount = self.state, wanted["id"], wanted["original_amount_cents"]
         state.add_item("PAYMENT", -amount, at=wanted["at"], of=name)
         if name not in self.undone:
-            state.payments[name]["parts"] = self.pour(amount, wanted.get("allocation"), name)
-            state.receipts.append((state.now, amount, name))
+            after = state.passed
+            parts = state.payments[name]["parts"] = self.pour(amount, wanted.get("allocation"), name)
+            state.receipts.append({"payment": name, "cents": amount, "after": after, "parts": parts, "used": []})
 
     def payment_status(self, wanted):
         name, decision = wanted["payment"], wanted["line_item_status"]
@@ -222,14 +290,19 @@ class Fold:
             raise Refused
         if payment["state"] == "SCHEDULED" and payment["given"] != "VALID" and not payment["decided"]:
             payment["decided"] = decision  # It is kept for the payment's own time.
+        elif payment["state"] == "DECIDED" and decision == "VALID":
+            payment["state"] = "VALID"  # It has counted from its own time.
         elif payment["state"] == "AUTHORIZED":
-            payment["state"] = decision
-            if decision == "VALID":
+            if decision == "VALID" and self.terms.replays:
+                self.fold_again(self.undone, self.decided | {name})
+                payment = self.state.payments[name]
+            elif decision == "VALID":
                 self.receive(payment["input"])
+            payment["state"] = decision
         elif payment["state"] == "PENDING":
             if decision == "INVALID":
-                balance = self.undo(name)
-                self.reopen_if_owing_more_than(balance)
+                before = self.undo(name, wanted["id"])
+                self.after_undoing(before)
             self.state.payments[name]["state"] = decision
         else:
             raise Refused
@@ -244,43 +317,51 @@ class Fold:
             return
         if payment["state"] not in ("VALID", "PENDING"):
             raise Refused
-        balance = self.undo(name)
+        before = self.undo(name, wanted["id"])
         state = self.state
         state.payments[name]["state"] = "REVERSED"
         state.add_item("PAYMENT_REVERSAL", payment["input"]["original_amount_cents"])
         if self.terms.reversal_fee and state.status != CHARGED_OFF:
             state.add_fee("fee of " + wanted["id"], "RETURN_CHECK_FEE", True, self.terms.reversal_fee)
-        self.reopen_if_owing_more_than(balance)
+        self.after_undoing(before)
 
-    def undo(self, name):
-        """Takes a payment back, and gives the balance before: as posted, exact negatives now; under REPLAY, the account
-        is folded again without it."""
+    def undo(self, name, undone_by):
+        """Takes a payment back: under REPLAY, the account is folded again without it; else exact negatives now. Answers
+        what was owed before, and which rows that may count as late again were paid."""
         if self.terms.replays:
-            self.fold_again_without(name)
-            return self.state.balance()
+            if name not in self.undone:
+                self.fold_again(self.undone | {name}, self.decided)
+            return self.state.balance(), []
         state = self.state
         state.accrue()
-        balance = state.balance()
-        take_back(state, state.payments[name]["parts"], name)
+        before = state.balance(), [k for k in range(1, state.fee_moments + 1) if state.is_paid(k)]
+        surplus.take_back_uses(state, name, undone_by)
+        take_back(state, state.payments[name]["parts"], name, undone_by)
         state.net += state.payments[name]["input"]["original_amount_cents"]
-        state.receipts = [receipt for receipt in state.receipts if receipt[2] != name]
-        return balance
+        state.receipts = [receipt for receipt in state.receipts if receipt["payment"] != name]
+        return before
 
-    def fold_again_without(self, name):
-        if name in self.undone:
-            return
-        again = Fold(self.terms, self.inputs, self.undone | {name})
+    def fold_again(self, undone, decided):
+        again = Fold(self.terms, self.inputs, undone, decided)
         for wanted in self.applied:
             again.apply(wanted)
         now = self.state.now
         again.pass_moments(now, inclusive=False)
-        self.state, self.undone = again.state, again.undone
-        self.state.now = now
+        self.state, self.undone, self.decided = again.state, undone, decided
+        self.state.move_to(now)
         self.was_past_due = bool(self.state.past_due_rows())
+        self.had_surplus = self.state.surplus > 0
 
-    def reopen_if_owing_more_than(self, balance):
-        if self.state.status in CLOSED_BY_ITSELF and self.state.balance() > balance:
-            self.set_status(("ACTIVE", None))
+    def after_undoing(self, before):
+        """An account that owes again reopens, and rows that are unpaid again count as late again."""
+        balance, paid = before
+        self.use_surplus()
+        state = self.state
+        if state.status in CLOSED_BY_ITSELF and state.balance() > balance:
+            self.set_status(state.left)
+        if any(not state.is_paid(k) for k in paid) and not self.stopped("delinquency"):
+            state.late_count = self.count_again()
+            self.move_for_lateness()
 
     def manual_fee(self, wanted):
         penalty = wanted.get("fee_class") == "PENALTY"
@@ -297,7 +378,7 @@ class Fold:
         raise Refused
 
     def debit_offset(self, wanted):
-        self.pour(wanted["amount_cents"], wanted["allocation"])
+        self.pour(wanted["amount_cents"], wanted["allocation"], ("offset", wanted["id"]))
         self.state.add_item("DEBIT_OFFSET", -wanted["amount_cents"])
 
     def credit_offset(self, wanted):

@@ -5,10 +5,14 @@ from datetime import timedelta
 from dates import show_moment
 
 NO_TIME, MICRO, SECOND = timedelta(0), timedelta(microseconds=1), timedelta(seconds=1)
-STATUSES = [
-    *[("ACTIVE", None)] * 4, ("ACTIVE", "HARDSHIP/EXEMPTIONS"), ("SUSPENDED", "FRAUD"), ("SUSPENDED", "DELINQUENT"),
-    ("SUSPENDED", "BANKRUPTCY"), ("SUSPENDED", "RISK_REVIEW"), ("CLOSED", "CUSTOMER_REQUEST"),
-    ("CLOSED", "SETTLEMENT"), ("CLOSED", "CHARGE_OFF"), ("CLOSED", "DECEASED"),
+OPEN = [
+    ("ACTIVE", "HARDSHIP"), ("ACTIVE", "EXEMPTIONS"), ("ACTIVE", "SCRA"), ("ACTIVE", "SCRA"), ("SUSPENDED", "FRAUD"),
+    ("SUSPENDED", "FRAUD"), ("SUSPENDED", "DELINQUENT"), ("SUSPENDED", "BANKRUPTCY"), ("SUSPENDED", "RISK_REVIEW"),
+    ("SUSPENDED", "INACTIVITY"), ("SUSPENDED", "DECEASED"), ("SUSPENDED", "HARDSHIP"),
+]  # fmt: skip
+CLOSED = [
+    ("CLOSED", "CUSTOMER_REQUEST"), ("CLOSED", "SETTLEMENT"), ("CLOSED", "CHARGE_OFF"), ("CLOSED", "DECEASED"),
+    ("CLOSED", "BANKRUPTCY"),
 ]  # fmt: skip
 
 
@@ -18,9 +22,8 @@ def make_inputs(rng, level, terms):
     for _ in range(rng.choice([0, 0, 1, 2, 3])):
         story.payment(story.any_time(), story.amount())
     if level >= 1:
-        for _ in range(rng.choice([0, 0, 0, 1, 2])):
-            status, substatus = rng.choice(STATUSES)
-            story.add("status", story.any_time(), account_status=status, account_substatus=substatus)
+        for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
+            story.status_and_end()
     if level >= 2:
         story.change_payments()
         story.fees_and_offsets()
@@ -35,7 +38,7 @@ class Story:
     def __init__(self, rng, level, terms):
         self.rng, self.level, self.terms = rng, level, terms
         self.calendar = terms.calendar
-        self.reach = min(terms.count, rng.choice([2, 4, 8, 14, 40])) + rng.choice([0, 0, 1, 2, 3])
+        self.reach = min(terms.count, rng.choice([2, 4, 8, 14, 40])) + rng.choice([0, 0, 1, 2, 3, 6])
         self.start = terms.effective_at
         self.end = self.calendar.due_moment(self.reach) + timedelta(days=rng.choice([0, 1, 9, 40]))
         paying = range(terms.interest_only + 1, terms.count + 1)
@@ -114,20 +117,49 @@ class Story:
             elif today == "now and then" and rng.random() < 0.3:
                 self.payment(self.within(due - timedelta(hours=rng.randint(0, 300))), self.amount())
 
+    def near_due(self, at):
+        """The next due moment, or a microsecond or some days from it."""
+        k = next(k for k in range(1, 2000) if self.calendar.due_moment(k) >= at)
+        return self.calendar.due_moment(k) + self.rng.choice([NO_TIME, NO_TIME, MICRO, -MICRO, timedelta(days=3)])
+
     def change_payments(self):
         """Decisions about payments, and reversals; some before the payment's own time."""
         rng = self.rng
         for payment, at in self.payments:
             soon = at + timedelta(days=rng.randint(0, 15), seconds=rng.randint(0, 9999))
-            later = self.within(rng.choice([self.any_time(), soon, at]))
-            if payment.get("line_item_status") in ("PENDING", "AUTHORIZED") and rng.random() < 0.85:
-                decision = rng.choice(["VALID", "INVALID"])
+            later = self.within(rng.choice([self.any_time(), soon, at, self.near_due(at)]))
+            if rng.random() < 0.05:
+                later = self.end + timedelta(days=rng.randint(1, 60))
+            waiting = payment.get("line_item_status") in ("PENDING", "AUTHORIZED")
+            if waiting and rng.random() < 0.85:
+                decision = rng.choice(["VALID", "VALID", "INVALID"])
                 self.add("payment_status", later, payment=payment["id"], line_item_status=decision)
             if rng.random() < (0.1 if len(self.payments) > 3 else 0.25):
                 bounce = self.within(rng.choice([self.any_time(), soon, at]))
                 if bounce < at and rng.random() < 0.9:
                     bounce = self.within(at + timedelta(days=rng.randint(0, 30)))
+                if payment.get("line_item_status") == "AUTHORIZED":
+                    bounce = max(bounce, later + MICRO)  # Before the decision there is nothing to reverse.
                 self.add("payment_reversal", bounce, payment=payment["id"])
+
+    # --- Statuses ---
+
+    def set_status(self, at, pair):
+        self.add("status", at, account_status=pair[0], account_substatus=pair[1])
+
+    def status_and_end(self):
+        """A status for some days or months, on one date only, or for good."""
+        rng, at = self.rng, self.any_time()
+        if rng.random() < 0.15:
+            self.set_status(at, rng.choice(CLOSED))
+            if rng.random() < 0.3:
+                self.set_status(self.within(at + timedelta(days=rng.randint(0, 40))), ("ACTIVE", None))
+            return
+        self.set_status(at, rng.choice(OPEN))
+        while rng.random() < 0.7:
+            later = at + timedelta(days=rng.randint(0, 90), seconds=rng.randint(0, 86399))
+            at = rng.choice([at, later, self.any_time()])
+            self.set_status(self.within(at), rng.choice([("ACTIVE", None)] * 6 + OPEN))
 
     # --- Fees, offsets, notices ---
 
@@ -147,8 +179,8 @@ class Story:
         for _ in range(rng.choice([0, 0, 0, 1, 2])):
             kind = rng.choice(["credit_offset", "debit_offset"])
             amount = rng.choice([1, 1000, self.typical, max(1, self.typical // 3), terms.principal // 2 + 1])
-            allowed = ["PRINCIPAL", "INTEREST", "FEE"] if kind == "debit_offset" else ["PRINCIPAL", "INTEREST", "FEE"]
-            self.add(kind, self.any_time(), amount_cents=amount, allocation=rng.choice(allowed))
+            allocation = rng.choice(["PRINCIPAL", "INTEREST", "FEE"])
+            self.add(kind, self.any_time(), amount_cents=amount, allocation=allocation)
 
     def notice(self):
         rng = self.rng
@@ -158,7 +190,7 @@ class Story:
         if fields["notification_type"] == "account_summary":
             fields["interval"] = rng.choice(["7 days", "1 month", "30 days"])
         else:
-            offsets = ["-1 days", "0 days", "3 days", "-7 days", "10 days"]
+            offsets = ["-1 days", "0 days", "3 days", "-7 days", "10 days", "-100 days"]
             fields["time_offset"] = rng.choice(offsets)
         if rng.random() < 0.5:
             fields["time"] = rng.choice(times)
@@ -170,6 +202,7 @@ class Story:
         rng = self.rng
         due = self.calendar.due_moment(min(self.reach, rng.randint(1, self.terms.count)))
         moments = {due, self.end, self.any_time()}
+        moments.update(self.near_due(at) for _, at in rng.sample(self.payments, min(2, len(self.payments))))
         if rng.random() < 0.3:
             moments.add(self.start)
         while len(moments) < rng.randint(2, 6):

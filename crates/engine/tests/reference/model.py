@@ -24,7 +24,7 @@ def run(case):
         while waiting and waiting[0]["at"] <= at:
             fold.apply(waiting.pop(0))
         fold.pass_moments(at, inclusive=True)
-        fold.state.now = at
+        fold.state.move_to(at)
         reads.append({"at": text, **read(fold.state)})
     state = fold.state
     items = [
@@ -37,4 +37,5 @@ def run(case):
 
 
 def by_time(wanted):
-    return wanted["at"]
+    """What is posted late comes after the moments of its instant."""
+    return wanted["at"], wanted.get("posted_late", False)

@@ -2,9 +2,11 @@
 
 
 class Pouring:
-    def __init__(self, state, amount, payment):
-        self.state, self.money, self.payment = state, amount, payment
+    def __init__(self, state, amount, source):
+        """`source` is what the money came by: a payment's name, or another name for what is no payment."""
+        self.state, self.money, self.source = state, amount, source
         self.parts = []
+        self.pays_off = amount >= state.payoff()  # Then interest of periods that have not begun is not owed.
         self.recognised = {}  # by period: interest that becomes an item by this payment
 
     def run(self, allocation):
@@ -19,9 +21,11 @@ class Pouring:
         self.pour_into_rest()
         if self.money > 0:
             state.surplus += self.money
+            state.lots.append([self.source, self.money])
+            state.sources.append(self.source)
             self.parts.append(("SURPLUS", None, self.money))
         for period, cents in sorted(self.recognised.items()):
-            state.add_item("INTEREST", cents, of=(self.payment, period))
+            state.add_item("INTEREST", cents, of=(self.source, period))
             state.net += cents
         return self.parts
 
@@ -33,6 +37,8 @@ class Pouring:
         for standing in ("PAST_DUE", "DUE"):
             for kind in kinds:
                 self.fill_all(f"{standing}_{kind}")
+            if wanted == "INTEREST":
+                self.pay_tail()
         if wanted == "PRINCIPAL" and self.state.terms.surplus != "NEXT_INSTALLMENT":
             self.pour_into_principal()
         elif wanted != "FEE":
@@ -41,14 +47,34 @@ class Pouring:
                 self.pay_without_room()
 
     def pour_in_order(self):
-        order = self.state.terms.order
-        if self.state.terms.bucket_first:
+        order, span, last = self.state.terms.order, self.state.terms.span, self.state.terms.count
+        if span == "INSTALLMENTS_FIRST":
+            fees = [bucket for bucket in order if bucket.endswith(("FEE", "PENALTY"))]
+            for k in range(1, last + 1):
+                for bucket in order:
+                    if bucket not in fees:
+                        self.fill(bucket, k)
+            self.pay_tail()
+            for bucket in fees:
+                self.fill_all(bucket)
+        elif span == "BUCKET_FIRST":
             for bucket in order:
                 self.fill_all(bucket)
+                if bucket == "PAST_DUE_PRINCIPAL":
+                    self.pay_tail()
         else:
             for k in self.rows():
                 for bucket in order:
                     self.fill(bucket, k)
+                    if k == last and bucket == "PAST_DUE_PRINCIPAL":
+                        self.pay_tail()
+
+    def pay_tail(self):
+        """Interest after maturity: what is posted, then what has accrued."""
+        state = self.state
+        self.pay_posted(state.tail)
+        if state.period >= state.tail:
+            self.pay_unposted(state.period, state.tail, state.open_interest())
 
     def pour_ahead(self):
         """Instalment by instalment."""
@@ -64,10 +90,11 @@ class Pouring:
         state.principal -= cents
         self.money -= cents
         if state.terms.surplus == "REDUCE_PRINCIPAL":
-            state.rows[state.owner].extra += cents
-            self.parts.append(("EXTRA", state.owner, cents))
+            row = min(state.owner, state.terms.count)
+            state.rows[row].extra += cents
+            self.parts.append(("EXTRA", row, cents))
             if state.principal:  # A loan that is paid off keeps its plan, should money be given back.
-                state.set_plan(range(state.period + 1, state.terms.count + 1), state.principal)
+                state.recalculate(range(state.period + 1, state.terms.count + 1), self.source)
         else:
             state.end_paid += cents
             self.parts.append(("END", None, cents))
@@ -115,7 +142,8 @@ class Pouring:
     def pay_interest(self, k):
         state = self.state
         self.pay_posted(k)
-        self.pay_unposted(state.period if k == state.owner else k, k, state.payable_unposted(k))
+        if k <= state.period or not self.pays_off:
+            self.pay_unposted(state.period if k == state.owner else k, k, state.payable_unposted(k))
 
     def pay_posted(self, k):
         row = self.state.rows[k]
@@ -152,11 +180,12 @@ class Pouring:
             self.parts.append(("PRINCIPAL", k, cents))
 
 
-def take_back(state, parts, payment):
-    """Exact negatives of where a payment went."""
+def take_back(state, parts, source, undone_by):
+    """Exact negatives of where money went. What it changed in the plan is given back too."""
     for kind, key, cents in parts:
         if kind == "SURPLUS":
             state.surplus -= cents
+            state.lots.remove([source, cents])
         elif kind == "FEE":
             next(fee for fee in state.fees if fee.name == key).unpaid += cents
         elif kind == "INTEREST":
@@ -166,7 +195,7 @@ def take_back(state, parts, payment):
                 state.rows[key].interest -= cents
                 state.recognised[key] -= cents
                 state.net -= cents
-                state.items = [item for item in state.items if item["of"] != (payment, key)]
+                state.items = [item for item in state.items if item["of"] != (source, key)]
         else:
             state.principal += cents
             if kind == "PRINCIPAL":
@@ -176,6 +205,7 @@ def take_back(state, parts, payment):
             else:
                 take_back_from_end(state, cents)
     state.rest_to_last_row()
+    state.unwrite(source, undone_by)
 
 
 def take_back_from_end(state, cents):

@@ -3,18 +3,23 @@
 from datetime import timedelta
 
 
-def projected(state):
-    """The account after what is past due is paid now, and each later instalment in full on its due date."""
+def projected(state, opening=False):
+    """The account after what is past due is paid now, and each later instalment in full on its due date; of a closed
+    account, as it will be if it opens now."""
     terms, state = state.terms, state.scratch()
     state.accrue()
+    if opening:
+        state.status = ("ACTIVE", None)
     for k in range(1, min(state.passed, terms.count) + 1):
         pay(state, k)
+    if not state.begun:
+        state.begin_period()
     for k in range(state.passed + 1, terms.count + 1):
         state.now = terms.calendar.due_moment(k)
         state.accrue(terms.calendar.due_date(k))
         state.post_open()
         state.fix_row(k)
-        state.passed = k
+        state.end_period()
         pay(state, k)
         state.begin_period()
     return state
@@ -54,22 +59,22 @@ def per_diem(state):
         period += 1
     if not terms.daily or state.closed or (period > terms.count and not terms.earns_after_maturity):
         return 0
-    share = terms.part(period, today, today + timedelta(days=1))
+    share = state.earning_share(period, today, today + timedelta(days=1))
     return terms.cents(state.principal * terms.rate * share)
 
 
 def read(state):
     past = state.past_due_rows()
     rows = [state.rows[k] for k in past]
-    past_due = sum(row.unpaid_interest + row.unpaid_principal for row in rows)
-    past_due += sum(fee.unpaid for fee in state.fees if fee.row is None or fee.row in past)
+    past_due_fees = state.past_due_fees()
+    past_due = sum(row.unpaid_interest + row.unpaid_principal for row in rows) + past_due_fees
     days = 0
     if past:
-        days = (state.terms.zone.date_of(state.now) - state.terms.calendar.due_date(past[0])).days
+        days = (state.terms.zone.date_of(state.now) - state.past_due_since(past[0])).days
     return {
         "status": state.status[0], "substatus": state.status[1], "principal_cents": state.principal,
         "interest_cents": state.interest_balance(), "fees_cents": state.fees_balance(),
         "surplus_cents": state.surplus, "payoff_cents": state.payoff(), "per_diem_cents": per_diem(state),
-        "days_past_due": max(0, days), "past_due_cents": past_due, "consecutive_late_fees": state.late_count,
-        "schedule": schedule(state),
+        "days_past_due": max(0, days), "past_due_cents": past_due, "past_due_fees_cents": past_due_fees,
+        "consecutive_late_fees": state.late_count, "schedule": schedule(state),
     }  # fmt: skip

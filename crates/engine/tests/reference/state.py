@@ -3,7 +3,10 @@
 import copy
 from fractions import Fraction
 
+from reading import projected
+
 WITHOUT_LIMIT = 10**30
+CLOSED_BY_ITSELF = [("CLOSED", "PAID_OFF"), ("CLOSED", "SURPLUS_BALANCE")]
 
 
 class Row:
@@ -13,13 +16,21 @@ class Row:
     def __init__(self):
         self.total = None
         self.fixed_principal = None
+        self.written = []  # what it asked before: (by which input it was changed, total, fixed principal)
         self.interest = 0  # that is this row's, paid or not
+        self.carried = 0  # the part of it that other periods earned
         self.interest_paid = 0
         self.principal_paid = 0
         self.principal = None  # known once the row has fallen due
         self.from_end = 0  # the part of it that payments into the end of the loan had paid by then
         self.extra = 0  # principal paid on top, which made later rows smaller
         self.fell_due_closed = False
+        self.judged = None  # at its fee moment: PAID, LATE, SPARED, STOPPED
+        self.counts = True  # towards delinquency, if it is late, now or by a bounce
+
+    @property
+    def paid_into(self):
+        return self.interest_paid + self.principal_paid
 
     @property
     def unpaid_principal(self):
@@ -41,50 +52,114 @@ class State:
         self.terms = terms
         self.now = terms.effective_at
         self.lent = self.principal = terms.principal
-        self.rows = [None] + [Row() for _ in range(terms.count)]
+        # The row after the last is for interest that accrues after maturity.
+        self.rows = [None] + [Row() for _ in range(terms.count + 1)]
+        self.tail = terms.count + 1
+        self.rows[self.tail].principal = 0
+        self.tail_postings = []  # [date, cents]
         self.fees, self.items, self.notices, self.refused = [], [], [], []
         self.surplus = 0
+        self.lots = []  # [source, cents]: what the surplus came by, the oldest first
+        self.sources = []  # all that surplus ever came by, in order
+        self.applications = []  # of surplus
         self.end_paid = 0  # principal paid from the end backwards
         self.passed = 0  # due moments that have passed, those after maturity too
         self.fee_moments = 0  # that have passed
         self.accrued = Fraction(0)  # DAILY: exact interest of the open period up to `through`
         self.through = terms.calendar.start
+        self.begun = False  # A period begins after all that happens at the instant where the one before ends.
+        self.base = 0  # PERIODIC: the principal at the open period's beginning
         self.fixed = 0  # PERIODIC and FLAT: the open period's interest
+        self.stops = []  # [date, date or None]: dates without interest
         self.recognised = {}  # by period: interest that has become items
-        self.status = ("ACTIVE", None)
+        self.status = self.left = ("ACTIVE", None)  # `left`: the ACTIVE pair that was left last
         self.late_count = 0
         self.settings, self.announced = {}, set()
         self.payments = {}
-        self.receipts = []  # (when, cents, payment)
+        self.receipts = []  # {payment, cents, after: due moments passed, parts}
         self.net = terms.principal  # everything ever added and taken off
-        self.level = 0
-        rows = list(range(1, terms.count + 1))
-        self.set_plan(rows, terms.principal)
-        if terms.method == "LEVEL" and terms.smooth:
-            self.level = terms.smoothed(self.level, rows[terms.interest_only :])
-            for k in rows[terms.interest_only : -1]:
-                self.rows[k].total = self.level
+        self.make_plan()
         self.add_item("LOAN", terms.principal)
         if terms.origination_fee:
             self.add_fee("dbk_orig_fee", "ORIG_FEE", False, terms.origination_fee)
+        if "interest" in terms.effects["ACTIVE"]:
+            self.stop_interest(True)
         self.begin_period()
 
-    def set_plan(self, rows, principal):
-        """Spreads a principal over rows whose period has not begun."""
+    def move_to(self, now):
+        self.now = now
+        if not self.begun and now > self.terms.calendar.due_moment(self.passed):
+            self.begin_period()
+
+    # --- The plan ---
+
+    def make_plan(self):
+        terms, rows = self.terms, list(range(1, self.terms.count + 1))
+        paying = rows[terms.interest_only :]
+        asked = terms.spread(terms.principal, paying)
+        if terms.method == "LEVEL" and terms.smooth:
+            asked = terms.smoothed(asked, paying)
+        for k in rows[:-1]:
+            if k <= terms.interest_only:
+                self.rows[k].fixed_principal = 0
+            elif terms.method == "LEVEL":
+                self.rows[k].total = asked
+            else:
+                self.rows[k].fixed_principal = asked
+
+    def recalculate(self, rows, by):
+        """Spreads what is unpaid over these rows, up to the last of the loan, anew."""
         terms = self.terms
-        paying = [k for k in rows if k > terms.interest_only]
+        rows = [k for k in rows if k > terms.interest_only]
+        if not rows:
+            return
+        paying = [k for k in rows if not self.paid_in_full(k)]
+        base = self.principal - self.asked_before(rows[0])
+        base = max(0, base + sum(self.rows[k].principal_paid for k in paying))
         if not paying:
             return
-        self.level = terms.spread(principal, paying)
-        for k in rows:
+        if terms.method == "LEVEL":
+            base += sum(self.rows[k].carried for k in paying)
+            asked = terms.level(base, [(terms.rate * self.earning_share(k), k in paying) for k in rows])
+        else:
+            asked = terms.spread(base, paying)
+        for k in paying:
             row = self.rows[k]
-            row.total = row.fixed_principal = None
-            if k <= terms.interest_only:
-                row.fixed_principal = 0
-            elif k < terms.count and terms.method == "LEVEL":
-                row.total = self.level
-            elif k < terms.count:
-                row.fixed_principal = self.level
+            row.written.append((by, row.total, row.fixed_principal))
+            if k == terms.count:
+                continue
+            if terms.method == "LEVEL":
+                row.total = max(asked, row.paid_into)
+            else:
+                row.fixed_principal = max(asked, row.principal_paid)
+
+    def asked_before(self, first):
+        """The unpaid principal that the rows before ask: those behind as they stand, those to come as the schedule shows
+        them. An account that closed by itself, and is given money back, is about to open again."""
+        now, end = self.rows, projected(self, opening=self.status in CLOSED_BY_ITSELF).rows
+        behind = [now[k].unpaid_principal for k in range(1, first) if k <= self.passed]
+        coming = [k for k in range(1, first) if k > self.passed]
+        return sum(behind) + sum(end[k].principal - end[k].from_end - now[k].principal_paid for k in coming)
+
+    def paid_in_full(self, k):
+        """A row to come with all of a fixed total paid into it."""
+        row = self.rows[k]
+        return bool(row.total) and row.paid_into >= row.total
+
+    def unwrite(self, by, undone_by):
+        """A payment is undone that changed what rows ask: those still to come ask what they asked before; what another
+        input has changed since is computed anew."""
+        today, again = self.terms.zone.date_of(self.now), []
+        for k in range(self.passed + 1, self.terms.count + 1):
+            row = self.rows[k]
+            if self.terms.calendar.due_date(k) <= today or not any(entry[0] == by for entry in row.written):
+                continue
+            if row.written[-1][0] == by:
+                _, row.total, row.fixed_principal = row.written.pop()
+            else:
+                again.append(k)
+        if again:
+            self.recalculate(again, undone_by)
 
     # --- Items ---
 
@@ -111,22 +186,57 @@ class State:
     @property
     def owner(self):
         """The row that the open period's interest belongs to."""
-        return min(self.period, self.terms.count)
+        return min(self.period, self.tail)
 
     def earns(self):
         return not self.closed and (self.period <= self.terms.count or self.terms.earns_after_maturity)
 
+    def end_period(self):
+        self.passed += 1
+        self.begun, self.accrued, self.base, self.fixed = False, Fraction(0), 0, 0
+        self.through = max(self.through, self.terms.calendar.due_date(self.passed))
+
     def begin_period(self):
         """Fixes what is fixed at the beginning of a period."""
+        self.begun = True
+        self.base = self.principal if self.earns() else 0
+        self.fix_interest()
+
+    def fix_interest(self):
         terms = self.terms
-        self.accrued, self.fixed = Fraction(0), 0
-        self.through = max(self.through, terms.calendar.due_date(self.passed))
-        if not self.earns() or terms.daily:
+        if not self.begun or terms.daily:
             return
         if terms.method == "FLAT":
-            self.fixed = terms.flat_interest if self.principal else 0
+            self.fixed = terms.flat_interest if self.base else 0
         else:
-            self.fixed = terms.cents(self.principal * terms.rate * terms.share(self.period))
+            self.fixed = terms.cents(self.base * terms.rate * self.earning_share(self.period))
+
+    def earning_share(self, k, start=None, end=None):
+        """The share of a year of the dates of period k that earn interest."""
+        terms = self.terms
+        start = start or terms.calendar.due_date(k - 1)
+        end = end or terms.calendar.due_date(k)
+        share = terms.part(k, start, end)
+        for stop, until in self.stops:
+            first, last = max(start, stop), min(end, until or end)
+            if first < last:
+                share -= terms.part(k, first, last)
+        return share
+
+    def stop_interest(self, stopped):
+        """From today on, or until today (left out)."""
+        today, running = self.terms.zone.date_of(self.now), bool(self.stops) and self.stops[-1][1] is None
+        if stopped and not running:
+            self.stops.append([today, None])
+        elif running and not stopped:
+            self.stops[-1][1] = today
+        else:
+            return
+        if self.terms.method != "FLAT":
+            before = self.fixed
+            self.fix_interest()
+            if not self.principal:  # What was paid off earns nothing more.
+                self.fixed = min(self.fixed, before)
 
     def accrued_to(self, day):
         """DAILY: exact interest of the open period up to a date (left out)."""
@@ -134,7 +244,7 @@ class State:
         day = min(day, terms.calendar.due_date(self.period))
         if day <= self.through or not self.earns() or not terms.daily:
             return self.accrued
-        return self.accrued + self.principal * terms.rate * terms.part(self.period, self.through, day)
+        return self.accrued + self.principal * terms.rate * self.earning_share(self.period, self.through, day)
 
     def accrue(self, day=None):
         """To be called before the principal or the status changes. A day that was counted stays counted, even if the
@@ -150,8 +260,8 @@ class State:
             return 0
         if terms.daily:
             whole = terms.cents(self.accrued_to(terms.zone.date_of(self.now)))
-        elif self.passed and self.now <= terms.calendar.due_moment(self.passed):
-            return 0  # A period begins strictly after the due moment before it.
+        elif not self.begun:
+            return 0
         else:
             whole = self.fixed
         return max(0, whole - self.recognised.get(self.period, 0))
@@ -159,17 +269,20 @@ class State:
     def room(self, k):
         """How much more interest a row may take."""
         row = self.rows[k]
-        if k == self.terms.count or row.total is None:
+        if row.total is None:
             return WITHOUT_LIMIT
         return max(0, row.total - row.principal_paid - row.interest)
 
     def assign(self, k, amount):
         """Interest goes to row k up to its room, and on to the next rows: [(row, cents)]."""
-        parts = []
+        parts, first = [], k
         while amount > 0:
             part = min(amount, self.room(k))
             if part > 0:
                 self.rows[k].interest += part
+                self.rows[k].carried += part if k != first else 0
+                if k == self.tail:
+                    self.tail_postings.append((self.terms.zone.date_of(self.now), part))
                 parts.append((k, part))
                 amount -= part
             k += 1
@@ -197,7 +310,8 @@ class State:
         return 0
 
     def unpaid_principals(self):
-        """By row: what its instalment leaves, as far as there is principal; the last takes all."""
+        """By row: what its instalment leaves, as far as there is principal; the last takes all. The open row leaves
+        what the interest to now does not take."""
         left, unpaid = self.principal, {}
         for k in range(1, self.terms.count + 1):
             row = self.rows[k]
@@ -235,19 +349,37 @@ class State:
         """After maturity, principal that no row asks for belongs to the last."""
         if self.passed >= self.terms.count:
             asked = sum(row.unpaid_principal for row in self.rows[1:])
-            self.rows[-1].principal += self.principal - asked
+            self.rows[self.terms.count].principal += self.principal - asked
 
     def is_paid(self, k):
         row = self.rows[k]
         if k <= self.passed:
             return row.unpaid_interest + row.unpaid_principal == 0
+        flat = self.terms.method == "FLAT"
         open_ended = k <= self.terms.interest_only or self.terms.method == "EQUAL_PRINCIPAL"
-        if open_ended and self.principal > 0:
+        if open_ended and not flat and self.principal > 0:
             return False  # There is no fixed total that could be reached before the interest is known.
-        return row.unpaid_interest + self.payable_unposted(k) + self.unpaid_principals()[k] == 0
+        coming = self.payable_unposted(k)
+        if flat and k == self.period and not self.begun and self.principal:
+            coming = self.terms.flat_interest - self.recognised.get(k, 0)  # The period is about to begin.
+        return row.unpaid_interest + coming + self.unpaid_principals()[k] == 0
 
     def past_due_rows(self):
-        return [k for k in range(1, min(self.passed, self.terms.count) + 1) if not self.is_paid(k)]
+        """With the row of interest after maturity, once some of it is posted."""
+        rows = [k for k in range(1, min(self.passed, self.terms.count) + 1) if not self.is_paid(k)]
+        return rows + [self.tail] if self.rows[self.tail].unpaid_interest else rows
+
+    def past_due_since(self, k):
+        if k != self.tail:
+            return self.terms.calendar.due_date(k)
+        paid = self.rows[k].interest_paid
+        for day, cents in self.tail_postings:
+            paid -= cents
+            if paid < 0:
+                return day
+
+    def past_due_fees(self):
+        return sum(fee.unpaid for fee in self.fees if fee.row is None or fee.row <= self.passed)
 
     # --- Balances ---
 
@@ -267,6 +399,7 @@ class State:
         """Every cent is somewhere, and nothing is negative."""
         rows = self.rows[1:]
         assert self.net == self.balance() - self.surplus
+        assert self.surplus == sum(cents for _, cents in self.lots)
         assert self.lent - self.principal == self.end_paid + sum(row.principal_paid + row.extra for row in rows)
         assert min(self.principal, self.surplus, self.end_paid) >= 0
         assert all(min(row.unpaid_interest, row.interest_paid, row.principal_paid, row.extra) >= 0 for row in rows)
@@ -276,6 +409,6 @@ class State:
         """A copy to go on with, of which only the rows and the principal matter."""
         state = copy.copy(self)
         state.rows = [None] + [copy.copy(row) for row in self.rows[1:]]
-        state.recognised = dict(self.recognised)
+        state.recognised, state.tail_postings = dict(self.recognised), list(self.tail_postings)
         state.items, state.notices = [], []
         return state

@@ -8,8 +8,8 @@ from dates import Calendar, Zone, parse_interval, parse_moment, parse_time
 
 LARGEST = 10**13  # cents of one amount
 DEFAULT_ORDER = [
+    "PAST_DUE_INTEREST", "PAST_DUE_PRINCIPAL", "DUE_INTEREST", "DUE_PRINCIPAL",
     "PAST_DUE_FEE", "PAST_DUE_PENALTY", "DUE_FEE", "DUE_PENALTY",
-    "PAST_DUE_INTEREST", "DUE_INTEREST", "PAST_DUE_PRINCIPAL", "DUE_PRINCIPAL",
 ]  # fmt: skip
 
 ORDER_AHEAD = ["IN_ADVANCE_INTEREST", "IN_ADVANCE_PRINCIPAL"]
@@ -52,6 +52,27 @@ def pick(default, *places):
     return default
 
 
+# What a pair of statuses stops, unless the product says otherwise: late fees, interest, delinquency, notices.
+STOPPED = {
+    "ACTIVE": "", "ACTIVE/EXEMPTIONS": "", "ACTIVE/HARDSHIP": "LD", "ACTIVE/SCRA": "L",
+    "SUSPENDED/DELINQUENT": "", "SUSPENDED/INACTIVITY": "", "SUSPENDED/RISK_REVIEW": "", "SUSPENDED/HARDSHIP": "LD",
+    "SUSPENDED/BANKRUPTCY": "LDN", "SUSPENDED/DECEASED": "LDN", "SUSPENDED/FRAUD": "LIDN",
+}  # fmt: skip
+EFFECTS = {"late_fees": "L", "interest": "I", "delinquency": "D", "notices": "N"}
+
+
+def status_effects(given):
+    """By pair: the effects that are stopped."""
+    return {
+        pair: {
+            effect
+            for effect, letter in EFFECTS.items()
+            if (given.get(pair) or {}).get(effect, "STOP" if letter in stopped else None) == "STOP"
+        }
+        for pair, stopped in STOPPED.items()
+    }
+
+
 class Terms:
     def __init__(self, product, account):
         policies = product.get("product_lifecycle_policies") or {}
@@ -92,7 +113,7 @@ class Terms:
         self.order = with_left_out([bucket for bucket in named if not bucket.startswith("IN_ADVANCE")], DEFAULT_ORDER)
         # Which instalment is paid in advance is for `surplus`; the order only says what comes first inside it.
         self.order_ahead = with_left_out([bucket for bucket in named if bucket in ORDER_AHEAD], ORDER_AHEAD)
-        self.bucket_first = pick("BUCKET_FIRST", (pouring, "span")) == "BUCKET_FIRST"
+        self.span = pick("BUCKET_FIRST" if named else "INSTALLMENTS_FIRST", (pouring, "span"))
         self.surplus = pick("LAST_INSTALLMENT", (pouring, "surplus"))
         self.replays = policies.get("backdating_policy") == "REPLAY"
 
@@ -104,6 +125,8 @@ class Terms:
         self.late_max = pick(LARGEST, (fees, "late_fee_max_cents"))
         self.late_cap = exact(pick(None, (summary, "late_fee_cap_percent"), (fees, "late_fee_cap_percent")))
         self.late_cents = pick(0, (summary, "late_fee_cents"), (defaults, "default_late_fee_cents"))
+        self.pyramiding = pick("RECEIPTS", (fees, "late_fee_pyramiding"))
+        self.effects = status_effects(policies.get("status_effects") or {})
         self.reversal_fee = pick(
             0, (summary, "payment_reversal_fee_cents"), (defaults, "default_payment_reversal_fee_cents")
         )
@@ -164,16 +187,23 @@ class Terms:
         """What repays a principal by these rows, the last of them the loan's: the instalment (LEVEL), or the principal
         in it."""
         if self.method == "LEVEL":
-            worth, discount = Fraction(0), Fraction(1)
-            for k in rows:
-                discount /= 1 + self.rate * self.share(k)
-                worth += discount
-            return self.to_unit(principal / worth)
+            return self.level(principal, [(self.rate * self.share(k), True) for k in rows])
         each = Fraction(principal, len(rows))
         if self.method == "FLAT" and self.unit > 1:
             # The instalment is rounded, principal and interest together.
             return max(0, self.to_unit(each + self.flat_interest) - self.flat_interest)
         return self.to_unit(each)
+
+    def level(self, base, periods):
+        """The level payment that repays a base: for each period its own rate, and whether its row is to pay."""
+        growth = Fraction(1)
+        for rate, _ in periods:
+            growth *= 1 + rate
+        payments, after = Fraction(0), growth
+        for rate, pays in periods:
+            after /= 1 + rate
+            payments += after if pays else 0
+        return self.to_unit(base * growth / payments)
 
     def smoothed(self, level, rows):
         """Moves the level payment once by the last row's difference, if that brings the last row closer."""

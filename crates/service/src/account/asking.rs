@@ -45,7 +45,7 @@ impl Book {
         let seq = self.now.next_seq as u64;
         let situation =
             Situation { held, clock, last_folded: self.state.last_folded, backdating: self.terms.backdating };
-        let placement = place(&situation, self.placed_from(&asked.input, effective_at, held), seq);
+        let placement = place(&situation, effective_at, seq);
         let record = Journal {
             place: placement.place(),
             name: asked.name,
@@ -89,18 +89,6 @@ impl Book {
             }
         }
         Ok(())
-    }
-
-    /// An authorized payment that becomes valid is placed as a payment recorded then.
-    fn placed_from(&self, input: &Input, effective_at: Time, held: bool) -> Time {
-        let Input::PaymentStatus { payment, valid: true } = input else { return effective_at };
-        let authorized = self.named(payment).filter(|record| {
-            matches!(record.record, Record::Input(Input::Payment { status: ItemStatus::Authorized, .. }))
-        });
-        match authorized {
-            Some(record) if !held => record.effective_at,
-            _ => effective_at,
-        }
     }
 
     /// What an input refers to must be there.

@@ -15,6 +15,7 @@ use super::profile::Profile;
 use super::writes::Writes;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
+use crate::refold::earlier;
 use daybook_engine::calendar::Day;
 use daybook_engine::fold::{Stop, next_moment_at};
 use daybook_engine::item::{ItemId, Name};
@@ -196,20 +197,31 @@ impl Book {
 
     /// An account as it was loaded.
     pub fn read(loaded: Loaded, product: Arc<ProductInfo>, complete: bool) -> Result<Book, Problem> {
-        let AccountRow { key, version, terms, content_hash, created_at, now, .. } = loaded.row;
-        let terms = postcard::from_bytes(&terms)
-            .map_err(|error| Problem::internal(format!("the terms of {} cannot be read: {error}", key.account)))?;
-        let state = match now.state.as_slice() {
+        if earlier::is_outdated(&loaded.row) {
+            return Err(earlier::not_refolded(&loaded.row));
+        }
+        let account = loaded.row.key.account.clone();
+        let terms = postcard::from_bytes(&loaded.row.terms)
+            .map_err(|error| Problem::internal(format!("the terms of {account} cannot be read: {error}")))?;
+        let state = match loaded.row.now.state.as_slice() {
             [] => State::new(),
             bytes => snapshot::read(bytes)
-                .map_err(|error| Problem::internal(format!("the state of {} cannot be read: {error}", key.account)))?,
+                .map_err(|error| Problem::internal(format!("the state of {account} cannot be read: {error}")))?,
         };
+        Book::with(loaded, product, complete, terms, state)
+    }
+
+    /// An account as it was loaded, with these terms and this state.
+    pub(super) fn with(
+        loaded: Loaded,
+        product: Arc<ProductInfo>,
+        complete: bool,
+        terms: Terms,
+        state: State,
+    ) -> Result<Book, Problem> {
+        let AccountRow { key, version, content_hash, created_at, now, .. } = loaded.row;
         let mut journal = loaded.inputs.into_iter().map(Journal::read).collect::<Result<Vec<_>, _>>()?;
-        for record in &mut journal {
-            // What was held and still lies ahead after its release waits as scheduled; its row is older than that.
-            let is_released = record.held.is_some() && record.seq() <= now.settled_seq;
-            record.scheduled |= is_released && now.processed_through.is_some_and(|through| record.place.at > through);
-        }
+        mark_scheduled(&mut journal, &now);
         Ok(Book {
             key,
             product,
@@ -316,8 +328,8 @@ impl Book {
     /// calendar, without anything being written then: so of one that still owes, the date may lie ahead.
     fn oldest_unpaid_day(&self) -> Option<Day> {
         let (state, plan) = (&self.state, self.terms.installment());
-        if let Some(instalment) = state.loan().oldest_past_due() {
-            return Some(plan.dates.due_day(instalment));
+        if let Some(day) = state.loan().oldest_unpaid_day(plan) {
+            return Some(day);
         }
         if !state.status.is_closed() || !state.balances().owed().is_positive() {
             return None;
@@ -373,6 +385,14 @@ impl Book {
     }
 }
 
+/// What was held and still lies ahead after its release waits as scheduled; its row is older than that.
+pub(super) fn mark_scheduled(journal: &mut [Journal], now: &AccountNow) {
+    for record in journal {
+        let is_released = record.held.is_some() && record.seq() <= now.settled_seq;
+        record.scheduled |= is_released && now.processed_through.is_some_and(|through| record.place.at > through);
+    }
+}
+
 pub(super) fn overflow() -> Problem {
     Problem::invalid("original_amount_cents", "would let the account grow beyond what can be counted")
 }
@@ -380,6 +400,6 @@ pub(super) fn overflow() -> Problem {
 pub(super) fn stopped(stop: Stop) -> Halt {
     match stop {
         Stop::Overflow => overflow().into(),
-        Stop::NeedsPast | Stop::Undo(_) => Problem::internal("a fold from the beginning asked for its past").into(),
+        Stop::NeedsPast | Stop::Revise(_) => Problem::internal("a fold from the beginning asked for its past").into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::book::{Book, Halt, Rolled, overflow, stopped};
 use super::herald::{About, Herald, Timing};
-use super::journal::entries;
+use super::journal::{Record, entries};
 use crate::problem::Problem;
 use daybook_engine::fold::{Stop, fold_watched};
 use daybook_engine::item::{ItemId, ItemStatus};
@@ -28,12 +28,13 @@ impl Book {
         let (state, out) = match folded {
             Ok(folded) => folded,
             Err(Stop::NeedsPast) => return self.fold_with_past(ahead, until, timing, recount),
-            Err(Stop::Undo(_)) => return self.fold_around_undoing(ahead, until, timing),
+            Err(Stop::Revise(_)) => return self.fold_around_revising(ahead, until, timing),
             Err(Stop::Overflow) => return Err(overflow().into()),
         };
         if herald.missing {
             return self.fold_with_past(ahead, until, timing, recount);
         }
+        let was_closed = herald.was_closed;
         let (steps, sequence, messages) = herald.finish();
         let rolled = Rolled {
             steps,
@@ -43,6 +44,9 @@ impl Book {
         self.writes.absorb(&out, timing.now, &self.journal);
         self.note_cancelled(&out, until, timing.now);
         self.writes.refused.extend(out.refused.iter().copied());
+        if was_closed {
+            self.writes.cancel_notices(timing.now);
+        }
         self.writes.messages.extend(messages);
         if let Some(ledger) = &mut self.ledger {
             ledger.absorb(&out);
@@ -134,6 +138,9 @@ impl Book {
             let recorded_at = self.about().recorded_at(&difference.after.id, timing.now);
             self.writes.put_item(&difference.after, extra, recorded_at, timing.now);
         }
+        if recalculation.state.status.is_closed() {
+            self.writes.cancel_notices(timing.now);
+        }
         self.writes.messages.extend(messages);
         self.now.message_seq = sequence;
         self.state = recalculation.state;
@@ -143,29 +150,39 @@ impl Book {
         Ok(Rolled { steps: new.len() as u64, refused: 0, messages: sent })
     }
 
-    /// Folds up to an entry that undoes a payment as if it had never been made, folds the account again with that entry,
-    /// and goes on.
-    fn fold_around_undoing(&mut self, ahead: &[Entry], until: Time, timing: Timing) -> Result<Rolled, Halt> {
-        let undoes =
-            |entry: &&Entry| matches!(entry.input, Input::Reversal { .. } | Input::PaymentStatus { valid: false, .. });
-        let Some(at) = ahead.iter().find(undoes).map(|entry| entry.place.at) else {
-            return Err(Problem::internal("a fold undoes a payment that nothing undoes").into());
+    /// Folds up to an entry that makes a payment count otherwise from its own time on (as if it had never been made, or
+    /// though it was only authorized), folds the account again with that entry, and goes on.
+    fn fold_around_revising(&mut self, ahead: &[Entry], until: Time, timing: Timing) -> Result<Rolled, Halt> {
+        let Some(at) = ahead.iter().find(|entry| self.revises(entry)).map(|entry| entry.place.at) else {
+            return Err(Problem::internal("a fold revises a payment that no entry revises").into());
         };
         let mut rolled = Rolled::default();
         // Moments of that instant come first: what they make would be on both sides of the comparison, and be lost.
         if self.now.processed_through.is_some_and(|through| through < at) {
-            let is_first = |entry: &&Entry| entry.place.at <= at && !undoes(entry);
+            let is_first = |entry: &&Entry| entry.place.at <= at && !self.revises(entry);
             let first: Vec<Entry> = ahead.iter().filter(is_first).cloned().collect();
             rolled.add(self.fold_on(self.state.clone(), &first, at, timing, false)?);
         }
-        let undoing: Vec<Entry> = ahead.iter().filter(|entry| entry.place.at == at && undoes(entry)).cloned().collect();
+        let is_meant = |entry: &&Entry| entry.place.at == at && self.revises(entry);
+        let revising: Vec<Entry> = ahead.iter().filter(is_meant).cloned().collect();
         let until_then = self.now.processed_through.map_or(at, |through| through.max(at));
-        rolled.add(self.recalculate_with(&undoing, until_then, until_then, timing)?);
+        rolled.add(self.recalculate_with(&revising, until_then, until_then, timing)?);
         if self.now.processed_through.is_some_and(|through| through < until) {
             let rest: Vec<Entry> = ahead.iter().filter(|entry| entry.place.at > at).cloned().collect();
             rolled.add(self.fold_on(self.state.clone(), &rest, until, timing, true)?);
         }
         Ok(rolled)
+    }
+
+    /// Whether an entry makes a payment count otherwise from its own time on.
+    fn revises(&self, entry: &Entry) -> bool {
+        match &entry.input {
+            Input::Reversal { .. } | Input::PaymentStatus { valid: false, .. } => true,
+            Input::PaymentStatus { payment, valid: true } => self.named(payment).is_some_and(|record| {
+                matches!(record.record, Record::Input(Input::Payment { status: ItemStatus::Authorized, .. }))
+            }),
+            _ => false,
+        }
     }
 
     fn extra_of(&self, id: &ItemId) -> Option<Arc<str>> {

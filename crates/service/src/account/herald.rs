@@ -61,6 +61,8 @@ pub struct Herald<'a> {
     pub messages: Vec<MessageRow>,
     /// Steps seen.
     pub steps: u64,
+    /// Whether the account was closed after a step.
+    pub was_closed: bool,
     /// Whether an event was about a line item that is not known: the account has to be loaded whole.
     pub missing: bool,
 }
@@ -166,7 +168,15 @@ struct Further<'a> {
 impl<'a> Herald<'a> {
     /// A herald for one account, whose last message had this sequence.
     pub fn new(about: About<'a>, timing: Timing, last_sequence: i64) -> Herald<'a> {
-        Herald { about, timing, first_sequence: last_sequence, messages: Vec::new(), steps: 0, missing: false }
+        Herald {
+            about,
+            timing,
+            first_sequence: last_sequence,
+            messages: Vec::new(),
+            steps: 0,
+            was_closed: false,
+            missing: false,
+        }
     }
 
     /// The sequence of the last message written.
@@ -268,9 +278,10 @@ impl<'a> Herald<'a> {
         let Some(item) = known.get(id) else { return self.about.decided_early(id) };
         let mut item = item.clone();
         for change in out.changes.iter().filter(|change| change.id == *id) {
-            match change.change {
-                Change::Balance(balance) => item.balance = balance,
-                Change::Status(status) => item.status = status,
+            match &change.change {
+                Change::Balance(balance) => item.balance = *balance,
+                Change::Status(status) => item.status = *status,
+                Change::ReversedBy(reversal) => item.reversed_by = Some(reversal.clone()),
             }
         }
         if item.status == ItemStatus::Invalid {
@@ -323,7 +334,7 @@ impl<'a> Herald<'a> {
             return;
         }
         let sequence = self.last_sequence() + 1;
-        let event_id = format!("dbk_evt_{}.{sequence}", self.about.account_id);
+        let event_id = self.about.product.event_ids.of_account(self.about.account_id, sequence);
         let zone = &self.about.terms.zone;
         let data = Data {
             event_id: &event_id,
@@ -343,6 +354,7 @@ impl<'a> Herald<'a> {
         self.messages.push(MessageRow {
             position: None,
             due_at: waits.then_some(at),
+            cancelled_at: None,
             account: Some(Arc::from(self.about.account_id)),
             sequence,
             event: event.to_owned(),
@@ -363,11 +375,16 @@ impl Watch for Herald<'_> {
         for event in &seen.out.events[seen.events_before..] {
             self.event(&event.what, event.at, cause_text(seen.cause), seen.state, seen.out);
         }
+        if seen.state.status.is_closed() {
+            self.was_closed = true;
+            cancel_notices(&mut self.messages, self.timing.now);
+        }
     }
 
     fn restart(&mut self) {
         self.messages.clear();
         self.steps = 0;
+        self.was_closed = false;
     }
 }
 
@@ -376,13 +393,25 @@ pub fn external_fields(extra: Option<&str>) -> Vec<ExternalField> {
     extra.and_then(|extra| serde_json::from_str(extra).ok()).unwrap_or_default()
 }
 
+/// What the cause of every notice begins with.
+pub const NOTICE: &str = "notice:";
+
+/// Cancels the notices whose moment has not come. The account was closed: other messages are sent all the same.
+pub fn cancel_notices(messages: &mut [MessageRow], now: Time) {
+    for message in messages.iter_mut().filter(|message| message.cause.starts_with(NOTICE)) {
+        if message.cancelled_at.is_none() && message.due_at.is_some_and(|due| due > now) {
+            message.cancelled_at = Some(now);
+        }
+    }
+}
+
 /// What made a message, as the store keeps it.
 pub fn cause_text(cause: Cause) -> String {
     match cause {
         Cause::Input(seq) => format!("input:{seq}"),
         Cause::PeriodEnd { period } => format!("period:{period}"),
         Cause::GraceEnd { instalment, .. } => format!("grace:{instalment}"),
-        Cause::Notice(kind) => format!("notice:{}", kind.name()),
+        Cause::Notice(kind) => format!("{NOTICE}{}", kind.name()),
     }
 }
 
@@ -434,6 +463,7 @@ impl<'a> About<'a> {
             customers: &self.profile.customers,
             external_fields: &self.profile.external_fields,
             credit_limit_cents: self.profile.credit_limit_cents,
+            metro2_config: self.profile.metro2_config.as_ref(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! The journal of an account: everything that was asked of it, in order of arrival.
 //!
-//! Most records are inputs of the engine. Three are the service's own: a release (held events were let go), a roll (the
-//! account's clock was moved ahead) and a change of the profile. They are written down because what was announced, and
+//! Most records are inputs of the engine. Four are the service's own: a release (held events were let go), a roll (the
+//! account's clock was moved ahead), a change of the profile and a change of the rules. They are written down because what was announced, and
 //! when, follows from them: an account can be worked through again from its journal alone.
 
 use crate::problem::Problem;
@@ -33,6 +33,23 @@ pub enum Record {
     },
     /// Customers or external fields changed.
     Profile,
+    /// The account was folded again by newer rules: what stood before follows from them.
+    Refold(Mark),
+}
+
+/// Where an account stood when it was folded again by newer rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The version of the rules from then on.
+    pub rules_version: u16,
+    /// Up to and including which moment it was folded; nothing if it never was.
+    pub processed_through: Option<Time>,
+    /// What it was rolled to.
+    pub rolled_to: Option<Time>,
+    /// Records beyond this were held.
+    pub settled_seq: i64,
+    /// The sequence of the last message about it: what earlier rules announced stays as it was announced.
+    pub message_seq: i64,
 }
 
 impl Record {
@@ -52,6 +69,7 @@ impl Record {
             Record::Release { .. } => "release",
             Record::Roll { .. } => "roll",
             Record::Profile => "account_update",
+            Record::Refold(_) => "rules_change",
         }
     }
 }

@@ -7,9 +7,11 @@
 //! | `asking` | what is asked of it: an input, taking one back, a roll |
 //! | `folding` | folding forward, or from the beginning |
 //! | `release` | letting go of what is held |
+//! | `refolding` | folding the whole journal again by newer rules |
 //! | `herald` | messages, written as things stand when they happen |
 //! | `writes` | what is gathered to be written |
 //! | `profile` | customers and external fields |
+//! | `postings` | what each step did, line by line |
 //! | `preview` | the account as of any moment, past or to come |
 //! | `timeline` | why the balance is this |
 
@@ -18,8 +20,10 @@ pub mod book;
 mod folding;
 pub mod herald;
 pub mod journal;
+pub mod postings;
 pub mod preview;
 pub mod profile;
+pub mod refolding;
 mod release;
 pub mod timeline;
 pub mod writes;

@@ -117,6 +117,6 @@ fn stopped(stop: Stop) -> Halt {
         Stop::Overflow => {
             Problem::invalid("effective_as_of", "the account would grow beyond what can be counted").into()
         }
-        Stop::NeedsPast | Stop::Undo(_) => Problem::internal("a fold from the beginning asked for its past").into(),
+        Stop::NeedsPast | Stop::Revise(_) => Problem::internal("a fold from the beginning asked for its past").into(),
     }
 }

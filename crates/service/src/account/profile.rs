@@ -18,6 +18,9 @@ pub struct Profile {
     /// Of a revolving account.
     #[serde(default)]
     pub credit_limit_cents: Option<i64>,
+    /// For reports to credit bureaus; nothing acts on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metro2_config: Option<serde_json::Value>,
 }
 
 impl Profile {

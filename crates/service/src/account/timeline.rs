@@ -3,11 +3,15 @@
 use super::book::{Book, Halt};
 use super::herald::cause_text;
 use super::journal::{Journal, Record, entries};
-use crate::view::{Amounts, Told};
+use super::postings::{EarlyInterest, Posting, Recorder, is_undone, owed_again, surplus_used, where_it_went};
+use crate::view::{MomentAmounts, Told};
 use daybook_engine::fold::{Seen, Watch};
+use daybook_engine::item::{ItemId, ItemKind};
+use daybook_engine::money::Cents;
 use daybook_engine::outcome::{Balances, Cause, What};
 use daybook_engine::replay::replay_watched;
 use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
 use std::collections::HashMap;
 
 /// Whether something has happened.
@@ -46,6 +50,8 @@ pub struct Happening {
     pub before: Balances,
     /// What was owed after.
     pub after: Balances,
+    /// What it did, line by line; the lines add up to the change of what is owed.
+    pub postings: Vec<Posting>,
     /// Line items that it made.
     pub items: Vec<String>,
     /// How messages name it as their cause.
@@ -57,20 +63,46 @@ pub struct Happening {
 /// Notes each step of a fold.
 #[derive(Default)]
 struct Notes {
-    steps: Vec<(Time, Cause, Balances, Vec<String>)>,
+    steps: Vec<Noted>,
+    recorder: Recorder,
+}
+
+/// A step of a fold.
+struct Noted {
+    at: Time,
+    cause: Cause,
+    after: Balances,
+    items: Vec<String>,
+    postings: Vec<Posting>,
+    /// Interest of the period that the step ends which became line items before.
+    early_interest: EarlyInterest,
+    /// Whether the step is a payment that is left out of the fold, as it bounced.
+    is_undone: bool,
 }
 
 impl Watch for Notes {
     fn step(&mut self, seen: &Seen<'_>) {
-        let items = seen.out.events[seen.events_before..].iter().filter_map(|event| match &event.what {
-            What::ItemCreated(id) | What::ItemUpdated(id) => Some(id.to_string()),
+        let touched = seen.out.events[seen.events_before..].iter().filter_map(|event| match &event.what {
+            What::ItemCreated(id) | What::ItemUpdated(id) => Some(id),
             _ => None,
         });
-        self.steps.push((seen.at, seen.cause, seen.state.balances(), items.collect()));
+        let early_interest = match seen.cause {
+            Cause::PeriodEnd { period } => self.recorder.early_interest(period),
+            _ => EarlyInterest::default(),
+        };
+        self.steps.push(Noted {
+            at: seen.at,
+            cause: seen.cause,
+            after: seen.state.balances(),
+            items: touched.clone().map(ItemId::to_string).collect(),
+            postings: self.recorder.step(seen),
+            early_interest,
+            is_undone: touched.clone().any(|id| is_undone(id, seen.revised)),
+        });
     }
 
     fn restart(&mut self) {
-        self.steps.clear();
+        *self = Notes::default();
     }
 }
 
@@ -88,18 +120,28 @@ impl Book {
                 reasons.extend(out.refused.iter().map(|(seq, refusal)| (*seq, refusal.rule())));
             }
         }
+        let by_seq: HashMap<u64, &Journal> = self.journal.iter().map(|record| (record.place.seq, record)).collect();
         let mut happenings = Vec::with_capacity(notes.steps.len() + 4);
         let mut before = Balances::default();
-        for (at, cause, after, items) in notes.steps {
-            let record = match cause {
-                Cause::Input(seq) => self.journal.iter().find(|record| record.place.seq == seq),
+        for step in notes.steps {
+            let record = match step.cause {
+                Cause::Input(seq) => by_seq.get(&seq).copied(),
                 _ => None,
             };
             let mut happening = match record {
                 Some(record) => of_record(record, Progress::Processed),
-                None => of_moment(at, cause, self.terms.installment().count(), &Amounts::change(&before, &after)),
+                None => self.of_moment(&step),
             };
-            (happening.before, happening.after, happening.items) = (before, after, items);
+            if let Some(record) = record {
+                describe_money(record, &step, &mut happening.description);
+            }
+            let used = surplus_used(&step.postings);
+            if used.is_positive() {
+                happening.description.push_str(&format!(" Surplus of {used} was used for what is owed."));
+            }
+            let after = step.after;
+            (happening.before, happening.after) = (before, after);
+            (happening.items, happening.postings) = (step.items, step.postings);
             if let Some(rule) = record.and_then(|record| reasons.get(&record.place.seq)) {
                 (happening.progress, happening.reason) = (Progress::Failed, Some((*rule).to_owned()));
             }
@@ -110,7 +152,8 @@ impl Book {
         let steps = happenings.len();
         for record in &self.journal {
             let is_input = matches!(record.record, Record::Input(_));
-            let progress = if self.is_held(record) {
+            let is_refold = matches!(record.record, Record::Refold(_));
+            let progress = if self.is_held(record) && !is_refold {
                 if self.now.failure.is_some() { Progress::Failed } else { Progress::Held }
             } else if is_input && record.place.at > through {
                 Progress::Scheduled
@@ -130,6 +173,36 @@ impl Book {
         }
         happenings.sort_by_key(|happening| happening.applies_at);
         Ok(happenings)
+    }
+
+    fn of_moment(&self, step: &Noted) -> Happening {
+        let posted = |wanted: fn(&ItemKind) -> bool| -> Cents {
+            step.postings.iter().filter(|posting| wanted(&posting.kind)).map(|posting| posting.cents).sum()
+        };
+        let paid_on = step.early_interest.paid_at.map(|at| self.terms.zone.day_at(at));
+        let amounts = MomentAmounts {
+            interest: posted(|kind| *kind == ItemKind::Interest),
+            early_interest: (step.early_interest.cents, paid_on),
+            late_fee: posted(|kind| *kind == ItemKind::LateFee),
+        };
+        let told = Told::moment(&step.cause, self.terms.installment().count(), &amounts);
+        let (kind, description) = told.map_or(("input", String::new()), |told| (told.event, told.description));
+        Happening {
+            kind,
+            seq: None,
+            name: None,
+            effective_at: step.at,
+            applies_at: step.at,
+            recorded_at: None,
+            progress: Progress::Processed,
+            reason: None,
+            before: Balances::default(),
+            after: Balances::default(),
+            postings: Vec::new(),
+            items: Vec::new(),
+            cause: cause_text(step.cause),
+            description,
+        }
     }
 }
 
@@ -160,6 +233,7 @@ fn of_record(record: &Journal, progress: Progress) -> Happening {
         reason: None,
         before: Balances::default(),
         after: Balances::default(),
+        postings: Vec::new(),
         items: Vec::new(),
         cause,
         description: describe(record),
@@ -172,25 +246,25 @@ fn describe(record: &Journal) -> String {
         Record::Release { .. } => "Held events were released.".to_owned(),
         Record::Roll { .. } => "The account's clock was rolled to here.".to_owned(),
         Record::Profile => "Customers or external fields changed.".to_owned(),
+        Record::Refold(mark) => {
+            format!("The account was folded again by the rules of version {}.", mark.rules_version)
+        }
     }
 }
 
-fn of_moment(at: Time, cause: Cause, instalments: u32, change: &Amounts) -> Happening {
-    let told = Told::moment(&cause, instalments, change);
-    let (kind, description) = told.map_or(("input", String::new()), |told| (told.event, told.description));
-    Happening {
-        kind,
-        seq: None,
-        name: None,
-        effective_at: at,
-        applies_at: at,
-        recorded_at: None,
-        progress: Progress::Processed,
-        reason: None,
-        before: Balances::default(),
-        after: Balances::default(),
-        items: Vec::new(),
-        cause: cause_text(cause),
-        description,
+/// Adds to the sentence about an input what became of its money.
+fn describe_money(record: &Journal, step: &Noted, description: &mut String) {
+    let Record::Input(input) = &record.record else { return };
+    let sentence = match input {
+        Input::Payment { .. } if step.is_undone => {
+            Some("It did not go through, so the account is computed without it.".to_owned())
+        }
+        Input::Payment { .. } | Input::PaymentStatus { .. } | Input::Debit { .. } => where_it_went(&step.postings),
+        Input::Reversal { .. } => owed_again(&step.postings),
+        _ => None,
+    };
+    if let Some(sentence) = sentence {
+        description.push(' ');
+        description.push_str(&sentence);
     }
 }

@@ -1,5 +1,6 @@
 //! What a book gathers to be written.
 
+use super::herald::cancel_notices;
 use super::journal::Journal;
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
 use daybook_engine::outcome::{Outcome, Refusal};
@@ -28,6 +29,8 @@ pub struct Writes {
     pub customers_changed: bool,
     /// Waiting messages up to here are sent now.
     pub publish_until: Option<Time>,
+    /// When the account was closed: notices that wait for a moment after this are cancelled.
+    pub cancel_notices_at: Option<Time>,
     /// Whether the account failed.
     pub failed: bool,
 }
@@ -40,6 +43,13 @@ impl Writes {
             && self.items.is_empty()
             && self.changes.is_empty()
             && self.messages.is_empty()
+    }
+
+    /// The account was closed: cancels the notices that wait for their moment, those of earlier transactions too. What is
+    /// announced after this is not touched, as the account may have been reopened.
+    pub fn cancel_notices(&mut self, now: Time) {
+        cancel_notices(&mut self.messages, now);
+        self.cancel_notices_at = self.cancel_notices_at.max(Some(now));
     }
 
     /// Takes up what a fold made and changed.
@@ -55,7 +65,7 @@ impl Writes {
             self.put_item(item, extra, record.map_or(now, |record| record.recorded_at), now);
         }
         for change in &out.changes {
-            self.change_item(&change.id, change.change, now);
+            self.change_item(&change.id, &change.change, now);
         }
     }
 
@@ -71,14 +81,15 @@ impl Writes {
         }
     }
 
-    fn change_item(&mut self, id: &ItemId, change: Change, now: Time) {
+    fn change_item(&mut self, id: &ItemId, change: &Change, now: Time) {
         let item_id: Arc<str> = Arc::from(id.to_string());
         if let Some(row) = self.items.get_mut(&item_id) {
             match change {
                 Change::Balance(balance) => row.balance = balance.0,
                 Change::Status(status) => row.status = status.name().to_owned(),
+                Change::ReversedBy(reversal) => row.reversed_by = Some(reversal.clone()),
             }
-            if change == Change::Status(ItemStatus::Invalid) {
+            if *change == Change::Status(ItemStatus::Invalid) {
                 (row.balance, row.principal, row.interest, row.fees) = (0, 0, 0, 0);
                 row.splits.clear();
             }
@@ -89,14 +100,16 @@ impl Writes {
             balance: None,
             status: None,
             void: false,
+            reversed_by: None,
             updated_at: now,
         });
         match change {
             Change::Balance(balance) => entry.balance = Some(balance.0),
             Change::Status(status) => {
                 entry.status = Some(status.name());
-                entry.void |= status == ItemStatus::Invalid;
+                entry.void |= *status == ItemStatus::Invalid;
             }
+            Change::ReversedBy(reversal) => entry.reversed_by = Some(reversal.clone()),
         }
     }
 }
@@ -122,5 +135,6 @@ pub fn item_row(item: &LineItem, extra: Option<Arc<str>>, now: Time) -> ItemRow 
             postcard::to_allocvec(&item.splits).unwrap_or_default()
         },
         extra,
+        reversed_by: item.reversed_by.clone(),
     }
 }

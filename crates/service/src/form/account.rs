@@ -43,8 +43,8 @@ form! {
         discounts: Ignored,
         /// Not supported.
         associated_entities: Ignored,
-        /// Not supported.
-        metro2_config: Ignored,
+        /// For reports to credit bureaus: stored and given back, without effect.
+        metro2_config: Kept,
         /// Not supported.
         issuer_processor_details: Ignored,
     }
@@ -66,6 +66,12 @@ form! {
         payment_reversal_fee_cents: AmountOrZero,
         /// The credit limit.
         credit_limit_cents: AmountOrZero,
+        /// Not supported: must be 0.
+        annual_fee_cents: AmountOrZero,
+        /// Not supported: must be 0.
+        monthly_fee_cents: AmountOrZero,
+        /// Not supported.
+        payment_reversal_fee_cap_percent: PercentText,
     }
 }
 
@@ -117,6 +123,11 @@ form! {
 }
 
 impl NewAccount {
+    /// Says which of its fields break a rule that is only for new accounts.
+    pub fn check(&self) -> Result<(), Problem> {
+        check_metro2(self.metro2_config.as_ref())
+    }
+
     /// Names the fields that were given and have no effect.
     pub fn warnings(&self) -> Vec<String> {
         let promo = self.promo_overview.as_ref().map(|family| family.warnings("promo_overview"));
@@ -127,10 +138,9 @@ impl NewAccount {
             ("payouts_config", self.payouts_config.is_some()),
             ("discounts", self.discounts.is_some()),
             ("associated_entities", self.associated_entities.is_some()),
-            ("metro2_config", self.metro2_config.is_some()),
             ("issuer_processor_details", self.issuer_processor_details.is_some()),
         ]);
-        promo.into_iter().flatten().chain(others).collect()
+        promo.into_iter().flatten().chain(others).chain(metro2_warning(self.metro2_config.is_some())).collect()
     }
 }
 

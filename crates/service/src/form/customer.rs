@@ -32,8 +32,8 @@ macro_rules! customer_forms {
                 plaid_config: Ignored,
                 /// Not supported.
                 associated_entities: Ignored,
-                /// Not supported.
-                metro2_config: Ignored,
+                /// For reports to credit bureaus: stored and given back, without effect.
+                metro2_config: Kept,
                 /// Not supported.
                 issuer_processor_details: Ignored,
             }
@@ -63,6 +63,10 @@ macro_rules! customer_forms {
             #[serde(deserialize_with = "list::<_, _, MOST_ASSIGNED>")]
             #[schema(max_items = 100)]
             pub assign_to_accounts: Option<Vec<AssignAccount>>,
+            /// For reports to credit bureaus: stored and given back, without effect.
+            #[serde(default, skip_serializing_if = "Change::is_keep")]
+            #[schema(value_type = Option<Kept>)]
+            pub metro2_config: Change<Kept>,
         }
 
         super::only_objects! { CustomerUpdate }
@@ -72,6 +76,7 @@ macro_rules! customer_forms {
             pub fn apply(self, customer: &mut NewCustomer) -> Result<(), Problem> {
                 $(self.$field.apply(&mut customer.$field);)*
                 self.ssn.apply(&mut customer.ssn);
+                self.metro2_config.apply(&mut customer.metro2_config);
                 if let Some(fields) = self.external_fields {
                     customer.external_fields = Some(fields);
                 }
@@ -161,6 +166,7 @@ impl NewCustomer {
         if !is_named {
             return Err(Problem::new("name_first", rule));
         }
+        check_metro2(self.metro2_config.as_ref())?;
         let accounts: Vec<&str> =
             self.assign_to_accounts.iter().flatten().map(|assigned| assigned.account_id.as_str()).collect();
         match (0..accounts.len()).find(|index| accounts[..*index].contains(&accounts[*index])) {
@@ -177,13 +183,13 @@ impl NewCustomer {
 
     /// Names the fields that were given and have no effect.
     pub fn warnings(&self) -> Vec<String> {
-        warnings(&[
+        let others = warnings(&[
             ("payment_processor_config", self.payment_processor_config.is_some()),
             ("plaid_config", self.plaid_config.is_some()),
             ("associated_entities", self.associated_entities.is_some()),
-            ("metro2_config", self.metro2_config.is_some()),
             ("issuer_processor_details", self.issuer_processor_details.is_some()),
-        ])
+        ]);
+        others.into_iter().chain(metro2_warning(self.metro2_config.is_some())).collect()
     }
 }
 

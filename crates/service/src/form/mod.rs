@@ -23,6 +23,8 @@ mod line_item;
 mod notification;
 mod product;
 mod roll;
+mod status_effects;
+mod unsupported;
 mod webhook;
 
 pub use account::{AccountSummary, AssignCustomer, CycleType, NewAccount, PostPromoOverview, SetStatus};
@@ -30,13 +32,15 @@ pub use auth::{NewKey, TokenRequest};
 pub use customer::{AssignAccount, BusinessDetails, Change, CustomerUpdate, NewCustomer};
 pub use line_item::{ChangeLineItem, FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal};
 pub use notification::NotificationConfig;
+pub(crate) use product::CLOSE_OF_BUSINESS;
 pub use product::{
     Admin, AmortizationPolicies, BillingCyclePolicies, DefaultAttributes, FeePolicies, InterestPolicies,
     LifecyclePolicies, NewProduct, PaymentDuePolicies, PaymentPouringPolicies, PostPromotionalPolicies,
     ProductOverview, PromoFamily, SetMigrationMode,
 };
 pub use roll::{Roll, RollOrder};
-pub use webhook::{EventName, Replay, Subscribe};
+pub use status_effects::{EffectsByStatus, PairEffects};
+pub use webhook::{EventName, Replay, Resend, Subscribe};
 
 use serde::Deserializer;
 use serde::de::{DeserializeOwned, IgnoredAny, Visitor};

@@ -1,14 +1,16 @@
 //! Products: what is said once for all accounts of a kind.
 
 use super::fields::*;
-use super::{Problem, form};
-use daybook_engine::time::Time;
+use super::{EffectsByStatus, Problem, form};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use utoipa::openapi::schema::{AdditionalProperties, Type};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+
+/// The path of the close of business.
+pub(crate) const CLOSE_OF_BUSINESS: &str = "product_lifecycle_policies.billing_cycle_policies.close_of_business_time";
 
 form! {
     /// A product. All policy has defaults.
@@ -40,8 +42,8 @@ form! {
         discounts: Ignored,
         /// Not supported.
         associated_entities: Ignored,
-        /// Not supported.
-        metro2_config: Ignored,
+        /// For reports to credit bureaus: stored and given back, without effect.
+        metro2_config: Kept,
         /// Not supported.
         issuer_processor_details: Ignored,
     }
@@ -84,6 +86,8 @@ form! {
         backdating_policy: BackdatingPolicy,
         /// Amounts that an account may override.
         default_attributes: DefaultAttributes,
+        /// What a status stops, by pair of status and reason.
+        status_effects: EffectsByStatus,
     }
 }
 
@@ -97,7 +101,8 @@ form! {
         cycle_due_interval: IntervalText,
         /// The length of the first cycle. Default: the same as the others.
         first_cycle_interval: IntervalText,
-        /// When a business day ends. An offset may follow and is converted to the zone. Default: `23:59:59`.
+        /// When a business day ends, on the clocks of the zone. An offset may follow: it must be one that the zone has,
+        /// and it changes nothing. Default: `23:59:59`.
         close_of_business_time: CloseOfBusiness,
         /// The zone whose calendar and clocks count. Default: `America/New_York`.
         product_time_zone: ZoneName,
@@ -133,6 +138,12 @@ form! {
         late_fee_max_cents: AmountOrZero,
         /// At most this part of what is unpaid of the instalment.
         late_fee_cap_percent: PercentText,
+        /// Not supported.
+        surcharge_fee_interval: Ignored,
+        /// Not supported: every `percent_surcharge` must be 0.
+        default_surcharge_fee_structure: Ignored,
+        /// Which money for an instalment spares it the late fee although older debts took it. Default: `RECEIPTS`.
+        late_fee_pyramiding: LateFeePyramiding,
     }
 }
 
@@ -172,11 +183,13 @@ form! {
     /// Where payments go.
     PaymentPouringPolicies {
         ;
-        /// Which debts come first.
+        /// Which debts come first. What it leaves out follows in the default order: `PAST_DUE_INTEREST`,
+        /// `PAST_DUE_PRINCIPAL`, `DUE_INTEREST`, `DUE_PRINCIPAL`, `PAST_DUE_FEE`, `PAST_DUE_PENALTY`, `DUE_FEE`,
+        /// `DUE_PENALTY`.
         #[serde(deserialize_with = "list::<_, _, MOST_BUCKETS>")]
         #[schema(max_items = 12)]
         order: Vec<BucketName>,
-        /// Which way through them. Default: `BUCKET_FIRST`.
+        /// Which way through them. Default: `INSTALLMENTS_FIRST`; `BUCKET_FIRST` where `order` is given.
         span: PouringSpan,
         /// Where money goes that is left when nothing is due. Default: `LAST_INSTALLMENT`.
         surplus: SurplusRule,
@@ -243,23 +256,28 @@ impl SetMigrationMode {
 }
 
 impl NewProduct {
+    /// Says which of its fields break a rule that is only for new products.
+    pub fn check(&self) -> Result<(), Problem> {
+        check_metro2(self.metro2_config.as_ref())
+    }
+
     /// The zone whose calendar and clocks count, where one is named.
     pub fn zone(&self) -> Option<&ZoneName> {
         self.product_lifecycle_policies.as_ref()?.billing_cycle_policies.as_ref()?.product_time_zone.as_ref()
     }
 
-    /// Converts a close of business that has an offset to the product's zone, at the product's `effective_at` or else
-    /// at the time it was created. The clocks of a zone change, so this happens once.
-    pub fn settle_close_of_business(&mut self, created_at: Time) {
-        let Some(zone) = crate::policy::zone(self) else { return };
-        let at = self.effective_at.as_ref().map_or(created_at, |moment| *moment.get());
+    /// Takes the offset off a close of business: it is a time of day on the clocks of the product's zone, so an offset
+    /// must be one that the zone has, and says nothing more.
+    pub fn settle_close_of_business(&mut self) -> Result<(), Problem> {
+        let Some(zone) = crate::policy::zone(self) else { return Ok(()) };
         let life = self.product_lifecycle_policies.as_mut();
         if let Some(billing) = life.and_then(|life| life.billing_cycle_policies.as_mut())
             && let Some(close) = &mut billing.close_of_business_time
         {
-            let time = close.get().in_zone(&zone, zone.day_at(at));
+            let time = close.get().local(&zone).map_err(|rule| Problem::new(CLOSE_OF_BUSINESS, rule))?;
             *close = CloseOfBusiness::known(DailyTime { time, offset_seconds: None });
         }
+        Ok(())
     }
 
     /// Whether its events are held from the start.
@@ -270,17 +288,22 @@ impl NewProduct {
     /// Names the fields that were given and have no effect.
     pub fn warnings(&self) -> Vec<String> {
         let promo = self.promotional_policies.as_ref().map(|family| family.warnings("promotional_policies"));
+        let fees = self.product_lifecycle_policies.as_ref().and_then(|life| life.fee_policies.as_ref());
+        let fees_path = "product_lifecycle_policies.fee_policies";
+        let (interval, structure) =
+            (format!("{fees_path}.surcharge_fee_interval"), format!("{fees_path}.default_surcharge_fee_structure"));
         let others = warnings(&[
+            (&interval, fees.is_some_and(|fees| fees.surcharge_fee_interval.is_some())),
+            (&structure, fees.is_some_and(|fees| fees.default_surcharge_fee_structure.is_some())),
             ("payment_processor_config", self.payment_processor_config.is_some()),
             ("plaid_config", self.plaid_config.is_some()),
             ("disbursements_config", self.disbursements_config.is_some()),
             ("payouts_config", self.payouts_config.is_some()),
             ("discounts", self.discounts.is_some()),
             ("associated_entities", self.associated_entities.is_some()),
-            ("metro2_config", self.metro2_config.is_some()),
             ("issuer_processor_details", self.issuer_processor_details.is_some()),
         ]);
-        promo.into_iter().flatten().chain(others).collect()
+        promo.into_iter().flatten().chain(others).chain(metro2_warning(self.metro2_config.is_some())).collect()
     }
 }
 
@@ -290,6 +313,11 @@ pub struct PromoFamily(BTreeMap<String, Ignored>);
 
 impl PromoFamily {
     const MOST: usize = 50;
+
+    /// One of them.
+    pub fn get(&self, name: &str) -> Option<&Ignored> {
+        self.0.get(name)
+    }
 
     /// Names those that were given and ask for something.
     pub fn warnings(&self, parent: &str) -> Vec<String> {

@@ -4,7 +4,6 @@ use super::fields::*;
 use super::*;
 use daybook_engine::money::Percent;
 use daybook_engine::time::Time;
-use daybook_engine::zone::Zone;
 use serde_json::json;
 
 /// The field and the message that a body is refused with.
@@ -201,23 +200,50 @@ fn fields_without_effect_are_named() {
     let account: NewAccount = parse(br#"{"product_id": "dbk_7", "discounts": [], "promo_overview": {}}"#).unwrap();
     assert_eq!(account.warnings(), ["discounts is accepted, but not supported: it has no effect"]);
     let customer: NewCustomer = parse(br#"{"name_last": "L", "metro2_config": {}}"#).unwrap();
-    assert_eq!(customer.warnings(), ["metro2_config is accepted, but not supported: it has no effect"]);
+    assert_eq!(
+        customer.warnings(),
+        ["metro2_config is stored and given back, but not supported: nothing is reported to credit bureaus"]
+    );
 }
 
 #[test]
-fn a_close_of_business_with_an_offset_is_put_into_the_zone() {
-    let body = product(
-        r#", "product_lifecycle_policies": {"billing_cycle_policies":
-            {"close_of_business_time": "17:00:00-05:00", "product_time_zone": "Europe/London"}}"#,
-    );
-    for (created_at, expected) in [("2025-01-10T12:00:00Z", "22:00:00"), ("2025-07-10T12:00:00Z", "23:00:00")] {
+fn a_close_of_business_is_a_local_time_whatever_offset_of_the_zone_follows() {
+    let settled = |time: &str, zone: &str| {
+        let body = product(&format!(
+            r#", "product_lifecycle_policies": {{"billing_cycle_policies":
+                {{"close_of_business_time": "{time}", "product_time_zone": "{zone}"}}}}"#
+        ));
         let mut form: NewProduct = parse(body.as_bytes()).unwrap();
-        form.settle_close_of_business(Time::parse(created_at).unwrap());
+        form.settle_close_of_business()?;
         let written = serde_json::to_value(&form).unwrap();
         let billing = &written["product_lifecycle_policies"]["billing_cycle_policies"];
-        assert_eq!(billing["close_of_business_time"], expected);
+        Ok::<_, Problem>(billing["close_of_business_time"].as_str().unwrap().to_owned())
+    };
+    for (time, zone) in [
+        ("17:00:00", "America/New_York"),
+        ("17:00:00-05:00", "America/New_York"),
+        ("17:00:00-04:00", "America/New_York"),
+        ("17:00:00-0400", "America/New_York"),
+        ("17:00:00-05", "America/New_York"),
+        ("17:00:00-00:00", "America/New_York"),
+        ("17:00:00+01:00", "Europe/London"),
+        ("17:00:00Z", "Europe/London"),
+        ("17:00:00+05:45", "Asia/Kathmandu"),
+    ] {
+        assert_eq!(settled(time, zone).unwrap(), "17:00:00", "{time} {zone}");
     }
-    assert!(Zone::named("Europe/London").is_some());
+    for (time, zone, fragment) in [
+        ("17:00:00-06:00", "America/New_York", "which have the offset -05:00 or -04:00, not -06:00"),
+        ("17:00:00Z", "America/New_York", "not +00:00: leave the offset out"),
+        ("17:00:00+00:00", "America/New_York", "the clocks of America/New_York"),
+        ("17:00:00-05:00", "Europe/London", "which have the offset +00:00 or +01:00, not -05:00"),
+        // Lisbon had it until 1996.
+        ("17:00:00+02:00", "Europe/Lisbon", "not +02:00"),
+    ] {
+        let problem = settled(time, zone).unwrap_err();
+        assert_eq!(problem.field, "product_lifecycle_policies.billing_cycle_policies.close_of_business_time");
+        assert!(problem.message.contains(fragment), "{time} {zone}: {problem}");
+    }
 }
 
 #[test]

@@ -18,7 +18,24 @@ form! {
         #[serde(deserialize_with = "list::<_, _, MOST_EVENTS>")]
         #[schema(min_items = 1, max_items = 100)]
         filter_events: Vec<EventName>,
+        /// The most messages that are sent to it in a second. Left out, what was set before stays; null: no such limit.
+        #[serde(deserialize_with = "limit")]
+        #[schema(value_type = Option<PositiveCount>)]
+        max_per_second: Limit,
+        /// The most messages that are on their way to it at once. Left out, what was set before stays; null: no such limit.
+        #[serde(deserialize_with = "limit")]
+        #[schema(value_type = Option<PositiveCount>)]
+        max_in_flight: Limit,
     }
+}
+
+/// A limit that is set, or lifted by null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Limit(pub Option<u32>);
+
+fn limit<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Limit>, D::Error> {
+    let given = <Option<PositiveCount> as serde::Deserialize>::deserialize(deserializer)?;
+    Ok(Some(Limit(given.map(PositiveCount::get))))
 }
 
 impl Subscribe {
@@ -35,19 +52,32 @@ impl Subscribe {
 }
 
 form! {
-    /// Sends dead letters again: all of them, or those that match.
+    /// Sends messages again: all dead letters, or those that match; or messages that were delivered.
     Replay {
         ;
+        /// `DEAD` for dead letters, `DELIVERED` for messages that the URL took: these need `since`. Default: `DEAD`.
+        state: ReplayState,
         /// Only those of this subscription.
         webhook_uuid: Reference,
         /// Only those of this event.
         event: EventName,
-        /// Only those that are dead since this moment or later.
+        /// Only those about this account.
+        account_id: Reference,
+        /// Only those that are dead, or were delivered, at this moment or later.
         since: Moment,
-        /// Only those that were dead before this moment.
+        /// Only those that were dead, or delivered, before this moment.
         until: Moment,
         /// True only counts them. Default: false.
         dry_run: bool,
+    }
+}
+
+form! {
+    /// Sends a message again.
+    Resend {
+        ;
+        /// To this subscription alone. Left out: to all that get it and are active.
+        webhook_uuid: Reference,
     }
 }
 

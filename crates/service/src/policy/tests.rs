@@ -35,6 +35,15 @@ fn agree(product: &NewProduct, account: Value) -> Result<Terms, Vec<Problem>> {
     terms(product, &account, Time::parse(AT).unwrap())
 }
 
+/// Late fees, interest, delinquency, notices: `x` stops.
+fn effects(stops: &str) -> Value {
+    let word = |at: usize, goes_on: &'static str| if stops.as_bytes()[at] == b'x' { "STOP" } else { goes_on };
+    json!({
+        "late_fees": word(0, "CHARGE"), "interest": word(1, "ACCRUE"), "delinquency": word(2, "COUNT"),
+        "notices": word(3, "SEND"),
+    })
+}
+
 #[test]
 fn the_defaults_are_those_of_the_interface() {
     let policy = product_policy(&product(small()), None).unwrap();
@@ -49,6 +58,7 @@ fn the_defaults_are_those_of_the_interface() {
         },
         "fee_policies": {
             "late_fee_grace": "0 days", "late_fee_grace_counts_due_date": false, "late_fee_type": "FLAT",
+            "late_fee_pyramiding": "RECEIPTS",
         },
         "amortization_policies": {
             "method": "LEVEL", "interest_only_cycles": 0, "month_end": "CLAMP",
@@ -60,13 +70,27 @@ fn the_defaults_are_those_of_the_interface() {
         },
         "payment_pouring_policies": {
             "order": [
-                "PAST_DUE_FEE", "PAST_DUE_PENALTY", "DUE_FEE", "DUE_PENALTY", "PAST_DUE_INTEREST", "DUE_INTEREST",
-                "PAST_DUE_PRINCIPAL", "DUE_PRINCIPAL",
+                "PAST_DUE_INTEREST", "PAST_DUE_PRINCIPAL", "DUE_INTEREST", "DUE_PRINCIPAL", "PAST_DUE_FEE",
+                "PAST_DUE_PENALTY", "DUE_FEE", "DUE_PENALTY",
             ],
-            "span": "BUCKET_FIRST", "surplus": "LAST_INSTALLMENT",
+            "span": "INSTALLMENTS_FIRST", "surplus": "LAST_INSTALLMENT",
         },
         "backdating_policy": "AS_POSTED",
         "default_attributes": {"default_late_fee_cents": 0, "default_payment_reversal_fee_cents": 0},
+        "status_effects": {
+            "ACTIVE": effects("----"),
+            "ACTIVE/HARDSHIP": effects("x-x-"),
+            "ACTIVE/EXEMPTIONS": effects("----"),
+            "ACTIVE/HARDSHIP/EXEMPTIONS": effects("----"),
+            "ACTIVE/SCRA": effects("x---"),
+            "SUSPENDED/DELINQUENT": effects("----"),
+            "SUSPENDED/BANKRUPTCY": effects("x-xx"),
+            "SUSPENDED/FRAUD": effects("xxxx"),
+            "SUSPENDED/INACTIVITY": effects("----"),
+            "SUSPENDED/RISK_REVIEW": effects("----"),
+            "SUSPENDED/DECEASED": effects("x-xx"),
+            "SUSPENDED/HARDSHIP": effects("x-x-"),
+        },
     });
     assert_eq!(serde_json::to_value(&life).unwrap(), expected);
     let expected = json!({"post_promo_len": 36, "post_promo_default_interest_rate_percent": 12});
@@ -86,6 +110,7 @@ fn everything_that_is_said_is_kept() {
         "fee_policies": {
             "late_fee_grace": "5 days", "late_fee_grace_counts_due_date": true, "late_fee_type": "PERCENT_OF_PAYMENT",
             "late_fee_percent": 5, "late_fee_min_cents": 100, "late_fee_max_cents": 900, "late_fee_cap_percent": 50,
+            "late_fee_pyramiding": "FEES_ONLY",
         },
         "amortization_policies": {
             "method": "EQUAL_PRINCIPAL", "interest_only_cycles": 2, "month_end": "ROLL",
@@ -105,7 +130,34 @@ fn everything_that_is_said_is_kept() {
         },
     });
     let policy = product_policy(&product(with(small(), "product_lifecycle_policies", life.clone())), None).unwrap();
-    assert_eq!(serde_json::to_value(describe(&policy, Some(Cents(5))).0).unwrap(), life);
+    let mut described = serde_json::to_value(describe(&policy, Some(Cents(5))).0).unwrap();
+    described.as_object_mut().unwrap().remove("status_effects");
+    assert_eq!(described, life);
+}
+
+/// A product says what differs; a pair or a value that is not given has its default.
+#[test]
+fn a_product_says_what_its_statuses_stop() {
+    let said = json!({"status_effects": {
+        "SUSPENDED/BANKRUPTCY": {"late_fees": "CHARGE", "interest": "STOP"},
+        "ACTIVE": {"notices": "STOP"},
+    }});
+    let policy = product_policy(&product(with(small(), "product_lifecycle_policies", said)), None).unwrap();
+    let described = serde_json::to_value(describe(&policy, None).0).unwrap();
+    assert_eq!(described["status_effects"]["SUSPENDED/BANKRUPTCY"], effects("-xxx"));
+    assert_eq!(described["status_effects"]["ACTIVE"], effects("---x"));
+    assert_eq!(described["status_effects"]["SUSPENDED/FRAUD"], effects("xxxx"));
+    let refused = |effects: Value| {
+        let body = with(small(), "product_lifecycle_policies", json!({ "status_effects": effects }));
+        crate::form::parse::<NewProduct>(body.to_string().as_bytes()).unwrap_err().to_string()
+    };
+    let path = "product_lifecycle_policies.status_effects";
+    assert!(refused(json!({"CLOSED/FRAUD": {}})).starts_with(&format!("{path} must name pairs such as ACTIVE, ")));
+    assert!(refused(json!({"ACTIVE/FRAUD": {}})).ends_with(", not ACTIVE/FRAUD"));
+    let word = refused(json!({"SUSPENDED/FRAUD": {"interest": "CHARGE"}}));
+    assert_eq!(word, format!("{path}.SUSPENDED/FRAUD.interest must be one of ACCRUE, STOP"));
+    let unknown = refused(json!({"SUSPENDED/FRAUD": {"fees": "STOP"}}));
+    assert!(unknown.starts_with(&format!("{path}.SUSPENDED/FRAUD")), "{unknown}");
 }
 
 #[test]

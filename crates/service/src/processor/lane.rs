@@ -9,13 +9,12 @@ use crate::catalog::ProductInfo;
 use crate::items::{Stored, item_of_row};
 use crate::migration::not_held;
 use crate::problem::Problem;
-use crate::view;
-use crate::view::render;
+use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Claimed, NewAnswer, Unit};
-use daybook_store::records::{AccountKey, ProductKey};
+use daybook_store::records::{AccountKey, MessageRow, ProductKey};
 use daybook_store::{Inputs, Loaded, Want};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -216,9 +215,9 @@ async fn answer_repeats(shared: &Shared, groups: Vec<Group>, now: Time) -> Resul
 
 async fn load(shared: &Shared, groups: Vec<Group>, now: Time) -> Result<Vec<Ready>, (Vec<Group>, Problem)> {
     let wanted: Vec<Want> = groups.iter().map(want).collect();
-    let loaded = match shared.store.load(&wanted).await {
+    let loaded = match crate::refold::load(shared.store.as_ref(), &shared.catalog, &wanted, now).await {
         Ok(loaded) => loaded,
-        Err(error) => return Err((groups, error.into())),
+        Err(problem) => return Err((groups, problem)),
     };
     let mut ready = Vec::with_capacity(groups.len());
     let mut groups = groups.into_iter();
@@ -270,7 +269,9 @@ async fn waiting_messages(shared: &Shared, group: &Group, loaded: Option<&Loaded
     let (mut waiting, mut after) = (0, 0);
     loop {
         let messages = shared.store.messages_of(&group.key, after, PAGE).await?;
-        waiting += messages.iter().filter(|message| message.due_at.is_some_and(|due| due <= until)).count() as u64;
+        let is_sent =
+            |message: &&MessageRow| message.cancelled_at.is_none() && message.due_at.is_some_and(|due| due <= until);
+        waiting += messages.iter().filter(is_sent).count() as u64;
         match messages.last() {
             Some(last) if messages.len() == PAGE => after = last.sequence,
             _ => return Ok(waiting),

@@ -169,7 +169,7 @@ pub(crate) fn released_message(product: &ProductInfo, mode: &Mode, failed_accoun
     };
     News {
         event: OwnEvent::MigrationReleased,
-        event_id: format!("dbk_evt_{}.m{}", product.key.product, mode.version),
+        event_id: product.event_ids.of_release(&product.key.product, mode.version),
         subject: &product.key.product,
         at: view::time::Stamp::Local(released.finished_at),
         now,

@@ -2,7 +2,7 @@
 
 use super::job::{Job, Show, Work};
 use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
-use crate::account::herald::external_fields;
+use crate::account::herald::{NOTICE, external_fields};
 use crate::answers;
 use crate::items::item_of_row;
 use crate::problem::Problem;
@@ -12,7 +12,7 @@ use crate::words::of_account;
 use bytes::Bytes;
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
-use daybook_store::batch::{AccountClaim, AccountWrite, NewAnswer, Unit};
+use daybook_store::batch::{AccountClaim, AccountWrite, Cancel, NewAnswer, Unit};
 use daybook_store::records::AccountRow;
 use std::sync::Arc;
 
@@ -254,6 +254,8 @@ pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Optio
             item_changes: writes.changes.into_values().collect(),
             customers,
             publish_until: writes.publish_until,
+            cancel: writes.cancel_notices_at.map(|at| Cancel { cause_prefix: NOTICE, at }),
+            refold: None,
         }],
         customers: Vec::new(),
         products: Vec::new(),

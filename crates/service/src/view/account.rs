@@ -4,7 +4,7 @@ use super::min_pay::MinPay;
 use super::product::percent;
 use super::time::Local;
 use super::{ProductFacts, ProductOverview};
-use crate::form::fields::{CustomerRole, ExternalField, IntervalText, PercentText, TimeOfDayText};
+use crate::form::fields::{CustomerRole, ExternalField, IntervalText, Kept, PercentText, TimeOfDayText};
 use crate::policy::first_cycle;
 use daybook_engine::installment::InstallmentPolicy;
 use daybook_engine::installment::reading::Reading;
@@ -45,6 +45,8 @@ pub struct AccountFacts<'a> {
     pub external_fields: &'a [ExternalField],
     /// The credit limit, where it has one.
     pub credit_limit_cents: Option<i64>,
+    /// For reports to credit bureaus, where one was given.
+    pub metro2_config: Option<&'a serde_json::Value>,
 }
 
 /// An account.
@@ -80,6 +82,10 @@ pub struct Account<'a> {
     pub customers: &'a [AccountCustomer],
     /// What the caller wants to remember with it.
     pub external_fields: &'a [ExternalField],
+    /// For reports to credit bureaus, as it was given; nothing acts on it. Left out when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Kept>)]
+    pub metro2_config: Option<&'a serde_json::Value>,
     /// Fields that were given and have no effect; left out when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -184,8 +190,10 @@ pub struct MinPayDetails {
 pub struct Delinquency {
     /// Local days since the oldest unpaid due date.
     pub days_past_due: i32,
-    /// Unpaid principal, posted interest and fees of the instalments past due.
+    /// Unpaid interest and principal of the instalments past due, and unpaid fees and penalties that are past due.
     pub past_due_cents: i64,
+    /// The unpaid fees and penalties in it. They count for neither `days_past_due` nor delinquency.
+    pub past_due_fees_cents: i64,
     /// Late instalments in a row.
     pub consecutive_late_fees: u32,
 }
@@ -273,11 +281,13 @@ impl<'a> Account<'a> {
             delinquency: Delinquency {
                 days_past_due: reading.days_past_due,
                 past_due_cents: reading.past_due.0,
+                past_due_fees_cents: reading.past_due_fees.0,
                 consecutive_late_fees: reading.late_count,
             },
             summary: Summary::new(facts),
             customers: facts.customers,
             external_fields: facts.external_fields,
+            metro2_config: facts.metro2_config,
             warnings: Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! Customers.
 
 use super::time::Utc;
-use crate::form::fields::{CustomerRole, CustomerType, ExternalField};
+use crate::form::fields::{CustomerRole, CustomerType, ExternalField, Kept};
 use crate::form::{BusinessDetails, NewCustomer};
 use daybook_engine::time::Time;
 use serde::Serialize;
@@ -56,6 +56,10 @@ pub struct Customer<'a> {
     pub external_fields: &'a [ExternalField],
     /// The accounts the customer belongs to.
     pub accounts: &'a [CustomerAccount],
+    /// For reports to credit bureaus, as it was given; nothing acts on it. Left out when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Kept>)]
+    pub metro2_config: Option<serde_json::Value>,
     /// Fields that were given and have no effect; left out when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -117,6 +121,7 @@ impl<'a> Customer<'a> {
             verification_status: text!(verification_status),
             external_fields: form.external_fields.as_deref().unwrap_or_default(),
             accounts: facts.accounts,
+            metro2_config: form.metro2_config.as_ref().and_then(|config| config.given_back()),
             warnings: form.warnings(),
         }
     }

@@ -1,12 +1,15 @@
 //! The timeline of an account: why the balance is this. And the trail of its status.
 
 use super::account::AccountOverview;
-use super::line_item::ProcessingState;
+use super::line_item::{ProcessingState, Shown};
 use super::time::Local;
-use daybook_engine::item::Component;
+use crate::account::postings::{Part, Posting};
+use daybook_engine::calendar::Day;
+use daybook_engine::item::{Component, ItemId};
 use daybook_engine::money::Cents;
 use daybook_engine::outcome::{Balances, Cause, Found};
 use daybook_engine::timeline::Input;
+use daybook_store::records::MessageRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -31,6 +34,9 @@ pub struct TimelineEvent<'a> {
     pub effect: Option<Amounts>,
     /// The balances after it; null while it is not processed.
     pub balance_after: Option<Amounts>,
+    /// What it did, line by line: every amount posted and every split of a payment. For each component the lines add up
+    /// to `effect`.
+    pub postings: Vec<EventPosting<'a>>,
     /// The line items it made.
     pub line_items: Vec<String>,
     /// The webhook messages it caused.
@@ -78,6 +84,41 @@ impl From<Balances> for Amounts {
     }
 }
 
+/// One amount that an event posted or paid.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EventPosting<'a> {
+    /// The line item that the amount belongs to.
+    #[schema(value_type = String)]
+    pub line_item_id: Shown<&'a ItemId>,
+    /// Its type.
+    pub line_item_type: &'static str,
+    /// What it changed: `PRINCIPAL`, `INTEREST` or `FEE` is what the borrower owes, `SURPLUS` is money kept for the
+    /// borrower.
+    pub component: &'static str,
+    /// By how much. A debt that is posted is positive, a payment of it negative.
+    pub amount_cents: i64,
+    /// Of a split: the line item that it paid down; otherwise null.
+    #[schema(value_type = Option<String>)]
+    pub paid_down_line_item_id: Option<Shown<&'a ItemId>>,
+}
+
+impl<'a> From<&'a Posting> for EventPosting<'a> {
+    fn from(posting: &'a Posting) -> EventPosting<'a> {
+        EventPosting {
+            line_item_id: Shown(&posting.item),
+            line_item_type: posting.kind.name(),
+            component: match posting.part {
+                Part::Owed(Component::Principal) => "PRINCIPAL",
+                Part::Owed(Component::Interest) => "INTEREST",
+                Part::Owed(Component::Fee) => "FEE",
+                Part::Surplus => "SURPLUS",
+            },
+            amount_cents: posting.cents.0,
+            paid_down_line_item_id: posting.paid_down.as_ref().map(Shown),
+        }
+    }
+}
+
 /// A webhook message that an event caused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct EventWebhook {
@@ -85,6 +126,41 @@ pub struct EventWebhook {
     pub event: String,
     /// Its id.
     pub event_id: String,
+    /// Whether it is sent.
+    pub state: MessageState,
+}
+
+/// Whether a message is sent. What became of it at each URL, `GET /organization/messages/{event_id}` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum MessageState {
+    /// It waits for its moment, which a roll without `roll_webhooks` has gone beyond.
+    Scheduled,
+    /// It is sent to the URLs that are subscribed to its event.
+    Published,
+    /// It is never sent: it is a notice, and the account was closed before its moment came.
+    Cancelled,
+}
+
+impl MessageState {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MessageState::Scheduled => "SCHEDULED",
+            MessageState::Published => "PUBLISHED",
+            MessageState::Cancelled => "CANCELLED",
+        }
+    }
+}
+
+impl From<&MessageRow> for MessageState {
+    fn from(message: &MessageRow) -> MessageState {
+        match (message.cancelled_at, message.position) {
+            (Some(_), _) => MessageState::Cancelled,
+            (None, Some(_)) => MessageState::Published,
+            (None, None) => MessageState::Scheduled,
+        }
+    }
 }
 
 /// A change of an account's status.
@@ -94,6 +170,17 @@ pub struct StatusChange<'a> {
     pub changed_at: Local<'a>,
     /// The status from then on.
     pub account_overview: AccountOverview,
+}
+
+/// The amounts of a moment that its sentence names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MomentAmounts {
+    /// Interest that it posted.
+    pub interest: Cents,
+    /// Interest of the same period that was posted and paid before, and on which date if that was once.
+    pub early_interest: (Cents, Option<Day>),
+    /// The late fee that it charged.
+    pub late_fee: Cents,
 }
 
 /// What an event is, in the timeline: its name and a sentence about it.
@@ -140,40 +227,38 @@ impl Told {
         }
     }
 
-    /// Tells of what happened by itself; `change` is what it did.
-    pub fn moment(cause: &Cause, instalments: u32, change: &Amounts) -> Option<Told> {
+    /// Describes a moment, with the amounts that it posted.
+    pub fn moment(cause: &Cause, instalments: u32, amounts: &MomentAmounts) -> Option<Told> {
         Some(match cause {
             Cause::Input(_) => return None,
             Cause::PeriodEnd { period } if *period <= instalments => {
-                let interest = Cents(change.interest_cents);
-                Told::new(
-                    "period_end",
-                    format!("Period {period} ended with {interest} of interest to post; its instalment fell due."),
-                )
+                let interest = period_interest(amounts);
+                Told::new("period_end", format!("Instalment {period} fell due. {interest}"))
             }
             Cause::PeriodEnd { period } => {
-                let interest = Cents(change.interest_cents);
-                Told::new(
-                    "period_end",
-                    format!("Period {period}, after the last instalment, ended with {interest} of interest to post."),
-                )
+                let interest = period_interest(amounts);
+                let after = period - instalments;
+                Told::new("period_end", format!("Period {after} after the last instalment ended. {interest}"))
             }
-            Cause::GraceEnd { instalment, .. } if change.fees_cents > 0 => {
-                let fee = Cents(change.fees_cents);
+            Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
+                let fee = amounts.late_fee;
                 Told::new(
                     "late_fee",
-                    format!("The grace of instalment {instalment} ended unpaid: a late fee of {fee}."),
+                    format!(
+                        "Instalment {instalment} was still unpaid at the end of its grace period: late fee of {fee}."
+                    ),
                 )
             }
             Cause::GraceEnd { instalment, found } => {
                 let how = match found {
                     Found::Paid => "it is paid",
-                    Found::Late => "it is late, and the policy makes that a fee of nothing",
+                    Found::Late | Found::Uncounted => "it is late, and the policy makes that a fee of nothing",
                     Found::Spared => {
                         "it is unpaid, but there is no fee: as much as it asks for was paid in its time, and an older \
                          debt took it"
                     }
                     Found::Excused => "it is unpaid, but there is no fee: it fell due while the account was closed",
+                    Found::Stopped => "it is unpaid, but there is no fee: the account's status stops late fees",
                 };
                 Told::new("grace_end", format!("The grace of instalment {instalment} ended: {how}."))
             }
@@ -187,5 +272,20 @@ fn part(component: Component) -> &'static str {
         Component::Principal => "principal",
         Component::Interest => "interest",
         Component::Fee => "fees",
+    }
+}
+
+/// What a period earned, posted at its end or before.
+fn period_interest(amounts: &MomentAmounts) -> String {
+    let (early, paid_on) = amounts.early_interest;
+    let paid_on = paid_on.map_or(String::new(), |day| format!(" on {day}"));
+    match (amounts.interest.is_zero(), early.is_zero()) {
+        (true, true) => "No interest was due for the period.".to_owned(),
+        (false, true) => format!("Interest of {} for the period was posted.", amounts.interest),
+        (true, false) => format!("Interest of {early} for the period was already paid{paid_on}."),
+        (false, false) => format!(
+            "Interest of {} for the period was posted; {early} of its interest was already paid{paid_on}.",
+            amounts.interest
+        ),
     }
 }

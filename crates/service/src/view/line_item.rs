@@ -70,6 +70,9 @@ pub struct LineItem<'a> {
     /// Of a payment: what it paid down. The parts add up to what debts took of it.
     #[schema(value_type = Vec<Relationship>)]
     pub line_item_relationships: Relationships<'a>,
+    /// Of a payment that bounced: the line item of its reversal; otherwise null.
+    #[schema(value_type = Option<String>)]
+    pub reversed_by_line_item_id: Option<&'a str>,
     /// What the caller wants to remember with it.
     pub external_fields: &'a [ExternalField],
 }
@@ -143,6 +146,7 @@ impl<'a> LineItem<'a> {
                 fees_cents: item.fees.0,
             },
             line_item_relationships: Relationships(&item.splits),
+            reversed_by_line_item_id: item.reversed_by.as_deref(),
             external_fields: facts.external_fields,
         }
     }
@@ -172,6 +176,7 @@ pub fn waiting_item(entry: &Entry) -> Option<item::LineItem> {
         interest: Cents::ZERO,
         fees: Cents::ZERO,
         splits: Vec::new(),
+        reversed_by: None,
     })
 }
 
@@ -229,6 +234,7 @@ impl fmt::Display for Description<'_> {
             (ItemKind::DebitOffset, _) => "Debit offset",
             (ItemKind::FeeWaiver, _) => "Fee waiver",
             (ItemKind::ChargeOff, _) => "Charge-off",
+            (ItemKind::SurplusApplied, _) => "Surplus that was used",
         };
         f.write_str(plain)
     }

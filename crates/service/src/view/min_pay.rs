@@ -56,9 +56,10 @@ impl MinPay {
 fn open_instalment(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
     let plan = terms.installment();
     let row = loan.row(loan.current()).copied().unwrap_or_default();
-    let accruing = (interest_at_end(terms, loan)? - loan.period.recognised).or_zero();
+    let interest = loan.interest_to(loan.period.end, plan.policy.rounding)?;
+    let accruing = (interest - loan.period.recognised).or_zero();
     let left = loan.principal - loan.posted_unpaid;
-    let level = loan.period.level;
+    let level = loan.asks.of(loan.current());
     let (interest, principal) = if loan.current() >= plan.count() {
         (accruing, left)
     } else if loan.current() <= plan.policy.interest_only {
@@ -72,14 +73,4 @@ fn open_instalment(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
         (accruing, (level - row.principal_paid).or_zero())
     };
     Ok(row.unpaid_interest() + interest + principal.min(left))
-}
-
-/// The interest of the open period if the principal stays as it is.
-fn interest_at_end(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
-    let period = &loan.period;
-    if let Some(fixed) = period.fixed {
-        return Ok(fixed);
-    }
-    let more = i128::from(loan.principal.0) * period.earning.weight(period.through, period.end);
-    period.earning.cents(period.accrued + more, terms.installment().policy.rounding)
 }

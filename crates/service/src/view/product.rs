@@ -1,7 +1,7 @@
 //! Products, and their migration mode.
 
 use super::time::Local;
-use crate::form::fields::{PercentText, ProductType};
+use crate::form::fields::{Kept, PercentText, ProductType};
 use crate::form::{LifecyclePolicies, NewProduct, PostPromotionalPolicies, Problem};
 use crate::policy;
 use daybook_engine::terms::Policy;
@@ -82,6 +82,10 @@ pub struct Product<'a> {
     pub migration_mode: bool,
     /// Where it stands between holding and processing.
     pub migration_state: MigrationState,
+    /// For reports to credit bureaus, as it was given; nothing acts on it. Left out when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Kept>)]
+    pub metro2_config: Option<serde_json::Value>,
     /// Fields that were given and have no effect; left out when there are none.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub warnings: &'a [String],
@@ -103,6 +107,7 @@ impl<'a> Product<'a> {
             post_promotional_policies: post,
             migration_mode: state == MigrationState::Holding,
             migration_state: state,
+            metro2_config: product.metro2_config.as_ref().and_then(|config| config.given_back()),
             warnings: &facts.warnings,
         }
     }

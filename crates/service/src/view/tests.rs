@@ -4,6 +4,7 @@ use super::time::Local;
 use super::*;
 use crate::form::{NewAccount, NewCustomer, NewProduct, parse};
 use crate::policy;
+use daybook_engine::calendar::Day;
 use daybook_engine::installment::reading::read;
 use daybook_engine::installment::schedule::schedule;
 use daybook_engine::money::Cents;
@@ -80,6 +81,7 @@ impl Case {
             customers: &customers,
             external_fields: &[],
             credit_limit_cents: None,
+            metro2_config: None,
         });
         serde_json::from_slice(&render(&view)).unwrap()
     }
@@ -125,7 +127,7 @@ fn an_account_shows_what_the_documentation_works_out() {
         "additional_min_pay_details": {
             "min_pay_fees_cents": 1500, "current_min_pay_cents": 40803, "unpaid_min_pay_cents": 10803,
         },
-        "delinquency": {"days_past_due": 5, "past_due_cents": 10803, "consecutive_late_fees": 1},
+        "delinquency": {"days_past_due": 5, "past_due_cents": 10803, "past_due_fees_cents": 0, "consecutive_late_fees": 1},
         // The payoff has the open period's interest: 1 % of 912.00.
         "summary": {
             "total_balance_cents": 92700, "principal_cents": 91200, "interest_balance_cents": 0,
@@ -256,15 +258,15 @@ fn a_line_item_shows_its_splits() {
         "processing_state": "PROCESSED",
         "line_item_overview": {"line_item_status": "VALID", "line_item_type": "PAYMENT", "description": "Payment"},
         "line_item_summary": {
-            "original_amount_cents": -40803, "balance_cents": 0, "principal_cents": -38391,
-            "interest_cents": -912, "fees_cents": -1500,
+            "original_amount_cents": -40803, "balance_cents": 0, "principal_cents": -39891,
+            "interest_cents": -912, "fees_cents": 0,
         },
         "line_item_relationships": [
-            part("dbk_late_fee_1", "LATE_FEE", 1500),
-            part("dbk_interest_2.1", "INTEREST", 912),
             part("dbk_loan", "LOAN", 10803),
-            part("dbk_loan", "LOAN", 27588),
+            part("dbk_interest_2.1", "INTEREST", 912),
+            part("dbk_loan", "LOAN", 29088),
         ],
+        "reversed_by_line_item_id": null,
         "external_fields": [],
     });
     assert_eq!(show("p2"), expected);
@@ -302,7 +304,7 @@ fn a_schedule_shows_passed_rows_as_they_were() {
         "cycle_exclusive_end": "2025-03-15T23:59:59-04:00", "min_pay_due_at": "2025-03-15T23:59:59-04:00",
         "am_min_pay_cents": 40803, "am_interest_cents": 912, "am_principal_cents": 39891,
         "am_start_principal_balance_cents": 80397, "am_end_principal_balance_cents": 40506, "am_fees_cents": 1500,
-        "paid_cents": 28500, "outstanding_cents": 12303, "paid_on_time": false,
+        "paid_cents": 30000, "outstanding_cents": 10803, "paid_on_time": false,
     });
     assert_eq!(shown["results"][1], second);
     assert_eq!(shown["results"][2].get("paid_on_time"), None);
@@ -348,7 +350,7 @@ fn a_timeline_tells_why_the_balance_is_this() {
         let change = Amounts::change(&before, &step.after);
         let words = match step.cause {
             Cause::Input(seq) => Told::input(&case.entries[seq as usize - 1].input),
-            cause => Told::moment(&cause, 3, &change).unwrap(),
+            cause => Told::moment(&cause, 3, &moment_amounts(&change)).unwrap(),
         };
         told.push((words.event, change.total_cents));
         before = step.after;
@@ -358,15 +360,47 @@ fn a_timeline_tells_why_the_balance_is_this() {
     assert_eq!(told, [("account_created", 120_000), ("payment", -28_800), ("period_end", 0), ("late_fee", 1_500)]);
 }
 
+fn moment_amounts(change: &Amounts) -> MomentAmounts {
+    let (interest, late_fee) = (Cents(change.interest_cents), Cents(change.fees_cents));
+    MomentAmounts { interest, late_fee, ..MomentAmounts::default() }
+}
+
+/// Interest that was paid before its period ended is named when the instalment falls due.
+#[test]
+fn the_end_of_a_period_says_what_interest_it_earned() {
+    let paid_on = Day::from_ymd(2025, 2, 10);
+    let sentence = |period, interest, early_interest| {
+        let amounts = MomentAmounts { interest: Cents(interest), early_interest, ..MomentAmounts::default() };
+        Told::moment(&Cause::PeriodEnd { period }, 12, &amounts).unwrap().description
+    };
+    assert_eq!(
+        sentence(1, 1_200, (Cents::ZERO, None)),
+        "Instalment 1 fell due. Interest of 12.00 for the period was posted."
+    );
+    assert_eq!(
+        sentence(1, 0, (Cents(1_200), Some(paid_on))),
+        "Instalment 1 fell due. Interest of 12.00 for the period was already paid on 2025-02-10."
+    );
+    assert_eq!(
+        sentence(2, 300, (Cents(900), None)),
+        "Instalment 2 fell due. Interest of 3.00 for the period was posted; 9.00 of its interest was already paid."
+    );
+    assert_eq!(
+        sentence(14, 0, (Cents::ZERO, None)),
+        "Period 2 after the last instalment ended. No interest was due for the period."
+    );
+}
+
 #[test]
 fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
     let told = |found, fees_cents| {
         let change = Amounts::from(Balances { fees: Cents(fees_cents), ..Balances::default() });
-        let told = Told::moment(&Cause::GraceEnd { instalment: 2, found }, 12, &change).unwrap();
+        let told = Told::moment(&Cause::GraceEnd { instalment: 2, found }, 12, &moment_amounts(&change)).unwrap();
         (told.event, told.description)
     };
     let (event, words) = told(Found::Late, 1_500);
-    assert_eq!((event, &*words), ("late_fee", "The grace of instalment 2 ended unpaid: a late fee of 15.00."));
+    let expected = "Instalment 2 was still unpaid at the end of its grace period: late fee of 15.00.";
+    assert_eq!((event, &*words), ("late_fee", expected));
     let (event, words) = told(Found::Paid, 0);
     assert_eq!((event, &*words), ("grace_end", "The grace of instalment 2 ended: it is paid."));
     assert!(told(Found::Late, 0).1.contains("it is late"));

@@ -21,6 +21,12 @@ pub struct Subscription<'a> {
     pub paused_reason: Option<&'a str>,
     /// Since when it is paused.
     pub paused_at: Option<Utc>,
+    /// When one of its messages is tried, to see whether it takes messages again; null unless errors paused it.
+    pub next_probe_at: Option<Utc>,
+    /// The most messages in a second; null for no such limit.
+    pub max_per_second: Option<u32>,
+    /// The most messages at once; null for no such limit.
+    pub max_in_flight: Option<u32>,
     /// Different messages that failed since the last success.
     pub consecutive_errors: i64,
     /// When it was made.
@@ -43,6 +49,9 @@ impl<'a> Subscription<'a> {
             status: if row.paused.is_some() { "PAUSED" } else { "ACTIVE" },
             paused_reason: row.paused.as_ref().map(|pause| pause.reason.as_str()),
             paused_at: row.paused.as_ref().map(|pause| Utc(pause.at)),
+            next_probe_at: row.paused.as_ref().and_then(|pause| pause.probe_at).map(Utc),
+            max_per_second: row.max_per_second,
+            max_in_flight: row.max_in_flight,
             consecutive_errors: row.consecutive_errors,
             created_at: Utc(row.created_at),
             last_success_at: row.last_success_at.map(Utc),
@@ -64,9 +73,9 @@ pub struct RemovedSubscription<'a> {
 /// What a replay does.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Replayed {
-    /// Dead letters that are sent again; with `dry_run`, that would be.
+    /// Messages that are sent again; with `dry_run`, that would be.
     pub replayed: u64,
-    /// Dead letters that match and stay, as their URL is paused.
+    /// Messages that match and are not sent, as their URL is paused.
     pub left_paused: u64,
 }
 

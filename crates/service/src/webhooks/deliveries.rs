@@ -84,7 +84,7 @@ impl Service {
 }
 
 /// These lists grow and shrink at both ends while they are read: pages lead through them one way.
-fn onward(paging: &Paging) -> Result<(), Problem> {
+pub(super) fn onward(paging: &Paging) -> Result<(), Problem> {
     if paging.before.is_some() {
         return Err(Problem::invalid("ending_before", "is not taken by this list: it is read by starting_after alone"));
     }
@@ -104,6 +104,6 @@ fn read_place(mark: &str) -> Option<(i64, SubscriptionId)> {
     Some((position.parse().ok()?, subscription.parse().ok()?))
 }
 
-fn no_mark() -> Problem {
+pub(super) fn no_mark() -> Problem {
     Problem::invalid("starting_after", "must be a mark that an earlier page gave")
 }

@@ -6,7 +6,10 @@
 use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::problem::Problem;
+use crate::form;
+use crate::problem::{Kind, Problem};
+use crate::processor::job::Repeat;
+use crate::view::{self, render};
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::outbox::{Again, Standing};
@@ -17,8 +20,9 @@ use daybook_webhooks::signature::StandardKey;
 
 pub use daybook_store::outbox::{Attempt, Stand};
 
-/// What the ids of all events begin with.
-const EVENT: &str = "dbk_evt_";
+const PAUSED: &str = "the URL is paused: resubscribe it first";
+const SCHEDULED: &str = "the message waits for its moment and is sent then";
+const CANCELLED: &str = "the message is never sent: it is a notice, and the account was closed before its moment came";
 
 /// A message as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +35,18 @@ pub struct Message {
     pub account_id: Option<String>,
     /// Its position in the organization's log; nothing while it waits for its moment.
     pub position: Option<i64>,
-    /// When it is announced, while it waits.
+    /// When it is announced, while it waits; when it would have been, if it was cancelled.
     pub due_at: Option<Time>,
+    /// When it was cancelled.
+    pub cancelled_at: Option<Time>,
     /// When it happened.
     pub effective_at: Time,
     /// When it was recorded.
     pub recorded_at: Time,
     /// The exact body of each delivery.
     pub body: Bytes,
+    /// The signature of `data` in it.
+    pub signature: String,
     /// Every URL, by time of subscribing.
     pub urls: Vec<UrlStanding>,
 }
@@ -75,7 +83,7 @@ impl Service {
         who.may(Right::Read)?;
         let row = self.message_row(who.org, event_id).await?;
         let standings = match row.position {
-            Some(position) => self.store.standings(who.org, position).await?,
+            Some(position) => self.store.standings(who.org, &[position]).await?.pop().unwrap_or_default(),
             None => Vec::new(),
         };
         let keys = self.office().keys(who.org).await?;
@@ -87,13 +95,80 @@ impl Service {
             account_id: row.account.as_deref().map(str::to_owned),
             position: row.position,
             due_at: row.due_at,
+            cancelled_at: row.cancelled_at,
             effective_at: row.effective_at,
             recorded_at: row.recorded_at,
             event: row.event,
             event_id: row.event_id,
+            signature: row.signature,
             body,
             urls,
         })
+    }
+
+    /// A message with all that is known of it, as JSON.
+    pub async fn get_message(&self, who: &Caller, event_id: &str) -> Result<Bytes, Problem> {
+        let message = self.message(who, event_id).await?;
+        let body = std::str::from_utf8(&message.body)
+            .map_err(|_| Problem::internal(format!("the body of {event_id} is no text")))?;
+        Ok(render(&view::WholeMessage::new(&message, body)))
+    }
+
+    /// Has a message sent again at once, as if for the first time, whether it was delivered or not: to one URL, or to all
+    /// that get it and are active.
+    pub async fn resend_message(
+        &self,
+        who: &Caller,
+        repeat: Option<Repeat>,
+        event_id: &str,
+        form: form::Resend,
+    ) -> Result<Bytes, Problem> {
+        who.may(Right::Write)?;
+        if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
+            return Ok(answer);
+        }
+        let mut done = view::Resent { event_id, resent: Vec::new(), left_paused: Vec::new() };
+        if let Some(uuid) = &form.webhook_uuid {
+            self.send_again(who, uuid.as_str(), event_id).await?;
+            done.resent.push(uuid.as_str().to_owned());
+        } else {
+            self.send_again_to_all(who, event_id, &mut done).await?;
+        }
+        self.keep_answer(who, repeat, render(&done)).await
+    }
+
+    async fn send_again_to_all(
+        &self,
+        who: &Caller,
+        event_id: &str,
+        done: &mut view::Resent<'_>,
+    ) -> Result<(), Problem> {
+        let message = self.message(who, event_id).await?;
+        let mut refused = match (message.cancelled_at, message.position) {
+            (Some(_), _) => Some(Problem::new("conflict", CANCELLED)),
+            (None, None) => Some(Problem::new("conflict", SCHEDULED)),
+            (None, Some(_)) => None,
+        };
+        for one in message.urls.iter().filter(|one| one.stand != Stand::NotForIt) {
+            if one.is_paused {
+                done.left_paused.push(one.webhook_uuid.clone());
+                continue;
+            }
+            match self.send_again(who, &one.webhook_uuid, event_id).await {
+                Ok(()) => done.resent.push(one.webhook_uuid.clone()),
+                // It was removed, paused or sent to meanwhile, or gets the message without being asked.
+                Err(problem) if problem.kind == Kind::Conflict || problem.kind == Kind::NotFound => {
+                    refused = Some(problem);
+                }
+                Err(problem) => return Err(problem),
+            }
+        }
+        match (done.resent.is_empty(), refused, done.left_paused.is_empty()) {
+            (false, _, _) => Ok(()),
+            (true, Some(refused), _) => Err(refused),
+            (true, None, false) => Err(Problem::new("subscription_paused", PAUSED)),
+            (true, None, true) => Err(Problem::new("conflict", "no URL gets the message")),
+        }
     }
 
     /// Has a message sent again to one URL at once, as if for the first time, whether it was delivered or not.
@@ -103,8 +178,9 @@ impl Service {
             return Err(no_subscription(webhook_uuid));
         }
         let conflict = |message: &str| Err(Problem::new("conflict", message));
-        let Some(position) = self.message_row(who.org, event_id).await?.position else {
-            return conflict("the message waits for its moment and is sent then");
+        let row = self.message_row(who.org, event_id).await?;
+        let Some(position) = row.position else {
+            return conflict(if row.cancelled_at.is_some() { CANCELLED } else { SCHEDULED });
         };
         match self.store.send_again(who.org, webhook_uuid, position, self.clock.now()).await? {
             Again::Sent => {
@@ -112,30 +188,24 @@ impl Service {
                 Ok(())
             }
             Again::NoSubscription => Err(no_subscription(webhook_uuid)),
-            Again::Paused => conflict("the URL is paused: resubscribe it first"),
+            Again::Paused => Err(Problem::new("subscription_paused", PAUSED)),
             Again::Waiting => conflict("the message waits to be sent to this URL"),
             Again::NotForIt => conflict("the message was not for this URL"),
         }
     }
 
-    async fn message_row(&self, org: OrgId, event_id: &str) -> Result<MessageRow, Problem> {
+    pub(super) async fn message_row(&self, org: OrgId, event_id: &str) -> Result<MessageRow, Problem> {
         if event_id.contains('\0') {
             return Err(Problem::not_found("message", event_id));
         }
-        let about_account = account_and_number(event_id);
+        let organization = self.catalog.organization(org).await?;
+        let about_account = organization.event_ids.account_and_number(event_id);
         let mut found = self.store.message(org, event_id, about_account).await?;
         if found.is_none() && about_account.is_some() {
             found = self.store.message(org, event_id, None).await?;
         }
         found.ok_or_else(|| Problem::not_found("message", event_id))
     }
-}
-
-/// Which account, and which of its messages, an event's id names, if it is about one.
-fn account_and_number(event_id: &str) -> Option<(&str, i64)> {
-    let (account, number) = event_id.strip_prefix(EVENT)?.rsplit_once('.')?;
-    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
-    Some((account, number.parse().ok()?))
 }
 
 fn url_standing(standing: Standing, row: &MessageRow, body: &Bytes, keys: &[StandardKey], now: Time) -> UrlStanding {
@@ -161,19 +231,5 @@ fn url_standing(standing: Standing, row: &MessageRow, body: &Bytes, keys: &[Stan
         stand,
         reason: failed.or_else(missed),
         attempts: attempts.into_iter().map(|attempt| MessageAttempt { headers: headers(&attempt), attempt }).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::account_and_number;
-
-    #[test]
-    fn an_id_about_an_account_names_it() {
-        assert_eq!(account_and_number("dbk_evt_a1.7"), Some(("a1", 7)));
-        assert_eq!(account_and_number("dbk_evt_a.b.c2.12"), Some(("a.b.c2", 12)));
-        for other in ["dbk_evt_c1.c3", "dbk_evt_auto.m2", "dbk_evt_0123456789abcdefghjk", "a1.7", "dbk_evt_a1.", ""] {
-            assert_eq!(account_and_number(other), None, "{other}");
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! What the dispatcher asks of the service: the keys of an organization, and what is said when a URL is paused.
 
+use super::event_ids::EventIds;
 use super::events::OwnEvent;
 use crate::announcing::News;
 use crate::catalog::Catalog;
@@ -56,7 +57,7 @@ pub(crate) fn paused_message(
     let object = view::Subscription::new(&paused, backlog);
     News {
         event: OwnEvent::SubscriptionPaused,
-        event_id: format!("dbk_evt_{}.p{}", paused.uuid, pause.at.micros()),
+        event_id: EventIds::of_pause(&paused.uuid, pause.at),
         subject: &paused.uuid,
         at: time::Stamp::Utc(time::Utc(pause.at)),
         now,

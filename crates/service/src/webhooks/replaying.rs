@@ -1,23 +1,28 @@
 //! Sending dead letters again, and a test event at once.
 
+use super::event_ids::EventIds;
 use super::events::OwnEvent;
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::announcing::News;
 use crate::form;
-use crate::ids::mint_id;
+use crate::form::fields::ReplayState;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view::{self, render, time};
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::batch::Unit;
-use daybook_store::outbox::DeliveryFilter;
+use daybook_store::outbox::{DeliveryFilter, Replayed};
 use daybook_store::records::MessageRow;
 use daybook_webhooks::signature::Key;
+use std::sync::Arc;
+
+/// The most delivered messages that one call sends again to one URL.
+const MOST_DELIVERED: usize = 100_000;
 
 impl Service {
-    /// Has dead letters of active URLs sent again.
+    /// Has dead letters of active URLs sent again, or messages that they took.
     pub async fn replay_failed_events(
         &self,
         who: &Caller,
@@ -31,17 +36,41 @@ impl Service {
         let filter = DeliveryFilter {
             subscription: self.subscription_named(who, form.webhook_uuid.as_ref()).await?,
             event: form.event.map(|event| event.name().to_owned()),
+            account: form.account_id.as_ref().map(|id| Arc::from(id.as_str())),
             since: form.since.as_ref().map(|moment| *moment.get()),
             until: form.until.as_ref().map(|moment| *moment.get()),
             ..DeliveryFilter::default()
         };
         let dry_run = form.dry_run.unwrap_or(false);
-        let done = self.store.replay(who.org, &filter, self.clock.now(), dry_run).await?;
+        let done = match form.state.unwrap_or(ReplayState::Dead) {
+            ReplayState::Dead => self.store.replay(who.org, &filter, self.clock.now(), dry_run).await?,
+            ReplayState::Delivered => self.replay_delivered(who, &filter, dry_run).await?,
+        };
         if done.replayed > 0 && !dry_run {
             self.nudge.changed();
         }
         let answer = render(&view::Replayed { replayed: done.replayed, left_paused: done.left_paused });
         self.keep_answer(who, repeat, answer).await
+    }
+
+    async fn replay_delivered(
+        &self,
+        who: &Caller,
+        filter: &DeliveryFilter,
+        dry_run: bool,
+    ) -> Result<Replayed, Problem> {
+        if filter.since.is_none() {
+            return Err(Problem::invalid(
+                "since",
+                "is needed with state DELIVERED: from when on messages are sent again",
+            ));
+        }
+        let now = self.clock.now();
+        let done = self.store.replay_delivered(who.org, filter, now, dry_run, MOST_DELIVERED).await?;
+        let rule = format!(
+            "reaches back over more than {MOST_DELIVERED} deliveries to one URL: give until as well, and replay in parts"
+        );
+        done.ok_or_else(|| Problem::invalid("since", rule))
     }
 
     /// Sends a test event to every active URL at once.
@@ -50,7 +79,7 @@ impl Service {
         let subscriptions = self.store.subscriptions(who.org).await?;
         let active_urls = subscriptions.iter().filter(|subscription| subscription.paused.is_none()).count() as u64;
         let signing = &self.catalog.fresh_organization(who.org).await?.signing;
-        let message = test_message(mint_id("evt"), self.clock.now(), signing);
+        let message = test_message(EventIds::of_test(), self.clock.now(), signing);
         let event_id = message.event_id.clone();
         let answer = render(&view::TestSent { event: OwnEvent::TestEvent.name(), event_id: &event_id, active_urls });
         let unit = Unit { messages: vec![(who.org, message)], hurry: true, ..Unit::default() };

@@ -1,6 +1,7 @@
 //! Samples of what events carry. They are not written by hand: a loan is opened, missed, paid, bounced, corrected and paid
 //! off in memory, through the same code that announces real ones, and the messages it leaves are the samples.
 
+use super::event_ids::EventIds;
 use super::events::OwnEvent;
 use super::office::paused_message;
 use super::replaying::test_message;
@@ -16,7 +17,7 @@ use crate::{customers, policy};
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
-use daybook_store::outbox::{Backlog, Pause, Subscription};
+use daybook_store::outbox::{Ahead, Backlog, Pause, Subscription};
 use daybook_store::records::{AccountKey, MessageRow, Mode, ProductKey};
 use daybook_webhooks::signature::Key;
 use serde::de::DeserializeOwned;
@@ -27,6 +28,8 @@ use std::sync::Arc;
 
 const ACCOUNT: &str = "loan-1";
 const CUSTOMER: &str = "ada";
+/// The mark of the organization whose events the samples are.
+const MARK: &str = "3f9a0c2b71";
 /// The payment that the samples of line items show.
 const PAYMENT: &str = "payment-1";
 
@@ -95,11 +98,12 @@ fn of_a_customer(signing: &Key) -> Result<[MessageRow; 2], Problem> {
         accounts,
     };
     let customer = view::Customer::new(&given, &facts(made, &[]));
-    let create = customers::message(OwnEvent::CustomerCreate, &customer, 1, made, signing);
+    let event_id = |version| EventIds::new(MARK).of_customer(CUSTOMER, version);
+    let create = customers::message(OwnEvent::CustomerCreate, event_id(1), &customer, made, signing);
     let update: form::CustomerUpdate = form(&json!({"phone_number": "+12125550123"}))?;
     update.apply(&mut given)?;
     let customer = view::Customer::new(&given, &facts(changed, &accounts));
-    let update = customers::message(OwnEvent::CustomerUpdate, &customer, 2, changed, signing);
+    let update = customers::message(OwnEvent::CustomerUpdate, event_id(2), &customer, changed, signing);
     Ok([create, update])
 }
 
@@ -129,9 +133,13 @@ fn of_a_subscription(signing: &Key) -> Result<MessageRow, Problem> {
         cursor: 0,
         version: 1,
         from_console: false,
+        max_per_second: None,
+        max_in_flight: None,
+        ahead: Ahead::default(),
     };
     let now = time("2025-03-01T12:00:00Z")?;
-    let pause = Pause { reason: "CONSECUTIVE_ERRORS".to_owned(), at: now };
+    let probe_at = Some(time("2025-03-01T12:05:00Z")?);
+    let pause = Pause { reason: "CONSECUTIVE_ERRORS".to_owned(), at: now, probe_at };
     Ok(paused_message(&subscription, &pause, Backlog { pending: 0, dead: 12 }, now, signing))
 }
 
@@ -152,6 +160,7 @@ fn product(signing: &Key) -> Result<Arc<ProductInfo>, Problem> {
         form,
         mode: Mode { version: 1, ..Mode::default() },
         signing: signing.clone(),
+        event_ids: EventIds::new(MARK),
     }))
 }
 

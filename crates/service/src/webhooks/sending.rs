@@ -17,7 +17,7 @@ use std::sync::Arc;
 impl Service {
     /// The same service, with messages leaving through this sender, and URLs checked by its guard.
     pub fn with_sender(self, sender: Sender) -> Service {
-        let gate = Gate { guard: sender.guard().clone(), resolve: sender.resolver(), sender: Some(sender) };
+        let gate = Gate::new(sender.guard().clone(), sender.resolver(), Some(sender));
         Service { gate: Arc::new(gate), ..self }
     }
 

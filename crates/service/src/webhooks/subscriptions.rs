@@ -1,5 +1,6 @@
 //! Subscriptions: which URLs get which events.
 
+use super::guard::{self, Refusal};
 use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -9,7 +10,7 @@ use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view::{self, render};
 use bytes::Bytes;
-use daybook_store::outbox::{Backlog, Pause, Subscription};
+use daybook_store::outbox::{Ahead, Backlog, Given, Pause, Subscription};
 use std::collections::HashMap;
 
 /// The most subscriptions of an organization.
@@ -30,23 +31,38 @@ impl Service {
             return Ok(answer);
         }
         let filter = form.filter()?;
+        let given =
+            Given { max_per_second: form.max_per_second.is_some(), max_in_flight: form.max_in_flight.is_some() };
+        let (max_per_second, max_in_flight) =
+            (form.max_per_second.and_then(|limit| limit.0), form.max_in_flight.and_then(|limit| limit.0));
         let url = form.webhook_url.into_string();
-        let new = self.checked_subscription(who, url, filter).await?;
-        let subscription = self.store.subscribe(&new, MOST_SUBSCRIPTIONS).await?.ok_or_else(one_too_many)?;
+        let new = self.checked_subscription(who, url, filter, None).await?;
+        let new = Subscription { max_per_second, max_in_flight, ..new };
+        let subscription = self.store.subscribe(&new, given, MOST_SUBSCRIPTIONS).await?.ok_or_else(one_too_many)?;
         self.nudge.changed();
         let answer = self.show_subscription(who, &subscription).await?;
         self.keep_answer(who, repeat, answer).await
     }
 
-    /// A subscription to be made, with a URL that may be sent to.
+    /// A subscription to be made, with a URL that may be sent to; where it takes the place of another one, with the name of
+    /// that one.
     async fn checked_subscription(
         &self,
         who: &Caller,
         url: String,
         filter: Option<Vec<String>>,
+        replaced: Option<&str>,
     ) -> Result<Subscription, Problem> {
-        let checked = self.gate.guard.check_at_subscribing(&url, self.gate.resolve.as_ref()).await;
-        checked.map_err(|refusal| Problem::invalid("webhook_url", refusal.to_string()))?;
+        let refused = |refusal: Refusal| Problem::invalid("webhook_url", refusal.to_string());
+        let url = guard::normal_form(&url).map_err(refused)?;
+        self.gate.guard.check_url(&url).map_err(refused)?;
+        // What costs nothing is checked before a name is looked up.
+        let all = self.store.subscriptions(who.org).await?;
+        let url = spelling_of(&all, url);
+        if all.len() >= MOST_SUBSCRIPTIONS && replaced.is_none() && all.iter().all(|one| one.url != url) {
+            return Err(one_too_many());
+        }
+        self.gate.check(who.org, &url).await.map_err(refused)?;
         Ok(Subscription {
             org: who.org,
             id: 0,
@@ -61,6 +77,9 @@ impl Service {
             cursor: 0,
             version: 0,
             from_console: false,
+            max_per_second: None,
+            max_in_flight: None,
+            ahead: Ahead::default(),
         })
     }
 
@@ -75,7 +94,8 @@ impl Service {
             return Ok(None);
         };
         let url = WebhookUrl::read(url).map_err(|rule| Problem::invalid("webhook_url", rule))?.into_string();
-        let new = self.checked_subscription(who, url, None).await?;
+        let before = self.console_url(who).await?;
+        let new = self.checked_subscription(who, url, None, before.as_deref()).await?;
         let saved = self.store.save_console_url(who.org, Some(&new), MOST_SUBSCRIPTIONS).await?;
         self.nudge.changed();
         self.show_subscription(who, &saved.ok_or_else(one_too_many)?).await.map(Some)
@@ -103,7 +123,7 @@ impl Service {
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
-        let pause = Pause { reason: UNSUBSCRIBED.to_owned(), at: self.clock.now() };
+        let pause = Pause { reason: UNSUBSCRIBED.to_owned(), at: self.clock.now(), probe_at: None };
         let subscription = self.store.pause(who.org, uuid, &pause).await?;
         self.changed(who, repeat, subscription, uuid).await
     }
@@ -156,6 +176,17 @@ impl Service {
         let backlog = own.map_or_else(Backlog::default, |(_, backlog)| backlog);
         Ok(render(&view::Subscription::new(subscription, backlog)))
     }
+}
+
+/// A URL as it is kept: as it was spelled by an earlier version that kept what callers wrote, else in its normal form.
+/// Where an earlier version kept several spellings, the first one that was subscribed counts, unless the normal form is
+/// among them.
+fn spelling_of(all: &[Subscription], normal_form: String) -> String {
+    if all.iter().any(|one| one.url == normal_form) {
+        return normal_form;
+    }
+    let same = all.iter().find(|one| guard::normal_form(&one.url).is_ok_and(|known| known == normal_form));
+    same.map_or(normal_form, |one| one.url.clone())
 }
 
 fn one_too_many() -> Problem {

@@ -7,11 +7,19 @@
 mod support;
 
 mod batches;
+mod campaign;
 mod dead_letters;
+mod due_retries;
+mod log_lines;
 mod messages;
+mod narrowing;
 mod nodes;
 mod notices;
 mod outcomes;
+mod overdue;
 mod pausing;
+mod probing;
+mod searching;
+mod stopping;
 mod subscribing;
 mod world;

@@ -252,6 +252,9 @@ async fn what_cannot_be_sent_again_says_why(home: Home) {
     assert_eq!(refused(&uuid, "unknown").await.0, "not_found");
     assert_eq!(refused(&of_narrow, &id).await, ("conflict", "the message was not for this URL".to_owned()));
     world.pause(&uuid).await;
-    assert_eq!(refused(&uuid, &id).await, ("conflict", "the URL is paused: resubscribe it first".to_owned()));
+    assert_eq!(
+        refused(&uuid, &id).await,
+        ("subscription_paused", "the URL is paused: resubscribe it first".to_owned())
+    );
     assert_eq!(receiver.counts().requests, 1);
 }

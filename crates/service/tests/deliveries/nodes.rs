@@ -83,3 +83,30 @@ async fn a_long_open_transaction_skips_nothing() {
     world.send().await;
     assert_eq!(names(&receiver), ["A", "B", "C", "D"]);
 }
+
+/// A node that joins is given its share, without a message being sent twice; when it goes, the other has all again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_nodes_share_the_subscriptions_evenly() {
+    let first = World::at_once(Home::Postgres).await;
+    let receivers = [200; 7].map(|status| Receiver::start(Behaviour::status(status)));
+    for receiver in &receivers {
+        first.subscribe(receiver).await;
+    }
+    first.announce("A").await;
+    assert_eq!(first.send().await, 7, "alone it has all");
+    let second = World::over(first.trial.node().await, at_once());
+    // Each looks again after some seconds: the second is seen, the first gives back, the second takes.
+    for _ in 0..3 {
+        second.pass(seconds(3)).await;
+        first.send().await;
+    }
+    first.announce("B").await;
+    let shares = [first.send().await, second.send().await];
+    assert_eq!(shares, [4, 3]);
+    second.dispatcher.stop().await;
+    first.announce("C").await;
+    assert_eq!(first.pass(seconds(3)).await, 7, "one that stops gives back what it has");
+    for receiver in &receivers {
+        assert_eq!(names(receiver), ["A", "B", "C"]);
+    }
+}

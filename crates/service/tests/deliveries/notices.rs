@@ -1,6 +1,6 @@
 //! Configurable webhooks, to the receiver.
 
-use crate::support::{Home, LEVEL, Trial, json_of, on_both};
+use crate::support::{Home, LEVEL, Trial, json_of, list, on_both, whole};
 use crate::world::{World, body, events};
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use daybook_webhooks::dispatcher::Settings;
@@ -12,6 +12,11 @@ on_both!(
     an_interval_comes_round,
     what_a_stopped_server_missed_is_sent_late_and_once,
     rolling_fires_them,
+    a_closed_account_cancels_the_notices_that_wait,
+    a_roll_that_closes_cancels_its_own_notices,
+    a_roll_with_webhooks_that_closes_sends_them,
+    a_reopened_account_keeps_them_cancelled,
+    a_notice_whose_moment_came_before_the_closing_is_sent,
 );
 
 const NOTICES: [&str; 4] = ["payment_due_date", "late_fee_date", "loan_end_date", "account_summary"];
@@ -109,4 +114,104 @@ async fn rolling_fires_them(home: Home) {
     world.go_to("2026-06-14T09:00:00-04:00").await;
     assert_eq!(events(&receiver).len(), 4);
     assert_eq!(moments(&receiver)[3], "2026-06-14T09:00:00-04:00");
+}
+
+const REMINDER: &str = r#"{ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" }"#;
+
+/// An account with a reminder on the 14th of each month, rolled over those of April, May and June, which wait.
+async fn rolled(home: Home) -> (World, Receiver, Receiver) {
+    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    let others = Receiver::start(Behaviour::status(200));
+    world.subscribe_to(&others, &json!({ "filter_events": ["due_date_passed"] })).await;
+    json_of(world.trial.notify("a1", &serde_json::from_str(REMINDER).expect("JSON")).await);
+    json_of(world.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
+    (world, receiver, others)
+}
+
+/// The states of an account's reminders, as its timeline shows them.
+async fn states(world: &World) -> Vec<String> {
+    let timeline = json_of(world.trial.service.list_account_events(&world.trial.who, "a1", whole()).await);
+    let mut seen = std::collections::BTreeSet::new();
+    list(timeline)
+        .iter()
+        .flat_map(|event| event["webhooks"].as_array().expect("a list").clone())
+        .filter(|webhook| webhook["event"] == "payment_due_date" && seen.insert(webhook["event_id"].to_string()))
+        .map(|webhook| webhook["state"].as_str().expect("a state").to_owned())
+        .collect()
+}
+
+async fn close(world: &World, way: &str) {
+    let trial = &world.trial;
+    let status = |reason: &str| json!({ "account_status": "CLOSED", "account_substatus": reason });
+    match way {
+        "paid off" => drop(json_of(trial.pay("a1", "all", 200_000, "2026-06-20T00:00:00-04:00").await)),
+        "settled" => drop(json_of(trial.status("a1", &status("SETTLEMENT")).await)),
+        "charged off" => drop(json_of(trial.status("a1", &status("CHARGE_OFF")).await)),
+        "paid off by a later roll" => {
+            json_of(trial.pay("a1", "all", 200_000, "2026-06-25T00:00:00-04:00").await);
+            json_of(trial.roll("a1", "2026-06-30T00:00:00-04:00", false).await);
+        }
+        _ => {
+            trial.migration_mode("auto-12", true).await;
+            json_of(trial.status("a1", &status("SETTLEMENT")).await);
+            trial.release("auto-12").await;
+        }
+    }
+}
+
+async fn a_closed_account_cancels_the_notices_that_wait(home: Home) {
+    for way in ["paid off", "settled", "charged off", "paid off by a later roll", "released"] {
+        let (world, receiver, others) = rolled(home).await;
+        world.go_to("2026-04-14T09:00:00-04:00").await;
+        assert_eq!(states(&world).await, ["PUBLISHED", "SCHEDULED", "SCHEDULED"], "{way}");
+        close(&world, way).await;
+        assert!(world.trial.standing("a1").await.starts_with("CLOSED"), "{way}");
+        assert_eq!(states(&world).await, ["PUBLISHED", "CANCELLED", "CANCELLED"], "{way}");
+        world.go_to("2026-08-01T00:00:00-04:00").await;
+        assert_eq!(moments(&receiver), ["2026-04-14T09:00:00-04:00"], "{way}");
+        assert_eq!(moments(&others).len(), 3, "{way}: other events that wait are sent");
+        world.trial.verify().await;
+    }
+}
+
+async fn a_roll_that_closes_cancels_its_own_notices(home: Home) {
+    let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
+    json_of(world.trial.notify("a1", &serde_json::from_str(REMINDER).expect("JSON")).await);
+    json_of(world.trial.pay("a1", "all", 200_000, "2026-05-20T00:00:00-04:00").await);
+    json_of(world.trial.roll("a1", "2026-06-20T00:00:00-04:00", false).await);
+    assert_eq!(states(&world).await, ["CANCELLED", "CANCELLED"]);
+    world.go_to("2026-08-01T00:00:00-04:00").await;
+    assert_eq!(moments(&receiver), Vec::<String>::new());
+    world.trial.verify().await;
+}
+
+async fn a_roll_with_webhooks_that_closes_sends_them(home: Home) {
+    let (world, receiver, _others) = rolled(home).await;
+    json_of(world.trial.pay("a1", "all", 200_000, "2026-06-25T00:00:00-04:00").await);
+    let rolled = json_of(world.trial.roll("a1", "2026-06-30T00:00:00-04:00", true).await);
+    assert!(world.trial.standing("a1").await.starts_with("CLOSED"));
+    world.send().await;
+    assert_eq!(moments(&receiver).len(), 3, "the roll sends every webhook up to its moment: {rolled}");
+    world.trial.verify().await;
+}
+
+async fn a_reopened_account_keeps_them_cancelled(home: Home) {
+    let (world, receiver, _others) = rolled(home).await;
+    close(&world, "settled").await;
+    json_of(world.trial.status("a1", &json!({ "account_status": "ACTIVE" })).await);
+    assert_eq!(states(&world).await, ["CANCELLED"; 3]);
+    let rolled = json_of(world.trial.roll("a1", "2026-06-21T00:00:00-04:00", true).await);
+    world.go_to("2026-07-14T09:00:00-04:00").await;
+    assert_eq!(moments(&receiver), ["2026-07-14T09:00:00-04:00"], "the next one comes: {rolled}");
+    world.trial.verify().await;
+}
+
+/// Whether the log has it already does not matter: its moment came while the account was open.
+async fn a_notice_whose_moment_came_before_the_closing_is_sent(home: Home) {
+    let (world, receiver, _others) = rolled(home).await;
+    world.trial.clock.set(crate::support::time("2026-04-14T09:00:00-04:00"));
+    close(&world, "settled").await;
+    world.go_to("2026-08-01T00:00:00-04:00").await;
+    assert_eq!(moments(&receiver), ["2026-04-14T09:00:00-04:00"]);
+    world.trial.verify().await;
 }

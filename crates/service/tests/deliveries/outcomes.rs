@@ -4,12 +4,15 @@ use crate::support::{Home, json_of, list, on_both};
 use crate::world::{World, body, days, minutes, names, seconds};
 use daybook_service::{DeliveryQuery, paging::Paging};
 use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_webhooks::dispatcher::Settings;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 on_both!(
     two_hundred_and_two_hundred_two_are_delivered,
     other_answers_are_dead_at_once,
     an_answer_of_only_1xx_is_dead,
+    a_1xx_before_the_connection_closes_is_dead,
     a_redirect_is_not_followed,
     server_errors_are_tried_for_a_day,
     too_many_requests_are_tried_for_a_day,
@@ -18,6 +21,7 @@ on_both!(
     a_message_that_is_taken_at_last_is_delivered,
     each_message_is_tried_again_at_its_own_moments,
     retry_after_lengthens_a_step,
+    a_429_says_when_the_message_is_really_tried_again,
     equal_bytes_go_out_every_time,
 );
 
@@ -83,6 +87,19 @@ async fn an_answer_of_only_1xx_is_dead(home: Home) {
     assert_eq!(receiver.counts().requests, 1);
 }
 
+async fn a_1xx_before_the_connection_closes_is_dead(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::Raw(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("Ada").await;
+    world.send().await;
+    assert_eq!(world.state(&uuid).await, active(0, 1));
+    world.pass(days(1)).await;
+    assert_eq!(receiver.counts().requests, 1);
+    let dead = dead_letters(&world).await;
+    assert_eq!(dead[0]["reason"], "there were only informational answers (1XX)");
+}
+
 async fn a_redirect_is_not_followed(home: Home) {
     let world = World::at_once(home).await;
     let elsewhere = Receiver::start(Behaviour::status(200));
@@ -98,7 +115,7 @@ async fn a_redirect_is_not_followed(home: Home) {
 }
 
 /// Has a message fail again and again, and checks when it was tried.
-async fn tried_for_a_day(home: Home, receiver: &Receiver, counted: bool) {
+async fn tried_for_a_day(home: Home, receiver: &Receiver, counted: bool, errors: u64) {
     let world = World::at_once(home).await;
     let uuid = world.subscribe(receiver).await;
     world.announce("Ada").await;
@@ -118,24 +135,24 @@ async fn tried_for_a_day(home: Home, receiver: &Receiver, counted: bool) {
     let dead = dead_letters(&world).await;
     assert_eq!((dead.len(), &dead[0]["attempts"]), (1, &json!(12)));
     assert_eq!(deliveries(&world).await.len(), 12);
-    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 1, "a message counts once");
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], errors, "a message counts once at most");
 }
 
 async fn server_errors_are_tried_for_a_day(home: Home) {
-    tried_for_a_day(home, &Receiver::start(Behaviour::status(503)), true).await;
+    tried_for_a_day(home, &Receiver::start(Behaviour::status(503)), true, 1).await;
 }
 
 async fn too_many_requests_are_tried_for_a_day(home: Home) {
-    tried_for_a_day(home, &Receiver::start(Behaviour::status(429)), true).await;
+    tried_for_a_day(home, &Receiver::start(Behaviour::status(429)), true, 0).await;
 }
 
 async fn silence_is_tried_for_a_day(home: Home) {
-    tried_for_a_day(home, &Receiver::start(Behaviour::Silent), true).await;
+    tried_for_a_day(home, &Receiver::start(Behaviour::Silent), true, 1).await;
 }
 
 async fn a_closed_port_is_tried_for_a_day(home: Home) {
     // Resets whoever connects: nothing is ever read.
-    tried_for_a_day(home, &Receiver::start(Behaviour::Reset), false).await;
+    tried_for_a_day(home, &Receiver::start(Behaviour::Reset), false, 1).await;
 }
 
 async fn a_message_that_is_taken_at_last_is_delivered(home: Home) {
@@ -189,6 +206,31 @@ async fn retry_after_lengthens_a_step(home: Home) {
     assert_eq!(world.pass(minutes(7) - seconds(101)).await, 0);
     assert_eq!(world.pass(seconds(1)).await, 1);
     assert_eq!(world.pass(days(1)).await, 0);
+}
+
+/// The URL is left alone for as long as it asks, which may be longer than the message would wait: that moment is announced,
+/// and a restart keeps it.
+async fn a_429_says_when_the_message_is_really_tried_again(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
+        0 => Answer::status(429).with("retry-after", "3600"),
+        1 => Answer::status(429).with("retry-after", "5"),
+        _ => Answer::status(200),
+    }));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("Ada").await;
+    assert_eq!(world.send().await, 1);
+    assert_eq!(deliveries(&world).await[0]["next_retry_at"], "2026-04-01T13:00:30Z", "not at 12:03:30");
+    assert_eq!(world.pass(minutes(10)).await, 0);
+    world.dispatcher.stop().await;
+    let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+    let world = World::over(world.trial, settings);
+    assert_eq!(world.pass(minutes(50) - seconds(1)).await, 0, "it waits after a restart too");
+    assert_eq!(world.pass(seconds(1)).await, 1);
+    // 63 minutes after the first failure: the URL asked for less.
+    assert_eq!(deliveries(&world).await[0]["next_retry_at"], "2026-04-01T13:03:30Z");
+    assert_eq!(world.pass(minutes(3)).await, 1);
+    assert_eq!(world.state(&uuid).await, active(0, 0));
 }
 
 async fn equal_bytes_go_out_every_time(home: Home) {

@@ -1,7 +1,7 @@
 //! When a URL is paused, and what that does.
 
 use crate::support::{Home, on_both};
-use crate::world::{World, events, minutes, names};
+use crate::world::{World, events, minutes, names, seconds};
 use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
 use serde_json::{Value, json};
 
@@ -16,6 +16,9 @@ on_both!(
     a_url_that_fails_is_sent_one_message_at_a_time,
     unsubscribing_stops_and_resubscribing_resumes,
     what_is_under_way_at_a_pause_is_no_dead_letter,
+    too_many_requests_pause_nothing_and_hold_the_url,
+    a_success_under_way_takes_a_pause_back,
+    a_burst_of_refused_connections_is_one_failure,
     the_number_is_a_setting,
     nothing_is_sent_after_a_pause_by_a_dispatcher_that_runs,
 );
@@ -70,7 +73,7 @@ async fn ten_different_messages_that_fail_pause(home: Home) {
     world.send().await;
     assert_eq!(world.state(&uuid).await, paused("CONSECUTIVE_ERRORS", 12), "retries that waited are dead letters now");
     assert_eq!(receiver.counts().requests, 19);
-    assert_eq!(world.pass(minutes(2_000)).await, 0);
+    assert_eq!(world.pass(minutes(4)).await, 0);
 }
 
 async fn one_bad_message_among_good_ones_does_not_pause(home: Home) {
@@ -251,6 +254,99 @@ async fn what_is_under_way_at_a_pause_is_no_dead_letter(home: Home) {
     let mut got = names(&receiver);
     got.sort_unstable();
     assert_eq!((got, world.state(&uuid).await), (["A", "B", "C", "D"].map(String::from).into(), active(0, 0)));
+}
+
+/// The URL is left alone until `Retry-After`, whatever waits, and no number of 429 pauses it.
+async fn too_many_requests_pause_nothing_and_hold_the_url(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
+        0..=39 => Answer::status(429).with("retry-after", "20"),
+        _ => Answer::status(200),
+    }));
+    let uuid = world.subscribe(&receiver).await;
+    for number in 0..20 {
+        world.announce(&format!("N{number}")).await;
+    }
+    assert_eq!(world.send().await, 1, "all others wait");
+    assert_eq!(world.pass(seconds(19)).await, 0);
+    assert_eq!(world.pass(seconds(1)).await, 1);
+    for _ in 0..60 {
+        world.pass(minutes(1)).await;
+    }
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 0);
+    for _ in 0..600 {
+        world.pass(minutes(1)).await;
+    }
+    assert_eq!(world.state(&uuid).await, active(0, 0), "each was taken in the end");
+    assert_eq!(receiver.counts().requests, 60);
+}
+
+async fn a_success_under_way_takes_a_pause_back(home: Home) {
+    let world = World::patient(home).await;
+    let (let_go, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    let slow = Receiver::start(Behaviour::status(200));
+    let uuid = world.subscribe(&slow).await;
+    for number in 0..30 {
+        world.announce(&format!("Good{number}")).await;
+    }
+    world.send().await;
+    // A runtime of its own for each answer: the slow one must not hold up the others.
+    let failed = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = failed.clone();
+    slow.behave(Behaviour::slowly(move |_, body| {
+        if String::from_utf8_lossy(body).contains("Bad") {
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            return Answer::status(500);
+        }
+        held.lock().expect("no test panicked here").recv().expect("it is answered");
+        Answer::status(200)
+    }));
+    world.announce("Slow").await;
+    for number in 0..10 {
+        world.announce(&format!("Bad{number}")).await;
+    }
+    let dispatcher = world.dispatcher.clone();
+    let sending = tokio::spawn(async move { dispatcher.settle().await });
+    while failed.load(std::sync::atomic::Ordering::SeqCst) < 10 {
+        tokio::task::yield_now().await;
+    }
+    // The ten answers are on their way to the sender, or there.
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    let_go.send(()).expect("the receiver waits");
+    sending.await.expect("it ends").expect("it is sent");
+    assert_eq!(world.state(&uuid).await, active(10, 0));
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 0);
+}
+
+async fn a_burst_of_refused_connections_is_one_failure(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    let (uuid, address) = (world.subscribe(&receiver).await, receiver.address());
+    for number in 0..30 {
+        world.announce(&format!("Good{number}")).await;
+    }
+    world.send().await;
+    drop(receiver);
+    for number in 0..30 {
+        world.announce(&format!("N{number}")).await;
+    }
+    world.send().await;
+    assert_eq!(world.state(&uuid).await, active(30, 0));
+    assert_eq!(world.subscription(&uuid).await["consecutive_errors"], 1);
+    for number in 0..10 {
+        world.announce(&format!("Later{number}")).await;
+    }
+    assert_eq!(world.send().await, 0, "the second is not over");
+    for counted in 2..=9 {
+        assert_eq!(world.pass(seconds(1)).await, 1, "one a second, not more");
+        assert_eq!(world.subscription(&uuid).await["consecutive_errors"], counted);
+    }
+    let receiver = Receiver::start_at(address, Behaviour::status(200));
+    world.pass(seconds(1)).await;
+    world.pass(minutes(1)).await;
+    assert_eq!(world.state(&uuid).await, active(0, 0));
+    assert_eq!(receiver.counts().requests, 40);
 }
 
 async fn the_number_is_a_setting(home: Home) {

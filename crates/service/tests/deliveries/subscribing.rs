@@ -4,9 +4,12 @@ use crate::support::{Home, LEVEL, form_of, json_of, on_both};
 use crate::world::{World, body, events, names};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use daybook_testkit::receiver::{Behaviour, Receiver, Request};
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver, Request};
 use daybook_webhooks::signature::Key;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 on_both!(
     each_url_gets_exactly_what_its_filter_says,
@@ -16,6 +19,9 @@ on_both!(
     a_removed_url_gets_nothing_more,
     signatures_are_by_the_key_of_the_time,
     a_url_may_not_point_inside,
+    a_narrowed_filter_stops_retries_and_replays_of_what_it_leaves_out,
+    settings_of_a_url_hold_and_stay_unless_they_are_given,
+    a_url_gets_no_more_at_once_than_its_setting_says,
 );
 
 async fn each_url_gets_exactly_what_its_filter_says(home: Home) {
@@ -163,4 +169,115 @@ async fn a_url_may_not_point_inside(home: Home) {
         let refused = world.trial.service.subscribe(&world.trial.who, None, form).await.expect_err(url);
         assert_eq!((refused.code, refused.details[0].field.as_str()), ("invalid_request", "webhook_url"), "{url}");
     }
+}
+
+async fn a_narrowed_filter_stops_retries_and_replays_of_what_it_leaves_out(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("A").await;
+    world.announce("B").await;
+    world.send().await;
+    assert_eq!(world.state(&uuid).await.2, 2);
+    world.subscribe_to(&receiver, &json!({ "filter_events": ["customer_create", "account_closed"] })).await;
+    assert_eq!(world.state(&uuid).await.2, 2, "they are still wanted");
+    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
+    assert_eq!(world.state(&uuid).await.2, 0);
+    assert_eq!(world.pass(crate::world::days(2)).await, 0);
+    assert_eq!(receiver.counts().requests, 2);
+    // What is to be replayed is left out by a filter too.
+    world.pause(&uuid).await;
+    world.subscribe_to(&receiver, &json!({})).await;
+    world.announce("C").await;
+    world.resume(&uuid).await;
+    assert_eq!(world.replay(&json!({})).await, (1, 0));
+    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
+    assert_eq!((world.send().await, world.state(&uuid).await.2), (0, 0));
+    // What is asked for by name goes out all the same.
+    world.subscribe_to(&receiver, &json!({})).await;
+    receiver.behave(Behaviour::status(400));
+    world.announce("D").await;
+    world.send().await;
+    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
+    receiver.behave(Behaviour::status(200));
+    assert_eq!(world.replay(&json!({ "event": "customer_create" })).await, (1, 0));
+    assert_eq!((world.send().await, world.state(&uuid).await), (1, ("ACTIVE".to_owned(), Value::Null, 0, 0)));
+}
+
+async fn settings_of_a_url_hold_and_stay_unless_they_are_given(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = world.subscribe_to(&receiver, &json!({ "max_per_second": 5, "max_in_flight": 2 })).await;
+    let settings = async || {
+        let shown = world.subscription(&uuid).await;
+        (shown["max_per_second"].clone(), shown["max_in_flight"].clone())
+    };
+    assert_eq!(settings().await, (json!(5), json!(2)));
+    world.subscribe_to(&receiver, &json!({ "max_in_flight": null })).await;
+    assert_eq!(settings().await, (json!(5), Value::Null));
+    for number in 0..20 {
+        world.announce(&format!("N{number}")).await;
+    }
+    let mut sent = world.send().await;
+    for _ in 0..10 {
+        sent += world.pass(std::time::Duration::from_millis(100)).await;
+    }
+    assert!((4..=5).contains(&sent), "{sent} in a second");
+    world.subscribe_to(&receiver, &json!({ "max_per_second": null })).await;
+    assert_eq!(settings().await, (Value::Null, Value::Null));
+    sent += world.send().await;
+    assert_eq!(sent, 20);
+}
+
+/// How many messages were with a receiver at once.
+#[derive(Debug, Default)]
+struct Crowd {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Crowd {
+    /// Each answer waits until so many messages were there at once, but not for ever.
+    fn waiting_for(self: &Arc<Crowd>, wanted: usize) -> Behaviour {
+        let crowd = self.clone();
+        Behaviour::slowly(move |_, _| {
+            let now = crowd.now.fetch_add(1, Ordering::SeqCst) + 1;
+            crowd.most.fetch_max(now, Ordering::SeqCst);
+            for wait in 0..2_000 {
+                if wait > 4 && crowd.most.load(Ordering::SeqCst) >= wanted {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            crowd.now.fetch_sub(1, Ordering::SeqCst);
+            Answer::status(200)
+        })
+    }
+
+    fn most(&self) -> usize {
+        self.most.load(Ordering::SeqCst)
+    }
+}
+
+async fn a_url_gets_no_more_at_once_than_its_setting_says(home: Home) {
+    let world = World::patient(home).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = world.subscribe_to(&receiver, &json!({ "max_in_flight": 2 })).await;
+    let crowd = Arc::new(Crowd::default());
+    // After twenty that were taken, twenty more would go at once.
+    for (name, wanted) in [("Before", 0), ("Limited", 2), ("Free", 3)] {
+        if wanted > 0 {
+            receiver.behave(crowd.waiting_for(wanted));
+        }
+        if name == "Free" {
+            assert_eq!(crowd.most(), 2, "as many at once as the setting says");
+            assert_eq!(world.subscribe_to(&receiver, &json!({ "max_in_flight": null })).await, uuid);
+        }
+        for number in 0..20 {
+            world.announce(&format!("{name}{number}")).await;
+        }
+        world.send().await;
+    }
+    assert!(crowd.most() >= 3, "more without the setting: {}", crowd.most());
+    assert_eq!((receiver.counts().requests, world.state(&uuid).await.2), (60, 0));
 }

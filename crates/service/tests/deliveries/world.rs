@@ -40,8 +40,16 @@ impl World {
 
     /// Begins at [`START`], sending every message at once to receivers that may take their time.
     pub async fn patient(home: Home) -> World {
-        let trial = Trial::at(home, START).await;
-        let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+        World::patient_with(home, Settings { batch_interval: Duration::ZERO, ..Settings::default() }).await
+    }
+
+    /// Begins at [`START`], sending to receivers that may take their time.
+    pub async fn patient_with(home: Home, settings: Settings) -> World {
+        World::waiting(Trial::at(home, START).await, settings, Duration::from_secs(600))
+    }
+
+    /// Sends what a service announces to receivers that may take their time.
+    pub fn patient_over(trial: Trial, settings: Settings) -> World {
         World::waiting(trial, settings, Duration::from_secs(600))
     }
 
@@ -53,7 +61,7 @@ impl World {
     fn waiting(mut trial: Trial, settings: Settings, timeout: Duration) -> World {
         let guard = Guard { dev: true, networks: Vec::new() };
         let sending = sender::Settings { guard, timeout, ..sender::Settings::default() };
-        trial.service = trial.service.with_sender(Sender::new(sending, Arc::new(System)).expect("a sender"));
+        trial.service = trial.service.with_sender(Sender::new(sending, Arc::new(System::default())).expect("a sender"));
         let dispatcher = trial.service.dispatcher(settings).expect("it has a sender");
         World { trial, dispatcher }
     }

@@ -94,7 +94,8 @@ async fn every_message_of_a_rich_history_obeys_the_schema_of_its_event(home: Hom
     let url = json!({ "webhook_url": "https://example.com/a", "filter_events": ["account_closed"] });
     json_of(trial.service.subscribe(&trial.who, None, form_of(&url)).await);
     let paused = &trial.store.subscriptions(trial.who.org).await.expect("they can be read")[0];
-    let pause = daybook_store::outbox::Pause { reason: "UNAUTHORIZED".to_owned(), at: paused.created_at };
+    let (reason, at) = ("UNAUTHORIZED".to_owned(), paused.created_at);
+    let pause = daybook_store::outbox::Pause { reason, at, probe_at: None };
     let mut all = trial.log().await;
     all.push(trial.service.office().paused(paused, &pause).await.expect("it can be said"));
 

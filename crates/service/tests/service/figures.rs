@@ -164,6 +164,8 @@ async fn money_is_summed_by_local_day(home: Home) {
                            "line_item_status": "PENDING", "effective_at": "2026-03-10T12:00:00-04:00" });
     json_of(trial.pay_with("a", &declined).await);
     json_of(trial.change("a", "declined", &json!({ "line_item_status": "INVALID" })).await);
+    json_of(trial.pay("a", "bounced", 80_000, "2026-03-11T12:00:00-04:00").await);
+    json_of(trial.reverse("a", "bounced", &json!({})).await);
     trial.account("loan", "late", "2026-02-01T12:00:00-05:00").await;
     let seen = portfolio(&trial).await;
     assert_eq!((seen.zone.as_str(), seen.payments_by_day.len()), ("America/New_York", 30));

@@ -171,7 +171,7 @@ async fn a_message_shows_things_as_they_were_then(home: Home) {
     // The payment's own splits are in its message.
     json_of(trial.pay("a1", "p", 1_500, "2026-06-16T09:00:00-04:00").await);
     let paid = data(trial.messages("a1").await.last().expect("it is there"));
-    assert_eq!(paid["object"]["line_item_relationships"][0]["paid_down_line_item_id"], "dbk_late_fee_1");
+    assert_eq!(paid["object"]["line_item_relationships"][0]["paid_down_line_item_id"], "dbk_interest_1");
     assert_eq!(paid["object"], trial.item("a1", "p").await);
     trial.verify().await;
 }

@@ -69,9 +69,8 @@ async fn the_same_calls_without_migration_mode_give_a_late_fee_for_every_elapsed
     }
     assert_eq!(trial.items("a1", "LATE_FEE").await.len(), 8);
     let account = trial.read("a1").await;
-    // Owed: 1,200.00, eight months' interest of 12.00 on it and the ninth's that was paid ahead, eight fees of 15.00; paid:
-    // 852.96.
-    let total = 120_000 + 9 * 1_200 + 8 * 1_500 - 8 * LEVEL;
+    // Owed: 1,200.00, eight months' interest of 12.00 on it, eight fees of 15.00; paid: 852.96, the eight instalments.
+    let total = 120_000 + 8 * 1_200 + 8 * 1_500 - 8 * LEVEL;
     assert_eq!(account["summary"]["total_balance_cents"], total);
     trial.verify().await;
 }
@@ -170,14 +169,14 @@ async fn a_bounced_payment_a_waiver_and_a_status_of_last_year_can_be_loaded(home
     assert_eq!(trial.read("a1").await["held_events"], 7);
     trial.release("auto-12").await;
     assert_eq!(trial.progress("auto-12").await["failed_accounts"], json!([]));
-    // Held inputs count at their own time. April was paid when it fell due, so May's interest is 11.05; the payment bounced on
-    // 18 April with a fee of 25.00. May was missed, with a fee of 15.00 that is waived. In June the payment of 106.62 takes the
-    // fee of 25.00, the interest of April (12.00), May (11.05) and June (12.00, on 1,200.00 again), and leaves 46.57 for
-    // April's principal. It is as much as June asks for: no further fee.
+    // Held inputs count at their own time. April was paid when it fell due, so May's interest is 1 % of 1,105.38 for the 21 of
+    // 30 days without the fraud: 7.74. The payment bounced on 18 April with a fee of 25.00, and April is late again. May was
+    // missed, with a fee of 15.00 that is waived. In June 106.62 pays April; June's interest is 12.00 on 1,200.00 again. The
+    // money went to an instalment that had passed its fee moment as paid, so June costs 15.00.
     let account = trial.read("a1").await;
-    assert_eq!(balances(&account), [120_000 - 4_657, 0, 0, 0]);
+    assert_eq!(balances(&account), [120_000 - 9_462, 774 + 1_200, 2_500 + 1_500, 0]);
     let trail: Vec<String> = trial.trail("a1").await.into_iter().map(|(_, status)| status).collect();
-    assert_eq!(trail[..3], ["ACTIVE", "SUSPENDED/FRAUD", "ACTIVE"]);
+    assert_eq!(trail[..4], ["ACTIVE", "SUSPENDED/DELINQUENT", "SUSPENDED/FRAUD", "ACTIVE"]);
     trial.verify().await;
 }
 
@@ -302,10 +301,10 @@ async fn what_counts_at_one_moment_keeps_its_loading_order(home: Home) {
         }
     }
     trial.release("auto-12").await;
-    // April was missed: a late fee of 15.00, interest of 12.00. A payment of 10.00 after the fee of 7.00 goes by the order:
-    // past due penalty, so 10.00 of the late fee either way; the fee is paid down in neither.
+    // April was missed: a late fee of 15.00, interest of 12.00. A payment of 10.00 goes by the order: interest past due either
+    // way; the fee is paid down in neither.
     for account in ["fee-first", "fee-last"] {
-        assert_eq!(balances(&trial.read(account).await), [120_000, 1_200, 500 + 700, 0]);
+        assert_eq!(balances(&trial.read(account).await), [120_000, 200, 1_500 + 700, 0]);
     }
     let order = |events: Vec<Value>| -> Vec<String> {
         let names = events.iter().filter(|event| event["seq"].as_u64().is_some_and(|seq| seq == 2 || seq == 3));

@@ -1,10 +1,17 @@
 //! Organizations: the same ids in two of them do not see each other.
 
-use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, list, on_both, repeat, whole};
+use crate::support::{
+    Home, LEVEL, PLAN, Trial, balances, code_of, data, form_of, json_of, list, on_both, repeat, whole,
+};
 use daybook_service::CustomerQuery;
 use serde_json::json;
+use std::collections::HashSet;
 
-on_both!(two_organizations_do_not_see_each_other, roles_may_do_what_they_say);
+on_both!(
+    two_organizations_do_not_see_each_other,
+    ids_of_events_are_unique_in_the_installation,
+    roles_may_do_what_they_say,
+);
 
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
 const NOW: &str = "2026-04-01T12:00:00-04:00";
@@ -48,6 +55,41 @@ async fn two_organizations_do_not_see_each_other(home: Home) {
     // Each signs with its own key: the other's bytes do not verify, which `verify` would tell.
     let (one, two) = (&first.messages("a1").await[0], &second.messages("a1").await[0]);
     assert_ne!(one.signature, two.signature);
+    first.verify().await;
+}
+
+/// A receiver that serves two organizations drops what it has seen: two organizations that do the same with the same ids
+/// must never announce it under the same id.
+async fn ids_of_events_are_unique_in_the_installation(home: Home) {
+    let first = Trial::at(home, NOW).await;
+    first.service.create_organization("second", "TEST").await.expect("it is made");
+    let second = Trial { who: first.service.operator(Some("second")).await.expect("it is there"), ..first.clone() };
+    let mut seen = HashSet::new();
+    let mut count = 0;
+    for trial in [&first, &second] {
+        trial.product("auto-12", json!({})).await;
+        trial.account("auto-12", "a1", OPENING).await;
+        json_of(trial.pay("a1", "p", LEVEL, NOW).await);
+        let customer = form_of(&json!({ "customer_id": "c", "name_last": "Li" }));
+        json_of(trial.service.create_customer(&trial.who, None, customer).await);
+        trial.migration_mode("auto-12", true).await;
+        trial.release("auto-12").await;
+        json_of(trial.service.send_test_event(&trial.who).await);
+    }
+    for trial in [&first, &second] {
+        let log = trial.log().await;
+        let events: HashSet<&str> = log.iter().map(|message| message.event.as_str()).collect();
+        let wanted = ["account_create", "line_item_create", "customer_create", "migration_released", "test_event"];
+        assert!(wanted.iter().all(|event| events.contains(event)), "{events:?}");
+        count += log.len();
+        for message in &log {
+            assert_eq!(data(message)["event_id"], json!(message.event_id));
+            assert!(seen.insert(message.event_id.clone()), "{} names two events", message.event_id);
+            let found = trial.service.message(&trial.who, &message.event_id).await.expect("it is found by its id");
+            assert_eq!((found.event, found.position), (message.event.clone(), message.position));
+        }
+    }
+    assert_eq!(seen.len(), count);
     first.verify().await;
 }
 

@@ -10,6 +10,8 @@ on_both!(
     a_schedule_can_be_read_as_of_any_moment,
     line_items_can_be_read_as_of_any_moment,
     the_timeline_explains_every_cent,
+    the_timeline_shows_interest_that_a_payment_posts_and_pays,
+    a_bounced_payment_names_its_reversal,
     the_status_trail_tells_when,
     a_read_brings_the_account_up_to_its_clock,
     lists_are_paged_in_a_stable_order,
@@ -44,14 +46,14 @@ async fn an_account_can_be_read_as_of_any_moment(home: Home) {
         let account = trial.read_at("a1", at).await;
         assert_eq!((balances(&account), standing(&account).as_str()), (cents, status), "{at}");
     }
-    // 243.24 paid: 30.00 of fees, 33.15 of interest, 191.09 of principal less what July's interest took.
+    // 243.24 paid: May and June, 22.10 of interest and 191.14 of principal; 30.00 into July, whose interest is 11.05.
     let now = trial.read("a1").await;
-    assert_eq!(balances(&now), [PLAN[1] - (2 * LEVEL - 3 * 1_105), 0, 0, 0]);
+    assert_eq!(balances(&now), [PLAN[1] - (2 * LEVEL - 2 * 1_105) - (3_000 - 1_105), 0, 3_000, 0]);
     assert_eq!(trial.read_at("a1", "2026-06-20T12:00:00-04:00").await["summary"], now["summary"]);
     // As it will stand if nothing else happens, and nothing is stored.
     let later = trial.read_at("a1", "2026-08-16T00:00:00-04:00").await;
     // July is spared: what was paid in its period reaches it. August is missed.
-    assert_eq!(later["summary"]["fees_balance_cents"], 1_500);
+    assert_eq!(later["summary"]["fees_balance_cents"], 3_000 + 1_500);
     assert_eq!(trial.read("a1").await, now);
     trial.verify().await;
 }
@@ -83,9 +85,9 @@ async fn line_items_can_be_read_as_of_any_moment(home: Home) {
     };
     assert_eq!(ids(trial.all_items("a1", Some("2026-04-15T08:00:00-04:00")).await), ["dbk_loan"]);
     let may = trial.all_items("a1", Some("2026-05-16T00:00:00-04:00")).await;
-    let fee = may.iter().find(|item| item["line_item_id"] == "dbk_late_fee_2").expect("it is there");
-    assert_eq!(fee["line_item_summary"]["balance_cents"], 1_500);
-    assert_eq!(trial.item("a1", "dbk_late_fee_2").await["line_item_summary"]["balance_cents"], 0);
+    let interest = may.iter().find(|item| item["line_item_id"] == "dbk_interest_2").expect("it is there");
+    assert_eq!(interest["line_item_summary"]["balance_cents"], 1_105);
+    assert_eq!(trial.item("a1", "dbk_interest_2").await["line_item_summary"]["balance_cents"], 0);
     let now = trial.all_items("a1", None).await;
     let mut then = trial.all_items("a1", Some("2026-06-20T12:00:00-04:00")).await;
     for (then, now) in then.iter_mut().zip(&now) {
@@ -98,13 +100,19 @@ async fn line_items_can_be_read_as_of_any_moment(home: Home) {
 }
 
 /// The effects of all that was processed add up to the balances, each event continues where the last ended, and moments and
-/// inputs come in order.
+/// inputs come in order. The postings of each event add up to its effect.
 pub fn adds_up(events: &[Value], account: &Value) {
     let names = ["principal_cents", "interest_cents", "fees_cents", "surplus_cents"];
     let mut sum = [0_i64; 4];
     for event in events.iter().filter(|event| event["state"] == "PROCESSED") {
         for (sum, name) in sum.iter_mut().zip(names) {
             *sum += event["effect"][name].as_i64().expect("cents");
+        }
+        for (component, name) in ["PRINCIPAL", "INTEREST", "FEE", "SURPLUS"].into_iter().zip(names) {
+            let postings = event["postings"].as_array().expect("a list").iter();
+            let of_component = postings.filter(|posting| posting["component"] == component);
+            let posted: i64 = of_component.map(|posting| posting["amount_cents"].as_i64().expect("cents")).sum();
+            assert_eq!(Some(posted), event["effect"][name].as_i64(), "the postings of {component} in {event}");
         }
         for (sum, name) in sum.iter().zip(names) {
             assert_eq!(event["balance_after"][name].as_i64(), Some(*sum), "{name} after {event}");
@@ -140,6 +148,57 @@ async fn the_timeline_explains_every_cent(home: Home) {
     trial.verify().await;
 }
 
+/// Paid on the due date, before the period closes: 12.00 of interest is posted and paid in one step.
+async fn the_timeline_shows_interest_that_a_payment_posts_and_pays(home: Home) {
+    let trial = lived(home).await;
+    let events = trial.events("a1").await;
+    let payment = events.iter().find(|event| event["event"] == "payment").expect("one");
+    assert_eq!(payment["effect"]["interest_cents"], 0);
+    let line = |item: &str, kind: &str, component: &str, cents: i64, paid: Option<&str>| {
+        json!({ "line_item_id": item, "line_item_type": kind, "component": component, "amount_cents": cents,
+                "paid_down_line_item_id": paid })
+    };
+    let expected = [
+        line("dbk_interest_1.1", "INTEREST", "INTEREST", 1_200, None),
+        line("p1", "PAYMENT", "INTEREST", -1_200, Some("dbk_interest_1.1")),
+        line("p1", "PAYMENT", "PRINCIPAL", 1_200 - LEVEL, Some("dbk_loan")),
+    ];
+    assert_eq!(payment["postings"], json!(expected));
+    let sentence = "A payment of 106.62 was recorded as VALID. It paid 12.00 of interest and 94.62 of principal.";
+    assert_eq!(payment["description"], sentence);
+    let due = events.iter().find(|event| event["event"] == "period_end").expect("one");
+    let sentence = "Instalment 1 fell due. Interest of 12.00 for the period was already paid on 2026-04-15.";
+    assert_eq!(due["description"], sentence);
+    // All interest that was ever paid is on the lines.
+    let lines = events.iter().flat_map(|event| event["postings"].as_array().expect("a list"));
+    let paid = lines.filter(|line| line["component"] == "INTEREST" && line["line_item_type"] == "PAYMENT");
+    let paid: i64 = paid.map(|line| line["amount_cents"].as_i64().expect("cents")).sum();
+    assert_eq!(-paid, trial.read("a1").await["summary"]["total_interest_paid_to_date_cents"].as_i64().expect("cents"));
+    assert!(paid < 0);
+}
+
+/// A payment that bounced is told from a good one, in a list and alone, whatever the policy for the past.
+async fn a_bounced_payment_names_its_reversal(home: Home) {
+    for policy in ["AS_POSTED", "REPLAY"] {
+        let trial = Trial::at(home, "2026-04-15T09:00:00-04:00").await;
+        trial.product("auto-12", json!({ "backdating_policy": policy })).await;
+        trial.account("auto-12", "a1", OPENING).await;
+        json_of(trial.pay("a1", "bad", LEVEL, "2026-04-15T09:00:00-04:00").await);
+        json_of(trial.pay("a1", "good", 500, "2026-04-15T09:00:00-04:00").await);
+        trial.go_to("2026-04-18T09:00:00-04:00").await;
+        json_of(trial.reverse("a1", "bad", &json!({ "line_item_id": "bounce" })).await);
+        for (item, expected) in [("bad", json!("bounce")), ("good", Value::Null), ("bounce", Value::Null)] {
+            let shown = json_of(trial.service.get_line_item(&trial.who, "a1", item, None).await);
+            assert_eq!(shown["reversed_by_line_item_id"], expected, "{item} under {policy}");
+        }
+        let all = trial.all_items("a1", None).await;
+        let marked = all.iter().filter(|item| !item["reversed_by_line_item_id"].is_null()).count();
+        assert_eq!(marked, 1, "{policy}");
+        adds_up(&trial.events("a1").await, &trial.read("a1").await);
+        trial.verify().await;
+    }
+}
+
 async fn the_status_trail_tells_when(home: Home) {
     let trial = lived(home).await;
     let expected = [("2026-03-15T00:00:00-04:00", "ACTIVE"), ("2026-05-15T23:59:59-04:00", "SUSPENDED/DELINQUENT")];
@@ -162,7 +221,7 @@ async fn a_read_brings_the_account_up_to_its_clock(home: Home) {
     assert_eq!(trial.announced("a1").await.len(), told, "a read writes nothing");
     // A call before the timer: first what was due, then the call.
     json_of(trial.pay("a1", "p", 1_500, "2026-04-20T12:00:00-04:00").await);
-    assert_eq!(balances(&trial.read("a1").await), [120_000, 1_200, 0, 0]);
+    assert_eq!(balances(&trial.read("a1").await), [120_000 - 300, 0, 1_500, 0]);
     trial.verify().await;
 }
 

@@ -4,7 +4,12 @@ use crate::support::{Home, LEVEL, PLAN, Trial, balances, form_of, json_of, on_bo
 use daybook_service::changes::Change;
 use serde_json::{Value, json};
 
-on_both!(what_is_rehearsed_is_what_is_done, a_rehearsal_leaves_nothing_behind, what_would_be_refused_is_refused,);
+on_both!(
+    what_is_rehearsed_is_what_is_done,
+    a_rehearsal_leaves_nothing_behind,
+    what_would_be_refused_is_refused,
+    an_opening_is_rehearsed,
+);
 
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
 const APRIL: &str = "2026-04-15T09:00:00-04:00";
@@ -73,4 +78,38 @@ async fn what_would_be_refused_is_refused(home: Home) {
     let roll = form_of(&json!({ "account_id": "a1", "effective_at": "2026-06-01T00:00:00Z" }));
     let problem = trial.service.rehearse(&live, "a1", Change::Roll(roll)).await.expect_err("time is real");
     assert_eq!(problem.code, "live_environment");
+}
+
+async fn an_opening_is_rehearsed(home: Home) {
+    let trial = open(home).await;
+    let body = json!({ "product_id": "auto-12", "account_id": "old", "effective_at": "2025-09-10T00:00:00-04:00",
+        "summary": { "initial_principal_cents": 120_000 } });
+    let accounts = || async { (trial.all_accounts().await, trial.log().await.len()) };
+    let before = accounts().await;
+    let rehearsal = trial.service.rehearse_opening(&trial.who, form_of(&body)).await.expect("it can be opened");
+    assert_eq!(accounts().await, before, "nothing is left behind");
+    // Due on the 10th of October to April, and each missed.
+    assert_eq!((rehearsal.late_fees, rehearsal.late_fee_cents), (7, 10_500));
+    assert!(rehearsal.is_backdated && !rehearsal.is_there);
+    let opened = json_of(trial.service.create_account(&trial.who, None, form_of(&body)).await);
+    let shown: Value = serde_json::from_slice(&rehearsal.account).expect("JSON");
+    assert_eq!(shown, opened);
+    let mut announced = std::collections::BTreeMap::new();
+    for event in trial.announced("old").await {
+        *announced.entry(event).or_insert(0_u64) += 1;
+    }
+    assert_eq!(rehearsal.webhooks, announced);
+    // Again it is there; with other content it would be refused, as would what cannot be opened.
+    let again = trial.service.rehearse_opening(&trial.who, form_of(&body)).await.expect("it is there");
+    assert!(again.is_there && again.webhooks.is_empty());
+    for (field, value, code) in [
+        ("effective_at", json!("2025-09-11T00:00:00-04:00"), "id_taken"),
+        ("product_id", json!("none"), "invalid_request"),
+        ("assign_customers", json!([{ "customer_id": "nobody" }]), "invalid_request"),
+    ] {
+        let mut other = body.clone();
+        other[field] = value;
+        let refused = trial.service.rehearse_opening(&trial.who, form_of(&other)).await.expect_err(field);
+        assert_eq!(refused.code, code, "{field}");
+    }
 }

@@ -29,9 +29,9 @@ async fn a_backdated_payment_as_posted_counts_from_now(home: Home) {
     let paid = json_of(trial.pay("a1", "p", LEVEL, APRIL).await);
     assert_eq!(paid["effective_at"], "2026-04-15T09:00:00-04:00");
     assert_eq!(paid["applied_at"], "2026-04-20T12:00:00-04:00");
-    // 15.00 late fee, 12.00 of April, 12.00 of May, the rest April's principal.
-    assert_eq!(balances(&trial.read("a1").await), [120_000 - 6_762, 0, 0, 0]);
-    assert_eq!(trial.standing("a1").await, "SUSPENDED/DELINQUENT");
+    // April, 12.00 and 94.62; the late fee stays.
+    assert_eq!(balances(&trial.read("a1").await), [120_000 - 9_462, 0, 1_500, 0]);
+    assert_eq!(trial.standing("a1").await, "ACTIVE");
     // It is absent before it was applied.
     assert_eq!(balances(&trial.read_at("a1", "2026-04-20T11:59:59-04:00").await), [120_000, 1_200, 1_500, 0]);
     let then = trial.all_items("a1", Some("2026-04-20T11:59:59-04:00")).await;

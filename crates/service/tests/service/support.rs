@@ -329,6 +329,13 @@ impl Trial {
         list(page).into_iter().map(entry).collect()
     }
 
+    /// The ids of all accounts.
+    pub async fn all_accounts(&self) -> Vec<Value> {
+        let query = daybook_service::accounts::AccountQuery::default();
+        let accounts = list(json_of(self.service.list_accounts(&self.who, whole(), query).await));
+        accounts.iter().map(|account| account["account_id"].clone()).collect()
+    }
+
     /// Which account.
     pub fn key(&self, account: &str) -> AccountKey {
         AccountKey { org: self.who.org, account: account.into() }

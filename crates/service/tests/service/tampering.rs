@@ -9,6 +9,7 @@ on_both!(
     a_changed_account_is_found,
     a_missing_line_item_is_found,
     a_missing_message_is_found,
+    a_message_cancelled_by_another_is_found,
     a_flipped_byte_is_found,
     a_flipped_byte_of_a_message_that_waits_is_found,
     a_changed_input_is_found,
@@ -118,7 +119,14 @@ async fn a_missing_message_is_found(home: Home) {
     }
     let tampered = Tampered::lived(home).await;
     tampered.change("DELETE FROM messages WHERE account = 'a1' AND sequence = 10").await;
-    tampered.finds("account a1: its last messages are missing").await;
+    tampered.finds("account a1: message 10 of ").await;
+}
+
+async fn a_message_cancelled_by_another_is_found(home: Home) {
+    let tampered = Tampered::lived(home).await;
+    let last = tampered.trial.messages("a2").await.last().expect("there is one").sequence;
+    tampered.change(&format!("UPDATE waiting_messages SET cancelled_at = 1 WHERE sequence = {last}")).await;
+    tampered.finds(&format!("account a2: message {last} is cancelled")).await;
 }
 
 /// A statement that changes one byte of a message's data.

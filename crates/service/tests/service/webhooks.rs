@@ -58,7 +58,8 @@ async fn a_url_is_subscribed_paused_resumed_and_removed(home: Home) {
     let expected = json!({
         "webhook_uuid": made["webhook_uuid"], "webhook_url": "https://example.com/a", "filter_events": null,
         "status": "ACTIVE", "paused_reason": null, "paused_at": null, "consecutive_errors": 0,
-        "created_at": "2026-04-01T16:00:00Z", "last_success_at": null, "pending": 0, "dead_letters": 0
+        "created_at": "2026-04-01T16:00:00Z", "last_success_at": null, "pending": 0, "dead_letters": 0, "max_per_second": null, "max_in_flight": null,
+        "next_probe_at": null
     });
     assert_eq!(made, expected);
     assert_eq!(subscriptions(&trial).await, [expected]);
@@ -203,7 +204,10 @@ async fn what_a_paused_url_misses_is_its_dead_letters_until_replayed(home: Home)
             break;
         }
     }
-    assert_eq!(seen, ["dbk_evt_a1.1", "dbk_evt_a1.2", "dbk_evt_a2.1", "dbk_evt_a2.2"]);
+    let mut expected = trial.messages("a1").await;
+    expected.extend(trial.messages("a2").await);
+    let expected: Vec<Value> = expected.iter().map(|message| json!(message.event_id)).collect();
+    assert_eq!((seen.len(), &seen), (4, &expected));
     let backwards = Paging::read(None, None, Some("YQ")).expect("a mark");
     let refused = trial.service.list_dead_letters(&trial.who, backwards, DeliveryQuery::default()).await;
     assert_eq!(refused.expect_err("one way").details[0].field, "ending_before");
@@ -225,7 +229,7 @@ async fn attempts_are_listed_the_latest_first(home: Home) {
     subscribe(&trial, "https://example.com/a").await;
     trial.account("auto-12", "a1", OPENING).await;
     let now = trial.clock_now();
-    let leased = trial.store.lease("node", now, now.plus_micros(1_000_000), 10).await.expect("it can be leased");
+    let leased = trial.store.lease("node", now, now.plus_micros(1_000_000), 10).await.expect("it can be leased").held;
     let attempt = |position: i64, status: u16, error: Option<&str>| Attempt {
         position,
         number: 1,
@@ -261,7 +265,7 @@ async fn attempts_are_listed_the_latest_first(home: Home) {
     let all = list(json_of(of(DeliveryQuery::default()).await));
     let expected = json!({
         "webhook_uuid": all[0]["webhook_uuid"], "webhook_url": "https://example.com/a", "event": "line_item_create",
-        "event_id": "dbk_evt_a1.2", "account_id": "a1", "attempt": 1, "attempted_at": "2026-04-01T16:00:00Z",
+        "event_id": trial.messages("a1").await[1].event_id, "account_id": "a1", "attempt": 1, "attempted_at": "2026-04-01T16:00:00Z",
         "latency_ms": 12, "outcome": "FAILED", "response_status": 503, "error": "answered 503",
         "response": "no room", "next_retry_at": "2026-04-01T16:01:00Z"
     });
@@ -342,7 +346,7 @@ async fn a_pause_is_told_to_the_others(home: Home) {
     let made = subscribe(&trial, "https://example.com/a").await;
     trial.account("auto-12", "a1", OPENING).await;
     let row = trial.store.subscriptions(trial.who.org).await.expect("they can be read").remove(0);
-    let pause = Pause { reason: "CONSECUTIVE_ERRORS".to_owned(), at: trial.clock_now() };
+    let pause = Pause { reason: "CONSECUTIVE_ERRORS".to_owned(), at: trial.clock_now(), probe_at: None };
     let message = trial.service.office().paused(&row, &pause).await.expect("it can be said");
     assert_eq!((message.event.as_str(), message.subject.as_str()), ("subscription_paused", uuid(&made)));
     assert!(key(&trial).await.verify(&message.data, &message.signature));

@@ -1,8 +1,9 @@
 //! What a database does for the outgoing side.
 
 use super::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Head, Outgoing, Pause, Range, Reader,
-    Recorded, Replayed, Standing, Subscription, SubscriptionId,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
+    MessageFilter, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
+    SubscriptionId, UrlFigures,
 };
 use crate::Result;
 use crate::records::{MessageRow, OrgId};
@@ -15,9 +16,10 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     // --- Subscriptions -------------------------------------------------------------------------------------------
 
     /// Makes a subscription that begins at the head of the log, or, where the organization has one with this URL, gives
-    /// that one this filter. The number, the cursor and the version in the argument are not looked at. Nothing if it would
-    /// be a new one and there are `most` already.
-    async fn subscribe(&self, subscription: &Subscription, most: usize) -> Result<Option<Subscription>>;
+    /// that one this filter and the settings that are given. What waits to be sent again, and is not in the new filter, is
+    /// not. The number, the cursor and the version in the argument are not looked at. Nothing if it would be a new one
+    /// and there are `most` already.
+    async fn subscribe(&self, subscription: &Subscription, given: Given, most: usize) -> Result<Option<Subscription>>;
 
     /// Makes a subscription the console's own record, as [`Outbox::subscribe`] does but for the filter: it gets all
     /// events. The record before is removed with all that waits for it, unless it has the same URL. Nothing if it would
@@ -33,13 +35,14 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>>;
 
     /// Pauses a subscription unless it is paused: what was to be tried again is dead from then on, and what was being
-    /// replayed is dead again, both since the pause. Gives it as it is now; nothing if there is none.
+    /// replayed is dead again, both since the pause. What was delivered out of order is no dead letter. Gives it as it is
+    /// now; nothing if there is none.
     async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>>;
 
     /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters
     /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew, in another row of
-    /// failures. What was delivered already, out of order, is in no range. Gives it as it is now; nothing if there is
-    /// none.
+    /// failures. What was delivered already, out of order, is not in that range; other ranges stay as they are. Gives it as
+    /// it is now; nothing if there is none.
     async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>>;
 
     /// Removes a subscription with all that waits for it; false if there is none.
@@ -73,8 +76,24 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     /// number among that account's messages, so both have to be said.
     async fn message(&self, org: OrgId, event_id: &str, of: Option<(&str, i64)>) -> Result<Option<MessageRow>>;
 
-    /// What is kept about the message at a position, for each subscription, by time of making.
-    async fn standings(&self, org: OrgId, position: i64) -> Result<Vec<Standing>>;
+    /// What is kept about the messages at some positions, in the order of these: for each subscription, by time of
+    /// making.
+    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>>;
+
+    /// Messages of the log that match, the latest first: those before a position, at most `limit`. One call looks at so
+    /// many positions only; so it may find none, and say where to go on.
+    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found>;
+
+    /// Messages that match and wait, or are cancelled, or both, the last that came first: those before a place, at most
+    /// `limit`.
+    async fn search_waiting(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        cancelled: Option<bool>,
+        before: i64,
+        limit: usize,
+    ) -> Result<Found>;
 
     /// Has the message at a position sent again to one subscription, from `now`, as if for the first time, whether it is
     /// delivered, dead or to be tried later. The version of the subscription goes up.
@@ -84,12 +103,41 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     /// `dry_run` only counts them. The versions of those subscriptions go up, so that whoever sends for them looks.
     async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed>;
 
+    /// Has matching messages sent again that active subscriptions took: those with a successful attempt that began at
+    /// `since` or later and before `until`. They become ranges, as long as their order in the log allows. Test events, and
+    /// what is to be sent again already, are not among them. Absent if a subscription has more than `most`.
+    async fn replay_delivered(
+        &self,
+        org: OrgId,
+        filter: &DeliveryFilter,
+        now: Time,
+        dry_run: bool,
+        most: usize,
+    ) -> Result<Option<Replayed>>;
+
+    /// How every subscription of the database stands, for figures.
+    async fn url_figures(&self) -> Result<Vec<UrlFigures>>;
+
     // --- Sending -------------------------------------------------------------------------------------------------
 
-    /// Takes, or keeps, active subscriptions to send for: those this token has already, and at most `limit` that nobody
-    /// holds, or whose holder's lease ended by `now`. Gives all that the token holds now.
-    /// Where one process uses the database there is nobody else, and all are given.
-    async fn lease(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Vec<Subscription>>;
+    /// Takes, or keeps, active subscriptions to send for: those this token has already, and at most `limit` that no token
+    /// holds, or whose holder's lease ended by `now`, as far as they are this node's share. Gives all that the token
+    /// holds now. Where one process uses the database, all are given.
+    async fn lease(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Leased>;
+
+    /// Gives back some of what a token holds: another node takes them.
+    async fn give_back(&self, token: &str, subscriptions: &[SubscriptionId]) -> Result<()>;
+
+    /// Takes paused subscriptions of which a message is to be tried by `now`, at most `limit`, as far as no other token
+    /// holds them.
+    async fn claim_probes(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Vec<Subscription>>;
+
+    /// Records what came of trying one message of a paused subscription, in one transaction. One that was taken is no dead
+    /// letter any more, and the subscription is resumed as by [`Outbox::resume`]; one that was not stays a dead letter.
+    async fn record_probe(&self, probed: &Probed) -> Result<Recorded>;
+
+    /// Active subscriptions with retries that were due before a moment, the longest due first, at most `limit`.
+    async fn overdue_retries(&self, before: Time, limit: usize) -> Result<Vec<Overdue>>;
 
     /// Gives back all that a token holds.
     async fn release(&self, token: &str) -> Result<()>;
@@ -118,7 +166,8 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// Records what was sent, in one transaction. While the subscription is paused, what would be tried again is dead
     /// since the pause. If the version is not the one that was read, what was tried is taken out of all ranges but those
-    /// that are recorded: the subscription may have been paused and resumed while it was under way.
+    /// that are recorded: the subscription may have been paused and resumed while it was under way. If the filter is not
+    /// the one that was read, what it leaves out is not tried again.
     async fn record(&self, deliveries: Deliveries) -> Result<Recorded>;
 
     // --- Letting go ----------------------------------------------------------------------------------------------
@@ -131,6 +180,6 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     async fn expire_attempts(&self, before: Time, limit: usize) -> Result<u64>;
 
     /// Removes messages at the beginning of each log that were recorded before a moment and that no cursor, failure or
-    /// range needs, at most `limit` of each; gives how many.
+    /// range needs, at most `limit` of each, and messages that were cancelled before it, at most `limit`; gives how many.
     async fn expire_messages(&self, before: Time, limit: usize) -> Result<u64>;
 }

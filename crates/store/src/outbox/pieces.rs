@@ -1,4 +1,4 @@
-//! What is left of a stretch when single positions are taken out of it.
+//! What is left of a stretch when single positions are taken out of it, and stretches of single positions.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,45 @@ pub(crate) fn pieces(after: i64, last: i64, without: &BTreeSet<i64>) -> Option<V
     Some(pieces)
 }
 
+/// Stretches that have all that is wanted and no other member, each beginning after one position and ending with another.
+/// Members are in order; what is no member may lie in a stretch.
+pub(crate) fn runs(members: impl IntoIterator<Item = i64>, wanted: &BTreeSet<i64>) -> Vec<(i64, i64)> {
+    let mut runs: Vec<(i64, i64)> = Vec::new();
+    let mut is_open = false;
+    for member in members {
+        match (wanted.contains(&member), runs.last_mut().filter(|_| is_open)) {
+            (true, Some((_, last))) => *last = member,
+            (true, None) => {
+                runs.push((member - 1, member));
+                is_open = true;
+            }
+            (false, _) => is_open = false,
+        }
+    }
+    runs
+}
+
+/// Stretches that have these positions and no others, each beginning after one position and ending with another.
+pub(crate) fn without_gaps(positions: impl IntoIterator<Item = i64>) -> Vec<(i64, i64)> {
+    let mut stretches: Vec<(i64, i64)> = Vec::new();
+    for position in positions {
+        match stretches.last_mut().filter(|(_, last)| *last == position - 1) {
+            Some((_, last)) => *last = position,
+            None => stretches.push((position - 1, position)),
+        }
+    }
+    stretches
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_that_follow_each_other_are_one_stretch() {
+        assert_eq!(without_gaps([3, 4, 5, 8, 10, 11]), [(2, 5), (7, 8), (9, 11)]);
+        assert_eq!(without_gaps([]), []);
+    }
 
     fn check(after: i64, last: i64, without: &[i64], expected: Option<&[(i64, i64)]>) {
         let without = without.iter().copied().collect();
@@ -36,5 +72,13 @@ mod tests {
         check(4, 9, &[6, 7], Some(&[(4, 5), (7, 9)]));
         check(4, 5, &[5], Some(&[]));
         check(4, 6, &[5, 6], Some(&[]));
+    }
+
+    #[test]
+    fn runs_go_over_what_is_no_member() {
+        let wanted = [2, 5, 9].into_iter().collect();
+        assert_eq!(runs([2, 5, 9], &wanted), [(1, 9)]);
+        assert_eq!(runs([2, 4, 5, 9, 11], &wanted), [(1, 2), (4, 9)]);
+        assert_eq!(runs([1, 3], &wanted), []);
     }
 }

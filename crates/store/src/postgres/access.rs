@@ -21,16 +21,20 @@ pub(super) async fn keep_setting(server: &Server, name: &str, value: &[u8]) -> R
 
 pub(super) async fn create_organization(server: &Server, organization: &Organization) -> Result<OrgId> {
     let sql =
-        "INSERT INTO organizations (name, environment, created_at, signing_key, previous_signing_key, previous_until)
-               VALUES ($1, $2, $3, $4, $5, $6) RETURNING org";
-    let Organization { name, environment, created_at, signing_key, previous_signing_key, .. } = organization;
+        "INSERT INTO organizations (name, environment, created_at, signing_key, previous_signing_key, previous_until,
+                                    event_mark)
+               VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING org";
+    let Organization { org: _, name, environment, created_at, signing_key, previous_signing_key, event_mark } =
+        organization;
     let (previous, until) = previous_signing_key.as_ref().map(|(key, until)| (key, until.micros())).unzip();
-    let row = server.query_opt(sql, &[name, environment, &created_at.micros(), signing_key, &previous, &until]).await?;
+    let created_at = created_at.micros();
+    let row =
+        server.query_opt(sql, &[name, environment, &created_at, signing_key, &previous, &until, event_mark]).await?;
     maybe(row, |cells| cells.next())?.ok_or_else(|| StoreError::Broken("an organization got no number".to_owned()))
 }
 
 pub(super) async fn organizations(server: &Server) -> Result<Vec<Organization>> {
-    let sql = "SELECT org, name, environment, created_at, signing_key, previous_signing_key, previous_until
+    let sql = "SELECT org, name, environment, created_at, signing_key, previous_signing_key, previous_until, event_mark
                FROM organizations ORDER BY org";
     each(&server.query(sql, &[]).await?, cells::organization)
 }

@@ -68,6 +68,7 @@ pub(super) fn organization(cells: &mut Cells<'_>) -> Result<Organization> {
         created_at: cells.time()?,
         signing_key: cells.next()?,
         previous_signing_key: cells.next::<Option<Vec<u8>>>()?.zip(cells.time_or_none()?),
+        event_mark: cells.next()?,
     })
 }
 
@@ -181,7 +182,8 @@ pub(super) fn input(cells: &mut Cells<'_>) -> Result<InputRow> {
 
 /// What [`item`] reads.
 pub(super) const ITEM: &str = "l.item_id, l.kind, l.status, l.effective_at, l.applied_at, l.created_at, l.updated_at, \
-    l.amount, l.balance, l.principal, l.interest, l.fees, l.splits, l.extra";
+    l.amount, l.balance, l.principal, l.interest, l.fees, l.splits, l.extra, \
+    l.reversed_by";
 
 pub(super) fn item(cells: &mut Cells<'_>) -> Result<ItemRow> {
     Ok(ItemRow {
@@ -199,14 +201,16 @@ pub(super) fn item(cells: &mut Cells<'_>) -> Result<ItemRow> {
         fees: cells.next()?,
         splits: cells.next()?,
         extra: cells.text_or_none()?,
+        reversed_by: cells.text_or_none()?,
     })
 }
 
-/// Position and due moment come first: one of them is NULL, depending on the table.
+/// Position, due moment and moment of cancelling come first: in the log the last two are NULL, before it the first.
 pub(super) fn message(cells: &mut Cells<'_>) -> Result<MessageRow> {
     Ok(MessageRow {
         position: cells.next()?,
         due_at: cells.time_or_none()?,
+        cancelled_at: cells.time_or_none()?,
         account: cells.text_or_none()?,
         sequence: cells.next()?,
         event: cells.next()?,

@@ -71,7 +71,7 @@ impl Figures for Postgres {
                  SELECT count(*) AS items, COALESCE(sum(l.amount), 0)::bigint AS amount
                  FROM line_items l
                  WHERE l.org = $1 AND l.kind = '{}' AND l.effective_at >= d.since AND l.effective_at < d.until
-                   AND l.status = $4) s
+                   AND l.status = $4 AND l.reversed_by IS NULL) s
              ORDER BY d.since",
             what.name()
         );

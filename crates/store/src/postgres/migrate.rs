@@ -16,6 +16,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0003_people.sql"),
     include_str!("../../migrations/postgres/0004_figures.sql"),
     include_str!("../../migrations/postgres/0005_sending_again.sql"),
+    include_str!("../../migrations/postgres/0006_event_marks.sql"),
+    include_str!("../../migrations/postgres/0007_cancelled_notices.sql"),
+    include_str!("../../migrations/postgres/0008_refolds.sql"),
+    include_str!("../../migrations/postgres/0009_pacing.sql"),
+    include_str!("../../migrations/postgres/0010_reversed_by.sql"),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.

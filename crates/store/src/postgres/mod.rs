@@ -32,6 +32,7 @@ mod outbox;
 mod people;
 mod publish;
 mod reading;
+mod refolds;
 mod rotate;
 mod server;
 mod words;

@@ -12,7 +12,7 @@ use super::flight::{Frame, Param, Step, Transaction};
 use super::server::{Server, TRIES, lost_to_another, refused};
 use super::write::account_key;
 use crate::Result;
-use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ProductWrite, Unit};
+use crate::batch::{AccountClaim, AccountWrite, Cancel, CustomerWrite, ProductWrite, Unit};
 use crate::records::{AccountKey, MessageRow, OrgId};
 use daybook_engine::time::Time;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -46,18 +46,19 @@ const APPEND: &str = "
 
 const WAIT: &str = "
     INSERT INTO waiting_messages (org, due_at, account, sequence, event, event_id, cause, subject, effective_at,
-        recorded_at, data, signature)
+        recorded_at, data, signature, cancelled_at)
     SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::text[]), unnest($4::bigint[]), unnest($5::text[]),
         unnest($6::text[]), unnest($7::text[]), unnest($8::text[]), unnest($9::bigint[]), unnest($10::bigint[]),
-        unnest($11::bytea[]), unnest($12::text[])";
+        unnest($11::bytea[]), unnest($12::text[]), unnest($13::bigint[])";
 
 /// Waiting messages of accounts that are locked.
 const OF_ACCOUNTS: &str = "
-    SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.account, m.sequence, m.event, m.event_id, m.cause, m.subject,
-        m.effective_at, m.recorded_at, m.data, m.signature
+    SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.cancelled_at, m.account, m.sequence, m.event, m.event_id,
+        m.cause, m.subject, m.effective_at, m.recorded_at, m.data, m.signature
     FROM (SELECT unnest($1::bigint[]) AS org, unnest($2::text[]) AS account, unnest($3::bigint[]) AS until) w
     CROSS JOIN LATERAL (
-        SELECT m.* FROM waiting_messages m WHERE m.org = w.org AND m.account = w.account AND m.due_at <= w.until
+        SELECT m.* FROM waiting_messages m
+        WHERE m.org = w.org AND m.account = w.account AND m.due_at <= w.until AND m.cancelled_at IS NULL
         OFFSET 0) m
     ORDER BY m.due_at, m.arrival";
 
@@ -66,22 +67,30 @@ const REMOVE: &str = "
     USING (SELECT unnest($1::bigint[]) AS org, unnest($2::bigint[]) AS arrival) w
     WHERE m.org = w.org AND m.arrival = w.arrival";
 
+const CANCEL: &str = "
+    UPDATE waiting_messages m SET cancelled_at = w.at
+    FROM (SELECT unnest($1::bigint[]) AS org, unnest($2::text[]) AS account, unnest($3::bigint[]) AS at,
+                 unnest($4::text[]) AS prefix) w
+    WHERE m.org = w.org AND m.account = w.account AND m.due_at > w.at AND m.cancelled_at IS NULL
+        AND starts_with(m.cause, w.prefix)";
+
 /// One node publishes at a time: the letters "publish" as bytes.
 const LOCK_PUBLISHING: &str = "SELECT pg_advisory_xact_lock(31654262977688424)";
 
 const LOCK_ACCOUNTS: &str = "
     SELECT w.org, w.account
     FROM (SELECT DISTINCT m.org, m.account
-          FROM (SELECT org, account FROM waiting_messages WHERE due_at <= $1 ORDER BY due_at, arrival LIMIT $2) m
+          FROM (SELECT org, account FROM waiting_messages WHERE due_at <= $1 AND cancelled_at IS NULL
+                ORDER BY due_at, arrival LIMIT $2) m
           WHERE m.account IS NOT NULL ORDER BY m.org, m.account) w
     LEFT JOIN LATERAL (
         SELECT FROM accounts a WHERE a.org = w.org AND a.account = w.account
         OFFSET 0 FOR NO KEY UPDATE) a ON true";
 
 const DUE: &str = "
-    SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.account, m.sequence, m.event, m.event_id, m.cause, m.subject,
-        m.effective_at, m.recorded_at, m.data, m.signature
-    FROM waiting_messages m WHERE m.due_at <= $1 ORDER BY m.due_at, m.arrival LIMIT $2";
+    SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.cancelled_at, m.account, m.sequence, m.event, m.event_id,
+        m.cause, m.subject, m.effective_at, m.recorded_at, m.data, m.signature
+    FROM waiting_messages m WHERE m.due_at <= $1 AND m.cancelled_at IS NULL ORDER BY m.due_at, m.arrival LIMIT $2";
 
 /// A message on its way from waiting into the log.
 pub(super) struct Waiting {
@@ -172,11 +181,12 @@ pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -
             if message.due_at.is_some() { &mut waiting } else { &mut log }.push((*org, message));
         }
     }
-    let mut steps = Vec::new();
+    let mut steps: Vec<Step<'a>> = remove(&moved).into_iter().collect();
+    // Before what is new: that says itself whether it is cancelled.
+    steps.extend(cancel(units));
     if !waiting.is_empty() {
         steps.push(wait(&waiting));
     }
-    steps.extend(remove(&moved));
     steps.extend(append(&log, &hurried));
     steps
 }
@@ -212,8 +222,25 @@ fn wait<'a>(rows: &[(OrgId, &'a MessageRow)]) -> Step<'a> {
             column(rows, |&(_, message)| message.recorded_at.micros()),
             column(rows, |&(_, message)| &*message.data),
             column(rows, |&(_, message)| &*message.signature),
+            column(rows, |&(_, message)| message.cancelled_at.map(Time::micros)),
         ],
     )
+}
+
+fn cancel<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
+    let cancelled = |write: &'a AccountWrite| write.cancel.map(|which| (account_key(write), which));
+    let wanted: Vec<(&AccountKey, Cancel)> =
+        units.iter().flat_map(|unit| &unit.accounts).filter_map(cancelled).collect();
+    let step = Step::new(
+        CANCEL,
+        vec![
+            column(&wanted, |&(key, _)| key.org),
+            column(&wanted, |&(key, _)| &*key.account),
+            column(&wanted, |&(_, which)| which.at.micros()),
+            column(&wanted, |&(_, which)| which.cause_prefix),
+        ],
+    );
+    (!wanted.is_empty()).then_some(step)
 }
 
 fn remove<'a>(rows: &[&Waiting]) -> Option<Step<'a>> {
@@ -264,7 +291,7 @@ pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<Or
 /// Moves waiting messages that are due into the log.
 pub(super) async fn publish_due(server: &Server, now: Time, limit: usize) -> Result<u64> {
     // Mostly there is nothing: found out without a lock.
-    let any = "SELECT FROM waiting_messages WHERE due_at <= $1 LIMIT 1";
+    let any = "SELECT FROM waiting_messages WHERE due_at <= $1 AND cancelled_at IS NULL LIMIT 1";
     if limit == 0 || server.query_opt(any, &[&now.micros()]).await?.is_none() {
         return Ok(0);
     }

@@ -130,11 +130,11 @@ pub(super) async fn messages_of(
     after: i64,
     limit: usize,
 ) -> Result<Vec<MessageRow>> {
-    let sql = "(SELECT position, NULL::bigint AS due_at, account, sequence, event, event_id, cause, subject,
+    let sql = "(SELECT position, NULL::bigint AS due_at, NULL::bigint AS cancelled_at, account, sequence, event, event_id, cause, subject,
                        effective_at, recorded_at, data, signature
                 FROM messages WHERE org = $1 AND account = $2 AND sequence > $3 ORDER BY sequence LIMIT $4)
                UNION ALL
-               (SELECT NULL::bigint, due_at, account, sequence, event, event_id, cause, subject,
+               (SELECT NULL::bigint, due_at, cancelled_at, account, sequence, event, event_id, cause, subject,
                        effective_at, recorded_at, data, signature
                 FROM waiting_messages WHERE org = $1 AND account = $2 AND sequence > $3 ORDER BY sequence LIMIT $4)
                ORDER BY sequence LIMIT $4";
@@ -143,7 +143,7 @@ pub(super) async fn messages_of(
 }
 
 pub(super) async fn messages(server: &Server, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
-    let sql = "SELECT position, NULL::bigint, account, sequence, event, event_id, cause, subject,
+    let sql = "SELECT position, NULL::bigint, NULL::bigint, account, sequence, event, event_id, cause, subject,
                       effective_at, recorded_at, data, signature
                FROM messages WHERE org = $1 AND position > $2 ORDER BY position LIMIT $3";
     each(&server.query(sql, &[&org, &after, &most(limit)]).await?, cells::message)

@@ -2,6 +2,7 @@
 
 use super::arrays::{column, micros, rounds};
 use super::flight::Step;
+use super::refolds;
 use crate::batch::{AccountClaim, AccountWrite, ItemChange, Unit};
 use crate::records::{AccountKey, AccountNow, InputRow, ItemRow, OrgId};
 
@@ -36,16 +37,17 @@ const INSERT_INPUTS: &str = "
 
 const WRITE_ITEMS: &str = "
     INSERT INTO line_items (org, account, item_id, kind, status, effective_at, applied_at, created_at, updated_at,
-        amount, balance, principal, interest, fees, splits, extra)
+        amount, balance, principal, interest, fees, splits, extra, reversed_by)
     SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[]), unnest($5::text[]),
         unnest($6::bigint[]), unnest($7::bigint[]), unnest($8::bigint[]), unnest($9::bigint[]), unnest($10::bigint[]),
         unnest($11::bigint[]), unnest($12::bigint[]), unnest($13::bigint[]), unnest($14::bigint[]),
-        unnest($15::bytea[]), unnest($16::text[])
+        unnest($15::bytea[]), unnest($16::text[]), unnest($17::text[])
     ON CONFLICT (org, account, item_id) DO UPDATE
     SET kind = excluded.kind, status = excluded.status, effective_at = excluded.effective_at,
         applied_at = excluded.applied_at, updated_at = excluded.updated_at, amount = excluded.amount,
         balance = excluded.balance, principal = excluded.principal, interest = excluded.interest,
-        fees = excluded.fees, splits = excluded.splits, extra = excluded.extra";
+        fees = excluded.fees, splits = excluded.splits, extra = excluded.extra,
+        reversed_by = excluded.reversed_by";
 
 const CHANGE_ITEMS: &str = "
     UPDATE line_items l
@@ -55,10 +57,11 @@ const CHANGE_ITEMS: &str = "
         interest = CASE WHEN w.void THEN 0 ELSE l.interest END,
         fees = CASE WHEN w.void THEN 0 ELSE l.fees END,
         splits = CASE WHEN w.void THEN ''::bytea ELSE l.splits END,
+        reversed_by = COALESCE(w.reversed_by, l.reversed_by),
         updated_at = w.updated_at
     FROM (SELECT unnest($1::bigint[]) AS org, unnest($2::text[]) AS account, unnest($3::text[]) AS item_id,
                  unnest($4::bigint[]) AS balance, unnest($5::text[]) AS status, unnest($6::boolean[]) AS void,
-                 unnest($7::bigint[]) AS updated_at) w
+                 unnest($7::bigint[]) AS updated_at, unnest($8::text[]) AS reversed_by) w
     WHERE l.org = w.org AND l.account = w.account AND l.item_id = w.item_id";
 
 const REMOVE_CUSTOMERS: &str = "
@@ -102,6 +105,7 @@ pub(super) fn account_steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
     steps.extend(write_items(&writes));
     steps.extend(change_items(&writes));
     steps.extend(replace_customers(&writes));
+    steps.extend(refolds::steps(&writes));
     steps
 }
 
@@ -204,6 +208,7 @@ fn write_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
                 column(rows, |&(_, item)| item.fees),
                 column(rows, |&(_, item)| &*item.splits),
                 column(rows, |&(_, item)| item.extra.as_deref()),
+                column(rows, |&(_, item)| item.reversed_by.as_deref()),
             ],
         )
     };
@@ -224,6 +229,7 @@ fn change_items<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
                 column(rows, |&(_, change)| change.status),
                 column(rows, |&(_, change)| change.void),
                 column(rows, |&(_, change)| change.updated_at.micros()),
+                column(rows, |&(_, change)| change.reversed_by.as_deref()),
             ],
         )
     };

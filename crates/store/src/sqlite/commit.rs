@@ -122,6 +122,9 @@ fn announce(log: &mut Log<'_>, unit: &Unit) -> Result<()> {
         if let Some(until) = account.publish_until {
             log.publish_account(account_key(account), until)?;
         }
+        if let Some(which) = account.cancel {
+            log.cancel(account_key(account), which)?;
+        }
     }
     unit.messages.iter().try_for_each(|(org, message)| log.announce(*org, message))?;
     if unit.hurry {

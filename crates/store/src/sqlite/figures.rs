@@ -113,7 +113,8 @@ fn late_counts(connection: &Connection, org: OrgId, now: Time) -> Result<Vec<Lat
 fn items_between(connection: &Connection, org: OrgId, what: Summed, status: &str, bounds: &[Time]) -> Result<Vec<Sum>> {
     let sql = format!(
         "SELECT count(*), coalesce(sum(amount), 0) FROM line_items INDEXED BY line_items_by_day
-         WHERE org = ?1 AND kind = '{}' AND effective_at >= ?2 AND effective_at < ?3 AND status = ?4",
+         WHERE org = ?1 AND kind = '{}' AND effective_at >= ?2 AND effective_at < ?3 AND status = ?4
+           AND reversed_by IS NULL",
         what.name()
     );
     let mut statement = connection.prepare_cached(&sql).map_err(broken)?;

@@ -8,10 +8,11 @@ use super::connection::broken;
 use super::read::count;
 use super::rows::{LAST_ORG, LAST_POSITION, place};
 use crate::Result;
+use crate::batch::Cancel;
 use crate::error::StoreError;
 use crate::records::{AccountKey, MessageRow, OrgId};
 use daybook_engine::time::Time;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params, params_from_iter};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -22,16 +23,20 @@ const INSERT_MESSAGE: &str = "
 
 const INSERT_WAITING: &str = "
     INSERT INTO waiting_messages (due_at, org, account, sequence, event, event_id, cause, subject, effective_at,
-        recorded_at, data, signature)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+        recorded_at, data, signature, cancelled_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 
 const DUE: &str = "
     SELECT id, org FROM waiting_messages INDEXED BY waiting_messages_due
-    WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2";
+    WHERE due_at <= ?1 AND cancelled_at IS NULL ORDER BY due_at, id LIMIT ?2";
 
 const DUE_OF_ACCOUNT: &str = "
     SELECT id FROM waiting_messages INDEXED BY waiting_messages_by_account
-    WHERE org = ?1 AND account = ?2 AND due_at <= ?3 ORDER BY due_at, id";
+    WHERE org = ?1 AND account = ?2 AND due_at <= ?3 AND cancelled_at IS NULL ORDER BY due_at, id";
+
+const CANCEL: &str = "
+    UPDATE waiting_messages INDEXED BY waiting_messages_by_account SET cancelled_at = ?3
+    WHERE org = ?1 AND account = ?2 AND due_at > ?3 AND cancelled_at IS NULL AND substr(cause, 1, length(?4)) = ?4";
 
 const MOVE: &str = "
     INSERT INTO messages (place, org, account, sequence, event, event_id, cause, subject, effective_at, recorded_at,
@@ -68,11 +73,11 @@ impl<'c> Log<'c> {
         let written = match message.due_at {
             None => {
                 let place = self.next_place(org)?;
-                insert(&mut self.insert, place, org, message)
+                insert(&mut self.insert, place, org, message, &[])
             }
             Some(due_at) => {
                 let mut waiting = self.connection.prepare_cached(INSERT_WAITING).map_err(broken)?;
-                insert(&mut waiting, due_at.micros(), org, message)
+                insert(&mut waiting, due_at.micros(), org, message, &[message.cancelled_at.map(Time::micros)])
             }
         };
         written.map(|_| ()).map_err(broken)
@@ -86,6 +91,13 @@ impl<'c> Log<'c> {
             .and_then(Iterator::collect)
             .map_err(broken)?;
         ids.into_iter().try_for_each(|id| self.publish(id, key.org))
+    }
+
+    /// Cancels waiting messages of an account.
+    pub(super) fn cancel(&mut self, key: &AccountKey, which: Cancel) -> Result<()> {
+        let mut cancel = self.connection.prepare_cached(CANCEL).map_err(broken)?;
+        cancel.execute(params![key.org, key.account, which.at.micros(), which.cause_prefix]).map_err(broken)?;
+        Ok(())
     }
 
     /// Moves messages that are due by now into the log, at most `limit`; gives how many.
@@ -154,25 +166,30 @@ impl<'c> Log<'c> {
     }
 }
 
-/// Writes a message; `first` is its place, or the moment it waits for.
+/// Writes a message; `first` is its place, or the moment it waits for, and `last` what one that waits has besides.
 fn insert(
     statement: &mut CachedStatement<'_>,
     first: i64,
     org: OrgId,
     message: &MessageRow,
+    last: &[Option<i64>],
 ) -> rusqlite::Result<usize> {
-    statement.execute(params![
-        first,
-        org,
-        message.account,
-        message.sequence,
-        message.event,
-        message.event_id,
-        message.cause,
-        message.subject,
-        message.effective_at.micros(),
-        message.recorded_at.micros(),
-        &message.data[..],
-        message.signature,
-    ])
+    let (effective_at, recorded_at) = (message.effective_at.micros(), message.recorded_at.micros());
+    let data = &message.data[..];
+    let columns: [&dyn ToSql; 12] = [
+        &first,
+        &org,
+        &message.account,
+        &message.sequence,
+        &message.event,
+        &message.event_id,
+        &message.cause,
+        &message.subject,
+        &effective_at,
+        &recorded_at,
+        &data,
+        &message.signature,
+    ];
+    let last = last.iter().map(|cell| cell as &dyn ToSql);
+    statement.execute(params_from_iter(columns.into_iter().chain(last)))
 }

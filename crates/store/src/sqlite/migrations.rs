@@ -15,6 +15,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "people", include_str!("../../migrations/sqlite/0003_people.sql")),
     (4, "figures", include_str!("../../migrations/sqlite/0004_figures.sql")),
     (5, "sending_again", include_str!("../../migrations/sqlite/0005_sending_again.sql")),
+    (6, "event_marks", include_str!("../../migrations/sqlite/0006_event_marks.sql")),
+    (7, "cancelled_notices", include_str!("../../migrations/sqlite/0007_cancelled_notices.sql")),
+    (8, "refolds", include_str!("../../migrations/sqlite/0008_refolds.sql")),
+    (9, "pacing", include_str!("../../migrations/sqlite/0009_pacing.sql")),
+    (10, "reversed_by", include_str!("../../migrations/sqlite/0010_reversed_by.sql")),
 ];
 
 /// Runs the migrations that are missing. Refuses a database that a newer version has been at.

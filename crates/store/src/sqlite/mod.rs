@@ -18,6 +18,7 @@
 //! | [`figures`], [`words`] | counts for charts; finding things by words and by lateness |
 //! | [`outbox`] | who gets messages, and what became of them |
 //! | [`people`] | who uses the console |
+//! | [`refolds`] | accounts to be folded again by newer rules |
 //! | [`copy`] | backup and check |
 
 mod commit;
@@ -31,6 +32,7 @@ mod migrations;
 mod outbox;
 mod people;
 mod read;
+mod refolds;
 mod registry;
 mod rows;
 mod threads;

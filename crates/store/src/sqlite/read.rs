@@ -211,9 +211,9 @@ pub(super) fn messages_of(
 ) -> Result<Vec<MessageRow>> {
     let which = "WHERE org = ?1 AND account = ?2 AND sequence > ?3 ORDER BY sequence LIMIT ?4";
     let params = params![key.org, key.account, after, count(limit)];
-    let log = format!("SELECT place, NULL, {MESSAGE_COLUMNS} FROM messages {which}");
+    let log = format!("SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages {which}");
     let mut found = all(connection, &log, params, rows::message)?;
-    let waiting = format!("SELECT NULL, due_at, {MESSAGE_COLUMNS} FROM waiting_messages {which}");
+    let waiting = format!("SELECT NULL, due_at, cancelled_at, {MESSAGE_COLUMNS} FROM waiting_messages {which}");
     found.extend(all(connection, &waiting, params, rows::message)?);
     found.sort_by_key(|message| message.sequence);
     found.truncate(limit);
@@ -225,7 +225,7 @@ pub(super) fn messages(connection: &Connection, org: OrgId, after: i64, limit: u
         return Ok(Vec::new());
     }
     let sql = format!(
-        "SELECT place, NULL, {MESSAGE_COLUMNS} FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3"
+        "SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3"
     );
     let params = params![place(org, after.max(0)), place(org, LAST_POSITION), count(limit)];
     all(connection, &sql, params, rows::message)

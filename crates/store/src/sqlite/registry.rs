@@ -21,8 +21,9 @@ pub(super) fn keep_setting(connection: &Connection, name: &str, value: &[u8]) ->
 
 pub(super) fn create_organization(connection: &Connection, organization: &Organization) -> Result<OrgId> {
     let sql = "INSERT INTO organizations (name, environment, created_at, signing_key, previous_signing_key, \
-               previous_signing_key_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING org";
-    let Organization { org: _, name, environment, created_at, signing_key, previous_signing_key } = organization;
+               previous_signing_key_until, event_mark) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING org";
+    let Organization { org: _, name, environment, created_at, signing_key, previous_signing_key, event_mark } =
+        organization;
     let previous = previous_signing_key.as_ref();
     let params = params![
         name,
@@ -31,6 +32,7 @@ pub(super) fn create_organization(connection: &Connection, organization: &Organi
         signing_key,
         previous.map(|(key, _)| key),
         previous.map(|(_, until)| until.micros()),
+        event_mark,
     ];
     let org = connection.query_row(sql, params, |row| row.get(0)).map_err(broken)?;
     if org > LAST_ORG {

@@ -48,7 +48,7 @@ pub(super) fn optional_text(row: &Row<'_>, index: usize) -> Sql<Option<Arc<str>>
 }
 
 pub(super) const ORGANIZATION_COLUMNS: &str =
-    "org, name, environment, created_at, signing_key, previous_signing_key, previous_signing_key_until";
+    "org, name, environment, created_at, signing_key, previous_signing_key, previous_signing_key_until, event_mark";
 
 pub(super) fn organization(row: &Row<'_>) -> Sql<Organization> {
     Ok(Organization {
@@ -58,6 +58,7 @@ pub(super) fn organization(row: &Row<'_>) -> Sql<Organization> {
         created_at: time(row, 3)?,
         signing_key: row.get(4)?,
         previous_signing_key: row.get::<_, Option<Vec<u8>>>(5)?.zip(optional_time(row, 6)?),
+        event_mark: row.get(7)?,
     })
 }
 
@@ -167,7 +168,7 @@ pub(super) fn input(row: &Row<'_>) -> Sql<InputRow> {
 }
 
 pub(super) const ITEM_COLUMNS: &str = "item, kind, status, effective_at, applied_at, created_at, updated_at, amount, \
-     balance, principal, interest, fees, splits, extra";
+     balance, principal, interest, fees, splits, extra, reversed_by";
 
 pub(super) fn item(row: &Row<'_>) -> Sql<ItemRow> {
     Ok(ItemRow {
@@ -185,10 +186,12 @@ pub(super) fn item(row: &Row<'_>) -> Sql<ItemRow> {
         fees: row.get(11)?,
         splits: row.get(12)?,
         extra: optional_text(row, 13)?,
+        reversed_by: optional_text(row, 14)?,
     })
 }
 
-/// What a message in the log and one that waits have in common. In front of these come place and moment.
+/// What a message in the log and one that waits have in common. In front of these come place, due moment and moment of
+/// cancelling.
 pub(super) const MESSAGE_COLUMNS: &str =
     "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature";
 
@@ -196,15 +199,16 @@ pub(super) fn message(row: &Row<'_>) -> Sql<MessageRow> {
     Ok(MessageRow {
         position: row.get::<_, Option<i64>>(0)?.map(position),
         due_at: optional_time(row, 1)?,
-        account: optional_text(row, 2)?,
-        sequence: row.get(3)?,
-        event: row.get(4)?,
-        event_id: row.get(5)?,
-        cause: row.get(6)?,
-        subject: row.get(7)?,
-        effective_at: time(row, 8)?,
-        recorded_at: time(row, 9)?,
-        data: Bytes::from(row.get::<_, Vec<u8>>(10)?),
-        signature: row.get(11)?,
+        cancelled_at: optional_time(row, 2)?,
+        account: optional_text(row, 3)?,
+        sequence: row.get(4)?,
+        event: row.get(5)?,
+        event_id: row.get(6)?,
+        cause: row.get(7)?,
+        subject: row.get(8)?,
+        effective_at: time(row, 9)?,
+        recorded_at: time(row, 10)?,
+        data: Bytes::from(row.get::<_, Vec<u8>>(11)?),
+        signature: row.get(12)?,
     })
 }

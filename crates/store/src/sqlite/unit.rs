@@ -2,7 +2,7 @@
 
 use super::commit::{Step, account_key};
 use super::connection::broken;
-use super::words;
+use super::{refolds, words};
 use crate::Result;
 use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ItemChange, NewAnswer, ProductWrite, Unit};
 use crate::records::{
@@ -75,15 +75,17 @@ const INSERT_INPUT: &str = "
 
 const WRITE_ITEM: &str = "
     INSERT INTO line_items (org, account, item, kind, status, effective_at, applied_at, created_at, updated_at, amount,
-        balance, principal, interest, fees, splits, extra)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+        balance, principal, interest, fees, splits, extra, reversed_by)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
     ON CONFLICT (org, account, item) DO UPDATE SET kind = excluded.kind, status = excluded.status,
         effective_at = excluded.effective_at, applied_at = excluded.applied_at, updated_at = excluded.updated_at,
         amount = excluded.amount, balance = excluded.balance, principal = excluded.principal,
-        interest = excluded.interest, fees = excluded.fees, splits = excluded.splits, extra = excluded.extra";
+        interest = excluded.interest, fees = excluded.fees, splits = excluded.splits, extra = excluded.extra,
+        reversed_by = excluded.reversed_by";
 
 const CHANGE_ITEM: &str = "
-    UPDATE line_items SET balance = coalesce(?4, balance), status = coalesce(?5, status), updated_at = ?6
+    UPDATE line_items SET balance = coalesce(?4, balance), status = coalesce(?5, status), updated_at = ?6,
+        reversed_by = coalesce(?7, reversed_by)
     WHERE org = ?1 AND account = ?2 AND item = ?3";
 
 const VOID_ITEM: &str = "
@@ -262,7 +264,7 @@ impl<'c> UnitWriter<'c> {
         if let Some(customers) = &write.customers {
             self.write_customers(key, customers)?;
         }
-        Ok(())
+        write.refold.as_ref().map_or(Ok(()), |refold| refolds::write(self.connection, key, refold))
     }
 
     fn insert_input(&mut self, key: &AccountKey, input: &InputRow) -> Sql<()> {
@@ -302,16 +304,17 @@ impl<'c> UnitWriter<'c> {
             item.fees,
             item.splits,
             item.extra,
+            item.reversed_by,
         ])?;
         Ok(())
     }
 
     fn change_item(&mut self, key: &AccountKey, change: &ItemChange) -> Sql<()> {
-        let ItemChange { item_id, balance, status, void, updated_at } = change;
+        let ItemChange { item_id, balance, status, void, reversed_by, updated_at } = change;
         if *void {
             self.run(VOID_ITEM, params![key.org, key.account, item_id, status, updated_at.micros()])?;
         } else {
-            let params = params![key.org, key.account, item_id, balance, status, updated_at.micros()];
+            let params = params![key.org, key.account, item_id, balance, status, updated_at.micros(), reversed_by];
             self.change_item.execute(params)?;
         }
         Ok(())

@@ -24,6 +24,7 @@ pub async fn organization(store: &Arc<dyn Store>, name: &str) -> OrgId {
         created_at: at(1),
         signing_key: vec![1, 2, 3],
         previous_signing_key: None,
+        event_mark: format!("mark of {name}"),
     };
     store.create_organization(&organization).await.unwrap()
 }
@@ -139,6 +140,7 @@ pub fn item(item_id: &str) -> ItemRow {
         fees: -50,
         splits: vec![2, 0, 2],
         extra: Some("{\"ref\":1}".into()),
+        reversed_by: None,
     }
 }
 
@@ -147,6 +149,7 @@ pub fn message(account: Option<&str>, sequence: i64, event_id: &str) -> MessageR
     MessageRow {
         position: None,
         due_at: None,
+        cancelled_at: None,
         account: account.map(Arc::from),
         sequence,
         event: "payment.posted".into(),
@@ -183,6 +186,8 @@ pub fn write(claim: AccountClaim) -> AccountWrite {
         item_changes: vec![],
         customers: None,
         publish_until: None,
+        cancel: None,
+        refold: None,
     }
 }
 

@@ -15,7 +15,14 @@ async fn with_items(store: &Arc<dyn Store>, items: Vec<ItemRow>) -> AccountKey {
 }
 
 fn change(item_id: &str) -> ItemChange {
-    ItemChange { item_id: item_id.into(), balance: None, status: None, void: false, updated_at: at(900) }
+    ItemChange {
+        item_id: item_id.into(),
+        balance: None,
+        status: None,
+        void: false,
+        reversed_by: None,
+        updated_at: at(900),
+    }
 }
 
 pub async fn items_are_read_back_by_id(store: Arc<dyn Store>) {
@@ -46,6 +53,7 @@ pub async fn an_item_made_anew_keeps_its_creation(store: Arc<dyn Store>) {
         fees: 5,
         splits: vec![6],
         extra: None,
+        reversed_by: Some("r".into()),
     };
     let mut write = update(&key, 1, now());
     write.items = vec![anew.clone()];
@@ -55,12 +63,13 @@ pub async fn an_item_made_anew_keeps_its_creation(store: Arc<dyn Store>) {
 }
 
 pub async fn a_change_touches_only_what_it_says(store: Arc<dyn Store>) {
-    let key = with_items(&store, vec![item("a"), item("b"), item("c"), item("d")]).await;
+    let key = with_items(&store, vec![item("a"), item("b"), item("c"), item("d"), item("e")]).await;
     let mut write = update(&key, 1, now());
     write.item_changes = vec![
         ItemChange { balance: Some(0), ..change("a") },
         ItemChange { status: Some("SETTLED"), ..change("b") },
         ItemChange { balance: Some(-7), status: Some("SETTLED"), ..change("c") },
+        ItemChange { reversed_by: Some("r".into()), ..change("e") },
         ItemChange { balance: Some(1), ..change("none") },
     ];
     written(&store, vec![account_unit(write)]).await;
@@ -69,6 +78,7 @@ pub async fn a_change_touches_only_what_it_says(store: Arc<dyn Store>) {
         ItemRow { status: "SETTLED".into(), updated_at: at(900), ..item("b") },
         ItemRow { balance: -7, status: "SETTLED".into(), updated_at: at(900), ..item("c") },
         item("d"),
+        ItemRow { reversed_by: Some("r".into()), updated_at: at(900), ..item("e") },
     ];
     assert_eq!(store.items(&key).await.unwrap(), expected);
 }

@@ -25,14 +25,18 @@ pub async fn organizations_are_numbered(store: Arc<dyn Store>) {
         created_at: at(1),
         signing_key: vec![1, 2, 3],
         previous_signing_key: None,
+        event_mark: format!("mark of {name}"),
     };
     assert_eq!(store.organizations().await.unwrap(), [expected(first, "first"), expected(second, "a second")]);
 }
 
 pub async fn an_organization_name_is_unique(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
-    let again = Organization { environment: "LIVE".into(), ..store.organizations().await.unwrap().remove(0) };
+    let first = store.organizations().await.unwrap().remove(0);
+    let again = Organization { environment: "LIVE".into(), event_mark: "another".into(), ..first.clone() };
     assert!(store.create_organization(&again).await.is_err());
+    let same_mark = Organization { name: "two".into(), ..first };
+    assert!(store.create_organization(&same_mark).await.is_err(), "no two organizations have the same mark");
     let all = store.organizations().await.unwrap();
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].org, all[0].environment.as_str()), (org, "TEST"));

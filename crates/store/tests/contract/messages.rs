@@ -2,7 +2,9 @@
 
 use super::fixtures::*;
 use bytes::Bytes;
+use daybook_engine::time::Time;
 use daybook_store::Store;
+use daybook_store::batch::{Cancel, Unit};
 use daybook_store::records::MessageRow;
 use std::sync::Arc;
 
@@ -142,6 +144,47 @@ pub async fn a_unit_publishes_only_its_own_account(store: Arc<dyn Store>) {
     written(&store, vec![account_unit(write)]).await;
     assert_eq!(log(&store, org).await, positions(&[(1, "of a")]));
     assert_eq!(log(&store, other).await, []);
+}
+
+pub async fn cancelled_messages_stay_and_are_never_published(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    let (a, b) = (account(&store, account_row(org, "a", "loan")).await, account_row(org, "b", "loan"));
+    account(&store, b).await;
+    let notice = |account: &str, sequence, event_id: &str, due| MessageRow {
+        cause: "notice:x".into(),
+        ..waiting(account, sequence, event_id, due)
+    };
+    let unit = message_unit(vec![
+        (org, notice("a", 1, "due", at(10))),
+        (org, notice("a", 2, "of a", at(11))),
+        (org, waiting("a", 3, "no notice", at(11))),
+        (org, notice("b", 1, "of b", at(11))),
+        (org, MessageRow { cancelled_at: Some(at(5)), ..notice("a", 4, "was cancelled", at(11)) }),
+    ]);
+    written(&store, vec![unit]).await;
+    let cancel = Some(Cancel { cause_prefix: "notice:", at: at(10) });
+    let mut lost = update(&a, 9, now());
+    lost.cancel = cancel;
+    stale(&store, account_unit(lost)).await;
+    let mut write = update(&a, 1, now());
+    write.cancel = cancel;
+    let unit = Unit { messages: vec![(org, notice("a", 5, "new", at(12)))], ..account_unit(write) };
+    written(&store, vec![unit]).await;
+    let cancelled = |messages: Vec<MessageRow>| -> Vec<(i64, Option<Time>)> {
+        messages.into_iter().map(|message| (message.sequence, message.cancelled_at)).collect()
+    };
+    let expected = [(1, None), (2, Some(at(10))), (3, None), (4, Some(at(5))), (5, None)];
+    assert_eq!(cancelled(store.messages_of(&a, 0, 10).await.unwrap()), expected);
+    let found = store.message(org, "of a", Some(("a", 2))).await.unwrap().expect("it stays");
+    assert_eq!(found.cancelled_at, Some(at(10)));
+    let mut publishing = update(&a, 2, now());
+    publishing.publish_until = Some(at(11));
+    written(&store, vec![account_unit(publishing)]).await;
+    assert_eq!(store.publish_due(at(99), 10).await.unwrap(), 2);
+    let log: Vec<String> = log(&store, org).await.into_iter().map(|(_, event_id)| event_id).collect();
+    assert_eq!(log, ["due", "no notice", "of b", "new"]);
+    assert_eq!(store.expire_messages(at(10), 10).await.unwrap(), 1, "the one that was cancelled before");
+    assert_eq!(store.expire_messages(at(11), 10).await.unwrap(), 1);
 }
 
 pub async fn messages_of_an_account_show_log_and_waiting(store: Arc<dyn Store>) {

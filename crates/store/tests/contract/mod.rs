@@ -100,6 +100,7 @@ macro_rules! contract_tests {
                 the_log_is_read_in_parts,
                 due_messages_wait_for_their_moment,
                 waiting_messages_are_published_oldest_first,
+                cancelled_messages_stay_and_are_never_published,
                 publishing_is_limited,
                 a_unit_publishes_before_it_announces,
                 a_unit_publishes_only_its_own_account,

@@ -16,8 +16,14 @@ fn everything(key: &AccountKey, version: i64) -> Unit {
     write.inputs = vec![input(5, "new")];
     write.removed_inputs = vec![1];
     write.items = vec![item("new")];
-    write.item_changes =
-        vec![ItemChange { item_id: "old".into(), balance: Some(1), status: None, void: false, updated_at: at(999) }];
+    write.item_changes = vec![ItemChange {
+        item_id: "old".into(),
+        balance: Some(1),
+        status: None,
+        void: false,
+        reversed_by: None,
+        updated_at: at(999),
+    }];
     write.customers = Some(vec![("y".into(), "PRIMARY".into())]);
     write.publish_until = Some(at(10));
     Unit {

@@ -211,6 +211,42 @@ fn nodes_that_start_at_once_make_the_tables_once() {
     });
 }
 
+/// A database of the version before organizations had marks: each gets one of its own, and so does one that a node of that
+/// version adds afterwards.
+#[test]
+fn organizations_from_before_there_were_marks_get_different_ones() {
+    block_on(async {
+        let address = Server::shared().database();
+        run_sql(&address, "CREATE TABLE migrations (number bigint PRIMARY KEY)").await;
+        for (number, sql) in [
+            include_str!("../../migrations/postgres/0001_tables.sql"),
+            include_str!("../../migrations/postgres/0002_outbox.sql"),
+            include_str!("../../migrations/postgres/0003_people.sql"),
+            include_str!("../../migrations/postgres/0004_figures.sql"),
+            include_str!("../../migrations/postgres/0005_sending_again.sql"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            run_sql(&address, sql).await;
+            run_sql(&address, &format!("INSERT INTO migrations VALUES ({})", number + 1)).await;
+        }
+        let add = async |name: &str| {
+            let values = format!("('{name}', 'TEST', 1, '\\x01')");
+            let columns = "(name, environment, created_at, signing_key)";
+            run_sql(&address, &format!("INSERT INTO organizations {columns} VALUES {values}")).await;
+        };
+        add("one").await;
+        add("two").await;
+        let store = daybook_store::open(&address).await.unwrap();
+        add("three").await;
+        let organizations = store.organizations().await.unwrap();
+        let marks: Vec<&str> = organizations.iter().map(|organization| organization.event_mark.as_str()).collect();
+        assert!(marks.iter().all(|mark| mark.len() == 10), "{marks:?}");
+        assert_eq!(marks.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{marks:?}");
+    });
+}
+
 #[test]
 fn a_newer_database_is_refused() {
     block_on(async {

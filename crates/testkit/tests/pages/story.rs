@@ -14,7 +14,7 @@ const FIELDS: &str = "
     product_lifecycle_policies billing_cycle_policies cycle_interval cycle_due_interval first_cycle_interval
     close_of_business_time product_time_zone payment_due_policies delinquent_on_n_consecutive_late_fees
     charge_off_on_n_consecutive_late_fees fee_policies late_fee_grace late_fee_grace_counts_due_date late_fee_type
-    late_fee_percent late_fee_min_cents late_fee_max_cents late_fee_cap_percent amortization_policies method
+    late_fee_percent late_fee_min_cents late_fee_max_cents late_fee_cap_percent late_fee_pyramiding status_effects amortization_policies method
     interest_only_cycles month_end installment_rounding_cents smooth_last_installment interest_policies
     interest_calc_method day_count rounding interest_after_maturity payment_pouring_policies order span surplus
     backdating_policy default_attributes default_late_fee_cents default_payment_reversal_fee_cents

@@ -15,6 +15,10 @@ pub(super) struct Ledger {
     /// Different messages that failed since the last success.
     consecutive_errors: i64,
     streak: i64,
+    /// When a failure to connect was last counted.
+    unreachable_at: Option<Time>,
+    /// The filter when results were last taken: some of these may be by it, whatever it was changed to since then.
+    filter: Option<Vec<String>>,
 }
 
 /// What came of one attempt.
@@ -38,7 +42,25 @@ pub(super) struct Outcome {
     pub response: Option<String>,
     /// What becomes of the message.
     pub verdict: Verdict,
+    /// How a failure counts towards a pause.
+    pub weight: Weight,
 }
+
+/// How a failure counts towards a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// As one.
+    Failed,
+    /// As one with all others of the same second.
+    Unreachable,
+    /// Not at all: the URL asked for patience.
+    Throttled,
+}
+
+/// Failures to connect within this time are one.
+const ONE_FAILURE_MICROS: i64 = 1_000_000;
+/// The row of failures of a message that was not counted in any.
+const NOT_COUNTED: i64 = -1;
 
 impl Ledger {
     /// An empty ledger that goes on counting where a subscription stands.
@@ -50,6 +72,8 @@ impl Ledger {
             last_success_at: None,
             consecutive_errors: subscription.consecutive_errors,
             streak: subscription.streak,
+            unreachable_at: None,
+            filter: subscription.filter.clone(),
         }
     }
 
@@ -65,7 +89,8 @@ impl Ledger {
 
     /// Notes what came of an attempt. `may_have_failed`: whether the message may have a failure that is not known here.
     pub(super) fn note(&mut self, outcome: Outcome, may_have_failed: bool) {
-        let Outcome { position, before, began_at, ended_at, latency_us, status, reason, response, verdict } = outcome;
+        let Outcome { position, before, began_at, ended_at, latency_us, status, reason, response, verdict, weight } =
+            outcome;
         let number = before.as_ref().map_or(0, |before| before.attempts) + 1;
         let fate = match verdict {
             Verdict::Delivered => None,
@@ -86,13 +111,34 @@ impl Ledger {
             }
             return;
         };
-        if before.as_ref().is_none_or(|before| before.streak != self.streak) {
-            self.consecutive_errors += 1;
-        }
+        let streak = self.count(before.as_ref(), ended_at, weight);
         let first_failed_at = before.and_then(|before| before.first_failed_at).or(Some(ended_at));
-        let streak = self.streak;
         self.failed
             .insert(position, Failure { position, attempts: number, first_failed_at, fate, reason, status, streak });
+    }
+
+    /// Counts a failure, unless it counts already; gives in which row of failures the message is counted.
+    fn count(&mut self, before: Option<&Failure>, now: Time, weight: Weight) -> i64 {
+        let counted = before.map_or(NOT_COUNTED, |before| before.streak);
+        let is_same_second = |at: Time| (0..ONE_FAILURE_MICROS).contains(&(now.micros() - at.micros()));
+        match weight {
+            _ if counted == self.streak => return counted,
+            Weight::Throttled => return counted,
+            Weight::Unreachable if self.unreachable_at.is_some_and(is_same_second) => return counted,
+            Weight::Unreachable => self.unreachable_at = Some(now),
+            Weight::Failed => {}
+        }
+        self.consecutive_errors += 1;
+        self.streak
+    }
+
+    /// Notes that a message that failed is not to be sent again after all.
+    pub(super) fn drop_retry(&mut self, position: i64) {
+        self.failed.remove(&position);
+        self.recovered.push(position);
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.position == position) {
+            attempt.next_at = None;
+        }
     }
 
     /// Notes a message that is dead without having been tried.
@@ -117,6 +163,8 @@ impl Ledger {
             token: token.to_owned(),
             version: subscription.version,
             cursor: subscription.cursor,
+            ahead: subscription.ahead.clone(),
+            filter: std::mem::replace(&mut self.filter, subscription.filter.clone()),
             ranges: Vec::new(),
             attempts: std::mem::take(&mut self.attempts),
             failed: std::mem::take(&mut self.failed).into_values().collect(),
@@ -132,6 +180,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use daybook_store::outbox::Ahead;
 
     fn at(seconds: i64) -> Time {
         Time::from_seconds(seconds)
@@ -152,6 +201,9 @@ mod tests {
             cursor: 0,
             version: 1,
             from_console: false,
+            max_per_second: None,
+            max_in_flight: None,
+            ahead: Ahead::default(),
         }
     }
 
@@ -168,6 +220,7 @@ mod tests {
             reason: "r".into(),
             response: None,
             verdict,
+            weight: Weight::Failed,
         }
     }
 
@@ -193,5 +246,40 @@ mod tests {
         ledger.note(outcome(1, Some(second.failed[0].clone()), Verdict::Delivered), false);
         let third = ledger.take(&subscription(), "t");
         assert_eq!((third.recovered, third.failed.len()), (vec![1], 0));
+    }
+
+    #[test]
+    fn throttling_counts_towards_no_pause_and_a_burst_of_refused_connections_is_one_failure() {
+        let mut ledger = Ledger::of(&subscription());
+        let failed = |position, weight, seconds| Outcome {
+            weight,
+            ended_at: at(seconds),
+            ..outcome(position, None, Verdict::Retry(at(70)))
+        };
+        for position in 1..=30 {
+            ledger.note(failed(position, Weight::Throttled, 11), false);
+        }
+        assert_eq!(ledger.consecutive_errors(), 0);
+        for (position, seconds, expected) in [(31, 11, 1), (32, 11, 1), (33, 11, 1), (34, 12, 2), (35, 12, 2)] {
+            ledger.note(failed(position, Weight::Unreachable, seconds), false);
+            assert_eq!(ledger.consecutive_errors(), expected, "{position}");
+        }
+        let noted = ledger.take(&subscription(), "t");
+        let counted = |position: i64| noted.failed[position as usize - 1].streak;
+        assert_eq!((counted(1), counted(31), counted(32)), (NOT_COUNTED, 0, NOT_COUNTED));
+        // One that was not counted counts when it fails otherwise.
+        ledger.note(outcome(1, Some(noted.failed[0].clone()), Verdict::Retry(at(90))), false);
+        assert_eq!(ledger.consecutive_errors(), 3);
+    }
+
+    /// Results of messages that were sent by the filter before are recorded with that filter, so that the store looks whether
+    /// they are still wanted.
+    #[test]
+    fn results_have_the_filter_that_held_when_the_last_ones_were_taken() {
+        let narrowed = Subscription { filter: Some(vec!["account_closed".to_owned()]), ..subscription() };
+        let mut ledger = Ledger::of(&subscription());
+        ledger.note(outcome(1, None, Verdict::Retry(at(70))), false);
+        assert_eq!(ledger.take(&narrowed, "t").filter, None);
+        assert_eq!(ledger.take(&narrowed, "t").filter, narrowed.filter);
     }
 }

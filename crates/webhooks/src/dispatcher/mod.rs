@@ -13,12 +13,24 @@
 //! their own moments.
 //!
 //! A URL has a worker of its own ([`worker`]), so none waits for another. On PostgreSQL one node at a time has a
-//! subscription, by a lease that a dead node loses. Nothing is known here that a crash could lose: where a subscription
-//! stands is its row in the store.
+//! subscription, by a lease that a dead node loses, and each node has its share of them. Nothing is known here that a
+//! crash could lose: where a subscription stands is its row in the store.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`worker`] | sends to one URL |
+//! | [`pace`] | how fast a URL is sent to |
+//! | [`probing`] | tries one message of a URL that errors paused |
+//! | [`watching`] | looks for retries that should have been made |
+//! | [`stopping`] | stops, and records what was answered until then |
 
 mod figures;
 mod ledger;
+mod pace;
+mod probing;
 mod queue;
+mod stopping;
+mod watching;
 mod window;
 mod worker;
 
@@ -31,11 +43,12 @@ use async_trait::async_trait;
 use daybook_clock::Clock;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
-use daybook_store::outbox::{Outbox, Pause, Subscription, SubscriptionId};
+use daybook_store::outbox::{Leased, Outbox, Pause, Subscription, SubscriptionId};
 use daybook_store::records::{MessageRow, OrgId};
+use probing::Probe;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -112,7 +125,12 @@ pub(crate) struct Shared {
     token: String,
     figures: Figures,
     stopping: AtomicBool,
+    /// True when what is in flight is not waited for any longer.
+    hurry: watch::Sender<bool>,
 }
+
+/// Says when what is in flight is not waited for any longer.
+type Hurry = watch::Receiver<bool>;
 
 impl Shared {
     fn is_stopping(&self) -> bool {
@@ -176,6 +194,8 @@ pub struct Dispatcher {
 #[derive(Debug)]
 struct Desk {
     workers: HashMap<SubscriptionId, Hand>,
+    /// Messages of paused URLs that are being tried.
+    probes: HashMap<SubscriptionId, Probe>,
     rows: Vec<Subscription>,
     /// Up to where each organization's log is to be sent.
     released: HashMap<OrgId, i64>,
@@ -189,6 +209,10 @@ struct Desk {
 #[derive(Debug)]
 struct Hand {
     orders: mpsc::UnboundedSender<Order>,
+    /// Has it look for retries that are due.
+    look: Arc<Notify>,
+    /// Until when its URL gets nothing, as it answered 429: microseconds.
+    held_until: Arc<AtomicI64>,
     task: JoinHandle<()>,
     /// What it was last told: version, through, lease.
     told: (i64, i64, Time),
@@ -209,10 +233,11 @@ impl Dispatcher {
         nudge.0.in_batches.store(!settings.batch_interval.is_zero(), Ordering::Relaxed);
         let schedule = Schedule::starting_with(settings.retry_first);
         let tick = tick_at(clock.now(), settings.batch_interval);
-        let (figures, stopping) = (Figures::default(), AtomicBool::new(false));
-        let shared = Shared { outbox, clock, office, sender, settings, schedule, token, figures, stopping };
+        let (figures, stopping, hurry) = (Figures::default(), AtomicBool::new(false), watch::Sender::new(false));
+        let shared = Shared { outbox, clock, office, sender, settings, schedule, token, figures, stopping, hurry };
         let desk = Desk {
             workers: HashMap::new(),
+            probes: HashMap::new(),
             rows: Vec::new(),
             released: HashMap::new(),
             tick,
@@ -229,9 +254,12 @@ impl Dispatcher {
 
     /// Sends until told to stop; then waits for what is in flight.
     pub async fn run(self, stop: watch::Receiver<bool>) {
-        // Side by side: tidying waits for its turn to write, and messages must not wait with it.
-        tokio::join!(self.keep_sending(stop.clone()), self.keep_tidy(stop));
-        self.stop().await;
+        // Side by side: tidying waits for its turn to write, and neither messages nor a stop must wait with it.
+        let sending = async {
+            self.keep_sending(stop.clone()).await;
+            self.stop().await;
+        };
+        tokio::join!(sending, self.keep_tidy(stop.clone()));
     }
 
     async fn keep_sending(&self, mut stop: watch::Receiver<bool>) {
@@ -251,12 +279,16 @@ impl Dispatcher {
 
     async fn keep_tidy(&self, mut stop: watch::Receiver<bool>) {
         let mut tidied_at: Option<Time> = None;
+        let mut watch = watching::Told::default();
         while !*stop.borrow() {
             let now = self.shared.clock.now();
             if tidied_at.is_none_or(|at| now >= at.plus_micros(TIDY_EVERY_MICROS)) {
                 tidied_at = Some(now);
                 if let Err(error) = self.tidy().await {
                     tracing::warn!(%error, "what is no longer kept could not be removed");
+                }
+                if let Err(error) = self.watch(now, &mut watch).await {
+                    tracing::warn!(%error, "overdue retries could not be looked for");
                 }
             }
             tokio::select! {
@@ -302,20 +334,6 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Ends all workers, and waits for what they have in flight.
-    pub async fn stop(&self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
-        let mut desk = self.desk.lock().await;
-        for (_, hand) in desk.workers.drain() {
-            drop(hand.orders);
-            // A worker that panicked has nothing more to record.
-            let _ = hand.task.await;
-        }
-        if let Err(error) = self.shared.outbox.release(&self.shared.token).await {
-            tracing::debug!(%error, "leases were not given back; they end by themselves");
-        }
-    }
-
     fn until_next_look(&self) -> Duration {
         let interval = i64::try_from(self.shared.settings.batch_interval.as_micros()).unwrap_or(i64::MAX);
         if interval == 0 {
@@ -333,15 +351,16 @@ impl Dispatcher {
     ) -> Result<(), StoreError> {
         let now = self.shared.clock.now();
         let mut desk = self.desk.lock().await;
+        if self.shared.is_stopping() {
+            return Ok(());
+        }
         // A worker that ended by itself was paused, or lost its lease: what is known of its subscription is old.
         let hired = desk.workers.len();
         desk.workers.retain(|_, hand| !hand.task.is_finished());
         let has_ended = desk.workers.len() < hired;
         if changed || has_ended || desk.leased_at.is_none_or(|at| now >= at.plus_micros(LEASE_EVERY_MICROS)) {
-            let until = now.plus_micros(LEASE_MICROS);
-            desk.rows = self.shared.outbox.lease(&self.shared.token, now, until, LEASE_STEP).await?;
-            desk.lease_until = until;
-            desk.leased_at = Some(now);
+            self.lease(&mut desk, now).await?;
+            self.probe(&mut desk, now, &mut done).await?;
         }
         if desk.rows.is_empty() && desk.workers.is_empty() {
             desk.tick = tick_at(now, self.shared.settings.batch_interval);
@@ -356,6 +375,23 @@ impl Dispatcher {
         }
         desk.tick = tick;
         desk.give_orders(&self.shared, &mut done);
+        Ok(())
+    }
+}
+
+impl Dispatcher {
+    /// Renews leases and takes this node's share. What is more than that is given back when its worker has ended.
+    async fn lease(&self, desk: &mut Desk, now: Time) -> Result<(), StoreError> {
+        let until = now.plus_micros(LEASE_MICROS);
+        let Leased { held, share } = self.shared.outbox.lease(&self.shared.token, now, until, LEASE_STEP).await?;
+        desk.rows = held;
+        let surplus = desk.rows.split_off(share.min(desk.rows.len()));
+        let idle: Vec<SubscriptionId> =
+            surplus.iter().map(|row| row.id).filter(|id| !desk.workers.contains_key(id)).collect();
+        if !idle.is_empty() {
+            self.shared.outbox.give_back(&self.shared.token, &idle).await?;
+        }
+        (desk.lease_until, desk.leased_at) = (until, Some(now));
         Ok(())
     }
 }
@@ -399,9 +435,11 @@ impl Hand {
 
 fn hire(shared: &Arc<Shared>, row: &Subscription) -> Hand {
     let (orders, taken) = mpsc::unbounded_channel();
-    let worker = Worker::new(shared.clone(), row.clone(), taken);
+    let look = Arc::new(Notify::new());
+    let worker = Worker::new(shared.clone(), row.clone(), taken, look.clone());
     let told = (i64::MIN, i64::MIN, Time::from_micros(i64::MIN));
-    Hand { orders, task: tokio::spawn(worker.run()), told }
+    let held_until = worker.held_until.clone();
+    Hand { orders, look, held_until, task: tokio::spawn(worker.run()), told }
 }
 
 /// The number of the last tick before a moment.

@@ -1,5 +1,6 @@
 //! A stretch of the log on its way through: which positions were read, and which of them are finished with.
 
+use daybook_store::outbox::Ahead;
 use std::collections::VecDeque;
 
 /// Positions that were read, in order, with what is before them.
@@ -9,12 +10,14 @@ pub(super) struct Window {
     read_to: i64,
     /// Positions that were read and, from the first that is not, whether they are finished with.
     positions: VecDeque<(i64, bool)>,
+    /// What was finished with out of order before this was made.
+    before: Ahead,
 }
 
 impl Window {
-    /// Nothing is read yet after a position.
-    pub(super) fn after(position: i64) -> Window {
-        Window { read_to: position, positions: VecDeque::new() }
+    /// Nothing is read yet after a position, beyond which some was finished with before.
+    pub(super) fn after(position: i64, before: Ahead) -> Window {
+        Window { read_to: position, positions: VecDeque::new(), before }
     }
 
     /// Up to where it was read.
@@ -22,11 +25,16 @@ impl Window {
         self.read_to
     }
 
-    /// A position was read.
-    pub(super) fn read(&mut self, position: i64) {
+    /// A position was read; says whether it is still to be sent.
+    pub(super) fn read(&mut self, position: i64) -> bool {
         debug_assert!(position > self.read_to, "the log is read in order");
         self.read_to = position;
         self.positions.push_back((position, false));
+        let is_finished = self.before.has(position);
+        if is_finished {
+            self.finish(position);
+        }
+        !is_finished
     }
 
     /// There is nothing more up to a position.
@@ -47,6 +55,19 @@ impl Window {
     /// Everything up to here is finished with.
     pub(super) fn finished_through(&self) -> i64 {
         self.positions.front().map_or(self.read_to, |(position, _)| position - 1)
+    }
+
+    /// What is finished with out of order.
+    pub(super) fn ahead(&self) -> Ahead {
+        let reached = self.last_finished();
+        if self.read_to >= self.before.reached {
+            return Ahead { reached, holes: self.holes() };
+        }
+        // What was finished with before is still ahead, as far as it was not read again.
+        let reached = reached.max(self.before.reached);
+        let unfinished = self.positions.iter().filter(|(_, finished)| !finished).map(|(position, _)| *position);
+        let not_read = self.before.holes.iter().copied().filter(|position| *position > self.read_to);
+        Ahead { reached, holes: unfinished.chain(not_read).collect() }
     }
 
     /// How many positions there are from the first that is not finished with.
@@ -74,8 +95,8 @@ mod tests {
 
     #[test]
     fn it_is_finished_up_to_the_first_position_that_is_not() {
-        let mut window = Window::after(10);
-        [11, 14, 15].into_iter().for_each(|position| window.read(position));
+        let mut window = Window::after(10, Ahead::default());
+        assert!([11, 14, 15].into_iter().all(|position| window.read(position)));
         window.pass_over(20);
         assert_eq!(window.finished_through(), 10);
         window.finish(14);
@@ -89,9 +110,31 @@ mod tests {
 
     #[test]
     fn what_was_not_read_counts_for_nothing() {
-        let mut window = Window::after(5);
+        let mut window = Window::after(5, Ahead::default());
         window.finish(3);
         window.pass_over(4);
         assert_eq!((window.finished_through(), window.last_finished(), window.read_to()), (5, 5, 5));
+    }
+
+    #[test]
+    fn what_was_finished_with_before_is_not_sent_again_and_not_forgotten() {
+        let mut first = Window::after(10, Ahead::default());
+        (11..=20).for_each(|position| {
+            first.read(position);
+        });
+        [12, 13, 15, 18].into_iter().for_each(|position| first.finish(position));
+        let ahead = first.ahead();
+        assert_eq!(ahead, Ahead { reached: 18, holes: vec![11, 14, 16, 17] });
+        let mut second = Window::after(10, ahead.clone());
+        assert_eq!(second.ahead(), ahead, "before anything is read");
+        let to_send = |window: &mut Window, last: i64| -> Vec<i64> {
+            (window.read_to() + 1..=last).filter(|position| window.read(*position)).collect()
+        };
+        assert_eq!(to_send(&mut second, 14), [11, 14]);
+        second.finish(11);
+        assert_eq!((second.finished_through(), second.ahead()), (13, Ahead { reached: 18, holes: vec![14, 16, 17] }));
+        assert_eq!(to_send(&mut second, 20), [16, 17, 19, 20]);
+        [14, 16, 17].into_iter().for_each(|position| second.finish(position));
+        assert_eq!((second.finished_through(), second.ahead().holes), (18, vec![]));
     }
 }

@@ -11,18 +11,22 @@
 //! |---|---|
 //! | `address` | which addresses are public; IPv4 inside IPv6 |
 //! | `network` | networks that the operator allows |
+//! | `normal` | one spelling for each URL |
 //! | `refusal` | why not, in words |
-//! | `resolve` | from a name to addresses |
+//! | `resolve`, `machine` | from a name to addresses; the machine's files that it goes by |
 
 mod address;
+mod machine;
 mod network;
+mod normal;
 mod refusal;
 mod resolve;
 
 pub use address::Kind;
 pub use network::{Network, NoNetwork};
+pub use normal::normal_form;
 pub use refusal::Refusal;
-pub use resolve::{Resolve, System};
+pub use resolve::{LookupLimits, NAME_SERVER_PORT, Resolve, System};
 
 use http::{HeaderValue, Uri};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -32,7 +36,7 @@ use url::Url;
 /// The longest URL that may be subscribed.
 pub const MOST_URL_BYTES: usize = 2_048;
 /// How long subscribing waits for a name's addresses.
-const SUBSCRIBING_LIMIT: Duration = Duration::from_secs(2);
+pub const SUBSCRIBING_LIMIT: Duration = Duration::from_secs(2);
 
 /// The rules for URLs. Without exceptions: https to public addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,15 +74,7 @@ pub enum Host {
 impl Guard {
     /// Takes a URL apart and checks what can be known without asking a resolver.
     pub fn check_url(&self, text: &str) -> Result<Target, Refusal> {
-        if text.len() > MOST_URL_BYTES {
-            return Err(Refusal::TooLong);
-        }
-        // The parser would drop some of them without a word.
-        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err(Refusal::Blank);
-        }
-        let url = Url::parse(text).map_err(Refusal::NotAUrl)?;
-        let target = take_apart(&url)?;
+        let target = take_apart(&parsed(text)?)?;
         match &target.host {
             Host::Address(address) => self.check_address(*address, target.is_tls)?,
             Host::Name(name) => self.check_name(name, target.is_tls)?,
@@ -103,9 +99,7 @@ impl Guard {
     /// Checks a name. Its addresses are checked when they are known; this only refuses what can never become right.
     fn check_name(&self, name: &str, is_tls: bool) -> Result<(), Refusal> {
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        let bare = name.strip_suffix('.').unwrap_or(name);
-        let is_localhost = bare == "localhost" || bare.ends_with(".localhost");
-        if is_localhost && loopback.iter().all(|address| self.check_address(*address, is_tls).is_err()) {
+        if resolve::is_localhost(name) && loopback.iter().all(|address| self.check_address(*address, is_tls).is_err()) {
             return Err(Refusal::Localhost(name.to_owned()));
         }
         let plain_may_be_right = self.dev || !self.networks.is_empty();
@@ -121,6 +115,18 @@ impl Guard {
         let Ok(Ok(addresses)) = tokio::time::timeout(SUBSCRIBING_LIMIT, lookup).await else { return Ok(()) };
         addresses.iter().try_for_each(|address| self.check_address(address.ip(), target.is_tls))
     }
+}
+
+/// Reads a URL as browsers do, within our limits.
+fn parsed(text: &str) -> Result<Url, Refusal> {
+    if text.len() > MOST_URL_BYTES {
+        return Err(Refusal::TooLong);
+    }
+    // The parser would drop some of them without a word.
+    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(Refusal::Blank);
+    }
+    Url::parse(text).map_err(Refusal::NotAUrl)
 }
 
 /// What sending needs of a URL.

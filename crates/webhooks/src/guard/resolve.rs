@@ -1,9 +1,38 @@
 //! From a name to addresses.
+//!
+//! The [`System`] resolver reads the machine's `/etc/hosts` and `/etc/resolv.conf`, and asks the name servers itself. No
+//! thread waits for an answer: ten thousand lookups at name servers that never answer cost ten thousand small tasks, and no
+//! other call waits for them. (The C library's `getaddrinfo` holds one thread for each lookup, up to 30 seconds.) What it
+//! does not read is `/etc/nsswitch.conf`: names known to LDAP, NIS or multicast DNS only are not found.
+//!
+//! How many names are looked up at once for one organization is bounded by [`LookupLimits`].
 
+use super::machine::{Edition, Hosts, ResolvConf, bare, text_of};
 use async_trait::async_trait;
+use daybook_store::records::OrgId;
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::rr::Name;
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// How long one lookup may take, with all its questions.
+pub const LOOKUP_LIMIT: Duration = Duration::from_secs(5);
+/// How long an address is kept at most, and how long it is kept that there is none.
+const KEPT_ADDRESS: Duration = Duration::from_secs(60);
+const KEPT_ABSENCE: Duration = Duration::from_secs(5);
+/// The most answers that are kept.
+const MOST_KEPT: u64 = 4_096;
+/// The port of name servers.
+pub const NAME_SERVER_PORT: u16 = 53;
 
 /// Finds the addresses of a name. What it finds is checked by the [`Guard`](crate::guard::Guard) before anything
 /// connects, and nothing resolves the name again between the check and the connection.
@@ -13,13 +42,143 @@ pub trait Resolve: Send + Sync + fmt::Debug {
     async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// The machine's resolver.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct System;
+/// The machine's resolver: its hosts file, then its name servers.
+#[derive(Debug)]
+pub struct System {
+    /// The name servers to ask; those of `resolv_conf` if there are none here.
+    name_servers: Vec<SocketAddr>,
+    resolv_conf: PathBuf,
+    hosts: PathBuf,
+    ready: Mutex<Option<Ready>>,
+}
+
+/// What was read of the machine's files, and made of them.
+#[derive(Clone)]
+struct Ready {
+    editions: [Option<Edition>; 2],
+    hosts: Arc<Hosts>,
+    resolver: TokioResolver,
+}
+
+impl fmt::Debug for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ready").field("editions", &self.editions).finish_non_exhaustive()
+    }
+}
+
+impl Default for System {
+    fn default() -> System {
+        System::asking(Vec::new())
+    }
+}
+
+impl System {
+    /// Asks these name servers; without any, those that `/etc/resolv.conf` names.
+    pub fn asking(name_servers: Vec<SocketAddr>) -> System {
+        System::reading(name_servers, "/etc/resolv.conf".into(), "/etc/hosts".into())
+    }
+
+    /// The same with other files in place of the machine's.
+    pub fn reading(name_servers: Vec<SocketAddr>, resolv_conf: PathBuf, hosts: PathBuf) -> System {
+        System { name_servers, resolv_conf, hosts, ready: Mutex::default() }
+    }
+
+    /// The files as they are now. They are read again when they have changed; to find that out costs two calls of the
+    /// system that do not wait.
+    fn ready(&self) -> io::Result<Ready> {
+        let editions = [Edition::of(&self.resolv_conf), Edition::of(&self.hosts)];
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = ready.as_ref().filter(|known| known.editions == editions) {
+            return Ok(known.clone());
+        }
+        let hosts = Arc::new(Hosts::read(&text_of(&self.hosts)?));
+        let resolver = resolver(&self.name_servers, &ResolvConf::read(&text_of(&self.resolv_conf)?))?;
+        Ok(ready.insert(Ready { editions, hosts, resolver }).clone())
+    }
+}
+
+fn resolver(name_servers: &[SocketAddr], conf: &ResolvConf) -> io::Result<TokioResolver> {
+    let (servers, search) = if name_servers.is_empty() {
+        let servers = conf.name_servers.iter().map(|ip| name_server(SocketAddr::new(*ip, NAME_SERVER_PORT)));
+        (servers.collect(), conf.search.iter().filter_map(|domain| Name::from_utf8(domain).ok()).collect())
+    } else {
+        (name_servers.iter().copied().map(name_server).collect(), Vec::new())
+    };
+    let config = ResolverConfig::from_parts(None, search, servers);
+    let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    let options = builder.options_mut();
+    options.ndots = conf.dots;
+    options.timeout = conf.timeout;
+    options.attempts = conf.attempts;
+    options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    options.use_hosts_file = ResolveHosts::Never;
+    options.cache_size = MOST_KEPT;
+    options.positive_max_ttl = Some(KEPT_ADDRESS);
+    options.negative_max_ttl = Some(KEPT_ABSENCE);
+    builder.build().map_err(io::Error::other)
+}
+
+fn name_server(address: SocketAddr) -> NameServerConfig {
+    let at_its_port = |mut connection: ConnectionConfig| {
+        connection.port = address.port();
+        connection
+    };
+    let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(at_its_port);
+    NameServerConfig::new(address.ip(), true, connections.to_vec())
+}
 
 #[async_trait]
 impl Resolve for System {
     async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        Ok(tokio::net::lookup_host((host, port)).await?.collect())
+        let at_port = |ip: IpAddr| SocketAddr::new(ip, port);
+        let Ready { hosts, resolver, .. } = self.ready()?;
+        let known = hosts.addresses(host);
+        if !known.is_empty() {
+            return Ok(known.iter().copied().map(at_port).collect());
+        }
+        if is_localhost(host) {
+            return Ok([Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()].map(at_port).to_vec());
+        }
+        match tokio::time::timeout(LOOKUP_LIMIT, resolver.lookup_ip(host)).await {
+            Ok(Ok(found)) => Ok(found.iter().map(at_port).collect()),
+            Ok(Err(error)) => Err(in_words(&error)),
+            Err(_) => Err(in_words(&NetError::Timeout)),
+        }
+    }
+}
+
+/// Whether a name stands for this machine by the rule of RFC 6761, whatever a name server says.
+pub(super) fn is_localhost(name: &str) -> bool {
+    let bare = bare(name);
+    bare == "localhost" || bare.ends_with(".localhost")
+}
+
+fn in_words(error: &NetError) -> io::Error {
+    match error {
+        NetError::Timeout => io::Error::new(io::ErrorKind::TimedOut, "the name server did not answer in time"),
+        NetError::Dns(DnsError::NoRecordsFound(_)) => io::Error::new(io::ErrorKind::NotFound, "it has no address"),
+        NetError::NoConnections => io::Error::new(io::ErrorKind::NotConnected, "no name server could be reached"),
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+/// How many names are looked up at once for one organization, so that an organization whose names are not answered makes
+/// nobody wait but itself.
+#[derive(Debug)]
+pub struct LookupLimits {
+    at_once: usize,
+    turns: Mutex<HashMap<OrgId, Arc<Semaphore>>>,
+}
+
+impl LookupLimits {
+    /// So many for each organization.
+    pub fn new(at_once: usize) -> LookupLimits {
+        LookupLimits { at_once, turns: Mutex::default() }
+    }
+
+    /// The turns of one organization.
+    pub fn of(&self, org: OrgId) -> Arc<Semaphore> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.entry(org).or_insert_with(|| Arc::new(Semaphore::new(self.at_once))).clone()
     }
 }

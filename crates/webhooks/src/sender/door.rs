@@ -8,9 +8,10 @@ use crate::guard::{Refusal, Target};
 use crate::sender::connect::{self, Stream};
 use crate::sender::line::Line;
 use crate::sender::reply::{Fault, Post, Reply, RetryAfter};
-use crate::sender::{Sender, headers, inside};
+use crate::sender::{Sender, headers, inside, shown_body};
 use bytes::Bytes;
 use daybook_clock::Stopwatch;
+use daybook_store::records::OrgId;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -23,8 +24,6 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 /// The most lines that are put away for one URL.
 const MOST_IDLE: usize = 64;
-/// How many lookups of the URL's name run at once: each may hold a thread for as long as a name server is silent.
-const LOOKUPS_AT_ONCE: usize = 4;
 /// The statuses that mean: delivered. Nobody asks what else the answer said.
 const DELIVERED: [u16; 2] = [200, 202];
 
@@ -35,15 +34,18 @@ pub struct Door {
     target: Result<Target, Refusal>,
     /// For https: whom the certificate must be for.
     server_name: Option<ServerName<'static>>,
-    lookups: Semaphore,
+    /// One lookup of the URL's name at a time, and so many of the organization's names.
+    lookup: Semaphore,
+    lookups: Arc<Semaphore>,
     idle: Mutex<Vec<Line>>,
 }
 
 impl Door {
-    pub(super) fn new(sender: Sender, url: &str) -> Door {
+    pub(super) fn new(sender: Sender, org: OrgId, url: &str) -> Door {
         let target = sender.shared.guard.check_url(url);
         let server_name = target.as_ref().ok().and_then(|target| connect::server_name(&target.host));
-        Door { sender, target, server_name, lookups: Semaphore::new(LOOKUPS_AT_ONCE), idle: Mutex::default() }
+        let lookups = sender.shared.lookups.of(org);
+        Door { sender, target, server_name, lookup: Semaphore::new(1), lookups, idle: Mutex::default() }
     }
 
     /// Sends one message. It takes as long as the sender's timeout at most, and a moment for the answer's body.
@@ -59,14 +61,14 @@ impl Door {
         let attempt = Attempt { target, post, was_informed: Arc::default(), stopwatch };
         let answer = tokio::time::timeout(self.sender.shared.timeout, self.answer(&attempt)).await;
         let latency = stopwatch.elapsed();
-        match answer {
-            Ok(Ok((line, response))) => self.reply(line, response, latency).await,
-            Ok(Err(fault)) => Reply::without_answer(fault, latency),
-            Err(_) if attempt.was_informed.load(Ordering::Relaxed) => {
-                Reply::without_answer(Fault::OnlyInformational, latency)
-            }
-            Err(_) => Reply::without_answer(Fault::TimedOut, latency),
-        }
+        let fault = match answer {
+            Ok(Ok((line, response))) => return self.reply(line, response, latency).await,
+            Ok(Err(fault)) => fault,
+            Err(_) => Fault::TimedOut,
+        };
+        // What came until the connection or the time ended was an answer, if only a 1XX.
+        let ended_without_more = matches!(fault, Fault::Reset | Fault::TimedOut) && attempt.was_informed();
+        Reply::without_answer(if ended_without_more { Fault::OnlyInformational } else { fault }, latency)
     }
 
     /// Gets the head of an answer, over a line that was put away or else over a new one.
@@ -74,8 +76,8 @@ impl Door {
         if let Some(mut line) = self.take().await {
             match line.exchange(attempt.request()?).await {
                 Ok(response) => return Ok((line, response)),
-                // It was closed while nobody looked: that says nothing about this message.
-                Err(Fault::Reset) => {}
+                // It was closed while it was put away: that says nothing about this message.
+                Err(Fault::Reset) if !attempt.was_informed() => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -87,7 +89,7 @@ impl Door {
     async fn connect(&self, attempt: &Attempt<'_>) -> Result<Line, Fault> {
         let (shared, target) = (&self.sender.shared, attempt.target);
         let addresses = {
-            let _turn = self.lookups.acquire().await;
+            let _turns = (self.lookup.acquire().await, self.lookups.acquire().await);
             connect::checked_addresses(&shared.guard, &*shared.resolver, target).await?
         };
         let time_left = shared.timeout.saturating_sub(attempt.stopwatch.elapsed());
@@ -109,6 +111,7 @@ impl Door {
         if line.finish(body, kept).await {
             self.put_away(line);
         }
+        let body_start = shown_body::of(&head.headers, body_start);
         Reply { status: Some(status), fault: None, retry_after, body_start, latency }
     }
 
@@ -161,6 +164,10 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
+    fn was_informed(&self) -> bool {
+        self.was_informed.load(Ordering::Relaxed)
+    }
+
     fn request(&self) -> Result<Request<Full<Bytes>>, Fault> {
         let mut request = Request::new(Full::new(self.post.body.clone()));
         *request.method_mut() = Method::POST;

@@ -15,6 +15,7 @@
 //! | `line` | one connection, request after request |
 //! | `door` | all connections to one URL |
 //! | `reply` | what goes out and what comes back |
+//! | `shown_body`, `tls_words` | an answer's body, and why a connection is not secure, as people can read it |
 //! | `inside` | a receiver in the same process, for runs without a network |
 
 mod connect;
@@ -22,6 +23,8 @@ mod door;
 mod inside;
 mod line;
 mod reply;
+mod shown_body;
+mod tls_words;
 
 pub use connect::Roots;
 pub use door::Door;
@@ -29,7 +32,8 @@ pub use inside::Receive;
 pub use reply::{Fault, Post, Reply, RetryAfter};
 pub use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use crate::guard::{Guard, Resolve};
+use crate::guard::{Guard, LookupLimits, Resolve};
+use daybook_store::records::OrgId;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +56,9 @@ mod headers {
     pub const JSON: HeaderValue = HeaderValue::from_static(super::CONTENT_TYPE);
     pub const DAYBOOK: HeaderValue = HeaderValue::from_static(super::USER_AGENT);
 }
+
+/// How many names are looked up at once for one organization. Each of its URLs looks up one at a time.
+const LOOKUPS_AT_ONCE: usize = 32;
 
 /// How messages are sent.
 #[derive(Clone, Debug)]
@@ -90,16 +97,23 @@ struct Shared {
     tls: Arc<ClientConfig>,
     timeout: Duration,
     idle_limit: Duration,
+    lookups: LookupLimits,
     /// Who gets everything, if it is somebody in this process.
     inside: Option<Arc<dyn Receive>>,
+}
+
+impl Shared {
+    fn new(settings: Settings, resolver: Arc<dyn Resolve>, inside: Option<Arc<dyn Receive>>) -> io::Result<Shared> {
+        let Settings { guard, timeout, idle_limit, roots } = settings;
+        let (tls, lookups) = (connect::tls_config(roots)?, LookupLimits::new(LOOKUPS_AT_ONCE));
+        Ok(Shared { guard, resolver, tls, timeout, idle_limit, lookups, inside })
+    }
 }
 
 impl Sender {
     /// A sender with these settings. Reads the machine's root certificates if they are wanted.
     pub fn new(settings: Settings, resolver: Arc<dyn Resolve>) -> io::Result<Sender> {
-        let Settings { guard, timeout, idle_limit, roots } = settings;
-        let tls = connect::tls_config(roots)?;
-        Ok(Sender { shared: Arc::new(Shared { guard, resolver, tls, timeout, idle_limit, inside: None }) })
+        Ok(Sender { shared: Arc::new(Shared::new(settings, resolver, None)?) })
     }
 
     /// A sender that hands everything to a receiver in this process, whatever the URL. Nothing is connected to.
@@ -109,15 +123,18 @@ impl Sender {
             roots: Roots::Only(Vec::new()),
             ..Settings::default()
         };
-        let Settings { guard, timeout, idle_limit, roots } = settings;
-        let (resolver, tls) = (Arc::new(crate::guard::System), connect::tls_config(roots)?);
-        let inside = Some(receiver);
-        Ok(Sender { shared: Arc::new(Shared { guard, resolver, tls, timeout, idle_limit, inside }) })
+        let resolver = Arc::new(crate::guard::System::default());
+        Ok(Sender { shared: Arc::new(Shared::new(settings, resolver, Some(receiver))?) })
     }
 
-    /// The door for a URL. If the URL is not allowed (any more), every post through it says so.
+    /// The door for a URL of an organization. If the URL is not allowed (any more), every post through it says so.
+    pub fn door_of(&self, org: OrgId, url: &str) -> Door {
+        Door::new(self.clone(), org, url)
+    }
+
+    /// The door for a URL of no organization in particular.
     pub fn door(&self, url: &str) -> Door {
-        Door::new(self.clone(), url)
+        self.door_of(0, url)
     }
 
     /// The rules for URLs.

@@ -1,6 +1,7 @@
 //! What goes out and what comes back.
 
 use crate::guard::Refusal;
+use crate::sender::tls_words;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
@@ -9,6 +10,9 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio_rustls::rustls;
+
+/// What is said of a head that is too large: the limits are those of `line`.
+const TOO_LARGE: &str = "its head has more than 100 headers, or more than 64 KiB";
 
 /// One message to send.
 #[derive(Clone, Debug)]
@@ -85,7 +89,7 @@ pub enum Fault {
     Tls(String),
     /// No final status within the time, and no byte of an answer that counts.
     TimedOut,
-    /// Only informational answers (1XX) within the time.
+    /// Only informational answers (1XX) until the connection or the time ended.
     OnlyInformational,
     /// Something came back that is not HTTP, or too large a head.
     Malformed(String),
@@ -103,7 +107,7 @@ impl fmt::Display for Fault {
             Fault::Reset => f.write_str("the connection was closed before an answer"),
             Fault::Tls(why) => write!(f, "no secure connection could be made ({why})"),
             Fault::TimedOut => f.write_str("there was no answer in time"),
-            Fault::OnlyInformational => f.write_str("there were only informational answers (1XX) in time"),
+            Fault::OnlyInformational => f.write_str("there were only informational answers (1XX)"),
             Fault::Malformed(why) => write!(f, "the answer was not valid HTTP ({why})"),
             Fault::Unsendable => f.write_str("the message's id or signature does not fit into a header"),
         }
@@ -119,7 +123,7 @@ impl Fault {
             BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected, TimedOut, UnexpectedEof,
         };
         if let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            return Fault::Tls(inner.to_string());
+            return Fault::Tls(tls_words::of(inner));
         }
         match error.kind() {
             ConnectionRefused => Fault::Refused,
@@ -131,6 +135,9 @@ impl Fault {
 
     /// What went wrong in HTTP, or below it.
     pub(super) fn of_http(error: &hyper::Error) -> Fault {
+        if error.is_parse_too_large() {
+            return Fault::Malformed(TOO_LARGE.to_owned());
+        }
         if error.is_parse() {
             return Fault::Malformed(error.to_string());
         }

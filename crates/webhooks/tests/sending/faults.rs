@@ -78,10 +78,28 @@ async fn a_reset_connection_is_a_reset() {
 
 #[tokio::test]
 async fn a_connection_closed_without_an_answer_is_a_reset() {
-    for bytes in [&b""[..], b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\ncontent-le", b"HTTP/1.1 100 Continue\r\n\r\n"] {
+    for bytes in [&b""[..], b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\ncontent-le"] {
         let receiver = Receiver::start(Behaviour::Raw(bytes.to_vec()));
         let reply = send(&dev_sender(GENEROUS), &receiver.url()).await;
         assert_eq!((reply.status, reply.fault), (None, Some(Fault::Reset)), "{bytes:?}");
+    }
+}
+
+/// On a new connection, and on one that was used before: there the message must not be sent once more.
+#[tokio::test]
+async fn an_informational_answer_before_the_connection_closes_is_told_apart() {
+    for bytes in [&b"HTTP/1.1 100 Continue\r\n\r\n"[..], b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 2"] {
+        let receiver = Receiver::start(Behaviour::Raw(bytes.to_vec()));
+        let door = dev_sender(GENEROUS).door(&receiver.url());
+        let reply = door.post(message(b"{}")).await;
+        assert_eq!((reply.status, reply.fault), (None, Some(Fault::OnlyInformational)), "{bytes:?}");
+        receiver.behave(Behaviour::status(200));
+        assert_eq!(door.post(message(b"{}")).await.status, Some(200));
+        assert_eq!(door.idle(), 1);
+        receiver.behave(Behaviour::Raw(bytes.to_vec()));
+        let reply = door.post(message(b"{}")).await;
+        assert_eq!((reply.status, reply.fault), (None, Some(Fault::OnlyInformational)), "{bytes:?}");
+        assert_eq!(receiver.counts().requests, 3, "{bytes:?}");
     }
 }
 
@@ -106,6 +124,25 @@ async fn garbage_is_malformed() {
         let reply = send(&dev_sender(GENEROUS), &receiver.url()).await;
         assert!(matches!(reply.fault, Some(Fault::Malformed(_))), "{shown}: {reply:?}");
     }
+}
+
+#[tokio::test]
+async fn too_large_a_head_is_told_in_a_sentence() {
+    let mut many_headers = b"HTTP/1.1 200 OK\r\n".to_vec();
+    many_headers.extend(b"a: b\r\n".repeat(101));
+    many_headers.extend(b"\r\n");
+    let mut long_header = b"HTTP/1.1 200 OK\r\na: ".to_vec();
+    long_header.extend(vec![b'b'; 100_000]);
+    for bytes in [many_headers, long_header] {
+        let receiver = Receiver::start(Behaviour::Raw(bytes));
+        let said = send(&dev_sender(GENEROUS), &receiver.url()).await.fault.expect("no answer").to_string();
+        assert_eq!(said, "the answer was not valid HTTP (its head has more than 100 headers, or more than 64 KiB)");
+    }
+    let mut enough = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n".to_vec();
+    enough.extend(b"a: b\r\n".repeat(99));
+    enough.extend(b"\r\n");
+    let receiver = Receiver::start(Behaviour::Raw(enough));
+    assert_eq!(send(&dev_sender(GENEROUS), &receiver.url()).await.status, Some(200));
 }
 
 #[tokio::test]
@@ -154,7 +191,7 @@ fn each_fault_is_a_sentence_for_people() {
         (Fault::Refused, "the connection was refused"),
         (Fault::Reset, "the connection was closed before an answer"),
         (Fault::TimedOut, "there was no answer in time"),
-        (Fault::OnlyInformational, "there were only informational answers (1XX) in time"),
+        (Fault::OnlyInformational, "there were only informational answers (1XX)"),
     ];
     for (fault, sentence) in said {
         assert_eq!(fault.to_string(), sentence);

@@ -61,13 +61,13 @@ async fn no_spelling_of_an_internal_address_reaches_the_canary() {
 async fn the_canary_is_reached_when_it_is_allowed() {
     let canaries = canaries();
     let port = canaries[0].address().port();
-    let sender = sender_with(strict(Guard { dev: true, networks: Vec::new() }), Arc::new(System));
+    let sender = sender_with(strict(Guard { dev: true, networks: Vec::new() }), Arc::new(System::default()));
     for host in ["127.0.0.1", "0x7f000001", "0177.1", "[::ffff:127.0.0.1]", "localhost"] {
         let reply = sender.door(&format!("http://{host}:{port}/")).post(message(b"{}")).await;
         assert_eq!(reply.status, Some(200), "{host}: {reply:?}");
     }
     let loopback: Network = "127.0.0.0/8".parse().expect("a network");
-    let sender = sender_with(strict(Guard { dev: false, networks: vec![loopback] }), Arc::new(System));
+    let sender = sender_with(strict(Guard { dev: false, networks: vec![loopback] }), Arc::new(System::default()));
     let reply = sender.door(&format!("http://127.0.0.1:{port}/")).post(message(b"{}")).await;
     assert_eq!(reply.status, Some(200));
 }
@@ -108,6 +108,6 @@ async fn plain_http_to_a_name_needs_every_address_in_an_allowed_network() {
 
 #[tokio::test]
 async fn the_machines_resolver_finds_localhost() {
-    let found = System.addresses("localhost", 80).await.expect("every machine knows it");
+    let found = System::default().addresses("localhost", 80).await.expect("every machine knows it");
     assert!(found.iter().all(|address| address.ip().is_loopback() && address.port() == 80), "{found:?}");
 }

@@ -128,13 +128,13 @@ async fn sweeping_closes_what_was_not_used_and_what_the_receiver_closed() {
     let guard = Guard { dev: true, networks: Vec::new() };
     let settings = Settings { guard, timeout: GENEROUS, ..Settings::default() };
 
-    let door = sender_with(settings.clone(), Arc::new(System)).door(&receiver.url());
+    let door = sender_with(settings.clone(), Arc::new(System::default())).door(&receiver.url());
     assert_eq!(door.post(message(b"{}")).await.status, Some(200));
     door.sweep();
     assert_eq!(door.idle(), 1, "it was used just now");
 
     let impatient = Settings { idle_limit: Duration::ZERO, ..settings };
-    let other = sender_with(impatient, Arc::new(System)).door(&receiver.url());
+    let other = sender_with(impatient, Arc::new(System::default())).door(&receiver.url());
     assert_eq!(other.post(message(b"{}")).await.status, Some(200));
     assert_eq!(other.post(message(b"{}")).await.status, Some(200));
     assert_eq!(receiver.counts().accepted, 3, "what was idle too long is not taken up");
@@ -172,7 +172,7 @@ async fn twenty_thousand_messages_from_one_task_all_arrive() {
 #[tokio::test]
 async fn a_door_to_a_forbidden_url_says_so_every_time() {
     let receiver = Receiver::start(Behaviour::status(200));
-    let sender = sender_with(Settings::default(), Arc::new(System));
+    let sender = sender_with(Settings::default(), Arc::new(System::default()));
     for _ in 0..2 {
         let reply = send(&sender, &receiver.url()).await;
         assert!(matches!(reply.fault, Some(Fault::Forbidden(_))), "{reply:?}");

@@ -5,6 +5,7 @@ mod faults;
 mod guarding;
 mod keeping;
 mod replies;
+mod resolving;
 mod spellings;
 mod support;
 mod tls;

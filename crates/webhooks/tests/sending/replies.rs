@@ -76,6 +76,18 @@ async fn the_start_of_a_body_is_kept_when_it_is_no_delivery() {
     assert_eq!(send(&dev_sender(GENEROUS), &receiver.url()).await.body_start, b"no");
 }
 
+/// `printf 'no room' | gzip`, as far as it matters.
+#[tokio::test]
+async fn a_compressed_body_is_shown_as_a_sentence() {
+    let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\xcb\x57\x28\xca\xcf\xcf\x05\x00".to_vec();
+    let receiver = Receiver::start(Behaviour::answers(move |_, _| {
+        Answer::status(500).with("Content-Encoding", "gzip").saying(gzip.clone())
+    }));
+    let reply = send(&dev_sender(GENEROUS), &receiver.url()).await;
+    assert_eq!(reply.status, Some(500));
+    assert_eq!(String::from_utf8_lossy(&reply.body_start), "(the body is compressed with gzip and is not shown)");
+}
+
 #[tokio::test]
 async fn retry_after_is_read() {
     let cases = [

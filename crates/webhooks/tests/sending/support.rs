@@ -18,7 +18,7 @@ pub const SHORT: Duration = Duration::from_millis(300);
 /// A sender to loopback addresses.
 pub fn dev_sender(timeout: Duration) -> Sender {
     let guard = Guard { dev: true, networks: Vec::new() };
-    sender_with(Settings { guard, timeout, ..Settings::default() }, Arc::new(System))
+    sender_with(Settings { guard, timeout, ..Settings::default() }, Arc::new(System::default()))
 }
 
 pub fn sender_with(settings: Settings, resolver: Arc<dyn Resolve>) -> Sender {

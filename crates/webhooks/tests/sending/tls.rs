@@ -9,6 +9,8 @@ use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
 
 /// Somebody who signs certificates.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -77,7 +79,7 @@ async fn a_certificate_of_an_unknown_authority_is_refused() {
     let roots = Roots::Only(vec![Authority::new().root()]);
     assert_refused(door_to(&receiver, "hooks.example", roots).post(message(b"{}")).await, &receiver, "certificate");
     let reply = door_to(&receiver, "hooks.example", Roots::System).post(message(b"{}")).await;
-    assert_refused(reply, &receiver, "UnknownIssuer");
+    assert_refused(reply, &receiver, "by an authority that this machine does not trust");
 }
 
 #[tokio::test]
@@ -86,9 +88,9 @@ async fn a_certificate_for_another_name_is_refused() {
     let receiver = authority.receiver("hooks.example", 2100);
     let roots = Roots::Only(vec![authority.root()]);
     let reply = door_to(&receiver, "other.example", roots.clone()).post(message(b"{}")).await;
-    assert_refused(reply, &receiver, "not valid for name");
+    assert_refused(reply, &receiver, "the receiver's certificate is for another name");
     let reply = door_to(&receiver, "127.0.0.1", roots).post(message(b"{}")).await;
-    assert_refused(reply, &receiver, "not valid for name");
+    assert_refused(reply, &receiver, "the receiver's certificate is for another name");
 }
 
 #[tokio::test]
@@ -96,7 +98,42 @@ async fn a_certificate_that_has_run_out_is_refused() {
     let authority = Authority::new();
     let receiver = authority.receiver("hooks.example", 2001);
     let roots = Roots::Only(vec![authority.root()]);
-    assert_refused(door_to(&receiver, "hooks.example", roots).post(message(b"{}")).await, &receiver, "expired");
+    assert_refused(
+        door_to(&receiver, "hooks.example", roots).post(message(b"{}")).await,
+        &receiver,
+        "the receiver's certificate has expired",
+    );
+}
+
+/// A certificate that is no certificate, sent by a receiver that has the key for something else.
+#[derive(Debug)]
+struct Garbage(Arc<CertifiedKey>);
+
+impl ResolvesServerCert for Garbage {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.clone())
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_be_read_is_told_in_a_sentence() {
+    let key = KeyPair::generate().expect("a key");
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let key = ring::sign::any_supported_type(&key).expect("a key for signing");
+    let garbage = CertifiedKey::new(vec![CertificateDer::from(b"no certificate".to_vec())], key);
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(Garbage(Arc::new(garbage))));
+    let receiver = Receiver::start_secure(Behaviour::status(200), Arc::new(config));
+    let reply =
+        door_to(&receiver, "hooks.example", Roots::Only(vec![Authority::new().root()])).post(message(b"{}")).await;
+    let said = reply.fault.expect("no answer").to_string();
+    let expected = "no secure connection could be made (the receiver's certificate cannot be read: its encoding is damaged or \
+                    not supported";
+    assert!(said.starts_with(expected), "{said}");
+    assert_eq!(receiver.counts().requests, 0);
 }
 
 #[tokio::test]
@@ -105,7 +142,7 @@ async fn an_answer_in_plain_http_is_no_secure_connection() {
     let guard = Guard { dev: true, networks: Vec::new() };
     let settings = Settings { guard, timeout: GENEROUS, roots: Roots::Only(Vec::new()), ..Settings::default() };
     let url = format!("https://{}/", listener.local_addr().expect("an address"));
-    let door = sender_with(settings, Arc::new(System)).door(&url);
+    let door = sender_with(settings, Arc::new(System::default())).door(&url);
     let receive = async {
         let (stream, _) = listener.accept().await.expect("a connection");
         stream.readable().await.expect("a greeting");
@@ -113,5 +150,8 @@ async fn an_answer_in_plain_http_is_no_secure_connection() {
         stream
     };
     let (reply, _stream) = tokio::join!(door.post(message(b"{}")), receive);
-    assert!(matches!(reply.fault, Some(Fault::Tls(_))), "{reply:?}");
+    assert!(
+        matches!(&reply.fault, Some(Fault::Tls(why)) if why.contains("is it a server for plain http?")),
+        "{reply:?}"
+    );
 }

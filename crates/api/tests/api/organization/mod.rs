@@ -1,3 +1,4 @@
+mod messages;
 mod webhooks;
 
 use crate::support::Server;

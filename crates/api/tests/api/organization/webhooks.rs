@@ -126,12 +126,13 @@ async fn dead_letters_are_filtered_paged_replayed_and_nobody_elses() {
     server.account("a", "p").await;
     let letters = server.get("/organization/dead_letters?event=account_create&account_id=a").await.ok();
     assert_eq!(letters["results"].as_array().map(Vec::len), Some(1), "{letters}");
-    assert_eq!(letters["results"][0]["event_id"], "dbk_evt_a.1");
+    let ends = |letter: &Value, end: &str| letter["event_id"].as_str().is_some_and(|id| id.ends_with(end));
+    assert!(ends(&letters["results"][0], ".a.1"), "{letters}");
     let first = server.get("/organization/dead_letters?limit=1").await.ok();
     assert_eq!(first["paging"]["has_more"], true);
     let mark = first["paging"]["starting_after"].as_str().expect("a mark");
     let second = server.get(&format!("/organization/dead_letters?limit=1&starting_after={mark}")).await.ok();
-    assert_eq!(second["results"][0]["event_id"], "dbk_evt_a.2");
+    assert!(ends(&second["results"][0], ".a.2"), "{second}");
 
     let other = server.service.create_organization_with_key("other", "TEST").await.expect("another organization");
     let other = other.client_secret.expect("a key that was made has a secret");

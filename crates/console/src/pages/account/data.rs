@@ -95,6 +95,7 @@ pub struct MinPayParts {
 pub struct Delinquency {
     pub days_past_due: i32,
     pub past_due_cents: Money,
+    pub past_due_fees_cents: Money,
     pub consecutive_late_fees: u32,
 }
 
@@ -211,6 +212,7 @@ pub struct Item {
     pub line_item_overview: ItemOverview,
     pub line_item_summary: ItemAmounts,
     pub line_item_relationships: Vec<Split>,
+    pub reversed_by_line_item_id: Option<String>,
     pub external_fields: Vec<External>,
 }
 
@@ -265,7 +267,7 @@ impl Item {
 
     /// Whether it is a payment that can bounce, as far as the item itself tells.
     pub fn may_bounce(&self) -> bool {
-        self.is("PAYMENT") && !self.is_void() && !self.is_held()
+        self.is("PAYMENT") && !self.is_void() && !self.is_held() && self.reversed_by_line_item_id.is_none()
     }
 
     /// Whether it is a payment that somebody has to decide about.
@@ -292,6 +294,7 @@ pub struct Happening {
     pub reason: Option<String>,
     pub effect: Option<Amounts>,
     pub balance_after: Option<Amounts>,
+    pub postings: Vec<Posting>,
     pub line_items: Vec<String>,
     pub webhooks: Vec<Told>,
     #[serde(deserialize_with = "with_dollars")]
@@ -310,6 +313,33 @@ impl Happening {
     }
 }
 
+/// One amount that an event posted or paid.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Posting {
+    pub line_item_id: String,
+    pub line_item_type: String,
+    pub component: String,
+    pub amount_cents: Money,
+    pub paid_down_line_item_id: Option<String>,
+}
+
+impl Posting {
+    /// What it is, in words: the type of its line item, and that it paid another one.
+    pub fn words(&self) -> String {
+        let words = plain_words(&self.line_item_type);
+        match self.component.as_str() {
+            "SURPLUS" => format!("{words}, kept for the borrower"),
+            component if self.paid_down_line_item_id.is_some() => format!("{words}, to {}", component.to_lowercase()),
+            _ => words,
+        }
+    }
+
+    /// The amount, if it belongs to a component.
+    pub fn of(&self, component: &str) -> Option<Money> {
+        (self.component == component).then_some(self.amount_cents)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Amounts {
     pub principal_cents: Money,
@@ -324,6 +354,14 @@ pub struct Amounts {
 pub struct Told {
     pub event: String,
     pub event_id: String,
+    pub state: String,
+}
+
+impl Told {
+    /// Whether it is never sent.
+    pub fn is_cancelled(&self) -> bool {
+        self.state == "CANCELLED"
+    }
 }
 
 /// A change of the status.

@@ -18,6 +18,7 @@ mod overview;
 mod tables;
 
 pub use acting::{ask, confirm, confirm_roll, perform, perform_roll, roll};
+pub(crate) use data::Account;
 
 use crate::Console;
 use crate::form::{Asked, Typed};
@@ -27,7 +28,7 @@ use crate::shape::{Moment, plain_words};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use data::{Account, Customer, Migration};
+use data::{Customer, Migration};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::policy::DEFAULT_ZONE;

@@ -1,5 +1,6 @@
 //! Accounts: the list, and opening one.
 
+mod confirming;
 pub mod opening;
 
 use crate::Console;

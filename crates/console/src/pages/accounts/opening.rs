@@ -1,6 +1,7 @@
 //! Opening an account: first the product is chosen, then the form has its zone and its terms, and the schedule follows
-//! what is typed.
+//! what is typed. What begins in the past, or has no borrower, is confirmed before it is stored.
 
+use super::confirming::{self, CONFIRMED};
 use super::{Choice, HERE, products};
 use crate::Console;
 use crate::action::Action;
@@ -12,8 +13,10 @@ use crate::pages::customers::Customer;
 use crate::pages::products::{Piece, Preview, Terms};
 use askama::Template;
 use axum::extract::State;
+use bytes::Bytes;
 use daybook_engine::zone::Zone;
 use daybook_service::CustomerQuery;
+use daybook_service::changes::OpeningRehearsal;
 use daybook_service::form::parse;
 use daybook_service::ids::mint_secret;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
@@ -114,7 +117,7 @@ const EXTERNAL_FIELD: Field = Field::new(
 )
 .hint("crm_id: 4711");
 
-fn fields() -> Vec<Field> {
+pub(super) fn fields() -> Vec<Field> {
     [BASICS, PEOPLE, OVERRIDES, &[EXTERNAL_FIELD]].concat()
 }
 
@@ -221,23 +224,39 @@ struct Opened {
     account_id: String,
 }
 
-/// Opens an account.
+/// What came of a form.
+enum Opening {
+    /// Something to be confirmed first: the call, and what it would come to.
+    ToConfirm(Value, Box<OpeningRehearsal>),
+    /// The account is opened.
+    Done(Bytes),
+}
+
+/// Opens an account, or asks first.
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
-    let done = match call(&typed, &product.zone()?) {
-        Ok(sent) => {
-            let action = Action::CreateAccount(sent);
-            action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await
+    let done = async {
+        let sent = call(&typed, &product.zone()?)?;
+        if !typed.has(CONFIRMED) {
+            let form = parse(sent.to_string().as_bytes())?;
+            let rehearsal = console.service.rehearse_opening(visitor.caller(), form).await?;
+            if confirming::is_needed(&sent, &rehearsal) {
+                return Ok(Opening::ToConfirm(sent, Box::new(rehearsal)));
+            }
         }
-        Err(problem) => Err(problem.into()),
+        let action = Action::CreateAccount(sent);
+        let answer = action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;
+        Ok(Opening::Done(answer))
     };
-    match done {
-        Ok(answer) => {
+    match done.await {
+        Ok(Opening::ToConfirm(sent, rehearsal)) => confirming::page(&visitor, &product, &typed, sent, &rehearsal),
+        Ok(Opening::Done(answer)) => {
             let id = read::<Opened>(&answer)?.account_id;
             let notice = Notice::done(format!("The account {id} was opened."));
             Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))
         }
         Err(trouble) => {
+            let trouble: Trouble = trouble;
             let preview = Preview::hint("The schedule appears here when everything is right.");
             let id = typed.get("product_id").to_owned();
             show_again(&page(&console, &visitor, &id, typed, Some(trouble.problem), preview).await?)

@@ -2,7 +2,9 @@
 //!
 //! A change sends only what is different: what was emptied is removed, what was left alone stays. So the form carries a
 //! mark of what it was shown with: what somebody else changed meanwhile must not be taken for what was typed. The social
-//! security number can be typed and is never shown, neither here nor in the call beside the form.
+//! security number can be typed and is never shown, neither here nor in the call beside the form. A page that is shown
+//! again does not have it either: it then asks for the number again, and saves nothing until it is typed or left out on
+//! purpose.
 
 use super::{Customer, HERE, fetch};
 use crate::Console;
@@ -28,6 +30,12 @@ const ROLES: &[(&str, &str)] = &[
 ];
 const ID: &str = "customer_id";
 const SSN: &str = "ssn";
+/// That a number was typed into the form before, and was not saved.
+const SSN_TYPED: &str = "ssn_typed";
+/// What is said of it then.
+const SSN_AGAIN: &str = "has to be typed again: what you typed was not saved, and no page shows it";
+/// That the number is left out on purpose.
+const SSN_LEFT_OUT: &str = "ssn_left_out";
 const EXTERNAL: &str = "external_fields";
 const ACCOUNT: &str = "assign_to_accounts";
 const ROLE: &str = "customer_account_role";
@@ -110,6 +118,10 @@ struct FormPage {
     once: String,
     /// The mark of what it was shown with; empty for a new one.
     shown: String,
+    /// Whether a number was typed that was not saved: it has to be typed again, or left out on purpose.
+    ssn_typed: bool,
+    /// Whether it was left out on purpose.
+    ssn_left_out: bool,
 }
 
 #[derive(Template)]
@@ -125,8 +137,11 @@ impl FormPage {
         let title =
             customer.map_or_else(|| "New customer".to_owned(), |customer| format!("Change {}", customer.name()));
         let action = action(customer, &typed).map(|action| masked(action).curl(&visitor.manner.base_url));
+        let ssn_left_out = typed.has(SSN_LEFT_OUT) && !typed.has(SSN);
+        let ssn_typed = problem.is_some() && (typed.has(SSN) || typed.has(SSN_TYPED));
         let form = Form::new(&fields(customer.is_none()), typed.with(SSN, ""));
         let form = match problem {
+            Some(problem) if ssn_typed && !ssn_left_out => form.refused(&without_places(with_ssn_again(problem))),
             Some(problem) => form.refused(&without_places(problem)),
             None => form,
         };
@@ -138,8 +153,28 @@ impl FormPage {
             curl: action.unwrap_or_default(),
             once: mint_secret(),
             shown: customer.map_or_else(String::new, mark),
+            ssn_typed,
+            ssn_left_out,
         }
     }
+}
+
+/// The same problem, with the number that has to be typed again.
+fn with_ssn_again(mut problem: Problem) -> Problem {
+    if problem.details.is_empty() {
+        problem.details.push(Detail { field: String::new(), message: problem.message.clone() });
+    }
+    match problem.details.iter_mut().find(|detail| detail.field == SSN) {
+        Some(detail) if detail.message == SSN_AGAIN => {}
+        Some(detail) => detail.message = format!("{}, and {SSN_AGAIN}", detail.message),
+        None => problem.details.push(Detail { field: SSN.to_owned(), message: SSN_AGAIN.to_owned() }),
+    }
+    problem
+}
+
+/// A number that was typed before must be typed again, or left out on purpose: it must not be lost unnoticed.
+fn ssn_is_missing(typed: &Typed) -> bool {
+    typed.has(SSN_TYPED) && !typed.has(SSN) && !typed.has(SSN_LEFT_OUT)
 }
 
 /// The form for a new customer.
@@ -175,7 +210,7 @@ async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>,
     let wanted = action(customer, &typed);
     if let Some(customer) = customer.filter(|customer| mark(customer) != typed.get(SHOWN)) {
         // Sent twice, the form finds what it did itself: then nothing is left to be changed.
-        let is_done = matches!(&wanted, Ok(action) if action.body() == Some(&json!({})));
+        let is_done = !ssn_is_missing(&typed) && matches!(&wanted, Ok(action) if action.body() == Some(&json!({})));
         if is_done {
             let path = format!("{HERE}/{}", customer.customer_id);
             return Ok(redirect_saying(&path, &Notice::done("The customer was changed."), &visitor.manner));
@@ -184,6 +219,7 @@ async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>,
         return show_again(&FormPage::new(visitor, Some(customer), typed, Some(problem)));
     }
     let done = match wanted {
+        Ok(_) if ssn_is_missing(&typed) => Err(Problem::invalid(SSN, SSN_AGAIN).into()),
         Ok(action) => action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await,
         Err(problem) => Err(problem.into()),
     };

@@ -33,7 +33,11 @@ const LATE_FEES: &[(&str, &str)] = &[
     ("", "A fixed amount (FLAT)"),
     ("PERCENT_OF_UNPAID", "A part of what is unpaid of the instalment"),
     ("PERCENT_OF_UNPAID_PRINCIPAL", "A part of what is unpaid of its principal"),
-    ("PERCENT_OF_PAYMENT", "A part of the level payment"),
+    ("PERCENT_OF_PAYMENT", "A part of all that the instalment asked"),
+];
+const PYRAMIDING: &[(&str, &str)] = &[
+    ("", "What fees and late instalments took counts: one missed payment, one fee (RECEIPTS)"),
+    ("FEES_ONLY", "Only what fees took counts"),
 ];
 const METHODS: &[(&str, &str)] = &[
     ("", "Equal instalments (LEVEL)"),
@@ -55,7 +59,8 @@ const DAY_COUNTS: &[(&str, &str)] = &[
 const ROUNDINGS: &[(&str, &str)] = &[("", "To the even cent (HALF_EVEN)"), ("HALF_UP", "Away from zero (HALF_UP)")];
 const AFTER_MATURITY: &[(&str, &str)] = &[("", "Interest goes on (ACCRUE)"), ("NONE", "Interest stops")];
 const SPANS: &[(&str, &str)] = &[
-    ("", "One kind of debt of all instalments, then the next kind (BUCKET_FIRST)"),
+    ("", "Interest and principal of the oldest instalment, then the next; fees last (INSTALLMENTS_FIRST)"),
+    ("BUCKET_FIRST", "One kind of debt of all instalments, then the next kind"),
     ("OLDEST_INSTALLMENT_FIRST", "All debts of the oldest instalment, then the next instalment"),
 ];
 const SURPLUS: &[(&str, &str)] = &[
@@ -134,7 +139,7 @@ const BILLING: &[Field] = &[
         life!("billing_cycle_policies.close_of_business_time"),
         "A day ends at",
         Kind::Text,
-        "Payments up to this time count for the day. An offset may follow, and is converted to the zone.",
+        "Payments up to this time, on the clocks of the zone, count for the day.",
     )
     .hint("23:59:59"),
     Field::new(ZONE, "Time zone", Kind::Text, "Whose calendar and clocks count: a name of the IANA database.")
@@ -181,6 +186,12 @@ const FEES: &[Field] = &[
         "At most, percent of what is unpaid",
         Kind::Decimal,
         "A late fee is never more than this part of what is unpaid of its instalment.",
+    ),
+    Field::new(
+        life!("fee_policies.late_fee_pyramiding"),
+        "Money that spares an instalment the fee",
+        Kind::Choice(PYRAMIDING),
+        "An instalment is spared when as much as it asks was paid for it, although older debts took the money.",
     ),
 ];
 
@@ -307,7 +318,7 @@ const DEFAULTS: &[Field] = &[
         "promotional_policies.promo_len",
         "Promotional cycles",
         Kind::Whole,
-        "For revolving products: without effect on instalment loans, and named in the answer's warnings.",
+        "For revolving products, which are not supported yet: an instalment loan has none.",
     )
     .hint("0"),
 ];
@@ -329,6 +340,12 @@ pub const GROUPS: &[Group] = &[
         name: "Delinquency",
         about: "What late instalments in a row lead to.",
         fields: DELINQUENCY,
+        is_basic: false,
+    },
+    Group {
+        name: "Statuses",
+        about: "What a status stops while it lasts.",
+        fields: super::effects::FIELDS,
         is_basic: false,
     },
     Group { name: "Amortization", about: "How big instalments are.", fields: AMORTIZATION, is_basic: false },

@@ -1,6 +1,7 @@
 //! Products: the list, one of them with its terms in words, making one, and the migration switch.
 
 pub mod creating;
+mod effects;
 mod fields;
 pub mod migration;
 mod preview;

@@ -1,5 +1,6 @@
 //! The terms of a product, in words.
 
+use super::effects::StatusEffects;
 use crate::Console;
 use crate::guard::Visitor;
 use crate::page::{Trouble, read};
@@ -54,6 +55,7 @@ pub struct Life {
     payment_pouring_policies: Pouring,
     backdating_policy: String,
     default_attributes: Attributes,
+    status_effects: StatusEffects,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -80,6 +82,7 @@ struct Fees {
     late_fee_min_cents: Option<Money>,
     late_fee_max_cents: Option<Money>,
     late_fee_cap_percent: Option<Number>,
+    late_fee_pyramiding: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -161,6 +164,7 @@ impl Terms {
             ("Interest", life.interest_policies.words()),
             ("Late fee", life.fee_policies.words(life.default_attributes.default_late_fee_cents)),
             ("When late", life.payment_due_policies.words()),
+            ("Statuses", life.status_effects.words()),
             ("Bounced payment", reversal(life.default_attributes.default_payment_reversal_fee_cents)),
             ("Payments go", life.payment_pouring_policies.words()),
             ("Backdated entries", backdating(&life.backdating_policy).to_owned()),
@@ -237,7 +241,14 @@ impl Fees {
             }
             grace => format!("It is charged after {grace} of grace, counted from the day after the due date."),
         };
-        format!("{fee}{least}{most}{cap}. {grace}")
+        let spared = match self.late_fee_pyramiding.as_str() {
+            "FEES_ONLY" => "fees took the money",
+            _ => "fees or late instalments took the money",
+        };
+        format!(
+            "{fee}{least}{most}{cap}. {grace} None is charged when as much as the instalment asks was paid for it, \
+             although {spared}."
+        )
     }
 }
 
@@ -292,7 +303,8 @@ impl Pouring {
         let order: Vec<String> = self.order.iter().map(|bucket| plain_words(bucket).to_lowercase()).collect();
         let span = match self.span.as_str() {
             "OLDEST_INSTALLMENT_FIRST" => "The oldest instalment first, inside it",
-            _ => "Of all instalments, the oldest first,",
+            "BUCKET_FIRST" => "Of all instalments, the oldest first,",
+            _ => "Interest and principal of the oldest instalment, then of the next, and fees last; so",
         };
         let surplus = match self.surplus.as_str() {
             "NEXT_INSTALLMENT" => "into the next instalments, in advance",

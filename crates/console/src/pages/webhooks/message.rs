@@ -24,6 +24,7 @@ struct MessagePage {
     effective_at: Moment,
     recorded_at: Moment,
     due_at: Option<Moment>,
+    cancelled_at: Option<Moment>,
     /// The body in lines, and as it is.
     pretty: String,
     raw: String,
@@ -143,6 +144,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Path(event_i
         effective_at: moment(message.effective_at),
         recorded_at: moment(message.recorded_at),
         due_at: message.due_at.map(moment),
+        cancelled_at: message.cancelled_at.map(moment),
         pretty: pretty(&raw),
         signature: signed.hmac_signature,
         urls: message.urls.iter().map(Url::new).collect(),
@@ -166,9 +168,11 @@ async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -
         title: format!("Send {} again", message.event),
         back: (format!("{HERE}/messages/{event_id}"), "The message"),
         words: vec![
-            format!("The message {event_id} is sent to {} at once, with a fresh schedule of retries. {taken}", one.webhook_url),
-            "There is no call of the API for one message; dead letters are replayed by it, all or by URL, event and time."
-                .to_owned(),
+            format!(
+                "The message {event_id} is sent to {} at once, with a fresh schedule of retries. {taken}",
+                one.webhook_url
+            ),
+            format!("The same by the API: POST /organization/messages/{event_id}/resend with the webhook_uuid {uuid}."),
         ],
         path: format!("{HERE}/messages/{event_id}/send/{uuid}"),
         button: "Send it again",

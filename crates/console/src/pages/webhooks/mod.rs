@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `subscriptions` | URLs and their health; pausing, resuming; a test event |
 //! | `deliveries` | what was tried |
+//! | `messages` | finding messages by id, account, event, state and time |
 //! | `message` | one message: its exact bytes, and where it stands with each URL |
 //! | `dead_letters` | what nobody took, and sending it again |
 //! | `catalogue` | every event there is |
@@ -15,6 +16,7 @@ pub mod dead_letters;
 pub mod deliveries;
 pub mod filter;
 pub mod message;
+pub mod messages;
 pub mod pretty;
 pub mod subscriptions;
 
@@ -44,6 +46,12 @@ pub struct Subscription {
     pub paused_reason: Option<String>,
     /// Since when.
     pub paused_at: Option<Moment>,
+    /// When one of its messages is tried.
+    pub next_probe_at: Option<Moment>,
+    /// The most messages in a second; nothing for no limit.
+    pub max_per_second: Option<u64>,
+    /// The most messages at once; nothing for no limit.
+    pub max_in_flight: Option<u64>,
     /// Different messages that failed since the last success.
     pub consecutive_errors: u64,
     /// When it was made.
@@ -92,6 +100,16 @@ impl Subscription {
         }
     }
 
+    /// How fast it is sent to, in a sentence.
+    pub fn limits(&self) -> String {
+        let at_once =
+            self.max_in_flight.map(|most| format!("at most {} at once", Count(most).of("message", "messages")));
+        let rate =
+            self.max_per_second.map(|most| format!("at most {} a second", Count(most).of("message", "messages")));
+        let set: Vec<String> = rate.into_iter().chain(at_once).collect();
+        if set.is_empty() { "As it takes messages: no limit is set".to_owned() } else { set.join(", ") }
+    }
+
     /// Why it is paused, in a sentence.
     pub fn why_paused(&self) -> &'static str {
         match self.paused_reason.as_deref() {
@@ -113,8 +131,9 @@ impl Subscription {
                  page Keys. Then resume it, and replay its dead letters."
             }
             Some("CONSECUTIVE_ERRORS") => {
-                "Look at its last deliveries for what it answered, and mend the receiver. Then resume it, and replay its \
-                 dead letters."
+                "Look at its last deliveries for what it answered, and mend the receiver. It is tried now and then for 5 \
+                 days with one message, and resumes by itself when it takes one; or resume it here. Then replay its dead \
+                 letters."
             }
             _ => "Resume it when the receiver is ready.",
         }

@@ -71,7 +71,8 @@ impl SubscriptionsPage {
             hours,
             subscribe: subscribe(json!({ "webhook_url": "https://example.com/webhooks" })),
             change_filter: subscribe(json!({
-                "webhook_url": "https://example.com/webhooks", "filter_events": ["payment_missed", "account_closed"]
+                "webhook_url": "https://example.com/webhooks", "filter_events": ["payment_missed", "account_closed"],
+                "max_per_second": 20, "max_in_flight": 4
             })),
             remove: Action::DeleteSubscription("WEBHOOK_UUID".to_owned()).curl(base_url),
         })

@@ -100,7 +100,7 @@ pub const LOAN_COLUMNS: &[Column] = &[
         name: "customer_id",
         shape: Shape::Text,
         place: Place::CustomerId,
-        about: "the borrower: with a name the customer is made, without one there must be one [the account_id]",
+        about: "the borrower: with a name the customer is made [the account_id]; without one the customer must be there",
     },
     Column {
         name: "customer_account_role",

@@ -197,7 +197,8 @@ impl Loader<'_> {
         if error["code"] == "migration_mode" {
             return Err(self.let_go());
         }
-        if !status.as_u64().is_some_and(|status| (400..500).contains(&status) && status != 429) {
+        let is_refusal = |status: u64| (400..500).contains(&status) && status != 429 || status == 501;
+        if !status.as_u64().is_some_and(is_refusal) {
             return Err(Failure::Failed(format!("the server could not take a row: {message}; run the import again")));
         }
         let portfolio = self.portfolio;
@@ -230,11 +231,10 @@ impl Loader<'_> {
     }
 
     /// Turns migration mode off, and waits until everything that was held is processed. Gives what could not be.
-    pub fn release(&self, suppress_webhooks: bool) -> Result<Vec<FailedAccount>, Failure> {
-        let mut order = json!({ "migration_mode": false });
-        if suppress_webhooks {
-            order["historical_webhooks"] = Value::from("SUPPRESS");
-        }
+    /// Webhooks about the past are sent only if that is asked for.
+    pub fn release(&self, sends_history: bool) -> Result<Vec<FailedAccount>, Failure> {
+        let history = if sends_history { "SEND" } else { "SUPPRESS" };
+        let order = json!({ "migration_mode": false, "historical_webhooks": history });
         self.client.put(&self.migration_mode(), &order)?;
         self.wait().map(|mode| mode.failed_accounts)
     }

@@ -128,6 +128,9 @@ impl Reading<'_> {
             wrong("expected_as_of", value, "lies before the loan was lent")?;
         }
         let expected = self.expected(row, &mut wrong)?;
+        if filled.customer.is_empty() && filled.customer_id.is_none() && !self.portfolio.allows_no_customer {
+            wrong(name_column(sheet), "", NO_BORROWER)?;
+        }
         if filled.customer.is_empty()
             && let Some(customer_id) = &filled.customer_id
         {
@@ -256,6 +259,16 @@ impl Reading<'_> {
         }
         Ok(())
     }
+}
+
+/// What is said of a row that names no borrower.
+const NO_BORROWER: &str = "is empty, and so is customer_id: a loan needs a borrower. --allow-no-customer loads loans \
+    without one";
+
+/// The column that should have had the borrower's name.
+fn name_column(sheet: &Sheet) -> &'static str {
+    let names = ["name_last", "name_first", "business_name", "customer_id"];
+    names.into_iter().find(|name| sheet.place(name).is_some()).unwrap_or("name_last")
 }
 
 /// The calls of a row, as far as they are filled in.

@@ -9,6 +9,8 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`columns`] | which columns there are |
+//! | [`quotes`] | finds quotes that are not as RFC 4180 has them |
+//! | [`history`] | how many webhooks the past of the loans comes to |
 //! | [`sheet`], [`loans`], [`payments`] | read the files and check every row |
 //! | [`report`] | what is wrong, by file, line and column |
 //! | [`product`], [`portfolio`] | what the files say, and of which product |
@@ -23,11 +25,13 @@
 
 mod columns;
 mod explain;
+mod history;
 mod load;
 mod loans;
 mod payments;
 mod portfolio;
 mod product;
+mod quotes;
 mod reconcile;
 mod report;
 mod scratch;
@@ -71,7 +75,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
         prepare(&args.remote.flags)?;
         None
     } else {
-        Some(Connection::open(&args.remote, "daybook import")?)
+        Some(Connection::open(&args.remote)?)
     };
     let server = connection.as_ref().map(|connection| &connection.client);
     let product = product(args, server)?;
@@ -118,9 +122,25 @@ fn check(
 ) -> Result<Portfolio, Failure> {
     let (loans, payments) = (Sheet::open(loans)?, Sheet::open(payments)?);
     let now = System.now();
-    let mut portfolio = Portfolio { keeps_references: !args.dry_run, ..Portfolio::default() };
+    let mut portfolio = Portfolio {
+        keeps_references: !args.dry_run,
+        allows_no_customer: args.allow_no_customer,
+        ..Portfolio::default()
+    };
     if loans::read(loans, product, now, &mut portfolio, report)? {
         payments::read(payments, product, now, &mut portfolio, report)?;
+    }
+    if report.count() == 0 && portfolio.loans.is_empty() {
+        return Err(Failure::Failed(format!(
+            "{} has no rows below its header: nothing was loaded",
+            portfolio.loans_file
+        )));
+    }
+    if report.count() == 0 && portfolio.payments.is_empty() && !args.allow_no_payments {
+        return Err(Failure::Failed(format!(
+            "{} has no rows below its header: nothing was loaded. If no loan was ever paid, say --allow-no-payments",
+            portfolio.payments_file
+        )));
     }
     Ok(portfolio)
 }
@@ -135,6 +155,8 @@ struct Import<'a> {
 /// What came of an import.
 struct Imported {
     is_loaded_now: bool,
+    /// Webhooks of the past that are not sent.
+    withheld: u64,
     failed: Vec<FailedAccount>,
     outcome: Outcome,
 }
@@ -169,7 +191,7 @@ impl Import<'_> {
         let failed = match (is_there, mode.failed_accounts.is_empty()) {
             (true, true) => Vec::new(),
             // What could not be processed is tried again.
-            (true, false) => loader.release(args.suppress_webhooks)?,
+            (true, false) => loader.release(args.send_historical_webhooks)?,
             (false, _) => self.load(&loader, &mode.state, standing, report)?,
         };
         if is_there {
@@ -179,7 +201,12 @@ impl Import<'_> {
         }
         let outcome = reconcile::compare(self.client, self.product, self.portfolio, standing, args.connections)?;
         reconcile::write(self.client, self.portfolio, &outcome, &args.differences)?;
-        Ok(Imported { is_loaded_now: !is_there, failed, outcome })
+        let withheld = if is_there || args.send_historical_webhooks {
+            0
+        } else {
+            history::webhooks(self.product, self.portfolio, System.now())
+        };
+        Ok(Imported { is_loaded_now: !is_there, withheld, failed, outcome })
     }
 
     /// Whether nothing is left to load.
@@ -208,7 +235,7 @@ impl Import<'_> {
         loader.load(report)?;
         let ending = "migration mode stays on and nothing is released; correct the rows and run the import again";
         report.must_be_empty(self.args.json, ending)?;
-        loader.release(self.args.suppress_webhooks)
+        loader.release(self.args.send_historical_webhooks)
     }
 }
 
@@ -224,7 +251,7 @@ impl Imported {
                 "dry_run": args.dry_run, "loaded_now": self.is_loaded_now, "loans": loans, "payments": payments,
                 "compared": compared, "agreeing": agreeing, "differing": differing,
                 "differences": self.outcome.differences.len(), "differences_file": file.to_string(),
-                "failed_accounts": self.failed,
+                "failed_accounts": self.failed, "webhooks_withheld": self.withheld,
             });
             format!("{told:#}\n")
         } else {
@@ -232,6 +259,10 @@ impl Imported {
                 format!("loans     {loans}\npayments  {payments}\nagree     {agreeing}\ndiffer    {differing}\n");
             if compared < loans {
                 text.push_str(&format!("unknown   {} (they expect nothing)\n", loans - compared));
+            }
+            if self.withheld > 0 {
+                let why = "about the past of these loans; --send-historical-webhooks sends them";
+                text.push_str(&format!("withheld  {} webhooks {why}\n", self.withheld));
             }
             for FailedAccount { account_id, reason } in &self.failed {
                 text.push_str(&format!("failed    {account_id}: {reason}\n"));

@@ -25,6 +25,8 @@ pub struct Portfolio {
     pub references: BTreeMap<String, u64>,
     /// Whether accounts get those borrowers. A scratch database does not have them.
     pub keeps_references: bool,
+    /// Whether a loan may have no borrower.
+    pub allows_no_customer: bool,
 }
 
 /// A loan.

@@ -60,7 +60,7 @@ impl Product {
         let id = form.product_id.as_ref().ok_or("product_id is required")?.as_str().to_owned();
         let zone = policy::zone(&form).ok_or("its time zone is unknown")?;
         let mut settled = form;
-        settled.settle_close_of_business(zone.at(Day::from_ymd(2000, 1, 1), TimeOfDay::END_OF_DAY));
+        settled.settle_close_of_business().map_err(|problem| problem.to_string())?;
         policy::product_policy(&settled, None)
             .map_err(|problems| problems.first().map(ToString::to_string).unwrap_or_default())?;
         Ok(Product { id, body, form: settled, zone })

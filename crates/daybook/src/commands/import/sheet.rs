@@ -1,5 +1,6 @@
 //! A file of rows: opened, its columns found, its rows read one by one with their line numbers.
 
+use super::quotes::{Strays, Watched};
 use super::report::{Broken, Report};
 use crate::commands::{Failure, interrupt};
 use csv::{ByteRecord, ReaderBuilder, Trim};
@@ -21,7 +22,8 @@ pub struct Sheet {
     pub bytes: u64,
     /// Whether the last line has an end.
     ends: bool,
-    reader: csv::Reader<File>,
+    reader: csv::Reader<Watched<File>>,
+    strays: Strays,
 }
 
 /// A row: a value for each column, empty where none is given.
@@ -47,11 +49,13 @@ impl Sheet {
         let ends = ends_its_last_line(&mut file).map_err(|error| failed(&error))?;
         let bytes = file.metadata().map_err(|error| failed(&error))?.len();
         let mut builder = ReaderBuilder::new();
-        let mut reader = builder.flexible(true).trim(Trim::All).buffer_capacity(BUFFER).from_reader(file);
+        let strays = Strays::default();
+        let watched = Watched::new(file, strays.clone());
+        let mut reader = builder.flexible(true).trim(Trim::All).buffer_capacity(BUFFER).from_reader(watched);
         let heads = reader.byte_headers().map_err(|error| failed(&error))?;
         let text = |head: &[u8]| String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim().to_owned();
         let columns = heads.iter().map(text).collect();
-        Ok(Sheet { file: name, columns, bytes, ends, reader })
+        Ok(Sheet { file: name, columns, bytes, ends, reader, strays })
     }
 
     /// The place of a column.
@@ -67,6 +71,10 @@ impl Sheet {
         report: &mut Report,
     ) -> Result<bool, Failure> {
         let before = report.count();
+        if let Some(stray) = self.strays.take_before(self.at()) {
+            let column = self.columns.get(stray.place).map_or("the row", String::as_str);
+            report.add(self.broken(stray.line, column, "", stray.rule))?;
+        }
         for (place, column) in self.columns.iter().enumerate() {
             let rule = match column.as_str() {
                 "" => "is a column without a name",
@@ -123,6 +131,14 @@ impl Sheet {
         report: &mut Report,
         reader: impl FnOnce(&Row<'_>, &mut Report) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
+        // Where a value goes over several lines a quote was left open, and the quotes after it are not strays.
+        let stray = self.strays.take_before(self.at()).filter(|_| !record.iter().any(has_line_end));
+        if let Some(stray) = stray {
+            let column = self.columns.get(stray.place).map_or("the row", String::as_str);
+            let value = record.get(stray.place).map(String::from_utf8_lossy).unwrap_or_default();
+            report.add(self.broken(stray.line, column, &value, stray.rule))?;
+            return Ok(None);
+        }
         if record.len() != self.columns.len() {
             let mut rule = format!("has {} values, and there are {} columns", record.len(), self.columns.len());
             if record.iter().any(has_line_end) {

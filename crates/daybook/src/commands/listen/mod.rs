@@ -6,7 +6,8 @@
 //!                                    └─► forward: a developer's own server, whose status is the answer
 //! ```
 //!
-//! The subscription is the command's own, and goes with it: on Ctrl+C, on SIGTERM, and when enough has come.
+//! The subscription is the command's own, and goes with it: on Ctrl+C, on SIGTERM, and when enough has come. That of a run
+//! that was killed is removed by the next one: it is known by its path, and at its port nobody listens.
 
 mod forward;
 mod judge;
@@ -22,20 +23,28 @@ use forward::Forward;
 use judge::Judge;
 use receiver::{Answering, Ended, Receiver};
 use serde_json::{Value, json};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
 use tokio::net::TcpListener;
+
+/// The path of the URL that is subscribed: it tells the command's own subscriptions from others.
+const PATH: &str = "/daybook-listen";
+/// How long a receiver that may have gone is tried to be reached.
+const REACHING: Duration = Duration::from_millis(500);
 
 /// Listens until it is told to stop, or enough has come.
 pub fn run(args: &ListenArgs) -> Result<(), Failure> {
     let forward = args.forward_to.as_deref().map(Forward::to).transpose()?;
-    let connection = Connection::open(&args.remote, "made for daybook listen")?;
+    let connection = Connection::open(&args.remote)?;
     let client = connection.client.clone();
     // The connection outlives the runtime: letting go of it asks the server once more.
     wait_for(async {
         // From here on Ctrl+C does not end the process before the subscription is removed.
         let mut stop = Stop::of_a_tool()?;
         let (listener, address) = bind(args.port).await?;
-        let url = format!("http://{address}/");
+        let url = format!("http://{address}{PATH}");
+        ask(&client, move |client| remove_leftovers(client, address)).await?;
         let subscription = ask(&client, {
             let (url, events) = (url.clone(), args.events.clone());
             move |client| subscribe(client, &url, &events)
@@ -88,6 +97,41 @@ async fn ask<T: Send + 'static>(
     let client = client.clone();
     let answer = tokio::task::spawn_blocking(move || question(&client)).await;
     answer.map_err(|error| Failure::Failed(format!("a question to the server broke off: {error}")))?
+}
+
+/// Removes subscriptions of earlier runs of the command that were killed: at their ports nobody listens any more.
+fn remove_leftovers(client: &Client, own: SocketAddr) -> Result<(), Failure> {
+    let all = client.get("/organization/subscriptions")?;
+    for one in all["results"].as_array().into_iter().flatten() {
+        let Some(address) = one["webhook_url"].as_str().and_then(address_of_listener) else { continue };
+        let is_gone = || match TcpStream::connect_timeout(&address, REACHING) {
+            Err(error) => error.kind() == io::ErrorKind::ConnectionRefused,
+            Ok(_) => false,
+        };
+        if address != own && is_gone() {
+            let id = one["webhook_uuid"].as_str().unwrap_or_default();
+            match client.delete(&format!("/organization/subscriptions/{id}"), None) {
+                // Another run removed it.
+                Err(Trouble::Refused { status: 404, .. }) => {}
+                removed => {
+                    removed?;
+                    say(&format!(
+                        "The subscription of {address} is removed: the command that listened there has gone.\n"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The address in a URL that the command subscribes.
+fn address_of_listener(url: &str) -> Option<SocketAddr> {
+    url.strip_prefix("http://")?
+        .strip_suffix(PATH)?
+        .parse()
+        .ok()
+        .filter(|address: &SocketAddr| address.ip().is_loopback())
 }
 
 /// Subscribes the receiver's URL, and gives the subscription's id.

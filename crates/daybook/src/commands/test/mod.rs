@@ -37,7 +37,19 @@ const IN_MEMORY: &str = "in memory";
 
 /// Runs cases, once or whenever they change.
 pub fn run(args: &TestArgs) -> Result<(), Failure> {
+    key_must_have_a_server(args, std::env::var("DAYBOOK_KEY").ok().as_deref())?;
     if args.watch { wait_for(watch(args)) } else { wait_for(once(args)) }
+}
+
+/// A key that was typed is meant for a server: without one the cases would run in memory, and pass there. A key of the
+/// environment is there for other commands too.
+fn key_must_have_a_server(args: &TestArgs, of_environment: Option<&str>) -> Result<(), Failure> {
+    let is_typed = args.remote.key.is_some() && args.remote.key.as_deref() != of_environment;
+    if is_typed && args.remote.url.is_none() && !args.server {
+        let why = "--key: is for a server: name it with --url, or say --server for the one that runs on this machine";
+        return Err(Failure::Senseless(why.to_owned()));
+    }
+    Ok(())
 }
 
 /// Runs what was named, and tells of it. Fails if a case does.
@@ -99,7 +111,7 @@ fn announce(progress: &Progress, outcome: &Outcome) {
 }
 
 fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<Outcome>), Failure> {
-    let connection = Connection::open(&args.remote, "daybook test")?;
+    let connection = Connection::open(&args.remote)?;
     let url = connection.client.url().to_owned();
     say(&format!("Running against {url}.\n"));
     let progress = Progress::begin("cases", gathered.cases.len() as u64);

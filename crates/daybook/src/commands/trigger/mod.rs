@@ -27,7 +27,7 @@ pub fn run(args: &TriggerArgs) -> Result<(), Failure> {
         let hint = suggest::sentence(event, names, "`daybook trigger --list`");
         return Err(Failure::Senseless(format!("there is no event {event}: {hint}")));
     };
-    let connection = Connection::open(&args.remote, "made for daybook trigger")?;
+    let connection = Connection::open(&args.remote)?;
     refuse_live(&connection.client)?;
     let stage = Stage::set(connection.client.clone())?;
     recipe(&stage)?;

@@ -1,7 +1,9 @@
 //! Words that are one of a few.
 
 use daybook_engine::calendar::MonthEnd;
-use daybook_engine::installment::{AfterMaturity, Bucket, DayCount, InterestMethod, LateFee, Method, Span, Surplus};
+use daybook_engine::installment::{
+    AfterMaturity, Bucket, DayCount, InterestMethod, LateFee, Method, Pyramiding, Span, Surplus,
+};
 use daybook_engine::item::{Component, ItemStatus};
 use daybook_engine::money::Rounding;
 use daybook_engine::notify::NoticeKind;
@@ -95,12 +97,60 @@ macro_rules! engine_choices {
 }
 
 choices! {
+    /// Whether late fees are charged while an account has a status.
+    LateFeesEffect {
+        /// An unpaid instalment is charged its late fee.
+        Charge = "CHARGE",
+        /// No late fee, and the instalment does not count as late.
+        Stop = "STOP",
+    }
+    /// Whether interest accrues while an account has a status.
+    InterestEffect {
+        /// Interest accrues.
+        Accrue = "ACCRUE",
+        /// The rate is 0 from the status's date to the date it ends.
+        Stop = "STOP",
+    }
+    /// Whether late instalments count while an account has a status.
+    DelinquencyEffect {
+        /// They count, and the account moves by itself.
+        Count = "COUNT",
+        /// They do not count, and the account does not move by itself.
+        Stop = "STOP",
+    }
+    /// Whether configurable notices are sent while an account has a status.
+    NoticesEffect {
+        /// They are sent.
+        Send = "SEND",
+        /// They are not sent.
+        Stop = "STOP",
+    }
     /// What came of an attempt to deliver a message.
     DeliveryOutcome {
         /// The receiver took it.
         Delivered = "DELIVERED",
         /// The receiver did not take it.
         Failed = "FAILED",
+    }
+    /// Where a message stands, in a search.
+    SearchState {
+        /// It waits for its moment.
+        Scheduled = "SCHEDULED",
+        /// It was cancelled, and is never sent.
+        Cancelled = "CANCELLED",
+        /// It is to be sent to a URL, or sent again.
+        Pending = "PENDING",
+        /// A URL took it.
+        Delivered = "DELIVERED",
+        /// It is a dead letter of a URL.
+        Dead = "DEAD",
+    }
+    /// Which messages are sent again.
+    ReplayState {
+        /// Dead letters.
+        Dead = "DEAD",
+        /// Messages that the URL took.
+        Delivered = "DELIVERED",
     }
     /// What a key may do.
     RoleName {
@@ -204,6 +254,13 @@ engine_choices! {
         /// A part of the level payment.
         PercentOfPayment = "PERCENT_OF_PAYMENT",
     }
+    /// Which money for an instalment spares it the late fee although older debts took it.
+    LateFeePyramiding as Pyramiding {
+        /// What fees and late instalments took: one missed payment is one late fee.
+        Receipts = "RECEIPTS",
+        /// What fees took.
+        FeesOnly = "FEES_ONLY",
+    }
     /// How the principal is spread over the instalments.
     AmortizationMethod as Method {
         /// Equal instalments.
@@ -258,6 +315,8 @@ engine_choices! {
         BucketFirst = "BUCKET_FIRST",
         /// All buckets of the oldest instalment, then the next instalment.
         OldestInstalmentFirst = "OLDEST_INSTALLMENT_FIRST",
+        /// Interest and principal of the oldest instalment, then of the next; then fees and penalties, bucket by bucket.
+        InstalmentsFirst = "INSTALLMENTS_FIRST",
     }
     /// Where money goes that is left when nothing is due.
     SurplusRule as Surplus {
@@ -317,14 +376,14 @@ engine_choices! {
     AccountStatus as Standing {
         /// In normal service.
         Active = "ACTIVE",
-        /// Marked; processing goes on.
+        /// Marked; `status_effects` says what the reason stops.
         Suspended = "SUSPENDED",
         /// No moments fire and nothing accrues.
         Closed = "CLOSED",
     }
     /// Why an account has its status.
     AccountSubstatus as Reason {
-        /// Relief was granted.
+        /// Hardship or an exemption, as one name.
         HardshipExemptions = "HARDSHIP/EXEMPTIONS",
         /// Instalments in a row were late.
         Delinquent = "DELINQUENT",
@@ -358,5 +417,11 @@ engine_choices! {
         Settlement = "SETTLEMENT",
         /// For the lender's own reasons.
         Administrative = "ADMINISTRATIVE",
+        /// The borrower is in hardship.
+        Hardship = "HARDSHIP",
+        /// An exemption was granted.
+        Exemptions = "EXEMPTIONS",
+        /// The borrower serves in the armed forces (Servicemembers Civil Relief Act).
+        Scra = "SCRA",
     }
 }

@@ -4,17 +4,20 @@
 //! describes the same rule in the API reference. Every string and every list has a limit.
 
 mod choice;
+mod kept;
 mod number;
 mod text;
 mod time;
 
 pub use choice::*;
+pub use kept::*;
 pub use number::*;
 pub use text::*;
 pub use time::*;
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, schema::SchemaType};
 
@@ -57,6 +60,11 @@ impl Ignored {
     pub fn asks_for_nothing(&self) -> bool {
         matches!(self.0.get(), "0" | "false" | "null" | "{}" | "[]" | "\"\"")
     }
+
+    /// The value; absent where it cannot be read, such as a number that is too large or a list within 200 others.
+    pub fn value(&self) -> Option<Value> {
+        serde_json::from_str(self.0.get()).ok()
+    }
 }
 
 impl<'de> Deserialize<'de> for Ignored {
@@ -85,6 +93,17 @@ impl utoipa::ToSchema for Ignored {}
 pub(crate) fn warnings(fields: &[(&str, bool)]) -> Vec<String> {
     let given = fields.iter().filter(|(_, given)| *given);
     given.map(|(field, _)| format!("{field} is accepted, but not supported: it has no effect")).collect()
+}
+
+/// Says which rule a new `metro2_config` breaks.
+pub(crate) fn check_metro2(config: Option<&Kept>) -> Result<(), super::Problem> {
+    config.map_or(Ok(()), Kept::check).map_err(|rule| super::Problem::new("metro2_config", rule))
+}
+
+/// The warning about a `metro2_config`.
+pub(crate) fn metro2_warning(is_given: bool) -> Option<String> {
+    let warning = "metro2_config is stored and given back, but not supported: nothing is reported to credit bureaus";
+    is_given.then(|| warning.to_owned())
 }
 
 super::form! {

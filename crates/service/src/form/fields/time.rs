@@ -90,7 +90,8 @@ parsed_texts! {
         example: "09:00:00",
         ..ANY
     }, |text| TimeOfDay::parse(text).ok_or(BY_RULE);
-    /// A time of day, in the product's zone or with an offset of its own.
+    /// A time of day on the clocks of the product's zone. An offset may follow; it must be one that the zone has, and it
+    /// changes nothing.
     CloseOfBusiness(DailyTime) TextRule {
         sentence: "a time of day written HH:MM:SS, which an offset may follow, such as 17:00:00 or 17:00:00-05:00",
         example: "17:00:00",
@@ -104,34 +105,48 @@ parsed_texts! {
     }, |text| Zone::named(text).ok_or(BY_RULE);
 }
 
-/// A time of day and, where one was given, the seconds by which its clock is ahead of UTC.
+/// A time of day on local clocks and, where one was given, the seconds by which these clocks are ahead of UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DailyTime {
     /// The time of day.
     pub time: TimeOfDay,
-    /// The offset.
+    /// The offset; absent for `-00:00`, which says that the clocks are the zone's.
     pub offset_seconds: Option<i64>,
 }
 
 impl DailyTime {
-    /// The time of day that the zone's clocks show when it is this time on a date.
-    pub fn in_zone(self, zone: &Zone, day: Day) -> TimeOfDay {
-        match self.offset_seconds {
-            None => self.time,
-            Some(offset) => {
-                let local = i64::from(day.number()) * 86_400 + i64::from(self.time.seconds());
-                zone.local(Time::from_seconds(local - offset)).1
-            }
+    /// The local time of day. An offset must be one that the zone's clocks have; else the rule that it breaks. The answer
+    /// does not depend on the date: the same text means the same in July and in November.
+    pub fn local(self, zone: &Zone) -> Result<TimeOfDay, String> {
+        let Some(offset) = self.offset_seconds else { return Ok(self.time) };
+        let known = zone.offsets();
+        if known.contains(&offset) {
+            return Ok(self.time);
         }
+        let known: Vec<String> = known.into_iter().map(|offset| Offset(offset).to_string()).collect();
+        Err(format!(
+            "must be a time of day on the clocks of {}, which have the offset {}, not {}: leave the offset out",
+            zone.name(),
+            known.join(" or "),
+            Offset(offset)
+        ))
+    }
+}
+
+/// Seconds ahead of UTC, written `-05:00`.
+struct Offset(i64);
+
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { '-' } else { '+' };
+        write!(f, "{sign}{:02}:{:02}", self.0.abs() / 3600, self.0.abs() / 60 % 60)
     }
 }
 
 impl fmt::Display for DailyTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.time)?;
-        let Some(offset) = self.offset_seconds else { return Ok(()) };
-        let sign = if offset < 0 { '-' } else { '+' };
-        write!(f, "{sign}{:02}:{:02}", offset.abs() / 3600, offset.abs() / 60 % 60)
+        self.offset_seconds.map_or(Ok(()), |offset| write!(f, "{}", Offset(offset)))
     }
 }
 
@@ -267,6 +282,17 @@ fn parse_day_offset(text: &str) -> Result<i32, &'static str> {
 fn parse_daily_time(text: &str) -> Result<DailyTime, &'static str> {
     let (time, rest) = text.split_at_checked(8).ok_or(BY_RULE)?;
     let time = TimeOfDay::parse(time).ok_or(BY_RULE)?;
-    let offset_seconds = if rest.is_empty() { None } else { Some(offset(rest).ok_or(BY_RULE)?) };
+    // RFC 3339: `-00:00` leaves the local offset open.
+    let is_open = matches!(rest, "" | "-00:00" | "-0000" | "-00");
+    let offset_seconds = if is_open { None } else { Some(daily_offset(rest).ok_or(BY_RULE)?) };
     Ok(DailyTime { time, offset_seconds })
+}
+
+/// The offset of a time of day, in any form of ISO 8601: `-05:00`, `-0500`, `-05`.
+fn daily_offset(text: &str) -> Option<i64> {
+    match text.len() {
+        3 => offset(&format!("{text}:00")),
+        5 => offset(&format!("{}:{}", text.get(..3)?, text.get(3..)?)),
+        _ => offset(text),
+    }
 }

@@ -180,6 +180,12 @@ const MESSAGES: &str = "
     DELETE FROM messages m USING expired e WHERE m.org = e.org AND m.position = e.position
     RETURNING m.position";
 
+const CANCELLED: &str = "
+    WITH expired AS MATERIALIZED (
+        SELECT org, arrival FROM waiting_messages WHERE cancelled_at < $1 ORDER BY cancelled_at LIMIT $2)
+    DELETE FROM waiting_messages m USING expired e WHERE m.org = e.org AND m.arrival = e.arrival
+    RETURNING m.arrival";
+
 pub(super) async fn expire_messages(server: &Server, before: Time, limit: usize) -> Result<u64> {
     let mut tries = Tries::none();
     loop {
@@ -196,7 +202,7 @@ async fn expire_messages_once(transaction: &mut Transaction, before: Time, limit
     if transaction.fly(begin, &[Step::new(ALONE, Vec::new())]).await?.iter().all(Vec::is_empty) {
         return Ok(0);
     }
-    let step = Step::new(MESSAGES, vec![Box::new(before.micros()), Box::new(most(limit))]);
-    let gone = transaction.fly(Frame { begin: None, commit: true }, &[step]).await?;
+    let step = |sql| Step::new(sql, vec![Box::new(before.micros()) as Param<'_>, Box::new(most(limit))]);
+    let gone = transaction.fly(Frame { begin: None, commit: true }, &[step(MESSAGES), step(CANCELLED)]).await?;
     Ok(gone.iter().map(|rows| rows.len() as u64).sum())
 }

@@ -15,7 +15,7 @@ use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
 
-/// What is after position and moment in what [`cells::message`] reads.
+/// What is after position and moments in what [`cells::message`] reads.
 const REST: &str = "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature";
 
 pub(super) async fn by_event_id(
@@ -26,65 +26,78 @@ pub(super) async fn by_event_id(
 ) -> Result<Option<MessageRow>> {
     let Some((account, sequence)) = of else {
         let sql = format!(
-            "SELECT position, NULL::bigint, {REST} FROM messages WHERE org = $1 AND account IS NULL AND event_id = $2"
+            "SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE org = $1 AND account IS NULL AND event_id = $2"
         );
         return maybe(server.query_opt(&sql, &[&org, &event_id]).await?, cells::message);
     };
     let it = "org = $1 AND account = $2 AND sequence = $3 AND event_id = $4";
     let sql = format!(
-        "SELECT position, NULL::bigint, {REST} FROM messages WHERE {it}
+        "SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE {it}
          UNION ALL
-         SELECT NULL::bigint, due_at, {REST} FROM waiting_messages WHERE {it} LIMIT 1"
+         SELECT NULL::bigint, due_at, cancelled_at, {REST} FROM waiting_messages WHERE {it} LIMIT 1"
     );
     maybe(server.query_opt(&sql, &[&org, &account, &sequence, &event_id]).await?, cells::message)
 }
 
 const FAILURES: &str = "
-    SELECT s.id, f.attempts, f.first_failed_at, f.retry_at, f.dead_at, f.reason, f.status, f.streak
-    FROM subscriptions s JOIN failures f ON f.org = s.org AND f.subscription = s.id AND f.position = $2
+    SELECT s.id, f.position, f.attempts, f.first_failed_at, f.retry_at, f.dead_at, f.reason, f.status, f.streak
+    FROM subscriptions s JOIN failures f ON f.org = s.org AND f.subscription = s.id AND f.position = ANY($2::bigint[])
     WHERE s.org = $1";
 
 const RANGES: &str = "
-    SELECT subscription, filter, since, replaying FROM ranges WHERE org = $1 AND after < $2 AND last >= $2 ORDER BY id";
+    SELECT r.subscription, p.position, r.filter, r.since, r.replaying
+    FROM ranges r JOIN unnest($2::bigint[]) AS p(position) ON r.after < p.position AND r.last >= p.position
+    WHERE r.org = $1 ORDER BY r.id";
 
 const ATTEMPTS: &str = "
-    SELECT subscription, number, at, latency_us, status, error, response, next_at
-    FROM attempts WHERE org = $1 AND position = $2 ORDER BY id";
+    SELECT subscription, position, number, at, latency_us, status, error, response, next_at
+    FROM attempts WHERE org = $1 AND position = ANY($2::bigint[]) ORDER BY id";
 
-/// What is kept about a message, of all subscriptions.
+/// A subscription and a position.
+type Of = (SubscriptionId, i64);
+
+/// What is kept about messages, of all subscriptions.
 struct Traces {
-    failures: Vec<(SubscriptionId, Failure)>,
-    ranges: Vec<(SubscriptionId, Kept)>,
-    attempts: Vec<(SubscriptionId, Attempt)>,
+    failures: Vec<(Of, Failure)>,
+    ranges: Vec<(Of, Kept)>,
+    attempts: Vec<(Of, Attempt)>,
 }
 
 impl Traces {
-    fn steps<'a>(org: OrgId, position: i64) -> [Step<'a>; 3] {
-        [FAILURES, RANGES, ATTEMPTS].map(|sql| Step::new(sql, vec![Box::new(org) as Param<'_>, Box::new(position)]))
+    fn steps<'a>(org: OrgId, positions: &[i64]) -> [Step<'a>; 3] {
+        let params = |sql| Step::new(sql, vec![Box::new(org) as Param<'_>, Box::new(positions.to_vec())]);
+        [FAILURES, RANGES, ATTEMPTS].map(params)
     }
 
-    fn read(rows: &[Vec<Row>], position: i64) -> Result<Traces> {
+    fn read(rows: &[Vec<Row>]) -> Result<Traces> {
         let of = |step: usize| rows.get(step).map_or(&[][..], Vec::as_slice);
+        let key = |cells: &mut Cells<'_>| -> Result<Of> { Ok((cells.next()?, cells.next()?)) };
         Ok(Traces {
-            failures: each(of(0), |cells| Ok((cells.next()?, failure(cells, position)?)))?,
-            ranges: each(of(1), |cells| {
-                let id = cells.next()?;
-                Ok((id, Kept { filter: cells.next()?, since: cells.time()?, replaying: cells.next()? }))
+            failures: each(of(0), |cells| {
+                let of = key(cells)?;
+                Ok((of, failure(cells, of.1)?))
             })?,
-            attempts: each(of(2), |cells| Ok((cells.next()?, attempt(cells, position)?)))?,
+            ranges: each(of(1), |cells| {
+                let of = key(cells)?;
+                Ok((of, Kept { filter: cells.next()?, since: cells.time()?, replaying: cells.next()? }))
+            })?,
+            attempts: each(of(2), |cells| {
+                let of = key(cells)?;
+                Ok((of, attempt(cells, of.1)?))
+            })?,
         })
     }
 
-    fn of(&self, subscription: Subscription) -> Standing {
-        fn own<T: Clone>(all: &[(SubscriptionId, T)], id: SubscriptionId) -> Vec<T> {
-            all.iter().filter(|(of, _)| *of == id).map(|(_, one)| one.clone()).collect()
+    fn of(&self, subscription: Subscription, position: i64) -> Standing {
+        fn own<T: Clone>(all: &[(Of, T)], asked: Of) -> Vec<T> {
+            all.iter().filter(|(of, _)| *of == asked).map(|(_, one)| one.clone()).collect()
         }
-        let id = subscription.id;
+        let of = (subscription.id, position);
         Standing {
             subscription,
-            failure: own(&self.failures, id).pop(),
-            ranges: own(&self.ranges, id),
-            attempts: own(&self.attempts, id),
+            failure: own(&self.failures, of).pop(),
+            ranges: own(&self.ranges, of),
+            attempts: own(&self.attempts, of),
         }
     }
 }
@@ -114,11 +127,11 @@ fn attempt(cells: &mut Cells<'_>, position: i64) -> Result<Attempt> {
     })
 }
 
-pub(super) async fn standings(server: &Server, org: OrgId, position: i64) -> Result<Vec<Standing>> {
+pub(super) async fn standings(server: &Server, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = standings_once(&mut transaction, org, position).await;
+        let outcome = standings_once(&mut transaction, org, positions).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -126,15 +139,17 @@ pub(super) async fn standings(server: &Server, org: OrgId, position: i64) -> Res
 }
 
 /// All of one moment: a message must not seem to be nowhere while it goes from one table to another.
-async fn standings_once(transaction: &mut Transaction, org: OrgId, position: i64) -> Try<Vec<Standing>> {
+async fn standings_once(transaction: &mut Transaction, org: OrgId, positions: &[i64]) -> Try<Vec<Vec<Standing>>> {
     let all = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 ORDER BY s.created_at, s.id");
     let mut steps = vec![Step::new(&all, vec![Box::new(org)])];
-    steps.extend(Traces::steps(org, position));
+    steps.extend(Traces::steps(org, positions));
     let frame = Frame { begin: Some("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), commit: true };
     let rows = transaction.fly(frame, &steps).await?;
     let Some((subscriptions, rest)) = rows.split_first() else { return Ok(Vec::new()) };
-    let traces = Traces::read(rest, position)?;
-    Ok(each(subscriptions, read)?.into_iter().map(|of| traces.of(of)).collect())
+    let traces = Traces::read(rest)?;
+    let subscriptions: Vec<Subscription> = each(subscriptions, read)?;
+    let of = |position: &i64| subscriptions.iter().map(|of| traces.of(of.clone(), *position)).collect();
+    Ok(positions.iter().map(of).collect())
 }
 
 /// A failure that was counted keeps the row of failures it was counted in; others were counted in none.
@@ -165,9 +180,10 @@ async fn send_again_once(
     now: Time,
 ) -> Try<Again> {
     let Some(of) = lock(transaction, org, uuid).await? else { return Ok(Again::NoSubscription) };
-    let message = format!("SELECT position, NULL::bigint, {REST} FROM messages WHERE org = $1 AND position = $2");
+    let message =
+        format!("SELECT position, NULL::bigint, NULL::bigint, {REST} FROM messages WHERE org = $1 AND position = $2");
     let mut steps = vec![Step::new(&message, vec![Box::new(org), Box::new(position)])];
-    steps.extend(Traces::steps(org, position));
+    steps.extend(Traces::steps(org, &[position]));
     let rows = transaction.fly(Frame::default(), &steps).await?;
     let Some((found, rest)) = rows.split_first() else { return Ok(Again::NotForIt) };
     let Some(message) = each(found, cells::message)?.pop() else { return Ok(Again::NotForIt) };
@@ -175,7 +191,7 @@ async fn send_again_once(
         return Ok(Again::Paused);
     }
     let id = of.id;
-    match Traces::read(rest, position)?.of(of).of(&message, now) {
+    match Traces::read(rest)?.of(of, position).of(&message, now) {
         Stand::NotForIt => return Ok(Again::NotForIt),
         Stand::Waiting => return Ok(Again::Waiting),
         Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Forgotten => {}

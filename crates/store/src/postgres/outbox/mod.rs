@@ -12,16 +12,23 @@
 //! | [`message`] | one message: where it stands, and sending it again |
 //! | [`ranges`] | single positions are taken out of ranges |
 //! | [`replay`] | dead letters are sent again |
+//! | [`delivered`] | delivered messages are sent again |
+//! | [`search`] | finding messages, and how each URL stands |
 //! | [`sending`] | a node takes subscriptions and reads what to send |
 //! | [`record`] | a node says what it sent |
+//! | [`probing`] | a node tries one message of a paused subscription |
 //! | [`letting_go`] | what is too old goes |
 
+mod delivered;
 mod letting_go;
 mod lists;
 mod message;
+mod out_of_order;
+mod probing;
 mod ranges;
 mod record;
 mod replay;
+mod search;
 mod sending;
 mod stretch;
 mod subscriptions;
@@ -30,8 +37,9 @@ use super::Postgres;
 use super::cells::Cells;
 use crate::Result;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Head, Outbox, Outgoing, Pause, Range,
-    Reader, Recorded, Replayed, Standing, Subscription, SubscriptionId,
+    Again, Ahead, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
+    MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
+    SubscriptionId, UrlFigures,
 };
 use crate::records::{MessageRow, OrgId};
 use async_trait::async_trait;
@@ -39,16 +47,21 @@ use daybook_engine::time::Time;
 
 /// What [`subscription`] reads.
 const SUBSCRIPTION: &str = "s.org, s.id, s.uuid, s.url, s.filter, s.paused_reason, s.paused_at, s.consecutive_errors, \
-    s.streak, s.created_at, s.last_success_at, s.cursor, s.version, s.from_console";
+    s.streak, s.created_at, s.last_success_at, s.cursor, s.version, s.from_console, s.max_per_second, s.max_in_flight, \
+    s.reached, s.holes, s.probe_at";
 
 fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
-    Ok(Subscription {
+    let mut subscription = Subscription {
         org: cells.next()?,
         id: cells.next()?,
         uuid: cells.next()?,
         url: cells.next()?,
         filter: cells.next()?,
-        paused: cells.next::<Option<String>>()?.zip(cells.time_or_none()?).map(|(reason, at)| Pause { reason, at }),
+        paused: cells.next::<Option<String>>()?.zip(cells.time_or_none()?).map(|(reason, at)| Pause {
+            reason,
+            at,
+            probe_at: None,
+        }),
         consecutive_errors: cells.next()?,
         streak: cells.next()?,
         created_at: cells.time()?,
@@ -56,7 +69,20 @@ fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
         cursor: cells.next()?,
         version: cells.next()?,
         from_console: cells.next()?,
-    })
+        max_per_second: setting(cells)?,
+        max_in_flight: setting(cells)?,
+        ahead: Ahead { reached: cells.next()?, holes: cells.next()? },
+    };
+    let probe_at = cells.time_or_none()?;
+    if let Some(pause) = &mut subscription.paused {
+        pause.probe_at = probe_at;
+    }
+    Ok(subscription)
+}
+
+/// A setting as it is kept.
+fn setting(cells: &mut Cells<'_>) -> Result<Option<u32>> {
+    Ok(cells.next::<Option<i32>>()?.and_then(|value| u32::try_from(value).ok()))
 }
 
 /// A status as it is read; what is no status is none.
@@ -66,8 +92,8 @@ fn status(cells: &mut Cells<'_>) -> Result<Option<u16>> {
 
 #[async_trait]
 impl Outbox for Postgres {
-    async fn subscribe(&self, subscription: &Subscription, most: usize) -> Result<Option<Subscription>> {
-        subscriptions::subscribe(&self.server, subscription, most).await
+    async fn subscribe(&self, subscription: &Subscription, given: Given, most: usize) -> Result<Option<Subscription>> {
+        subscriptions::subscribe(&self.server, subscription, given, most).await
     }
 
     async fn save_console_url(
@@ -124,8 +150,38 @@ impl Outbox for Postgres {
         message::by_event_id(&self.server, org, event_id, of).await
     }
 
-    async fn standings(&self, org: OrgId, position: i64) -> Result<Vec<Standing>> {
-        message::standings(&self.server, org, position).await
+    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
+        message::standings(&self.server, org, positions).await
+    }
+
+    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found> {
+        search::log(&self.server, org, filter, before, limit).await
+    }
+
+    async fn search_waiting(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        cancelled: Option<bool>,
+        before: i64,
+        limit: usize,
+    ) -> Result<Found> {
+        search::waiting(&self.server, org, filter, cancelled, before, limit).await
+    }
+
+    async fn replay_delivered(
+        &self,
+        org: OrgId,
+        filter: &DeliveryFilter,
+        now: Time,
+        dry_run: bool,
+        most: usize,
+    ) -> Result<Option<Replayed>> {
+        delivered::replay(&self.server, org, filter, now, dry_run, most).await
+    }
+
+    async fn url_figures(&self) -> Result<Vec<UrlFigures>> {
+        search::url_figures(&self.server).await
     }
 
     async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
@@ -136,8 +192,24 @@ impl Outbox for Postgres {
         replay::replay(&self.server, org, filter, now, dry_run).await
     }
 
-    async fn lease(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Vec<Subscription>> {
+    async fn lease(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Leased> {
         sending::lease(&self.server, token, now, until, limit).await
+    }
+
+    async fn give_back(&self, token: &str, subscriptions: &[SubscriptionId]) -> Result<()> {
+        sending::give_back(&self.server, token, subscriptions).await
+    }
+
+    async fn claim_probes(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Vec<Subscription>> {
+        probing::claim(&self.server, token, now, until, limit).await
+    }
+
+    async fn record_probe(&self, probed: &Probed) -> Result<Recorded> {
+        probing::record(&self.server, probed).await
+    }
+
+    async fn overdue_retries(&self, before: Time, limit: usize) -> Result<Vec<Overdue>> {
+        sending::overdue(&self.server, before, limit).await
     }
 
     async fn release(&self, token: &str) -> Result<()> {

@@ -9,9 +9,9 @@ use crate::records::OrgId;
 use std::collections::BTreeSet;
 
 const CUT: &str = "
-    WITH gone AS (DELETE FROM ranges WHERE id = $1 RETURNING org, subscription, filter, since, replaying)
-    INSERT INTO ranges (org, subscription, after, last, filter, since, replaying)
-    SELECT g.org, g.subscription, p.after, p.last, g.filter, g.since, g.replaying
+    WITH gone AS (DELETE FROM ranges WHERE id = $1 RETURNING *)
+    INSERT INTO ranges (org, subscription, after, last, filter, since, replaying, reached, holes)
+    SELECT g.org, g.subscription, p.after, p.last, g.filter, g.since, g.replaying, g.reached, g.holes
     FROM gone g CROSS JOIN (SELECT unnest($2::bigint[]) AS after, unnest($3::bigint[]) AS last) p ORDER BY p.last";
 
 /// Takes positions out of the ranges of a locked subscription, but for the ranges with these numbers. A range that is cut

@@ -7,14 +7,18 @@ use super::super::again::{Tries, Try};
 use super::super::arrays::{column, micros};
 use super::super::cells::Cells;
 use super::super::figures::count_hours;
-use super::super::flight::{Frame, Step, Transaction};
+use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::publish::append;
 use super::super::server::Server;
+use super::out_of_order::part;
 use super::ranges::take_out;
 use super::subscriptions::bury;
 use super::{SUBSCRIPTION, subscription as read};
 use crate::Result;
-use crate::outbox::{Deliveries, Failure, Fate, Pause, Recorded, Subscription};
+use crate::outbox::{
+    Attempt, Deliveries, Failure, Fate, Pause, Progress, Recorded, Subscription, SubscriptionId, TO_EVERYBODY,
+};
+use crate::records::OrgId;
 use daybook_engine::time::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,11 +40,9 @@ const RECOVERED: &str = "
     DELETE FROM failures f USING (SELECT DISTINCT unnest($3::bigint[]) AS position) r
     WHERE f.org = $1 AND f.subscription = $2 AND f.position = r.position";
 
-const RANGES: &str = "
-    UPDATE ranges r SET after = p.through
-    FROM (SELECT w.id, max(w.through) AS through
-          FROM (SELECT unnest($3::bigint[]) AS id, unnest($4::bigint[]) AS through) w GROUP BY w.id) p
-    WHERE r.id = p.id AND r.org = $1 AND r.subscription = $2 AND r.after < p.through";
+const RANGE: &str = "
+    UPDATE ranges SET after = GREATEST(after, $4), reached = $5, holes = $6
+    WHERE org = $1 AND subscription = $2 AND id = $3";
 
 const ENDED: &str =
     "DELETE FROM ranges WHERE org = $1 AND subscription = $2 AND after >= last AND id = ANY($3::bigint[])";
@@ -50,8 +52,16 @@ const SUBSCRIBER: &str = "
     SET cursor = GREATEST(cursor, $3), last_success_at = GREATEST(last_success_at, $4),
         consecutive_errors = CASE WHEN version = $5 THEN $6 ELSE consecutive_errors END,
         streak = CASE WHEN version = $5 THEN $7 ELSE streak END,
-        paused_reason = COALESCE(paused_reason, $8), paused_at = COALESCE(paused_at, $9)
+        probe_at = CASE WHEN paused_at IS NULL THEN $12 ELSE probe_at END,
+        paused_reason = COALESCE(paused_reason, $8), paused_at = COALESCE(paused_at, $9), reached = $10, holes = $11
     WHERE org = $1 AND id = $2";
+
+/// Retries that were just written, and are about an event that the filter leaves out.
+const UNWANTED: &str = "
+    DELETE FROM failures f USING messages m, subscriptions s
+    WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
+      AND s.id = f.subscription AND m.org = f.org AND m.position = f.position AND m.event <> $4
+      AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)";
 
 pub(super) async fn record(server: &Server, deliveries: &Deliveries) -> Result<Recorded> {
     let mut tries = Tries::none();
@@ -77,7 +87,7 @@ async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> 
 
     if before.version != deliveries.version {
         // It may have been paused and resumed meanwhile: then a range has what was under way.
-        let own: Vec<i64> = deliveries.ranges.iter().map(|(range, _)| *range).collect();
+        let own: Vec<i64> = deliveries.ranges.iter().map(|progress| progress.range).collect();
         take_out(transaction, (org, id), &deliveries.positions(), &own).await?;
     }
     let again = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2");
@@ -100,20 +110,31 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
     let new_pause = deliveries.pause.as_ref().map(|(pause, _)| pause).filter(|_| before.paused.is_none());
     let mut steps = Vec::new();
     if !deliveries.attempts.is_empty() {
-        steps.push(attempts(deliveries));
+        steps.push(attempts((org, id), &deliveries.attempts));
         steps.push(count_hours((org, id), &deliveries.attempts));
     }
     if !deliveries.failed.is_empty() {
-        steps.push(failed(deliveries, before.paused.as_ref().or(new_pause)));
+        steps.push(failed((org, id), &deliveries.failed, before.paused.as_ref().or(new_pause)));
     }
     if !deliveries.recovered.is_empty() {
         steps.push(Step::new(RECOVERED, vec![Box::new(org), Box::new(id), Box::new(&*deliveries.recovered)]));
     }
-    if !deliveries.ranges.is_empty() {
-        let ids = || column(&deliveries.ranges, |(range, _)| *range);
-        let through = column(&deliveries.ranges, |(_, through)| *through);
-        steps.push(Step::new(RANGES, vec![Box::new(org), Box::new(id), ids(), through]));
-        steps.push(Step::new(ENDED, vec![Box::new(org), Box::new(id), ids()]));
+    if before.filter != deliveries.filter {
+        // It was narrowed while these were under way.
+        let positions = column(&deliveries.failed, |failure| failure.position);
+        steps.push(Step::new(UNWANTED, vec![Box::new(org), Box::new(id), positions, Box::new(TO_EVERYBODY)]));
+    }
+    for Progress { range, through, ahead } in &deliveries.ranges {
+        let moved: Vec<Param<'a>> = vec![
+            Box::new(org),
+            Box::new(id),
+            Box::new(*range),
+            Box::new(*through),
+            Box::new(ahead.reached),
+            Box::new(&*ahead.holes),
+        ];
+        steps.push(Step::new(RANGE, moved));
+        steps.push(Step::new(ENDED, vec![Box::new(org), Box::new(id), Box::new(vec![*range])]));
     }
     steps.push(Step::new(
         SUBSCRIBER,
@@ -127,21 +148,26 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
             Box::new(deliveries.streak),
             Box::new(new_pause.map(|pause| &*pause.reason)),
             Box::new(new_pause.map(|pause| pause.at.micros())),
+            Box::new(deliveries.ahead.reached),
+            Box::new(&*deliveries.ahead.holes),
+            Box::new(new_pause.and_then(|pause| pause.probe_at).map(Time::micros)),
         ],
     ));
     if let Some(pause) = new_pause {
         steps.extend(bury(org, id, pause));
     }
+    if let Some(pause) = before.paused.as_ref().or(new_pause) {
+        steps.extend(part(org, id, pause.at));
+    }
     steps
 }
 
-fn attempts(deliveries: &Deliveries) -> Step<'_> {
-    let rows = &deliveries.attempts;
+pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[Attempt]) -> Step<'_> {
     Step::new(
         ATTEMPTS,
         vec![
-            Box::new(deliveries.org),
-            Box::new(deliveries.subscription),
+            Box::new(org),
+            Box::new(id),
             column(rows, |attempt| attempt.position),
             column(rows, |attempt| attempt.number),
             column(rows, |attempt| attempt.at.micros()),
@@ -155,9 +181,12 @@ fn attempts(deliveries: &Deliveries) -> Step<'_> {
 }
 
 /// Each position once, as it was last said. Nothing is tried again while the subscription is paused.
-fn failed<'a>(deliveries: &'a Deliveries, paused: Option<&Pause>) -> Step<'a> {
-    let by_position: BTreeMap<i64, &'a Failure> =
-        deliveries.failed.iter().map(|failure| (failure.position, failure)).collect();
+pub(super) fn failed<'a>(
+    (org, id): (OrgId, SubscriptionId),
+    failed: &'a [Failure],
+    paused: Option<&Pause>,
+) -> Step<'a> {
+    let by_position: BTreeMap<i64, &'a Failure> = failed.iter().map(|failure| (failure.position, failure)).collect();
     let rows: Vec<&'a Failure> = by_position.into_values().collect();
     let fates: Vec<(Option<Time>, Option<Time>)> = rows
         .iter()
@@ -170,8 +199,8 @@ fn failed<'a>(deliveries: &'a Deliveries, paused: Option<&Pause>) -> Step<'a> {
     Step::new(
         FAILED,
         vec![
-            Box::new(deliveries.org),
-            Box::new(deliveries.subscription),
+            Box::new(org),
+            Box::new(id),
             column(&rows, |failure| failure.position),
             column(&rows, |failure| failure.attempts),
             column(&rows, |failure| micros(failure.first_failed_at)),

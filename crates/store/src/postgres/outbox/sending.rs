@@ -8,33 +8,35 @@ use super::super::server::Server;
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::Result;
 use crate::outbox::{
-    Failure, Fate, Head, Outgoing, Range, Reader, Subscription, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS,
+    Ahead, Failure, Fate, Head, Leased, Outgoing, Overdue, Range, Reader, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS,
 };
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
 /// What the token has is waited for, as this node itself may be recording; what is free is not.
-pub(super) async fn lease(
-    server: &Server,
-    token: &str,
-    now: Time,
-    until: Time,
-    limit: usize,
-) -> Result<Vec<Subscription>> {
+pub(super) async fn lease(server: &Server, token: &str, now: Time, until: Time, limit: usize) -> Result<Leased> {
+    let alive = "INSERT INTO sending_nodes (token, until) VALUES ($1, $2)
+                 ON CONFLICT (token) DO UPDATE SET until = excluded.until";
+    server.execute(alive, &[&token, &until.micros()]).await?;
     // The numbers are an array, not a join: a row that was waited for because it was being recorded is looked at again,
     // and a join with what another query found would then find nothing.
     let sql = format!(
         "WITH mine AS MATERIALIZED (
              SELECT id FROM subscriptions WHERE lease_token = $1 AND paused_at IS NULL ORDER BY id FOR UPDATE),
+         share AS MATERIALIZED (
+             SELECT (SELECT count(*) FROM subscriptions WHERE paused_at IS NULL) AS active,
+                    GREATEST(1, (SELECT count(*) FROM sending_nodes WHERE until > $2)) AS nodes),
          free AS MATERIALIZED (
              SELECT id FROM subscriptions
              WHERE paused_at IS NULL AND lease_token IS DISTINCT FROM $1 AND (lease_token IS NULL OR leased_until <= $2)
-             ORDER BY id LIMIT $4 FOR UPDATE SKIP LOCKED),
+             ORDER BY id
+             LIMIT LEAST($4, GREATEST(0, (SELECT (active + nodes - 1) / nodes FROM share) - (SELECT count(*) FROM mine)))
+             FOR UPDATE SKIP LOCKED),
          taken AS (
              UPDATE subscriptions s SET lease_token = $1, leased_until = $3
              WHERE s.id = ANY (ARRAY(SELECT id FROM mine UNION ALL SELECT id FROM free))
              RETURNING {SUBSCRIPTION})
-         SELECT * FROM taken ORDER BY id"
+         SELECT (SELECT (active + nodes - 1) / nodes FROM share), t.* FROM taken t ORDER BY t.id"
     );
     let mut tries = Tries::none();
     loop {
@@ -52,17 +54,39 @@ async fn lease_once(
     token: &str,
     (now, until): (Time, Time),
     limit: usize,
-) -> Try<Vec<Subscription>> {
+) -> Try<Leased> {
     let step =
         Step::new(sql, vec![Box::new(token), Box::new(now.micros()), Box::new(until.micros()), Box::new(most(limit))]);
     let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: true }, &[step]).await?;
-    Ok(each(rows.first().map_or(&[], Vec::as_slice), read)?)
+    let rows = each(rows.first().map_or(&[], Vec::as_slice), |cells| Ok((cells.next::<i64>()?, read(cells)?)))?;
+    let share = rows.first().map_or(usize::MAX, |(share, _)| usize::try_from(*share).unwrap_or(usize::MAX));
+    Ok(Leased { held: rows.into_iter().map(|(_, held)| held).collect(), share })
+}
+
+pub(super) async fn give_back(server: &Server, token: &str, subscriptions: &[SubscriptionId]) -> Result<()> {
+    let sql = "UPDATE subscriptions SET lease_token = NULL, leased_until = NULL
+               WHERE lease_token = $1 AND id = ANY($2::bigint[])";
+    server.execute(sql, &[&token, &subscriptions]).await.map(drop)
+}
+
+/// Active subscriptions with retries that were due before a moment.
+pub(super) async fn overdue(server: &Server, before: Time, limit: usize) -> Result<Vec<Overdue>> {
+    let sql = "SELECT s.org, s.id, s.uuid, f.retries, f.since
+               FROM subscriptions s
+               CROSS JOIN LATERAL (SELECT count(*) AS retries, min(f.retry_at) AS since FROM failures f
+                                   WHERE f.org = s.org AND f.subscription = s.id AND f.retry_at < $1) f
+               WHERE s.paused_at IS NULL AND f.retries > 0 ORDER BY f.since LIMIT $2";
+    each(&server.query(sql, &[&before.micros(), &most(limit)]).await?, |cells| {
+        let (org, id, uuid) = (cells.next()?, cells.next()?, cells.next()?);
+        Ok(Overdue { org, id, uuid, retries: cells.next::<i64>()?.unsigned_abs(), since: cells.time()? })
+    })
 }
 
 pub(super) async fn release(server: &Server, token: &str) -> Result<()> {
     let sql = "WITH mine AS MATERIALIZED (SELECT id FROM subscriptions WHERE lease_token = $1 ORDER BY id FOR UPDATE)
                UPDATE subscriptions s SET lease_token = NULL, leased_until = NULL FROM mine m WHERE s.id = m.id";
-    server.execute(sql, &[&token]).await.map(drop)
+    server.execute(sql, &[&token]).await?;
+    server.execute("DELETE FROM sending_nodes WHERE token = $1", &[&token]).await.map(drop)
 }
 
 /// A head that was made to be locked, of a log that is empty, is not shown.
@@ -157,9 +181,15 @@ pub(super) async fn next_retry(server: &Server, org: OrgId, subscription: Subscr
 }
 
 pub(super) async fn replaying(server: &Server, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>> {
-    let sql = "SELECT id, after, last, filter FROM ranges
+    let sql = "SELECT id, after, last, filter, reached, holes FROM ranges
                WHERE org = $1 AND subscription = $2 AND replaying ORDER BY id";
     each(&server.query(sql, &[&org, &subscription]).await?, |cells| {
-        Ok(Range { id: cells.next()?, after: cells.next()?, last: cells.next()?, filter: cells.next()? })
+        Ok(Range {
+            id: cells.next()?,
+            after: cells.next()?,
+            last: cells.next()?,
+            filter: cells.next()?,
+            ahead: Ahead { reached: cells.next()?, holes: cells.next()? },
+        })
     })
 }

@@ -6,13 +6,14 @@
 use super::super::again::{Tries, Try};
 use super::super::arrays::{limit, micros};
 use super::super::cells::{Cells, each};
-use super::super::flight::{Frame, Step, Transaction};
+use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::server::Server;
+use super::out_of_order::part;
 use super::ranges::take_out;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::Result;
 use crate::error::StoreError;
-use crate::outbox::{LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId};
+use crate::outbox::{Given, LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, TO_EVERYBODY};
 use crate::records::OrgId;
 use tokio_postgres::Row;
 
@@ -22,10 +23,27 @@ const COMMIT: Frame = Frame { begin: None, commit: true };
 /// A new one waits with an impossible cursor for the head to be locked.
 const MAKE: &str = "
     INSERT INTO subscriptions (org, uuid, url, filter, paused_reason, paused_at, consecutive_errors, streak, created_at,
-        last_success_at, cursor, version, from_console)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, -1, 1, $11)
+        last_success_at, cursor, version, from_console, max_per_second, max_in_flight, probe_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, -1, 1, $11, $12, $13, $16)
     ON CONFLICT (org, url) DO UPDATE SET filter = excluded.filter, version = subscriptions.version + 1,
-        from_console = subscriptions.from_console OR excluded.from_console";
+        from_console = subscriptions.from_console OR excluded.from_console,
+        max_per_second = CASE WHEN $14 THEN excluded.max_per_second ELSE subscriptions.max_per_second END,
+        max_in_flight = CASE WHEN $15 THEN excluded.max_in_flight ELSE subscriptions.max_in_flight END";
+
+/// What waits to be sent again and is not in the filter `$3` any more is not sent; `$4` goes to every subscription.
+const NARROW: [&str; 3] = [
+    "DELETE FROM failures f USING subscriptions s, messages m
+     WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
+       AND m.org = f.org AND m.position = f.position AND m.event <> ALL($3::text[]) AND m.event <> $4",
+    "UPDATE ranges r
+     SET filter = CASE WHEN r.filter IS NULL THEN $3::text[]
+                       ELSE ARRAY(SELECT unnest(r.filter) INTERSECT SELECT unnest($3::text[])) END
+     FROM subscriptions s
+     WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id AND r.replaying AND $4 <> ''",
+    "DELETE FROM ranges r USING subscriptions s
+     WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id AND r.replaying
+       AND cardinality(r.filter) = 0 AND $3::text[] IS NOT NULL AND $4 <> ''",
+];
 
 /// Of those who make subscriptions of one organization, one at a time counts them.
 const ALONE_IN: &str = "SELECT FROM organizations WHERE org = $1 FOR NO KEY UPDATE";
@@ -44,7 +62,7 @@ const BEGIN_AT_HEAD: &str = "
     WHERE s.org = $1 AND s.url = $2 AND s.cursor = -1 AND h.org = s.org";
 
 pub(super) const PAUSE: &str = "
-    UPDATE subscriptions SET paused_reason = $2, paused_at = $3, version = version + 1 WHERE id = $1";
+    UPDATE subscriptions SET paused_reason = $2, paused_at = $3, probe_at = $4, version = version + 1 WHERE id = $1";
 
 /// What was to be tried again is dead from then on.
 const BURY_FAILURES: &str = "
@@ -60,8 +78,10 @@ const BURY_RANGES: &str = "
 const RESUME: &str = "
     UPDATE subscriptions s
     SET paused_reason = NULL, paused_at = NULL, cursor = h.head, consecutive_errors = 0, streak = s.streak + 1,
-        version = s.version + 1
+        version = s.version + 1, probe_at = NULL
     FROM log_heads h WHERE h.org = s.org AND s.id = $1";
+
+const RANGES: &str = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2";
 
 /// Positions that were delivered by the latest attempts.
 const DELIVERED_LATELY: &str = "
@@ -69,32 +89,52 @@ const DELIVERED_LATELY: &str = "
     FROM (SELECT position, error FROM attempts WHERE org = $1 AND subscription = $2 ORDER BY id DESC LIMIT $3) a
     WHERE a.error IS NULL";
 
-pub(super) async fn subscribe(server: &Server, new: &Subscription, most: usize) -> Result<Option<Subscription>> {
+pub(super) async fn subscribe(
+    server: &Server,
+    new: &Subscription,
+    given: Given,
+    most: usize,
+) -> Result<Option<Subscription>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = subscribe_once(&mut transaction, new, most).await;
+        let outcome = subscribe_once(&mut transaction, new, given, most).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
     }
 }
 
-async fn subscribe_once(transaction: &mut Transaction, new: &Subscription, most: usize) -> Try<Option<Subscription>> {
+async fn subscribe_once(
+    transaction: &mut Transaction,
+    new: &Subscription,
+    given: Given,
+    most: usize,
+) -> Try<Option<Subscription>> {
     let alone = Step::new(ALONE_IN, vec![Box::new(new.org)]);
     transaction.fly(BEGIN, &[alone]).await?;
-    make(transaction, new, most).await
+    make(transaction, new, given, most).await
 }
 
 /// Makes a subscription, unless it is one too many, and commits.
-async fn make(transaction: &mut Transaction, new: &Subscription, most: usize) -> Try<Option<Subscription>> {
+async fn make(
+    transaction: &mut Transaction,
+    new: &Subscription,
+    given: Given,
+    most: usize,
+) -> Try<Option<Subscription>> {
     let full = Step::new(FULL, vec![Box::new(new.org), Box::new(&*new.url), Box::new(limit(most))]);
     if transaction.fly(Frame::default(), &[full]).await?.iter().any(|rows| !rows.is_empty()) {
         return Ok(None);
     }
     let by_url = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.url = $2");
     let (reason, paused_at) = new.paused.as_ref().map(|pause| (&*pause.reason, pause.at.micros())).unzip();
-    let steps = [
+    let probe_at = new.paused.as_ref().and_then(|pause| pause.probe_at);
+    let lock = format!("{by_url} FOR UPDATE");
+    let before = Step::new(&lock, vec![Box::new(new.org), Box::new(&*new.url)]);
+    let before = first(&transaction.fly(Frame::default(), &[before]).await?)?;
+    let setting = |value: Option<u32>| value.and_then(|value| i32::try_from(value).ok());
+    let mut steps = vec![
         Step::new(
             MAKE,
             vec![
@@ -109,13 +149,26 @@ async fn make(transaction: &mut Transaction, new: &Subscription, most: usize) ->
                 Box::new(new.created_at.micros()),
                 Box::new(micros(new.last_success_at)),
                 Box::new(new.from_console),
+                Box::new(setting(new.max_per_second)),
+                Box::new(setting(new.max_in_flight)),
+                Box::new(given.max_per_second),
+                Box::new(given.max_in_flight),
+                Box::new(micros(probe_at)),
             ],
         ),
         Step::new(HAVE_HEAD, vec![Box::new(new.org)]),
         Step::new(LOCK_HEAD, vec![Box::new(new.org)]),
         Step::new(BEGIN_AT_HEAD, vec![Box::new(new.org), Box::new(&*new.url)]),
-        Step::new(&by_url, vec![Box::new(new.org), Box::new(&*new.url)]),
     ];
+    if let (Some(filter), true) = (&new.filter, before.is_some_and(|before| before.filter != new.filter)) {
+        let step = |sql| {
+            let params: Vec<Param<'_>> =
+                vec![Box::new(new.org), Box::new(&*new.url), Box::new(&**filter), Box::new(TO_EVERYBODY)];
+            Step::new(sql, params)
+        };
+        steps.extend(NARROW.map(step));
+    }
+    steps.push(Step::new(&by_url, vec![Box::new(new.org), Box::new(&*new.url)]));
     let answers = transaction.fly(COMMIT, &steps).await?;
     let made = answers.iter().flatten().next_back().map(|row| read(&mut Cells::of(row))).transpose()?;
     Ok(Some(made.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))?))
@@ -154,7 +207,7 @@ async fn save_console_url_once(
         transaction.fly(Frame::default(), &remove(org, replaced.id)).await?;
     }
     match new {
-        Some(new) => make(transaction, new, most).await,
+        Some(new) => make(transaction, new, Given::default(), most).await,
         None => {
             transaction.fly(COMMIT, &[]).await?;
             Ok(None)
@@ -201,9 +254,15 @@ pub(super) async fn pause(server: &Server, org: OrgId, uuid: &str, pause: &Pause
 async fn pause_once(transaction: &mut Transaction, org: OrgId, uuid: &str, pause: &Pause) -> Try<Option<Subscription>> {
     let found = lock(transaction, org, uuid).await?;
     let Some(active) = found.as_ref().filter(|found| found.paused.is_none()) else { return Ok(found) };
-    let mut steps =
-        vec![Step::new(PAUSE, vec![Box::new(active.id), Box::new(&*pause.reason), Box::new(pause.at.micros())])];
+    let pausing: Vec<Param<'_>> = vec![
+        Box::new(active.id),
+        Box::new(&*pause.reason),
+        Box::new(pause.at.micros()),
+        Box::new(micros(pause.probe_at)),
+    ];
+    let mut steps = vec![Step::new(PAUSE, pausing)];
     steps.extend(bury(org, active.id, pause));
+    steps.extend(part(org, active.id, pause.at));
     change(transaction, active.id, steps).await
 }
 
@@ -233,15 +292,30 @@ async fn resume_once(
 ) -> Try<Option<Subscription>> {
     let found = lock(transaction, org, uuid).await?;
     let Some(paused) = found.as_ref().filter(|found| found.paused.is_some()) else { return Ok(found) };
+    resume_locked(transaction, paused, keep_missed, None).await
+}
+
+/// Resumes a paused subscription that is locked, and commits. A position that was just delivered is in no range.
+pub(super) async fn resume_locked(
+    transaction: &mut Transaction,
+    paused: &Subscription,
+    keep_missed: &str,
+    just_delivered: Option<i64>,
+) -> Try<Option<Subscription>> {
+    let org = paused.org;
     let steps = vec![
         Step::new(HAVE_HEAD, vec![Box::new(org)]),
         Step::new(LOCK_HEAD, vec![Box::new(org)]),
+        Step::new(RANGES, vec![Box::new(org), Box::new(paused.id)]),
         Step::new(keep_missed, vec![Box::new(paused.id)]),
         Step::new(DELIVERED_LATELY, vec![Box::new(org), Box::new(paused.id), Box::new(LATEST_ATTEMPTS)]),
     ];
-    let mut rows = transaction.fly(Frame::default(), &steps).await?;
-    let delivered = each(&rows.pop().unwrap_or_default(), |cells| cells.next())?;
-    take_out(transaction, (org, paused.id), &delivered.into_iter().collect(), &[]).await?;
+    let rows = transaction.fly(Frame::default(), &steps).await?;
+    let numbers = |step: usize| each(rows.get(step).map_or(&[], Vec::as_slice), |cells| cells.next::<i64>());
+    let (earlier, delivered) = (numbers(2)?, numbers(4)?);
+    // What a replay of delivered messages was to send when it was paused stays, though it was delivered before.
+    take_out(transaction, (org, paused.id), &delivered.into_iter().collect(), &earlier).await?;
+    take_out(transaction, (org, paused.id), &just_delivered.into_iter().collect(), &[]).await?;
     change(transaction, paused.id, vec![Step::new(RESUME, vec![Box::new(paused.id)])]).await
 }
 

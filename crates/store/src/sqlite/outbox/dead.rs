@@ -2,9 +2,9 @@
 
 use super::run;
 use super::selection::{self, Member, Selection, members};
-use super::subscriptions::{chosen, events, events_text, head};
+use super::subscriptions::{ahead, chosen, events, events_text, head, holes_text};
 use crate::Result;
-use crate::outbox::{About, DeadLetter, DeliveryFilter, Reader, Subscription, SubscriptionId, pieces};
+use crate::outbox::{About, Ahead, DeadLetter, DeliveryFilter, Reader, Subscription, SubscriptionId, pieces};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count};
 use crate::sqlite::rows::{self, optional_text, place, time};
@@ -28,6 +28,8 @@ pub(super) struct Stretch {
     pub(super) filter: Option<Vec<String>>,
     /// Since when it is dead.
     pub(super) since: Time,
+    /// What was sent of it out of order.
+    pub(super) ahead: Ahead,
 }
 
 impl Stretch {
@@ -44,7 +46,7 @@ impl Stretch {
 
 /// The ranges of a subscription, by number.
 pub(super) fn ranges(connection: &Connection, of: SubscriptionId, replaying: bool) -> Result<Vec<Stretch>> {
-    let sql = "SELECT id, after, last, events, since FROM ranges INDEXED BY ranges_by_subscription \
+    let sql = "SELECT id, after, last, events, since, reached, holes FROM ranges INDEXED BY ranges_by_subscription \
                WHERE subscription = ?1 AND replaying = ?2 ORDER BY id";
     let stretch = |row: &Row<'_>| {
         Ok(Stretch {
@@ -53,6 +55,7 @@ pub(super) fn ranges(connection: &Connection, of: SubscriptionId, replaying: boo
             last: row.get(2)?,
             filter: events(row, 3)?,
             since: time(row, 4)?,
+            ahead: ahead(row, 5)?,
         })
     };
     all(connection, sql, params![of, replaying], stretch)
@@ -62,8 +65,8 @@ pub(super) fn ranges(connection: &Connection, of: SubscriptionId, replaying: boo
 pub(super) fn stretches(connection: &Connection, of: &Subscription) -> Result<Vec<Stretch>> {
     let mut found = ranges(connection, of.id, false)?;
     if let Some(pause) = &of.paused {
-        let last = head(connection, of.org)?;
-        found.push(Stretch { range: None, after: of.cursor, last, filter: of.filter.clone(), since: pause.at });
+        let (last, filter, ahead) = (head(connection, of.org)?, of.filter.clone(), of.ahead.clone());
+        found.push(Stretch { range: None, after: of.cursor, last, filter, since: pause.at, ahead });
     }
     Ok(found)
 }
@@ -80,14 +83,15 @@ pub(super) fn insert_range(
     stretch: &Stretch,
     replaying: bool,
 ) -> Result<()> {
-    let Stretch { range: _, after, last, filter, since } = stretch;
+    let Stretch { range: _, after, last, filter, since, ahead } = stretch;
     let selection = stretch.selection(of);
     if selection::scan(connection, &selection, (*after, *last), 1, "place", |_| Ok(()))?.is_empty() {
         return Ok(());
     }
-    let sql = "INSERT INTO ranges (subscription, after, last, events, since, replaying) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    let params = params![of.id, after, last, events_text(filter.as_deref())?, since.micros(), replaying];
+    let sql = "INSERT INTO ranges (subscription, after, last, events, since, replaying, reached, holes) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let (events, holes) = (events_text(filter.as_deref())?, holes_text(ahead)?);
+    let params = params![of.id, after, last, events, since.micros(), replaying, ahead.reached, holes];
     run(connection, sql, params)?;
     Ok(())
 }
@@ -111,6 +115,35 @@ pub(super) fn take_out(
         }
     }
     Ok(())
+}
+
+/// The positions of a stretch of the log that are selected and have a failure of their own: these count as failures, not as
+/// part of the stretch.
+pub(super) fn failed_within(
+    connection: &Connection,
+    of: &Subscription,
+    selection: &Selection<'_>,
+    (after, last): (i64, i64),
+) -> Result<BTreeSet<i64>> {
+    let sql = "SELECT f.position, m.event, m.subject FROM failures f CROSS JOIN messages m ON m.place = ?1 + f.position \
+               WHERE f.subscription = ?2 AND f.position > ?3 AND f.position <= ?4";
+    let found: Vec<(i64, String, String)> =
+        all(connection, sql, params![place(of.org, 0), of.id, after, last], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    let selected = found.into_iter().filter(|(_, event, subject)| selection.gets(event, subject));
+    Ok(selected.map(|(position, ..)| position).collect())
+}
+
+/// How many messages of a stretch of the log are selected and have no failure of their own.
+pub(super) fn count_unfailed(
+    connection: &Connection,
+    of: &Subscription,
+    selection: &Selection<'_>,
+    (after, last): (i64, i64),
+) -> Result<u64> {
+    let all = selection::count(connection, selection, after, last)?;
+    Ok(all.saturating_sub(failed_within(connection, of, selection, (after, last))?.len() as u64))
 }
 
 /// Whether a moment is asked for.

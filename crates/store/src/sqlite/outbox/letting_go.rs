@@ -126,5 +126,8 @@ pub(super) fn messages(connection: &Connection, before: Time, limit: usize) -> R
         let sql = "DELETE FROM messages WHERE place > ?1 AND place <= ?2";
         removed += run(connection, sql, params![place(org, 0), place(org, last)])?;
     }
-    Ok(removed)
+    let cancelled = "DELETE FROM waiting_messages WHERE id IN \
+                     (SELECT id FROM waiting_messages INDEXED BY waiting_messages_cancelled \
+                      WHERE cancelled_at < ?1 ORDER BY cancelled_at LIMIT ?2)";
+    Ok(removed + run(connection, cancelled, params![before.micros(), count(limit)])?)
 }

@@ -20,21 +20,21 @@ pub(super) fn by_event_id(
 ) -> Result<Option<MessageRow>> {
     let Some((account, sequence)) = of else {
         let sql = format!(
-            "SELECT place, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_about_no_account \
+            "SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_about_no_account \
              WHERE account IS NULL AND event_id = ?2 AND org = ?1"
         );
         return one(connection, &sql, params![org, event_id], rows::message);
     };
     let params = params![org, account, sequence, event_id];
     let sql = format!(
-        "SELECT place, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_by_account \
+        "SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_by_account \
          WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND event_id = ?4"
     );
     if let Some(found) = one(connection, &sql, params, rows::message)? {
         return Ok(Some(found));
     }
     let sql = format!(
-        "SELECT NULL, due_at, {MESSAGE_COLUMNS} FROM waiting_messages INDEXED BY waiting_messages_by_account \
+        "SELECT NULL, due_at, cancelled_at, {MESSAGE_COLUMNS} FROM waiting_messages INDEXED BY waiting_messages_by_account \
          WHERE org = ?1 AND account = ?2 AND sequence = ?3 AND event_id = ?4"
     );
     one(connection, &sql, params, rows::message)
@@ -98,7 +98,7 @@ const AGAIN: &str = "
 
 pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
     let Some(of) = by_uuid(connection, org, uuid)? else { return Ok(Again::NoSubscription) };
-    let sql = format!("SELECT place, NULL, {MESSAGE_COLUMNS} FROM messages WHERE place = ?1");
+    let sql = format!("SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages WHERE place = ?1");
     let is_place = (0..=LAST_ORG).contains(&org) && (1..=LAST_POSITION).contains(&position);
     let message = match is_place {
         true => one(connection, &sql, [place(org, position)], rows::message)?,

@@ -12,15 +12,22 @@
 //! | [`message`] | one message: where it stands, and sending it again |
 //! | [`sending`] | what is to be sent |
 //! | [`record`] | what was sent |
+//! | [`probing`] | trying one message of a paused subscription |
 //! | [`replay`] | dead letters are sent again |
+//! | [`delivered`] | delivered messages are sent again |
+//! | [`search`] | finding messages, and how each URL stands |
 //! | [`letting_go`] | what nobody needs any more |
 
 mod attempts;
 mod dead;
+mod delivered;
 mod letting_go;
 mod message;
+mod out_of_order;
+mod probing;
 mod record;
 mod replay;
+mod search;
 mod selection;
 mod sending;
 mod subscriptions;
@@ -29,8 +36,9 @@ use super::Sqlite;
 use super::connection::broken;
 use crate::Result;
 use crate::outbox::{
-    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Head, Outbox, Outgoing, Pause, Range,
-    Reader, Recorded, Replayed, Standing, Subscription, SubscriptionId,
+    Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
+    MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
+    SubscriptionId, UrlFigures,
 };
 use crate::records::{MessageRow, OrgId};
 use async_trait::async_trait;
@@ -54,9 +62,10 @@ pub(super) fn run(connection: &Connection, sql: &str, params: &[&dyn rusqlite::T
 
 #[async_trait]
 impl Outbox for Sqlite {
-    async fn subscribe(&self, subscription: &Subscription, most: usize) -> Result<Option<Subscription>> {
+    async fn subscribe(&self, subscription: &Subscription, given: Given, most: usize) -> Result<Option<Subscription>> {
         let asked = subscription.clone();
-        self.write(move |connection| whole(connection, |write| subscriptions::subscribe(write, &asked, most))).await
+        self.write(move |connection| whole(connection, |write| subscriptions::subscribe(write, &asked, given, most)))
+            .await
     }
 
     async fn save_console_url(
@@ -123,8 +132,48 @@ impl Outbox for Sqlite {
         self.read(move |connection| message::by_event_id(connection, org, &event_id, of)).await
     }
 
-    async fn standings(&self, org: OrgId, position: i64) -> Result<Vec<Standing>> {
-        self.read(move |connection| message::standings(connection, org, position)).await
+    async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>> {
+        let positions = positions.to_vec();
+        self.read(move |connection| {
+            positions.iter().map(|position| message::standings(connection, org, *position)).collect()
+        })
+        .await
+    }
+
+    async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found> {
+        let filter = filter.clone();
+        self.read(move |connection| search::log(connection, org, &filter, before, limit)).await
+    }
+
+    async fn search_waiting(
+        &self,
+        org: OrgId,
+        filter: &MessageFilter,
+        cancelled: Option<bool>,
+        before: i64,
+        limit: usize,
+    ) -> Result<Found> {
+        let filter = filter.clone();
+        self.read(move |connection| search::waiting(connection, org, &filter, cancelled, before, limit)).await
+    }
+
+    async fn replay_delivered(
+        &self,
+        org: OrgId,
+        filter: &DeliveryFilter,
+        now: Time,
+        dry_run: bool,
+        most: usize,
+    ) -> Result<Option<Replayed>> {
+        let filter = filter.clone();
+        self.write(move |connection| {
+            whole(connection, |write| delivered::replay(write, org, &filter, now, dry_run, most))
+        })
+        .await
+    }
+
+    async fn url_figures(&self) -> Result<Vec<UrlFigures>> {
+        self.read(search::url_figures).await
     }
 
     async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
@@ -141,14 +190,37 @@ impl Outbox for Sqlite {
         self.write(move |connection| whole(connection, |write| replay::replay(write, org, &filter, now, false))).await
     }
 
-    /// There is nobody else, so leases do not end and there is no limit.
-    async fn lease(&self, token: &str, _now: Time, _until: Time, _limit: usize) -> Result<Vec<Subscription>> {
+    /// There is no other process, so leases do not end, there is no limit, and the share is all.
+    async fn lease(&self, token: &str, _now: Time, _until: Time, _limit: usize) -> Result<Leased> {
         let token = token.to_owned();
         let asked = token.clone();
-        if let Some(held) = self.read(move |connection| sending::held(connection, &asked)).await? {
-            return Ok(held);
+        let held = match self.read(move |connection| sending::held(connection, &asked)).await? {
+            Some(held) => held,
+            None => self.write(move |connection| whole(connection, |write| sending::take_over(write, &token))).await?,
+        };
+        Ok(Leased { held, share: usize::MAX })
+    }
+
+    /// There is no other process that would take them.
+    async fn give_back(&self, _token: &str, _subscriptions: &[SubscriptionId]) -> Result<()> {
+        Ok(())
+    }
+
+    async fn claim_probes(&self, token: &str, now: Time, _until: Time, limit: usize) -> Result<Vec<Subscription>> {
+        if self.read(move |connection| probing::due(connection, now)).await? == 0 {
+            return Ok(Vec::new());
         }
-        self.write(move |connection| whole(connection, |write| sending::take_over(write, &token))).await
+        let token = token.to_owned();
+        self.write(move |connection| whole(connection, |write| probing::claim(write, &token, now, limit))).await
+    }
+
+    async fn record_probe(&self, probed: &Probed) -> Result<Recorded> {
+        let probed = probed.clone();
+        self.write(move |connection| whole(connection, |write| probing::record(write, &probed))).await
+    }
+
+    async fn overdue_retries(&self, before: Time, limit: usize) -> Result<Vec<Overdue>> {
+        self.read(move |connection| sending::overdue(connection, before, limit)).await
     }
 
     async fn release(&self, token: &str) -> Result<()> {

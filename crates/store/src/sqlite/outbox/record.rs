@@ -1,10 +1,11 @@
 //! What was sent.
 
 use super::dead::take_out;
+use super::out_of_order;
 use super::run;
-use super::subscriptions::{by_id, stop};
+use super::subscriptions::{by_id, drop_unwanted, holes_text, stop};
 use crate::Result;
-use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Recorded};
+use crate::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Progress, Recorded};
 use crate::records::OrgId;
 use crate::sqlite::connection::broken;
 use crate::sqlite::figures;
@@ -34,12 +35,18 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
     move_ranges(connection, deliveries)?;
     if before.version != deliveries.version {
         // It may have been paused and resumed meanwhile: then a range has what was under way.
-        let own: Vec<i64> = deliveries.ranges.iter().map(|(range, _)| *range).collect();
+        let own: Vec<i64> = deliveries.ranges.iter().map(|progress| progress.range).collect();
         take_out(connection, &before, &deliveries.positions(), &own)?;
+    }
+    if before.filter != deliveries.filter {
+        // It was narrowed while these were under way.
+        let failed = deliveries.failed.iter().map(|failure| Some(failure.position));
+        failed.into_iter().try_for_each(|position| drop_unwanted(connection, &before, position))?;
     }
     let sql = "UPDATE subscriptions SET cursor = max(cursor, ?2),
             last_success_at = coalesce(max(last_success_at, ?3), ?3, last_success_at),
-            consecutive_errors = iif(version = ?4, ?5, consecutive_errors), streak = iif(version = ?4, ?6, streak)
+            consecutive_errors = iif(version = ?4, ?5, consecutive_errors), streak = iif(version = ?4, ?6, streak),
+            reached = ?7, holes = ?8
         WHERE id = ?1";
     let params = params![
         subscription,
@@ -48,6 +55,8 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
         deliveries.version,
         deliveries.consecutive_errors,
         deliveries.streak,
+        deliveries.ahead.reached,
+        holes_text(&deliveries.ahead)?,
     ];
     run(connection, sql, params)?;
     if let Some((pause, message)) = new_pause {
@@ -55,6 +64,9 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
         let mut log = Log::open(connection)?;
         log.announce(*org, message)?;
         log.close()?;
+    }
+    if let (Some(now), Some(pause)) = (by_id(connection, *org, *subscription)?, pause) {
+        out_of_order::part(connection, &now, pause.at)?;
     }
     let now = by_id(connection, *org, *subscription)?;
     Ok(now.map_or(Recorded::Lost, |now| Recorded::Kept(Box::new(now))))
@@ -64,7 +76,12 @@ const ADD_ATTEMPT: &str = "
     INSERT INTO attempts (subscription, place, number, at, latency_us, status, error, response, next_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
-fn add_attempts(connection: &Connection, org: OrgId, subscription: i64, attempts: &[Attempt]) -> rusqlite::Result<()> {
+pub(super) fn add_attempts(
+    connection: &Connection,
+    org: OrgId,
+    subscription: i64,
+    attempts: &[Attempt],
+) -> rusqlite::Result<()> {
     let mut add = connection.prepare_cached(ADD_ATTEMPT)?;
     for attempt in attempts {
         add.execute(params![
@@ -90,7 +107,7 @@ const WRITE_FAILURE: &str = "
         streak = excluded.streak";
 
 /// While the subscription is paused nothing is tried again.
-fn write_failures(
+pub(super) fn write_failures(
     connection: &Connection,
     subscription: i64,
     failed: &[Failure],
@@ -120,12 +137,12 @@ fn write_failures(
 
 /// What was sent of a range was sent, even if the range is dead again by now.
 fn move_ranges(connection: &Connection, deliveries: &Deliveries) -> Result<()> {
-    for (range, through) in &deliveries.ranges {
-        let params = params![range, deliveries.subscription, through];
+    for Progress { range, through, ahead } in &deliveries.ranges {
         let sql = "DELETE FROM ranges WHERE id = ?1 AND subscription = ?2 AND last <= ?3";
-        run(connection, sql, params)?;
-        let sql = "UPDATE ranges SET after = ?3 WHERE id = ?1 AND subscription = ?2 AND after < ?3";
-        run(connection, sql, params)?;
+        run(connection, sql, params![range, deliveries.subscription, through])?;
+        let sql =
+            "UPDATE ranges SET after = max(after, ?3), reached = ?4, holes = ?5 WHERE id = ?1 AND subscription = ?2";
+        run(connection, sql, params![range, deliveries.subscription, through, ahead.reached, holes_text(ahead)?])?;
     }
     Ok(())
 }

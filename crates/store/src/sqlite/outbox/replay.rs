@@ -6,7 +6,7 @@
 
 use super::dead::{self, Stretch, insert_range, stretches};
 use super::run;
-use super::selection::{self, events_within, members};
+use super::selection::{events_within, members};
 use super::subscriptions::chosen;
 use crate::Result;
 use crate::outbox::{DeliveryFilter, Replayed, Subscription};
@@ -76,6 +76,7 @@ fn looks_at_members(filter: &DeliveryFilter) -> bool {
     filter.account.is_some() || filter.since.is_some() || filter.until.is_some()
 }
 
+/// How many messages of a stretch are asked for. One that has a failure of its own is counted with the failures.
 fn count_members(
     connection: &Connection,
     of: &Subscription,
@@ -83,11 +84,13 @@ fn count_members(
     filter: &DeliveryFilter,
     now: Time,
 ) -> Result<u64> {
-    if looks_at_members(filter) {
-        return Ok(dead::matching(connection, of, stretch, filter, now, 0, usize::MAX)?.len() as u64);
+    let (selection, ends) = (stretch.selection(of).narrowed(filter.event.as_deref()), (stretch.after, stretch.last));
+    if !looks_at_members(filter) {
+        return dead::count_unfailed(connection, of, &selection, ends);
     }
-    let selection = stretch.selection(of).narrowed(filter.event.as_deref());
-    selection::count(connection, &selection, stretch.after, stretch.last)
+    let failed = dead::failed_within(connection, of, &selection, ends)?;
+    let matching = dead::matching(connection, of, stretch, filter, now, 0, usize::MAX)?;
+    Ok(matching.iter().filter(|(member, _)| !failed.contains(&member.position)).count() as u64)
 }
 
 /// Marks a range, or the part of it that is asked for.

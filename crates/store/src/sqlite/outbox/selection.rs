@@ -46,12 +46,17 @@ impl<'a> Selection<'a> {
         Selection { events: Some(events), ..self }
     }
 
+    /// Whether it has all events, but for a few that are left out.
+    pub(super) fn is_everything(&self) -> bool {
+        self.events.is_none()
+    }
+
     fn gets_event(&self, event: &str) -> bool {
         let is_left_out = self.missed && event == TO_EVERYBODY;
         !is_left_out && self.events.as_ref().is_none_or(|events| events.contains(&event))
     }
 
-    fn gets(&self, event: &str, subject: &str) -> bool {
+    pub(super) fn gets(&self, event: &str, subject: &str) -> bool {
         self.gets_event(event) && !(event == TO_THE_OTHERS && subject == self.uuid)
     }
 

@@ -5,7 +5,7 @@ use super::run;
 use super::selection::{Selection, scan};
 use super::subscriptions::{by_id, every};
 use crate::Result;
-use crate::outbox::{Failure, Fate, Head, Outgoing, Range, Reader, Subscription, SubscriptionId};
+use crate::outbox::{Failure, Fate, Head, Outgoing, Overdue, Range, Reader, Subscription, SubscriptionId};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
 use crate::sqlite::rows::{optional_text, optional_time, place, position, time};
@@ -103,13 +103,27 @@ pub(super) fn next_retry(connection: &Connection, org: OrgId, subscription: Subs
     one(connection, sql, params![org, subscription], |row| optional_time(row, 0)).map(Option::flatten)
 }
 
+/// Active subscriptions with retries that were due before a moment.
+pub(super) fn overdue(connection: &Connection, before: Time, limit: usize) -> Result<Vec<Overdue>> {
+    let sql = "SELECT s.org, s.id, s.uuid, count(*), min(f.retry_at) \
+               FROM subscriptions s CROSS JOIN failures f INDEXED BY failures_due \
+                   ON f.subscription = s.id AND f.retry_at < ?1 \
+               WHERE s.paused_at IS NULL GROUP BY s.id ORDER BY min(f.retry_at) LIMIT ?2";
+    all(connection, sql, params![before.micros(), count(limit)], |row| {
+        let retries: i64 = row.get(3)?;
+        let (org, id, uuid) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(Overdue { org, id, uuid, retries: retries.unsigned_abs(), since: time(row, 4)? })
+    })
+}
+
 pub(super) fn replaying(connection: &Connection, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>> {
     if by_id(connection, org, subscription)?.is_none() {
         return Ok(Vec::new());
     }
     let stretches = dead::ranges(connection, subscription, true)?;
     let range = |stretch: dead::Stretch| {
-        stretch.range.map(|id| Range { id, after: stretch.after, last: stretch.last, filter: stretch.filter })
+        let dead::Stretch { range, after, last, filter, since: _, ahead } = stretch;
+        range.map(|id| Range { id, after, last, filter, ahead })
     };
     Ok(stretches.into_iter().filter_map(range).collect())
 }

@@ -1,14 +1,17 @@
 //! Who gets messages; pausing and resuming.
 
 use super::dead;
+use super::out_of_order;
 use super::run;
-use super::selection::{self, Selection};
+use super::selection::Selection;
 use crate::Result;
 use crate::error::StoreError;
-use crate::outbox::{Backlog, LATEST_ATTEMPTS, Pause, Reader, Subscription, SubscriptionId};
+use crate::outbox::{
+    Ahead, Backlog, Given, LATEST_ATTEMPTS, Pause, Reader, Subscription, SubscriptionId, TO_EVERYBODY,
+};
 use crate::records::OrgId;
 use crate::sqlite::read::{all, count, one};
-use crate::sqlite::rows::{optional_time, position, time};
+use crate::sqlite::rows::{optional_time, place, position, time};
 use daybook_engine::time::Time;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
@@ -17,7 +20,7 @@ use std::collections::BTreeSet;
 type Sql<T> = rusqlite::Result<T>;
 
 const COLUMNS: &str = "org, id, uuid, url, events, pause_reason, paused_at, consecutive_errors, streak, created_at, \
-     last_success_at, cursor, version, from_console";
+     last_success_at, cursor, version, from_console, max_per_second, max_in_flight, reached, holes, probe_at";
 
 fn subscription(row: &Row<'_>) -> Sql<Subscription> {
     let reason: Option<String> = row.get(5)?;
@@ -27,7 +30,7 @@ fn subscription(row: &Row<'_>) -> Sql<Subscription> {
         uuid: row.get(2)?,
         url: row.get(3)?,
         filter: events(row, 4)?,
-        paused: reason.zip(optional_time(row, 6)?).map(|(reason, at)| Pause { reason, at }),
+        paused: paused(reason, optional_time(row, 6)?, optional_time(row, 18)?),
         consecutive_errors: row.get(7)?,
         streak: row.get(8)?,
         created_at: time(row, 9)?,
@@ -35,7 +38,26 @@ fn subscription(row: &Row<'_>) -> Sql<Subscription> {
         cursor: row.get(11)?,
         version: row.get(12)?,
         from_console: row.get(13)?,
+        max_per_second: row.get(14)?,
+        max_in_flight: row.get(15)?,
+        ahead: ahead(row, 16)?,
     })
+}
+
+fn paused(reason: Option<String>, at: Option<Time>, probe_at: Option<Time>) -> Option<Pause> {
+    Some(Pause { reason: reason?, at: at?, probe_at })
+}
+
+/// What is finished with out of order, as it is kept in two columns.
+pub(super) fn ahead(row: &Row<'_>, index: usize) -> Sql<Ahead> {
+    let holes = serde_json::from_str(row.get_ref(index + 1)?.as_str()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index + 1, Type::Text, Box::new(error)))?;
+    Ok(Ahead { reached: row.get(index)?, holes })
+}
+
+/// Holes, to be kept.
+pub(super) fn holes_text(ahead: &Ahead) -> Result<String> {
+    serde_json::to_string(&ahead.holes).map_err(|error| StoreError::Broken(error.to_string()))
 }
 
 /// A list of events as it is kept.
@@ -87,16 +109,23 @@ pub(super) fn head(connection: &Connection, org: OrgId) -> Result<i64> {
 
 const SUBSCRIBE: &str = "
     INSERT INTO subscriptions (org, uuid, url, events, pause_reason, paused_at, consecutive_errors, streak, created_at,
-        last_success_at, cursor, version, from_console)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12)
+        last_success_at, cursor, version, from_console, max_per_second, max_in_flight, probe_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?17)
     ON CONFLICT (org, url) DO UPDATE SET events = excluded.events, version = version + 1,
-        from_console = max(from_console, excluded.from_console)";
+        from_console = max(from_console, excluded.from_console),
+        max_per_second = iif(?15, excluded.max_per_second, max_per_second),
+        max_in_flight = iif(?16, excluded.max_in_flight, max_in_flight)";
 
-pub(super) fn subscribe(connection: &Connection, asked: &Subscription, most: usize) -> Result<Option<Subscription>> {
+pub(super) fn subscribe(
+    connection: &Connection,
+    asked: &Subscription,
+    given: Given,
+    most: usize,
+) -> Result<Option<Subscription>> {
     if is_one_too_many(connection, asked, most)? {
         return Ok(None);
     }
-    keep(connection, asked).map(Some)
+    keep(connection, asked, given).map(Some)
 }
 
 fn is_one_too_many(connection: &Connection, asked: &Subscription, most: usize) -> Result<bool> {
@@ -125,7 +154,7 @@ pub(super) fn save_console_url(
         return Ok(None);
     }
     replaced.map_or(Ok(()), |replaced| remove(connection, replaced.id))?;
-    keep(connection, &asked).map(Some)
+    keep(connection, &asked, Given::default()).map(Some)
 }
 
 fn by_url(connection: &Connection, asked: &Subscription) -> Result<Option<Subscription>> {
@@ -133,8 +162,9 @@ fn by_url(connection: &Connection, asked: &Subscription) -> Result<Option<Subscr
     one(connection, &sql, params![asked.org, asked.url], subscription)
 }
 
-fn keep(connection: &Connection, asked: &Subscription) -> Result<Subscription> {
+fn keep(connection: &Connection, asked: &Subscription, given: Given) -> Result<Subscription> {
     let Subscription { org, url, .. } = asked;
+    let before = by_url(connection, asked)?;
     let params = params![
         org,
         asked.uuid,
@@ -148,9 +178,48 @@ fn keep(connection: &Connection, asked: &Subscription) -> Result<Subscription> {
         asked.last_success_at.map(Time::micros),
         head(connection, *org)?,
         asked.from_console,
+        asked.max_per_second,
+        asked.max_in_flight,
+        given.max_per_second,
+        given.max_in_flight,
+        asked.paused.as_ref().and_then(|pause| pause.probe_at).map(Time::micros),
     ];
     run(connection, SUBSCRIBE, params)?;
+    if before.is_some_and(|before| before.filter != asked.filter) {
+        by_url(connection, asked)?.map_or(Ok(()), |now| narrow(connection, &now))?;
+    }
     by_url(connection, asked)?.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))
+}
+
+/// Retries that wait, and are about an event that the filter leaves out.
+const UNWANTED: &str = "
+    DELETE FROM failures WHERE subscription = ?2 AND retry_at IS NOT NULL AND (?5 IS NULL OR position = ?5)
+        AND EXISTS (SELECT 1 FROM messages m WHERE m.place = ?1 + failures.position AND m.event <> ?4
+            AND m.event NOT IN (SELECT value FROM json_each(?3)))";
+
+/// What waits to be sent again and is not in the filter any more is not sent.
+fn narrow(connection: &Connection, of: &Subscription) -> Result<()> {
+    let Some(filter) = &of.filter else { return Ok(()) };
+    drop_unwanted(connection, of, None)?;
+    for range in dead::ranges(connection, of.id, true)? {
+        let events = match &range.filter {
+            Some(events) => events.iter().filter(|event| filter.contains(event)).cloned().collect(),
+            None => filter.clone(),
+        };
+        run(connection, "DELETE FROM ranges WHERE id = ?1 AND ?2", params![range.range, events.is_empty()])?;
+        let sql = "UPDATE ranges SET events = ?2 WHERE id = ?1";
+        run(connection, sql, params![range.range, events_text(Some(&events))?])?;
+    }
+    Ok(())
+}
+
+/// Removes retries, or the one at a position, that the filter leaves out.
+pub(super) fn drop_unwanted(connection: &Connection, of: &Subscription, position: Option<i64>) -> Result<()> {
+    let events = events_text(of.filter.as_deref())?;
+    if events.is_some() {
+        run(connection, UNWANTED, params![place(of.org, 0), of.id, events, TO_EVERYBODY, position])?;
+    }
+    Ok(())
 }
 
 pub(super) fn pause(connection: &Connection, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
@@ -160,14 +229,15 @@ pub(super) fn pause(connection: &Connection, org: OrgId, uuid: &str, pause: &Pau
     }
     run(connection, "UPDATE subscriptions SET version = version + 1 WHERE id = ?1", params![found.id])?;
     stop(connection, found.id, pause)?;
+    out_of_order::part(connection, &found, pause.at)?;
     by_id(connection, org, found.id)
 }
 
 /// Pauses an active subscription: what was to be sent again is dead.
 pub(super) fn stop(connection: &Connection, id: SubscriptionId, pause: &Pause) -> Result<()> {
-    let Pause { reason, at } = pause;
-    let sql = "UPDATE subscriptions SET pause_reason = ?2, paused_at = ?3 WHERE id = ?1";
-    run(connection, sql, params![id, reason, at.micros()])?;
+    let Pause { reason, at, probe_at } = pause;
+    let sql = "UPDATE subscriptions SET pause_reason = ?2, paused_at = ?3, probe_at = ?4 WHERE id = ?1";
+    run(connection, sql, params![id, reason, at.micros(), probe_at.map(Time::micros)])?;
     let sql = "UPDATE failures SET retry_at = NULL, dead_at = ?2 WHERE subscription = ?1 AND retry_at IS NOT NULL";
     run(connection, sql, params![id, at.micros()])?;
     let sql = "UPDATE ranges SET replaying = 0, since = ?2 WHERE subscription = ?1 AND replaying = 1";
@@ -177,20 +247,33 @@ pub(super) fn stop(connection: &Connection, id: SubscriptionId, pause: &Pause) -
 
 pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
     let Some(found) = by_uuid(connection, org, uuid)? else { return Ok(None) };
-    let Some(pause) = &found.paused else { return Ok(Some(found)) };
-    let head = head(connection, org)?;
-    let missed =
-        dead::Stretch { range: None, after: found.cursor, last: head, filter: found.filter.clone(), since: pause.at };
+    resume_found(connection, found).map(Some)
+}
+
+/// Resumes a subscription unless it is active.
+pub(super) fn resume_found(connection: &Connection, found: Subscription) -> Result<Subscription> {
+    let Some(pause) = &found.paused else { return Ok(found) };
+    let (org, head) = (found.org, head(connection, found.org)?);
+    let missed = dead::Stretch {
+        range: None,
+        after: found.cursor,
+        last: head,
+        filter: found.filter.clone(),
+        since: pause.at,
+        ahead: found.ahead.clone(),
+    };
+    // What a replay of delivered messages was to send when it was paused stays, though it was delivered before.
+    let earlier: Vec<i64> = dead::ranges(connection, found.id, false)?.iter().filter_map(|range| range.range).collect();
     dead::keep_range(connection, &found, &missed)?;
     // A message that was sent while an earlier one was still under way is delivered, or has a failure of its own.
     let mut sent = delivered_lately(connection, found.id)?;
     let sql = "SELECT position FROM failures WHERE subscription = ?1 AND position > ?2";
     sent.extend(all(connection, sql, params![found.id, found.cursor], |row| row.get::<_, i64>(0))?);
-    dead::take_out(connection, &found, &sent, &[])?;
+    dead::take_out(connection, &found, &sent, &earlier)?;
     let sql = "UPDATE subscriptions SET pause_reason = NULL, paused_at = NULL, consecutive_errors = 0, \
-               streak = streak + 1, cursor = max(cursor, ?2), version = version + 1 WHERE id = ?1";
+               streak = streak + 1, cursor = max(cursor, ?2), version = version + 1, probe_at = NULL WHERE id = ?1";
     run(connection, sql, params![found.id, head])?;
-    by_id(connection, org, found.id)
+    Ok(by_id(connection, org, found.id)?.unwrap_or(found))
 }
 
 /// Positions that were delivered by the latest attempts.
@@ -220,8 +303,7 @@ pub(super) fn unsubscribe(connection: &Connection, org: OrgId, uuid: &str) -> Re
 
 const FAILED: &str = "
     SELECT (SELECT count(*) FROM failures INDEXED BY failures_due WHERE subscription = ?1 AND retry_at IS NOT NULL),
-        (SELECT count(*) FROM failures INDEXED BY failures_dead WHERE subscription = ?1 AND dead_at IS NOT NULL),
-        (SELECT count(*) FROM failures WHERE subscription = ?1 AND position > ?2)";
+        (SELECT count(*) FROM failures INDEXED BY failures_dead WHERE subscription = ?1 AND dead_at IS NOT NULL)";
 
 pub(super) fn backlogs(connection: &Connection, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>> {
     let head = head(connection, org)?;
@@ -230,19 +312,18 @@ pub(super) fn backlogs(connection: &Connection, org: OrgId) -> Result<Vec<(Subsc
 }
 
 fn backlog(connection: &Connection, of: &Subscription, head: i64) -> Result<Backlog> {
-    let counted =
-        one(connection, FAILED, params![of.id, of.cursor], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let (retries, mut dead, ahead): (i64, i64, i64) = counted.unwrap_or_default();
-    let mut pending = retries;
+    let counted = one(connection, FAILED, params![of.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (mut pending, mut dead): (i64, i64) = counted.unwrap_or_default();
     let reader = Reader { missed: of.paused.is_some(), ..of.reader() };
-    // A message that failed while an earlier one was still under way is after the cursor, and is counted once.
-    let open = selection::count(connection, &Selection::of(reader), of.cursor, head)?;
-    let open = (i64::try_from(open).unwrap_or(i64::MAX) - ahead).max(0);
+    // A message that failed may be in a stretch too: while an earlier one is under way, or if it was tried during a pause.
+    let count = |selection: &Selection<'_>, ends| {
+        dead::count_unfailed(connection, of, selection, ends).map(|count| i64::try_from(count).unwrap_or(i64::MAX))
+    };
+    let open = count(&Selection::of(reader), (of.cursor, head))?;
     *(if of.paused.is_some() { &mut dead } else { &mut pending }) += open;
     for (replaying, range) in [(true, &mut pending), (false, &mut dead)] {
         for stretch in dead::ranges(connection, of.id, replaying)? {
-            let count = selection::count(connection, &stretch.selection(of), stretch.after, stretch.last)?;
-            *range += i64::try_from(count).unwrap_or(i64::MAX);
+            *range += count(&stretch.selection(of), (stretch.after, stretch.last))?;
         }
     }
     Ok(Backlog { pending: pending.unsigned_abs(), dead: dead.unsigned_abs() })

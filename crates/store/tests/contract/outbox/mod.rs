@@ -13,7 +13,8 @@ use super::fixtures::*;
 use daybook_engine::time::Time;
 use daybook_store::Store;
 use daybook_store::outbox::{
-    Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, Pause, Reader, Recorded, Replayed, Subscription,
+    Ahead, Attempt, Backlog, Deliveries, DeliveryFilter, Failure, Fate, Given, Pause, Progress, Reader, Recorded,
+    Replayed, Subscription,
 };
 use daybook_store::records::{MessageRow, OrgId};
 use std::sync::Arc;
@@ -40,6 +41,9 @@ pub fn wanted(org: OrgId, url: &str, filter: Option<&[&str]>) -> Subscription {
         cursor: 0,
         version: 0,
         from_console: false,
+        max_per_second: None,
+        max_in_flight: None,
+        ahead: Ahead::default(),
     }
 }
 
@@ -49,7 +53,7 @@ pub async fn subscribe(store: &Arc<dyn Store>, org: OrgId, url: &str, filter: Op
 
 /// Makes a subscription for which there is room.
 pub async fn made(store: &Arc<dyn Store>, wanted: &Subscription) -> Subscription {
-    store.subscribe(wanted, 100).await.unwrap().unwrap()
+    store.subscribe(wanted, Given::default(), 100).await.unwrap().unwrap()
 }
 
 /// A message about an event that happened, and was recorded, at a moment.
@@ -77,7 +81,7 @@ pub async fn fed(store: &Arc<dyn Store>, to: &Subscription, after: i64, through:
 
 /// Takes all subscriptions for a token for as long as a test runs.
 pub async fn lease(store: &Arc<dyn Store>, token: &str) -> Vec<Subscription> {
-    store.lease(token, at(1), at(LATE), 100).await.unwrap()
+    store.lease(token, at(1), at(LATE), 100).await.unwrap().held
 }
 
 /// Nothing to record yet for a subscription.
@@ -88,10 +92,16 @@ pub fn deliveries(of: &Subscription) -> Deliveries {
         token: ME.into(),
         version: of.version,
         cursor: of.cursor,
+        filter: of.filter.clone(),
         consecutive_errors: of.consecutive_errors,
         streak: of.streak,
         ..Deliveries::default()
     }
+}
+
+/// How far a range was sent, in order.
+pub fn progress(range: i64, through: i64) -> Progress {
+    Progress { range, through, ahead: Ahead::default() }
 }
 
 /// Records what must be kept.
@@ -128,7 +138,7 @@ pub fn attempt(position: i64, number: i64, at_seconds: i64) -> Attempt {
 }
 
 pub fn pause_at(seconds: i64) -> Pause {
-    Pause { reason: "UNSUBSCRIBED".into(), at: at(seconds) }
+    Pause { reason: "UNSUBSCRIBED".into(), at: at(seconds), probe_at: None }
 }
 
 pub async fn pause(store: &Arc<dyn Store>, of: &Subscription, seconds: i64) -> Subscription {

@@ -35,7 +35,7 @@ pub async fn what_is_recorded_by_another_token_is_lost(store: Arc<dyn Store>) {
     store.lease("old", at(20), at(30), 10).await.unwrap();
     assert_eq!(store.record(all("new")).await.unwrap(), Recorded::Lost);
     // The lease has ended: the other takes over.
-    let taken = store.lease("new", at(31), at(60), 10).await.unwrap();
+    let taken = store.lease("new", at(31), at(60), 10).await.unwrap().held;
     assert_eq!(taken, std::slice::from_ref(&to));
     assert_eq!(store.record(all("old")).await.unwrap(), Recorded::Lost);
     assert_eq!(store.subscriptions(org).await.unwrap(), std::slice::from_ref(&to), "nothing was kept");
@@ -47,7 +47,7 @@ pub async fn what_is_recorded_by_another_token_is_lost(store: Arc<dyn Store>) {
     assert!(matches!(recorded, Recorded::Kept(_)));
     store.release("new").await.unwrap();
     assert_eq!(store.record(all("new")).await.unwrap(), Recorded::Lost);
-    assert_eq!(store.lease("third", at(32), at(60), 10).await.unwrap().len(), 1, "given back before its end");
+    assert_eq!(store.lease("third", at(32), at(60), 10).await.unwrap().held.len(), 1, "given back before its end");
 }
 
 pub async fn the_cursor_never_goes_back(store: Arc<dyn Store>) {
@@ -162,7 +162,7 @@ pub async fn a_pause_is_announced_with_it(store: Arc<dyn Store>) {
     announce(&store, org, &[("paid", 10), ("paid", 11)]).await;
     lease(&store, ME).await;
     kept(&store, Deliveries { failed: vec![failure(1, Fate::Retry(at(50)))], cursor: 1, ..deliveries(&to) }).await;
-    let why = Pause { reason: "CONSECUTIVE_ERRORS".into(), at: at(30) };
+    let why = Pause { reason: "CONSECUTIVE_ERRORS".into(), at: at(30), probe_at: Some(at(330)) };
     let about = MessageRow { subject: to.uuid.clone(), ..event("subscription_paused", 30) };
     let record = Deliveries {
         failed: vec![failure(2, Fate::Retry(at(60)))],
@@ -196,7 +196,7 @@ pub async fn ranges_move_on_and_end(store: Arc<dyn Store>) {
     let ranges = store.replaying(org, to.id).await.unwrap();
     assert_eq!(ranges.len(), 1);
     assert_eq!((ranges[0].after, ranges[0].last, ranges[0].filter.clone()), (0, 5, None));
-    let record = |through| Deliveries { ranges: vec![(ranges[0].id, through)], ..deliveries(&now) };
+    let record = |through| Deliveries { ranges: vec![progress(ranges[0].id, through)], ..deliveries(&now) };
     kept(&store, record(2)).await;
     assert_eq!(store.replaying(org, to.id).await.unwrap()[0].after, 2);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 3, dead: 0 });
@@ -307,7 +307,7 @@ pub async fn a_range_that_is_recorded_is_not_cut(store: Arc<dyn Store>) {
     let range = store.replaying(org, to.id).await.unwrap().remove(0);
     subscribe(&store, org, "https://a", Some(&["paid"])).await;
     let attempts = vec![attempt(1, 1, 35), attempt(3, 1, 35)];
-    kept(&store, Deliveries { ranges: vec![(range.id, 1)], attempts, ..deliveries(&before) }).await;
-    let moved = Range { after: 1, ..range };
+    kept(&store, Deliveries { ranges: vec![progress(range.id, 1)], attempts, ..deliveries(&before) }).await;
+    let moved = Range { after: 1, filter: Some(vec!["paid".into()]), ..range };
     assert_eq!(store.replaying(org, to.id).await.unwrap(), [moved]);
 }

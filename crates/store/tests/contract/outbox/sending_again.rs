@@ -32,7 +32,7 @@ pub async fn a_message_is_found_by_its_event(store: Arc<dyn Store>) {
 
 async fn stands(store: &Arc<dyn Store>, org: OrgId, position: i64) -> Vec<Stand> {
     let log = store.messages(org, position - 1, 1).await.unwrap();
-    let standings = store.standings(org, position).await.unwrap();
+    let standings = store.standings(org, &[position]).await.unwrap().remove(0);
     standings.iter().map(|standing| standing.of(&log[0], at(LATE))).collect()
 }
 
@@ -57,7 +57,7 @@ pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
     assert_eq!(stands(&store, org, 3).await, [Stand::Dead(at(16)), Stand::NotForIt]);
     assert_eq!(stands(&store, org, 4).await[0], Stand::Delivered(at(16)), "though the cursor has not come so far");
     assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Waiting]);
-    let standings = store.standings(org, 2).await.unwrap();
+    let standings = store.standings(org, &[2]).await.unwrap().remove(0);
     assert_eq!(
         (&standings[0].attempts, &standings[0].failure),
         (&vec![broken], &Some(failure(2, Fate::Retry(at(50)))))

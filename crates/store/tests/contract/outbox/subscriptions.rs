@@ -57,7 +57,7 @@ pub async fn a_pause_is_kept_once(store: Arc<dyn Store>) {
     let paused = pause(&store, &active, 20).await;
     assert_eq!(paused.paused, Some(pause_at(20)));
     assert!(paused.version > active.version);
-    let again = Pause { reason: "UNAUTHORIZED".into(), at: at(30) };
+    let again = Pause { reason: "UNAUTHORIZED".into(), at: at(30), probe_at: None };
     assert_eq!(store.pause(org, &active.uuid, &again).await.unwrap(), Some(paused));
     let unknown = "00000000-0000-4000-8000-00000000000a";
     assert_eq!(store.pause(org, unknown, &again).await.unwrap(), None);

@@ -8,21 +8,24 @@
 //!           the log)    a time)
 //! ```
 //!
-//! Reading, sending and recording go on at the same time, in one task. How many messages may be in flight is earned: one
-//! to begin with and after every failure, twice as many after every success. So a URL that fails is sent one message at
-//! a time, and a dead one holds one socket.
+//! Reading, sending and recording go on at the same time, in one task. How fast the URL is sent to is its [`Pace`]: one
+//! message at a time to begin with and after a failure, more with every success, and what a limit of the URL's own allows.
+//! So a URL that fails is sent one message at a time, and a dead one holds one socket.
 //!
-//! When the subscription is paused, by an answer or by a caller, what is in flight is waited for; what lies before the
+//! When the subscription is paused, by an answer or by a caller, what is in flight is waited for; a success among it takes
+//! back a pause by failures. What lies before the
 //! last message that was sent becomes single dead letters, so that the cursor says exactly what was not sent.
 
 mod reading;
 mod recording;
-mod sending;
+mod retries;
+pub(super) mod sending;
 
 use super::ledger::Ledger;
+use super::pace::{Allowed, Pace};
 use super::queue::Queue;
 use super::window::Window;
-use super::{Order, Shared};
+use super::{Hurry, Order, Shared};
 use crate::sender::{Door, Reply};
 use crate::signature::StandardKey;
 use daybook_engine::time::Time;
@@ -30,19 +33,21 @@ use daybook_store::error::StoreError;
 use daybook_store::outbox::{Failure, Outgoing, Range, Recorded, Subscription, TO_EVERYBODY};
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use std::collections::HashSet;
+use retries::Retries;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
-/// The most messages between the first that is not finished with and the last that was read: what a crash sends twice.
+/// The most messages between the first that is not finished with and the last that was read.
 const LONGEST_WINDOW: usize = 4_096;
 /// So many results are recorded at once, or as many as there are after [`RECORD_AFTER`].
 const RECORD_AT: usize = 1_000;
-const RECORD_AFTER: Duration = Duration::from_millis(100);
-/// With so many results unrecorded, nothing more is sent.
+const RECORD_AFTER: Duration = Duration::from_millis(20);
+/// With so many results unrecorded, nothing more is sent: what a crash sends twice is among them and what is in flight.
 const MOST_UNRECORDED: usize = 4_000;
 /// A cursor that only passed over what a filter leaves out is recorded when it has moved this far.
 const FAR: i64 = 1_000;
@@ -75,6 +80,8 @@ enum Page {
 struct Done {
     item: Item,
     began_at: Time,
+    /// How many were under way with it.
+    under_way: usize,
     reply: Reply,
 }
 
@@ -97,11 +104,16 @@ pub(super) struct Worker {
     shared: Arc<Shared>,
     subscription: Subscription,
     orders: mpsc::UnboundedReceiver<Order>,
+    look: Arc<Notify>,
     door: Arc<Door>,
     keys: Arc<Vec<StandardKey>>,
     queue: Queue<Item>,
     in_flight: FuturesUnordered<Task<Done>>,
-    allowed: usize,
+    /// The position and the event of each that is in flight.
+    sent: HashMap<i64, String>,
+    pace: Pace,
+    /// Until when the URL gets nothing, as it answered 429, for whoever watches: microseconds.
+    pub(super) held_until: Arc<AtomicI64>,
     ledger: Ledger,
     /// The log after the cursor.
     log: Window,
@@ -113,9 +125,15 @@ pub(super) struct Worker {
     /// Whether to look for ranges, and for failures, that are to be sent again.
     look_for_ranges: bool,
     look_for_failures: bool,
-    next_retry: Option<Time>,
+    retries: Retries,
     /// Failures that are being sent again and not recorded yet.
     retrying: HashSet<i64>,
+    /// What is in flight and was left out by a filter meanwhile: it is not sent again.
+    unwanted: HashSet<i64>,
+    /// Whether what is being read was asked for before the filter was narrowed.
+    reads_by_old_filter: bool,
+    /// Says that what is in flight is not waited for any longer.
+    hurry: Hurry,
     range_turn: bool,
     reading: Option<Task<Read>>,
     recording: Option<Task<Result<Recorded, StoreError>>>,
@@ -140,22 +158,28 @@ impl Worker {
         shared: Arc<Shared>,
         subscription: Subscription,
         orders: mpsc::UnboundedReceiver<Order>,
+        look: Arc<Notify>,
     ) -> Worker {
-        let door = Arc::new(shared.sender.door(&subscription.url));
+        let door = Arc::new(shared.sender.door_of(subscription.org, &subscription.url));
         Worker {
             door,
             keys: Arc::default(),
             queue: Queue::new(),
             in_flight: FuturesUnordered::new(),
-            allowed: 1,
+            sent: HashMap::new(),
+            pace: Pace::new(allowed(&shared, &subscription)),
+            held_until: Arc::new(AtomicI64::new(i64::MIN)),
             ledger: Ledger::of(&subscription),
-            log: Window::after(subscription.cursor),
+            log: Window::after(subscription.cursor, subscription.ahead.clone()),
+            unwanted: HashSet::new(),
+            reads_by_old_filter: false,
+            hurry: shared.hurry.subscribe(),
             through: subscription.cursor,
             lease_until: Time::from_micros(i64::MIN),
             range: None,
             look_for_ranges: true,
             look_for_failures: true,
-            next_retry: None,
+            retries: Retries::default(),
             retrying: HashSet::new(),
             range_turn: false,
             reading: None,
@@ -172,6 +196,7 @@ impl Worker {
             shared,
             subscription,
             orders,
+            look,
         }
     }
 
@@ -201,7 +226,7 @@ impl Worker {
 
     /// Waits for the next thing to happen, and deals with it; false if the worker is to end at once.
     async fn wait(&mut self) -> bool {
-        let sleep = self.until_next_retry();
+        let sleep = self.until_next();
         if self.ledger.len() > 0 && self.record_timer.is_none() {
             self.record_timer = Some(Box::pin(tokio::time::sleep(RECORD_AFTER)));
         }
@@ -215,6 +240,7 @@ impl Worker {
             (page, keys) = poll(&mut self.reading), if self.reading.is_some() => {
                 self.reading = None;
                 self.take_page(page, keys).await;
+                self.narrow_old_page();
             }
             recorded = poll(&mut self.recording), if self.recording.is_some() => {
                 self.recording = None;
@@ -223,13 +249,17 @@ impl Worker {
             () = poll(&mut self.record_timer), if self.record_timer.is_some() && self.recording.is_none() => {
                 self.begin_recording();
             }
+            () = told_to_hurry(&mut self.hurry), if self.leaving.is_some() && !self.in_flight.is_empty() => {
+                self.abandon();
+            }
             order = self.orders.recv(), if self.leaving.is_none() => match order {
                 Some(order) => self.take_order(order),
                 None => self.leaving = Some(Leaving::Stopping),
             },
+            () = self.look.notified() => self.look_for_failures = true,
             () = tokio::time::sleep(sleep) => {
                 self.door.sweep();
-                self.look_for_failures |= self.next_retry.is_some_and(|at| at <= self.shared.clock.now());
+                self.look_for_failures |= self.retries.is_due(self.shared.clock.now());
             }
         }
         true
@@ -247,12 +277,20 @@ impl Worker {
 
     fn is_idle(&self) -> bool {
         let nothing_under_way = self.in_flight.is_empty() && self.reading.is_none() && self.recording.is_none();
-        nothing_under_way && (self.leaving.is_some() || self.queue.len() == 0)
+        nothing_under_way && (self.leaving.is_some() || self.queue.len() == 0 || self.is_held())
     }
 
-    fn until_next_retry(&self) -> Duration {
-        let Some(at) = self.next_retry else { return LONGEST_SLEEP };
-        let micros = at.micros().saturating_sub(self.shared.clock.now().micros());
+    /// Whether messages wait that the URL is not to get yet.
+    fn is_held(&self) -> bool {
+        self.queue.len() > 0 && self.pace.is_waiting(self.shared.clock.now())
+    }
+
+    /// How long until a retry is due or the pace allows the next message.
+    fn until_next(&self) -> Duration {
+        let now = self.shared.clock.now();
+        let paced = self.pace.next_at(now).filter(|_| self.queue.len() > 0);
+        let Some(at) = self.retries.next().into_iter().chain(paced).min() else { return LONGEST_SLEEP };
+        let micros = at.micros().saturating_sub(now.micros());
         Duration::from_micros(u64::try_from(micros).unwrap_or(0)).clamp(Duration::from_millis(1), LONGEST_SLEEP)
     }
 
@@ -272,7 +310,7 @@ impl Worker {
         };
         self.through = self.through.max(order.through);
         self.lease_until = order.lease_until;
-        self.look_for_failures |= self.next_retry.is_some_and(|at| at <= self.shared.clock.now());
+        self.look_for_failures |= self.retries.is_due(self.shared.clock.now());
         self.change(row);
     }
 
@@ -289,24 +327,64 @@ impl Worker {
             return;
         }
         let cursor = self.subscription.cursor;
+        let is_filter_new = row.filter != self.subscription.filter;
         self.subscription = Subscription { cursor, ..row };
+        self.pace.allow(allowed(&self.shared, &self.subscription));
         self.is_changed = true;
         self.look_for_failures = true;
         self.look_for_ranges = true;
-        if let Some(filter) = self.subscription.filter.clone() {
-            let wanted = |item: &Item| {
-                !matches!(item.source, Source::Log)
-                    || item.message.event == TO_EVERYBODY
-                    || filter.contains(&item.message.event)
-            };
-            for item in self.queue.take_out(|item| item.message.account.clone(), wanted) {
-                self.log.finish(item.message.position);
-            }
+        if let Some(filter) = self.subscription.filter.clone().filter(|_| is_filter_new) {
+            self.narrow(&filter);
+            self.reads_by_old_filter = self.reading.is_some();
         }
     }
 
+    /// What was being read when the filter was narrowed is narrowed when it is there.
+    fn narrow_old_page(&mut self) {
+        if !std::mem::take(&mut self.reads_by_old_filter) {
+            return;
+        }
+        if let Some(filter) = self.subscription.filter.clone() {
+            self.narrow(&filter);
+        }
+    }
+
+    /// What waits and is not in the filter is not sent, and what is in flight is not sent again.
+    fn narrow(&mut self, filter: &[String]) {
+        let is_wanted = |event: &String| event == TO_EVERYBODY || filter.contains(event);
+        let left_out = self.queue.take_out(|item| item.message.account.clone(), |item| is_wanted(&item.message.event));
+        for Item { source, message } in left_out {
+            match source {
+                Source::Log => self.log.finish(message.position),
+                Source::Range(_) => self.finish_in_range(message.position),
+                // The store has removed it.
+                Source::Failures(_) => drop(self.retrying.remove(&message.position)),
+            }
+        }
+        if let Some((range, _)) = &mut self.range {
+            let kept = range.filter.take().map(|events| events.into_iter().filter(|event| is_wanted(event)).collect());
+            range.filter = Some(kept.unwrap_or_else(|| filter.to_vec()));
+        }
+        self.unwanted.extend(self.sent.iter().filter(|(_, event)| !is_wanted(event)).map(|(position, _)| *position));
+    }
+
+    fn finish_in_range(&mut self, position: i64) {
+        if let Some((_, window)) = &mut self.range {
+            window.finish(position);
+        }
+    }
+
+    /// Does not wait any longer for what is in flight: it is sent again by the next worker.
+    fn abandon(&mut self) {
+        let left = std::mem::take(&mut self.in_flight).len() as u64;
+        self.shared.figures.in_flight.fetch_sub(left, std::sync::atomic::Ordering::Relaxed);
+        tracing::info!(webhook_uuid = %self.subscription.uuid, messages = left, "a webhook URL did not answer before the stop");
+    }
+
     fn answer_waiters(&mut self) {
-        if self.look_for_ranges || self.look_for_failures || self.log.read_to() < self.through {
+        let has_more = self.look_for_ranges || self.look_for_failures || self.log.read_to() < self.through;
+        // What was sent while nobody waited counts for whoever asks next.
+        if self.waiters.is_empty() || (has_more && !self.is_held()) {
             return;
         }
         for waiter in self.waiters.drain(..) {
@@ -315,6 +393,18 @@ impl Worker {
         }
         self.attempts_made = 0;
     }
+}
+
+/// What the settings of all, and of a subscription, allow.
+fn allowed(shared: &Shared, subscription: &Subscription) -> Allowed {
+    let own = subscription.max_in_flight.map_or(usize::MAX, |most| most as usize);
+    Allowed { at_once: shared.settings.most_in_flight.min(own).max(1), per_second: subscription.max_per_second }
+}
+
+/// Waits until there is a hurry.
+async fn told_to_hurry(hurry: &mut Hurry) {
+    // The other half is gone when everything is.
+    let _ = hurry.wait_for(|is_so| *is_so).await;
 }
 
 /// Waits for something that may not be there.

@@ -23,6 +23,7 @@ impl Worker {
         let now = shared.clock.now();
         if self.look_for_failures && self.retrying.is_empty() {
             self.look_for_failures = false;
+            self.retries.ask();
             return self.read(async move {
                 let due = shared.outbox.due_failures(org, id, now, PAGE).await?;
                 Ok(Page::Failures(due, shared.outbox.next_retry(org, id).await?))
@@ -94,34 +95,39 @@ impl Worker {
         }
         match page {
             Ok(Page::Failures(due, next_retry)) => {
-                // What was read is still the next in the store, until it is recorded: then it is looked again.
-                self.next_retry = next_retry.filter(|_| due.is_empty());
+                // What was read is still the next in the store, until it is recorded: then the store is asked again.
+                self.retries.answered(next_retry.filter(|_| due.is_empty()));
                 for (failure, message) in due {
                     self.retrying.insert(failure.position);
                     self.put(Source::Failures(Box::new(failure)), message);
                 }
             }
             Ok(Page::Ranges(ranges)) => {
-                self.range = ranges.into_iter().next().map(|range| (range.clone(), Window::after(range.after)));
+                self.range = ranges.into_iter().next().map(|range| {
+                    let window = Window::after(range.after, range.ahead.clone());
+                    (range, window)
+                });
             }
             Ok(Page::Range(messages)) => {
                 let Some((range, window)) = &mut self.range else { return };
-                messages.iter().for_each(|message| window.read(message.position));
-                if messages.len() < PAGE {
+                let is_last = messages.len() < PAGE;
+                let to_send: Vec<_> = messages.into_iter().filter(|message| window.read(message.position)).collect();
+                if is_last {
                     window.pass_over(range.last);
                 }
                 let id = range.id;
-                messages.into_iter().for_each(|message| self.put(Source::Range(id), message));
+                to_send.into_iter().for_each(|message| self.put(Source::Range(id), message));
             }
             Ok(Page::Log(messages, through)) => {
-                messages.iter().for_each(|message| self.log.read(message.position));
-                if messages.len() < PAGE {
+                let is_last = messages.len() < PAGE;
+                let to_send: Vec<_> = messages.into_iter().filter(|message| self.log.read(message.position)).collect();
+                if is_last {
                     self.log.pass_over(through);
                 }
-                messages.into_iter().for_each(|message| self.put(Source::Log, message));
+                to_send.into_iter().for_each(|message| self.put(Source::Log, message));
             }
             Err(error) => {
-                tracing::warn!(%error, url = %self.subscription.url, "webhooks could not be read; they are read again");
+                tracing::warn!(%error, webhook_uuid = %self.subscription.uuid, "webhooks could not be read; they are read again");
                 self.look_for_failures = true;
                 self.look_for_ranges = self.range.is_none();
                 tokio::time::sleep(STORE_AWAY).await;

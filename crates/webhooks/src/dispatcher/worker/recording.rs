@@ -1,11 +1,12 @@
 //! Recording what was sent, and leaving so that the store knows exactly what was not.
 
+use super::sending::CONSECUTIVE_ERRORS;
 use super::{Leaving, STORE_AWAY, Task, Worker};
 use crate::dispatcher::Shared;
 use crate::dispatcher::window::Window;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
-use daybook_store::outbox::{Deliveries, Pause, Recorded, Subscription};
+use daybook_store::outbox::{Deliveries, Pause, Progress, Recorded, Subscription};
 use daybook_store::records::MessageRow;
 use std::sync::Arc;
 
@@ -18,9 +19,11 @@ impl Worker {
         self.is_changed = false;
         let mut deliveries = self.ledger.take(&self.subscription, &self.shared.token);
         deliveries.cursor = self.log.finished_through();
+        deliveries.ahead = self.log.ahead();
         if let Some((range, window)) = &self.range {
             self.recorded_range_to = window.finished_through();
-            deliveries.ranges.push((range.id, self.recorded_range_to));
+            let (through, ahead) = (self.recorded_range_to, window.ahead());
+            deliveries.ranges.push(Progress { range: range.id, through, ahead });
         }
         self.recorded_retries = deliveries
             .failed
@@ -29,16 +32,17 @@ impl Worker {
             .chain(deliveries.recovered.iter().copied())
             .filter(|position| self.retrying.contains(position))
             .collect();
+        self.retries.record(&deliveries);
         self.recording = Some(self.record(deliveries));
     }
 
     /// Records, again and again while the store is away: what was sent must not be forgotten.
     pub(super) fn record(&self, deliveries: Deliveries) -> Task<Result<Recorded, StoreError>> {
-        let shared = self.shared.clone();
+        let (shared, hurry) = (self.shared.clone(), self.hurry.clone());
         Box::pin(async move {
             loop {
                 match shared.outbox.record(deliveries.clone()).await {
-                    Err(StoreError::Unavailable(reason)) if !shared.is_stopping() => {
+                    Err(StoreError::Unavailable(reason)) if !*hurry.borrow() => {
                         tracing::warn!(%reason, "deliveries could not be recorded; it is tried again");
                         tokio::time::sleep(STORE_AWAY).await;
                     }
@@ -51,7 +55,9 @@ impl Worker {
     pub(super) async fn take_recorded(&mut self, recorded: Result<Recorded, StoreError>) -> bool {
         match recorded {
             Ok(Recorded::Kept(row)) => {
-                self.look_for_failures |= !self.recorded_retries.is_empty();
+                self.retries.recorded();
+                self.look_for_failures |=
+                    !self.recorded_retries.is_empty() || self.retries.is_due(self.shared.clock.now());
                 for position in self.recorded_retries.drain(..) {
                     self.retrying.remove(&position);
                 }
@@ -71,11 +77,11 @@ impl Worker {
                 true
             }
             Ok(Recorded::Lost) => {
-                tracing::debug!(url = %self.subscription.url, "another node sends to a URL now");
+                tracing::debug!(webhook_uuid = %self.subscription.uuid, "another node sends to a URL now");
                 false
             }
             Err(error) => {
-                tracing::error!(%error, url = %self.subscription.url, "deliveries could not be recorded");
+                tracing::error!(%error, webhook_uuid = %self.subscription.uuid, "deliveries could not be recorded");
                 tokio::time::sleep(STORE_AWAY).await;
                 false
             }
@@ -93,12 +99,13 @@ impl Worker {
             }
             return;
         };
-        let pause = Pause { reason: reason.to_owned(), at: now };
+        let probe_at = (reason == CONSECUTIVE_ERRORS).then(|| self.shared.schedule.next_probe(now, now)).flatten();
+        let pause = Pause { reason: reason.to_owned(), at: now, probe_at };
         let mut paused = self.subscription.clone();
         paused.paused = Some(pause.clone());
         paused.consecutive_errors = self.ledger.consecutive_errors();
         let Some(message) = announcement(self.shared.clone(), paused, pause.clone()).await else { return };
-        tracing::warn!(url = %self.subscription.url, reason, "a webhook URL is paused");
+        tracing::warn!(webhook_uuid = %self.subscription.uuid, reason, "a webhook URL is paused");
         self.bury_holes(now);
         self.record_last(Window::last_finished, Some((pause, Box::new(message)))).await;
     }
@@ -120,13 +127,18 @@ impl Worker {
     ) -> Option<Box<Subscription>> {
         let mut deliveries = self.ledger.take(&self.subscription, &self.shared.token);
         deliveries.cursor = end(&self.log);
-        deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| (range.id, end(window))));
+        deliveries.ahead = self.log.ahead();
+        deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| Progress {
+            range: range.id,
+            through: end(window),
+            ahead: window.ahead(),
+        }));
         deliveries.pause = pause;
         match self.record(deliveries).await {
             Ok(Recorded::Kept(row)) => Some(row),
             Ok(Recorded::Lost) => None,
             Err(error) => {
-                tracing::error!(%error, url = %self.subscription.url, "the last deliveries could not be recorded");
+                tracing::error!(%error, webhook_uuid = %self.subscription.uuid, "the last deliveries could not be recorded");
                 None
             }
         }

@@ -1,46 +1,53 @@
 //! Sending, and judging what came back.
 
 use super::{Done, Item, Leaving, MOST_UNRECORDED, Source, Worker};
-use crate::dispatcher::ledger::Outcome;
+use crate::dispatcher::ledger::{Outcome, Weight};
+use crate::dispatcher::pace::USUAL_HOLD;
 use crate::envelope;
 use crate::policy::{self, Answer, Verdict};
-use crate::sender::{Fault, Post, Reply, RetryAfter};
+use crate::sender::{Door, Fault, Post, Reply, RetryAfter};
+use crate::signature::StandardKey;
 use daybook_engine::time::Time;
-use daybook_store::outbox::Failure;
+use daybook_store::outbox::{Failure, Outgoing};
+use std::sync::atomic::Ordering;
+
+/// Why a URL is paused, by its name in the interface.
+pub(in crate::dispatcher) const UNAUTHORIZED: &str = "UNAUTHORIZED";
+pub(in crate::dispatcher) const CONSECUTIVE_ERRORS: &str = "CONSECUTIVE_ERRORS";
 
 impl Worker {
     pub(super) fn launch(&mut self) {
-        if self.leaving.is_some() || self.queue.len() == 0 || self.shared.clock.now() >= self.lease_until {
+        let now = self.shared.clock.now();
+        if self.leaving.is_some() || self.queue.len() == 0 || now >= self.lease_until {
             return;
         }
-        while self.in_flight.len() < self.allowed && self.ledger.len() + self.in_flight.len() < MOST_UNRECORDED {
+        while self.ledger.len() + self.in_flight.len() < MOST_UNRECORDED
+            && self.pace.may_send(now, self.in_flight.len())
+        {
             let Some(item) = self.queue.take() else { break };
+            self.pace.sent(now, self.in_flight.len() + 1);
             self.send(item);
         }
     }
 
     pub(super) fn send(&mut self, item: Item) {
         let (door, keys) = (self.door.clone(), self.keys.clone());
-        let began_at = self.shared.clock.now();
-        self.shared.figures.in_flight.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let (began_at, under_way) = (self.shared.clock.now(), self.in_flight.len() + 1);
+        self.shared.figures.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.sent.insert(item.message.position, item.message.event.clone());
         self.in_flight.push(Box::pin(async move {
-            let message = &item.message;
-            let body = envelope::body(&message.event, &message.data, &message.signature);
-            let timestamp_s = began_at.seconds();
-            let signatures: Vec<String> =
-                keys.iter().map(|key| key.sign(&message.event_id, timestamp_s, &body)).collect();
-            let signature = signatures.join(" ");
-            let reply = door.post(Post { id: &message.event_id, timestamp_s, signature, body }).await;
-            Done { item, began_at, reply }
+            let reply = post(&door, &keys, &item.message, began_at).await;
+            Done { item, began_at, under_way, reply }
         }));
     }
 
     /// Notes what came of an attempt.
-    pub(super) fn finish(&mut self, Done { item, began_at, reply }: Done) {
+    pub(super) fn finish(&mut self, Done { item, began_at, under_way, reply }: Done) {
         let now = self.shared.clock.now();
         let Item { source, message } = item;
         self.queue.done(message.account.as_ref());
         self.attempts_made += 1;
+        self.sent.remove(&message.position);
         match &source {
             Source::Log => self.log.finish(message.position),
             Source::Range(id) => {
@@ -54,15 +61,15 @@ impl Worker {
             Source::Failures(failure) => Some(*failure),
             Source::Log | Source::Range(_) => None,
         };
-        let verdict = judge(&reply, before.as_ref(), now, &self.shared.schedule);
+        let mut verdict = judge(&reply, before.as_ref(), now, &self.shared.schedule);
         self.shared.figures.note(verdict);
-        if verdict == Verdict::Delivered {
-            self.allowed = (self.allowed * 2).min(self.shared.settings.most_in_flight);
-        } else {
-            self.allowed = 1;
-        }
-        if let Verdict::Retry(at) = verdict {
-            self.next_retry = Some(self.next_retry.map_or(at, |next| next.min(at)));
+        self.shared.figures.note_url(self.subscription.org, &self.subscription.uuid, verdict);
+        let weight = weigh(&reply);
+        match weight {
+            _ if verdict == Verdict::Delivered => self.pace.taken(now, began_at, under_way),
+            Weight::Throttled => verdict = self.hold(&reply, now, under_way, verdict),
+            Weight::Unreachable => self.pace.unreachable(now),
+            Weight::Failed => self.pace.failed(),
         }
         let may_have_failed = self.overlap > 0;
         self.overlap = self.overlap.saturating_sub(1);
@@ -76,33 +83,88 @@ impl Worker {
             reason: if verdict == Verdict::Delivered { String::new() } else { reason(&reply) },
             response: said(&reply),
             verdict,
+            weight,
         };
         self.ledger.note(outcome, may_have_failed);
+        if self.unwanted.remove(&message.position) && matches!(verdict, Verdict::Retry(_)) {
+            self.ledger.drop_retry(message.position);
+        }
         if verdict == (Verdict::Dead { pauses: true }) {
-            self.leaving = Some(Leaving::Pausing("UNAUTHORIZED"));
+            self.leaving = Some(Leaving::Pausing(UNAUTHORIZED));
         } else if self.ledger.consecutive_errors() >= i64::from(self.shared.settings.pause_after) {
-            self.leaving.get_or_insert(Leaving::Pausing("CONSECUTIVE_ERRORS"));
+            self.leaving.get_or_insert(Leaving::Pausing(CONSECUTIVE_ERRORS));
+        } else if self.leaving == Some(Leaving::Pausing(CONSECUTIVE_ERRORS)) {
+            // A success that was under way: the URL takes messages after all.
+            self.leaving = None;
+        }
+    }
+
+    /// Leaves a URL alone that answered 429, as long as it asked for, but not beyond the last retry of a message. The
+    /// message it refused is tried again when the URL gets something again, if that is later than its own next moment.
+    fn hold(&mut self, reply: &Reply, now: Time, under_way: usize, verdict: Verdict) -> Verdict {
+        let usual = now.plus_micros(i64::try_from(USUAL_HOLD.as_micros()).unwrap_or(i64::MAX));
+        let latest = self.shared.schedule.last(now);
+        let until = wanted_after(reply, now).map_or(usual, |at| at.clamp(now, latest));
+        let held_until = self.pace.refused(now, under_way, until);
+        self.held_until.store(held_until.micros(), Ordering::Relaxed);
+        match verdict {
+            Verdict::Retry(at) => Verdict::Retry(at.max(held_until)),
+            Verdict::Delivered | Verdict::Dead { .. } => verdict,
         }
     }
 }
 
-fn judge(reply: &Reply, before: Option<&Failure>, now: Time, schedule: &policy::Schedule) -> Verdict {
+/// Sends a message once.
+pub(in crate::dispatcher) async fn post(
+    door: &Door,
+    keys: &[StandardKey],
+    message: &Outgoing,
+    began_at: Time,
+) -> Reply {
+    let body = envelope::body(&message.event, &message.data, &message.signature);
+    let timestamp_s = began_at.seconds();
+    let signatures: Vec<String> = keys.iter().map(|key| key.sign(&message.event_id, timestamp_s, &body)).collect();
+    door.post(Post { id: &message.event_id, timestamp_s, signature: signatures.join(" "), body }).await
+}
+
+/// How an answer counts towards a pause.
+fn weigh(reply: &Reply) -> Weight {
+    match (reply.status, &reply.fault) {
+        (Some(429), _) => Weight::Throttled,
+        (None, Some(Fault::Refused | Fault::Unreachable(_) | Fault::NameNotFound(_) | Fault::Tls(_))) => {
+            Weight::Unreachable
+        }
+        _ => Weight::Failed,
+    }
+}
+
+/// The moment that a receiver asked for with `Retry-After`.
+fn wanted_after(reply: &Reply, now: Time) -> Option<Time> {
+    reply.retry_after.map(|wanted| match wanted {
+        RetryAfter::Seconds(seconds) => {
+            now.plus_micros(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000).min(i64::MAX / 4))
+        }
+        RetryAfter::At(seconds) => Time::from_micros(seconds.saturating_mul(1_000_000)),
+    })
+}
+
+pub(in crate::dispatcher) fn judge(
+    reply: &Reply,
+    before: Option<&Failure>,
+    now: Time,
+    schedule: &policy::Schedule,
+) -> Verdict {
     let answer = match (reply.status, &reply.fault) {
         (Some(status), _) => Answer::Status(status),
         (None, Some(Fault::OnlyInformational)) => Answer::OnlyInformational,
         (None, _) => Answer::Nothing,
     };
-    let not_before = reply.retry_after.map(|wanted| match wanted {
-        RetryAfter::Seconds(seconds) => {
-            now.plus_micros(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000).min(i64::MAX / 4))
-        }
-        RetryAfter::At(seconds) => Time::from_micros(seconds.saturating_mul(1_000_000)),
-    });
-    policy::decide(answer, before.and_then(|before| before.first_failed_at), now, not_before, schedule)
+    let first_failed_at = before.and_then(|before| before.first_failed_at);
+    policy::decide(answer, first_failed_at, now, wanted_after(reply, now), schedule)
 }
 
 /// What happened, as a sentence.
-fn reason(reply: &Reply) -> String {
+pub(in crate::dispatcher) fn reason(reply: &Reply) -> String {
     match (reply.status, &reply.fault) {
         (Some(status @ 200..=299), _) => format!("answered {status}: only 200 and 202 count as delivered"),
         (Some(status @ 300..=399), _) => format!("answered {status}: redirects are not followed"),
@@ -114,7 +176,7 @@ fn reason(reply: &Reply) -> String {
 }
 
 /// The beginning of what a receiver said, as text.
-fn said(reply: &Reply) -> Option<String> {
+pub(in crate::dispatcher) fn said(reply: &Reply) -> Option<String> {
     let text = String::from_utf8_lossy(&reply.body_start).replace('\0', "\u{fffd}");
     (!text.is_empty()).then_some(text)
 }

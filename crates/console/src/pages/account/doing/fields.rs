@@ -88,12 +88,17 @@ pub const OFFSET: &[Field] = &[AMOUNT, PART, WHEN, ID];
 /// Every pair of a status and its reason that exists, as `STATUS:REASON`.
 pub const PAIRS: &[(&str, &str)] = &[
     ("ACTIVE:", "Active: in normal service"),
+    ("ACTIVE:HARDSHIP", "Active, hardship"),
+    ("ACTIVE:EXEMPTIONS", "Active, exemptions"),
     ("ACTIVE:HARDSHIP/EXEMPTIONS", "Active, hardship or exemptions"),
+    ("ACTIVE:SCRA", "Active, SCRA (armed forces)"),
     ("SUSPENDED:DELINQUENT", "Suspended, delinquent"),
     ("SUSPENDED:BANKRUPTCY", "Suspended, bankruptcy"),
     ("SUSPENDED:FRAUD", "Suspended, fraud"),
     ("SUSPENDED:INACTIVITY", "Suspended, inactivity"),
     ("SUSPENDED:RISK_REVIEW", "Suspended, risk review"),
+    ("SUSPENDED:DECEASED", "Suspended, deceased"),
+    ("SUSPENDED:HARDSHIP", "Suspended, hardship"),
     ("CLOSED:CHARGE_OFF", "Closed, charged off"),
     ("CLOSED:PAID_OFF", "Closed, paid off"),
     ("CLOSED:SURPLUS_BALANCE", "Closed, surplus balance"),
@@ -115,8 +120,8 @@ pub const STATUS: &[Field] = &[
         "pair",
         "Status",
         Kind::Choice(PAIRS),
-        "Suspended changes no processing. Closed: nothing happens by itself any more and nothing accrues; what is owed \
-         stays owed.",
+        "The product says what a status stops: late fees, interest, the count of late instalments, notices. Closed: \
+         nothing happens by itself any more and nothing accrues; what is owed stays owed.",
     )
     .required(),
     WHEN,

@@ -7,7 +7,7 @@ use crate::form::Typed;
 use crate::guard::Visitor;
 use crate::page::Answer;
 use crate::pages::account::Room;
-use crate::pages::account::data::{Amounts, Split};
+use crate::pages::account::data::{Amounts, Happening, Posting, Split};
 use crate::shape::{Moment, Money};
 
 fn money(amount: Money) -> Cell<'static> {
@@ -90,6 +90,7 @@ async fn items_file(console: &Console, visitor: &Visitor, room: &Room, asked: &T
         "fees",
         "balance",
         "splits",
+        "reversed_by",
         "description",
     ]);
     for line in items(console, visitor, room, asked).await?.0 {
@@ -108,6 +109,7 @@ async fn items_file(console: &Console, visitor: &Visitor, room: &Room, asked: &T
             money(amounts.fees_cents),
             money(amounts.balance_cents),
             Cell::Text(&splits(&item.line_item_relationships)),
+            text(item.reversed_by_line_item_id.as_ref()),
             Cell::Text(&overview.description),
         ]);
     }
@@ -158,8 +160,29 @@ async fn timeline_file(console: &Console, visitor: &Visitor, room: &Room) -> Fil
         row.push(Cell::Text(&made));
         row.push(text(happening.reason.as_ref()));
         csv.row(&row);
+        for posting in &happening.postings {
+            csv.row(&posting_row(&happening, posting));
+        }
     }
     Ok(csv)
+}
+
+/// A line of its own for each posting, so that a column of amounts shows all that was posted and paid.
+fn posting_row<'a>(happening: &'a Happening, posting: &'a Posting) -> Vec<Cell<'a>> {
+    let mut row = vec![
+        Cell::Text("posting"),
+        Cell::Text(&happening.state),
+        moment(Some(&happening.effective_at)),
+        moment(Some(&happening.applies_at)),
+        moment(happening.recorded_at.as_ref()),
+        Cell::Text(&posting.line_item_type),
+    ];
+    let amount = |component| posting.of(component).map_or(Cell::Empty, money);
+    row.extend(["PRINCIPAL", "INTEREST", "FEE", "SURPLUS"].map(amount));
+    row.extend([const { Cell::Empty }; 6]);
+    row.push(Cell::Text(&posting.line_item_id));
+    row.push(Cell::Empty);
+    row
 }
 
 fn amounts(amounts: Option<&Amounts>) -> [Cell<'static>; 5] {
@@ -175,11 +198,12 @@ fn amounts(amounts: Option<&Amounts>) -> [Cell<'static>; 5] {
 }
 
 async fn messages_file(console: &Console, visitor: &Visitor, room: &Room) -> File {
-    let mut csv = Csv::new(&["event", "event_id", "happened_at", "because"]);
+    let mut csv = Csv::new(&["event", "event_id", "state", "happened_at", "because"]);
     for message in messages(console, visitor, room).await? {
         csv.row(&[
             Cell::Text(&message.told.event),
             Cell::Text(&message.told.event_id),
+            Cell::Text(&message.told.state),
             moment(Some(&message.because.applies_at)),
             Cell::Text(&message.because.description),
         ]);

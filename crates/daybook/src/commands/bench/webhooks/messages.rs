@@ -36,6 +36,7 @@ pub fn message(number: u64, account: u64, now: Time) -> MessageRow {
     MessageRow {
         position: None,
         due_at: None,
+        cancelled_at: None,
         account: Some(Arc::from(account)),
         sequence: number as i64 + 1,
         event: EVENTS[(number % 3) as usize].to_owned(),

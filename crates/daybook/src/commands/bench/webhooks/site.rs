@@ -4,7 +4,7 @@ use super::receiving::Receiver;
 use crate::commands::Failure;
 use crate::commands::bench::portfolio::{Bench, said};
 use daybook_clock::{Clock, System};
-use daybook_store::outbox::Subscription;
+use daybook_store::outbox::{Ahead, Given, Subscription};
 use daybook_store::records::OrgId;
 use daybook_webhooks::dispatcher;
 use daybook_webhooks::guard::{self, Guard};
@@ -49,7 +49,7 @@ impl Site {
         let mut bench = Bench::start(&address).await?;
         let guard = Guard { dev: true, networks: Vec::new() };
         let settings = sender::Settings { guard, ..sender::Settings::default() };
-        let sender = Sender::new(settings, Arc::new(guard::System)).map_err(Failure::Output)?;
+        let sender = Sender::new(settings, Arc::new(guard::System::default())).map_err(Failure::Output)?;
         bench.service = bench.service.with_sender(sender);
         let organizations = bench.store.organizations().await?;
         let org = organizations.first().ok_or_else(|| Failure::Failed("there is no organization".to_owned()))?.org;
@@ -76,8 +76,11 @@ impl Site {
                 cursor: 0,
                 version: 0,
                 from_console: false,
+                max_per_second: None,
+                max_in_flight: None,
+                ahead: Ahead::default(),
             };
-            self.bench.store.subscribe(&subscription, usize::MAX).await?;
+            self.bench.store.subscribe(&subscription, Given::default(), usize::MAX).await?;
         }
         Ok(())
     }

@@ -1,0 +1,45 @@
+//! Messages: finding them, one with all that is known of it, sending one again.
+
+use crate::extract::{Form, MessagePath, Reader, Writer};
+use crate::parameters::{MessageParameters, NoParameters};
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use daybook_service::{form, view};
+
+/// Searches for messages
+///
+/// Those that wait for their moment first, then the latest first. Pages lead one way, by `starting_after`. A search that
+/// matches little looks at so many messages for a page and no more: such a page may be short, or empty, while
+/// `paging.has_more` is true.
+#[utoipa::path(get, path = "/organization/messages", tag = "Webhooks", params(MessageParameters),
+    responses((status = 200, description = "A page of messages", body = view::Page<view::Message>)))]
+pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, parameters: MessageParameters) -> Answer {
+    let paging = parameters.paging()?;
+    Ok(Json(api.service.list_messages(&who, paging, parameters.query()?).await?))
+}
+
+/// Gets a message
+///
+/// Its body byte by byte, where it stands at each URL, and every attempt.
+#[utoipa::path(get, path = "/organization/messages/{event_id}", tag = "Webhooks", params(MessagePath),
+    responses((status = 200, description = "The message", body = view::WholeMessage)))]
+pub async fn get_message(State(api): State<Api>, Reader(who): Reader, path: MessagePath, _: NoParameters) -> Answer {
+    Ok(Json(api.service.get_message(&who, &path.event_id).await?))
+}
+
+/// Sends a message again
+///
+/// The same bytes, at once and with a fresh retry schedule, also if it was delivered: to the URLs that get it and are
+/// active, or to one. The body may be left out.
+#[utoipa::path(post, path = "/organization/messages/{event_id}/resend", tag = "Webhooks", params(MessagePath),
+    request_body(content = form::Resend, example = json!({})),
+    responses((status = 200, description = "To which subscriptions it is sent", body = view::Resent)))]
+pub async fn resend_message(
+    State(api): State<Api>,
+    Writer(who): Writer,
+    path: MessagePath,
+    _: NoParameters,
+    call: Form<form::Resend>,
+) -> Answer {
+    Ok(Json(api.service.resend_message(&who, call.repeat, &path.event_id, call.form).await?))
+}

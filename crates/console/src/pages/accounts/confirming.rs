@@ -1,0 +1,111 @@
+//! The step before an account is opened that does more than begin: one in the past is processed up to now, with its late
+//! fees and webhooks, and one without a borrower is hard to find again. Nothing is stored before it is confirmed.
+
+use super::opening::fields;
+use crate::action::Action;
+use crate::form::Typed;
+use crate::guard::Visitor;
+use crate::page::{Answer, Page, Section, read, show};
+use crate::pages::account::Account;
+use crate::pages::products::Terms;
+use crate::shape::{Count, Moment, Money};
+use askama::Template;
+use daybook_service::changes::OpeningRehearsal;
+use serde_json::Value;
+
+/// That what the step shows is wanted.
+pub const CONFIRMED: &str = "confirmed";
+
+#[derive(Template)]
+#[template(path = "accounts/confirm.html")]
+struct ConfirmPage {
+    page: Page,
+    sentence: String,
+    has_borrower: bool,
+    holds: bool,
+    /// What happens at once, in sentences.
+    at_once: Vec<String>,
+    /// How many messages of which event.
+    webhooks: Vec<(String, Count)>,
+    /// How the account stands then.
+    figures: Vec<(&'static str, String)>,
+    /// What was typed.
+    typed: Vec<(&'static str, String)>,
+    product_id: String,
+    once: String,
+    curl: String,
+}
+
+/// Whether opening an account has to be confirmed: it begins in the past, or it has no borrower.
+pub fn is_needed(sent: &Value, rehearsal: &OpeningRehearsal) -> bool {
+    !rehearsal.is_there && (rehearsal.is_backdated || sent["assign_customers"].is_null())
+}
+
+/// The step.
+pub fn page(visitor: &Visitor, product: &Terms, typed: &Typed, sent: Value, rehearsal: &OpeningRehearsal) -> Answer {
+    let account: Account = read(&rehearsal.account)?;
+    let holds = product.is_holding();
+    let shown = fields().iter().map(|field| (field.name, typed.get(field.name).to_owned())).collect::<Vec<_>>();
+    show(&ConfirmPage {
+        page: Page::new("Open an account", Section::Accounts, visitor),
+        sentence: sentence(product, &sent, &account),
+        has_borrower: !account.customers.is_empty(),
+        holds,
+        at_once: if holds { Vec::new() } else { at_once(&account, rehearsal) },
+        webhooks: rehearsal.webhooks.iter().map(|(event, count)| (event.clone(), Count(*count))).collect(),
+        figures: if holds { Vec::new() } else { figures(&account) },
+        typed: shown.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
+        product_id: product.product_id.clone(),
+        once: typed.get("once").to_owned(),
+        curl: Action::CreateAccount(sent).curl(&visitor.manner.base_url),
+    })
+}
+
+fn sentence(product: &Terms, sent: &Value, account: &Account) -> String {
+    let principal = Money(sent["summary"]["initial_principal_cents"].as_i64().unwrap_or_default());
+    let borrowers: Vec<&str> = account.customers.iter().map(|customer| customer.customer_id.as_str()).collect();
+    let to = if borrowers.is_empty() { String::new() } else { format!(" to {}", borrowers.join(" and ")) };
+    let begins: &Moment = &account.effective_at;
+    format!("{principal} is lent{to} under {}, from {begins} on.", product.product_overview.product_name)
+}
+
+fn at_once(account: &Account, rehearsal: &OpeningRehearsal) -> Vec<String> {
+    let mut lines = Vec::new();
+    if rehearsal.is_backdated {
+        lines.push(format!(
+            "The time since {} is processed: what fell due since then counts as unpaid.",
+            account.effective_at
+        ));
+    }
+    if rehearsal.late_fees > 0 {
+        let fees = Count(rehearsal.late_fees).of("late fee is", "late fees are");
+        lines.push(format!("{fees} charged: {} in all.", Money(rehearsal.late_fee_cents)));
+    }
+    let late = &account.delinquency;
+    if late.days_past_due > 0 {
+        lines.push(format!("{} is past due, for {} days.", late.past_due_cents, late.days_past_due));
+    }
+    if account.account_overview.account_status != "ACTIVE" || !account.account_overview.reason().is_empty() {
+        lines.push(format!("The status becomes: {}.", account.account_overview.words()));
+    }
+    let messages = Count(rehearsal.webhooks.values().sum());
+    if !messages.is_zero() {
+        lines.push(format!(
+            "{} sent to every URL that is subscribed to them.",
+            messages.of("webhook is", "webhooks are")
+        ));
+    }
+    lines
+}
+
+fn figures(account: &Account) -> Vec<(&'static str, String)> {
+    let summary = &account.summary;
+    vec![
+        ("Balance", summary.total_balance_cents.to_string()),
+        ("Principal", summary.principal_cents.to_string()),
+        ("Interest", summary.interest_balance_cents.to_string()),
+        ("Fees", summary.fees_balance_cents.to_string()),
+        ("Past due", account.delinquency.past_due_cents.to_string()),
+        ("Status", account.account_overview.words()),
+    ]
+}

@@ -1,0 +1,134 @@
+//! What each status stops: the fields of the product form, and the words on a product's page.
+
+use crate::form::{Field, Kind};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+const CHARGED: Kind = Kind::Choice(&[("", "Charged (CHARGE)"), ("STOP", "Stopped: no fee, and not counted as late")]);
+const NOT_CHARGED: Kind =
+    Kind::Choice(&[("", "Stopped (STOP): no fee, and not counted as late"), ("CHARGE", "Charged")]);
+const ACCRUES: Kind = Kind::Choice(&[("", "Accrues (ACCRUE)"), ("STOP", "Stopped: the rate is 0")]);
+const NO_INTEREST: Kind = Kind::Choice(&[("", "Stopped (STOP): the rate is 0"), ("ACCRUE", "Accrues")]);
+const COUNTED: Kind = Kind::Choice(&[("", "Counted (COUNT)"), ("STOP", "Stopped: late instalments do not count")]);
+const NOT_COUNTED: Kind = Kind::Choice(&[("", "Stopped (STOP): late instalments do not count"), ("COUNT", "Counted")]);
+const SENT: Kind = Kind::Choice(&[("", "Sent (SEND)"), ("STOP", "Stopped")]);
+const NOT_SENT: Kind = Kind::Choice(&[("", "Stopped (STOP)"), ("SEND", "Sent")]);
+
+/// The four fields of each pair, with the defaults as the empty choice.
+macro_rules! pairs {
+    ($(($pair:literal, $name:literal, $fees:ident, $interest:ident, $delinquency:ident, $notices:ident),)*) => {
+        /// What each status stops.
+        pub const FIELDS: &[Field] = &[$(
+            pairs!(@field $pair, "late_fees", $name, "late fees", $fees),
+            pairs!(@field $pair, "interest", $name, "interest", $interest),
+            pairs!(@field $pair, "delinquency", $name, "late instalments in a row", $delinquency),
+            pairs!(@field $pair, "notices", $name, "configurable notices", $notices),
+        )*];
+
+        /// The pairs and what they are called.
+        const NAMES: &[(&str, &str)] = &[$(($pair, $name),)*];
+    };
+    (@field $pair:literal, $effect:literal, $name:literal, $what:literal, $kind:ident) => {
+        Field::new(
+            concat!("product_lifecycle_policies.status_effects.", $pair, ".", $effect),
+            concat!($name, ": ", $what),
+            $kind,
+            "",
+        )
+    };
+}
+
+pairs! {
+    ("ACTIVE", "Active", CHARGED, ACCRUES, COUNTED, SENT),
+    ("ACTIVE/HARDSHIP", "Active, hardship", NOT_CHARGED, ACCRUES, NOT_COUNTED, SENT),
+    ("ACTIVE/EXEMPTIONS", "Active, exemptions", CHARGED, ACCRUES, COUNTED, SENT),
+    ("ACTIVE/HARDSHIP/EXEMPTIONS", "Active, hardship or exemptions", CHARGED, ACCRUES, COUNTED, SENT),
+    ("ACTIVE/SCRA", "Active, SCRA", NOT_CHARGED, ACCRUES, COUNTED, SENT),
+    ("SUSPENDED/DELINQUENT", "Suspended, delinquent", CHARGED, ACCRUES, COUNTED, SENT),
+    ("SUSPENDED/BANKRUPTCY", "Suspended, bankruptcy", NOT_CHARGED, ACCRUES, NOT_COUNTED, NOT_SENT),
+    ("SUSPENDED/FRAUD", "Suspended, fraud", NOT_CHARGED, NO_INTEREST, NOT_COUNTED, NOT_SENT),
+    ("SUSPENDED/INACTIVITY", "Suspended, inactivity", CHARGED, ACCRUES, COUNTED, SENT),
+    ("SUSPENDED/RISK_REVIEW", "Suspended, risk review", CHARGED, ACCRUES, COUNTED, SENT),
+    ("SUSPENDED/DECEASED", "Suspended, deceased", NOT_CHARGED, ACCRUES, NOT_COUNTED, NOT_SENT),
+    ("SUSPENDED/HARDSHIP", "Suspended, hardship", NOT_CHARGED, ACCRUES, NOT_COUNTED, SENT),
+}
+
+/// What the statuses of a product stop, as the service tells it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct StatusEffects(BTreeMap<String, Effects>);
+
+#[derive(Clone, Debug, Deserialize)]
+struct Effects {
+    late_fees: String,
+    interest: String,
+    delinquency: String,
+    notices: String,
+}
+
+impl StatusEffects {
+    /// A sentence for each pair that stops something.
+    pub fn words(&self) -> String {
+        let sentences = NAMES.iter().filter_map(|(pair, name)| self.0.get(*pair)?.words(name));
+        sentences.collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Effects {
+    fn words(&self, name: &str) -> Option<String> {
+        let effects = [
+            (&self.late_fees, "late fees"),
+            (&self.interest, "interest"),
+            (&self.delinquency, "the count of late instalments"),
+            (&self.notices, "configurable notices"),
+        ];
+        let stopped: Vec<&str> =
+            effects.iter().filter(|(effect, _)| *effect == "STOP").map(|(_, what)| *what).collect();
+        let (last, others) = stopped.split_last()?;
+        let list = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
+        Some(format!("{name}: stops {list}."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use daybook_service::form::EffectsByStatus;
+
+    fn told(effects: &daybook_engine::effects::StatusEffects) -> String {
+        let json = serde_json::to_value(EffectsByStatus::of(effects)).expect("JSON");
+        serde_json::from_value::<StatusEffects>(json).expect("effects").words()
+    }
+
+    #[test]
+    fn the_words_name_what_is_stopped() {
+        let mut effects = daybook_engine::effects::StatusEffects::default();
+        let words = told(&effects);
+        assert!(
+            words.starts_with("Active, hardship: stops late fees and the count of late instalments. Active, SCRA:")
+        );
+        assert!(words.contains(
+            "Suspended, fraud: stops late fees, interest, the count of late instalments and configurable notices."
+        ));
+        assert!(!words.contains("Suspended, delinquent"));
+        let delinquent = daybook_engine::status::Status::DELINQUENT;
+        let stops = daybook_engine::effects::Stops { interest: true, ..Default::default() };
+        effects.set(delinquent, stops);
+        assert!(told(&effects).contains("Suspended, delinquent: stops interest."));
+    }
+
+    /// The empty choice of a field is the default of its pair.
+    #[test]
+    fn the_first_choice_is_the_default() {
+        let usual = serde_json::to_value(EffectsByStatus::of(&Default::default())).expect("JSON");
+        for field in FIELDS {
+            let path = field.name.strip_prefix("product_lifecycle_policies.status_effects.").expect("its path");
+            let (pair, effect) = path.rsplit_once('.').expect("a pair and an effect");
+            let word = usual[pair][effect].as_str().expect("a word");
+            let Kind::Choice(choices) = field.kind else { panic!("{path} is a choice") };
+            assert!(choices[0].0.is_empty() && choices[0].1.contains(&format!("({word})")), "{path}: {word}");
+            assert_ne!(choices[1].0, word, "{path}");
+        }
+        assert_eq!(FIELDS.len(), 4 * usual.as_object().expect("pairs").len());
+    }
+}

@@ -1,0 +1,140 @@
+//! Messages: found by id, account, event, state and time, the latest first.
+
+use super::deliveries::lines;
+use super::filter::Filter;
+use super::{HERE, all_subscriptions};
+use crate::Console;
+use crate::form::{Asked, Typed};
+use crate::guard::Visitor;
+use crate::listing::{Listed, link};
+use crate::page::{Answer, Page, Section, Trouble, read, show_again};
+use crate::shape::Moment;
+use askama::Template;
+use axum::extract::State;
+use daybook_service::MessageQuery;
+use daybook_service::form::fields::SearchState;
+use daybook_service::paging::Paging;
+use daybook_service::problem::Problem;
+use serde::Deserialize;
+
+/// The fields of a search beside those of the other lists.
+const FIELDS: [&str; 7] = ["event_id", "state", "webhook_uuid", "event", "account_id", "since", "until"];
+
+/// What is shown of a message.
+#[derive(Debug, Deserialize)]
+struct Message {
+    event: String,
+    event_id: String,
+    account_id: Option<String>,
+    state: String,
+    recorded_at: Moment,
+    due_at: Option<Moment>,
+    urls: Vec<Url>,
+}
+
+/// Where it stands at a URL.
+#[derive(Debug, Deserialize)]
+struct Url {
+    webhook_url: String,
+    state: String,
+}
+
+impl Message {
+    /// The URLs that get it.
+    fn wanted(&self) -> impl Iterator<Item = &Url> {
+        self.urls.iter().filter(|url| url.state != "NOT_WANTED")
+    }
+}
+
+#[derive(Template)]
+#[template(path = "webhooks/messages.html")]
+struct MessagesPage {
+    page: Page,
+    filter: Filter,
+    event_id: String,
+    state: String,
+    messages: Vec<Message>,
+    /// What is wrong with the search.
+    wrong: Vec<String>,
+    /// Whether it is not the first page.
+    is_onward: bool,
+    /// The next page; empty if there is none.
+    next: String,
+}
+
+impl MessagesPage {
+    /// The states that can be searched for.
+    fn states(&self) -> &'static [SearchState] {
+        SearchState::ALL
+    }
+
+    /// Whether everything is shown.
+    fn is_everything(&self) -> bool {
+        self.filter.is_empty() && self.event_id.is_empty() && self.state.is_empty()
+    }
+}
+
+fn at(asked: &Typed, mark: &str) -> String {
+    let mut pairs: Vec<(&str, &str)> = FIELDS.iter().map(|name| (*name, asked.get(name))).collect();
+    pairs.push(("starting_after", mark));
+    link(&format!("{HERE}/messages"), &pairs)
+}
+
+fn query(page: &MessagesPage) -> Result<MessageQuery, Problem> {
+    let others = page.filter.query()?;
+    let known = |text: &str| SearchState::ALL.iter().copied().find(|state| state.name() == text);
+    let state = match page.state.as_str() {
+        "" => None,
+        text => Some(known(text).ok_or_else(|| Problem::invalid("state", "is not known"))?),
+    };
+    Ok(MessageQuery {
+        event_id: Some(page.event_id.clone()).filter(|id| !id.is_empty()),
+        account_id: others.account_id,
+        event: others.event,
+        state,
+        webhook_uuid: others.webhook_uuid,
+        since: others.since,
+        until: others.until,
+    })
+}
+
+/// The page.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
+    let mut page = MessagesPage {
+        page: Page::new("Messages", Section::Webhooks, &visitor),
+        filter: Filter::new(&asked, all_subscriptions(&console, &visitor).await?),
+        event_id: asked.get("event_id").trim().to_owned(),
+        state: asked.get("state").to_owned(),
+        messages: Vec::new(),
+        wrong: Vec::new(),
+        is_onward: mark.is_some(),
+        next: String::new(),
+    };
+    let found = match query(&page) {
+        Ok(query) => fetch(&console, &visitor, mark, query).await,
+        Err(problem) => Err(problem.into()),
+    };
+    match found {
+        Ok(Listed { results, paging }) => {
+            page.messages = results;
+            page.next = paging.next().map_or_else(String::new, |mark| at(&asked, &mark));
+            crate::page::show(&page)
+        }
+        Err(Trouble { problem, .. }) if problem.code == "invalid_request" => {
+            page.wrong = lines(&problem);
+            show_again(&page)
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+async fn fetch(
+    console: &Console,
+    visitor: &Visitor,
+    mark: Option<&str>,
+    query: MessageQuery,
+) -> Result<Listed<Message>, Trouble> {
+    let paging = Paging::read(None, mark, None)?;
+    read(&console.service.list_messages(visitor.caller(), paging, query).await?)
+}

@@ -1,0 +1,45 @@
+//! How many webhooks the past of the loans comes to.
+//!
+//! A release that withholds them does not write them, so they are counted here: each loan is worked through by the
+//! engine as the server works it through, and everything that it would announce is one webhook.
+
+use super::portfolio::{Loan, Payment, Portfolio};
+use super::product::Product;
+use daybook_engine::replay::replay;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::{Entry, Input, Place, Rank};
+use daybook_service::form::{self, NewAccount, PaymentRecord};
+use daybook_service::policy;
+use std::sync::Arc;
+
+/// How many webhooks all loans come to, up to now.
+pub fn webhooks(product: &Product, portfolio: &Portfolio, now: Time) -> u64 {
+    let mut payments = portfolio.payments.chunk_by(|one, other| one.loan == other.loan).peekable();
+    let mut count = 0;
+    for (index, loan) in (0_u32..).zip(&portfolio.loans) {
+        let own = payments.next_if(|own| own.first().is_some_and(|first| first.loan == index));
+        count += of_loan(product, loan, own.unwrap_or_default(), now).unwrap_or_default();
+    }
+    count
+}
+
+/// How many a loan comes to; absent if the server could not process it either.
+fn of_loan(product: &Product, loan: &Loan, payments: &[Payment], now: Time) -> Option<u64> {
+    let account: NewAccount = form::parse(loan.body.as_bytes()).ok()?;
+    let terms = policy::terms(&product.form, &account, loan.start?).ok()?;
+    let mut entries = vec![entry(1, loan.start?, "open", Input::Open)];
+    for (seq, payment) in (2..).zip(payments) {
+        let (cents, more) = (payment.cents, payment.more.as_deref().unwrap_or_default());
+        let body = format!(r#"{{"line_item_id":"{}","original_amount_cents":{cents}{more}}}"#, payment.id);
+        let form: PaymentRecord = form::parse(body.as_bytes()).ok()?;
+        entries.push(entry(seq, payment.at, &payment.id, form.input()));
+    }
+    entries.sort_by_key(|entry| entry.place);
+    let (_, outcome) = replay(&terms, &entries, now).ok()?;
+    Some(outcome.events.len() as u64)
+}
+
+fn entry(seq: u64, at: Time, name: &str, input: Input) -> Entry {
+    let place = Place { at, rank: Rank::Input, seq };
+    Entry { place, effective_at: at, scheduled: false, name: Arc::from(name), input }
+}

@@ -1,0 +1,100 @@
+//! Subscriptions of names whose name servers never answer, many at once: another organization is served as ever.
+//!
+//! The lookups hold no thread, and each organization has few of them at a time. Each run checks that, and prints how long
+//! the other organization's calls took. A campaign holds the figure to its limit, and needs a machine that does little else:
+//! `DAYBOOK_SILENT_NAMES=130 cargo test -p daybook --test faults silent_names -- --nocapture`.
+
+use crate::common::door::Door;
+use crate::common::place::Place;
+use daybook_clock::Stopwatch;
+use daybook_testkit::names::NameServer;
+use serde_json::json;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How many subscriptions are asked for at once.
+const AT_ONCE: usize = 130;
+/// How many questions one lookup asks before a call waits for it no longer: for IPv4 and for IPv6, each again and again.
+const QUESTIONS: usize = 6;
+/// The most names of one organization that are looked up at once, for calls.
+const LOOKUPS_AT_ONCE: usize = 4;
+/// More threads than a server of two cores has when all is well.
+const MOST_THREADS: usize = 64;
+/// What a campaign holds the other organization's calls to, 99 of 100 of them.
+const LIMIT: Duration = Duration::from_millis(100);
+
+#[test]
+fn silent_name_servers_hold_up_no_other_organization_on_sqlite() {
+    check("SQLite", &Place::sqlite());
+}
+
+#[test]
+fn silent_name_servers_hold_up_no_other_organization_on_postgres() {
+    check("PostgreSQL", &Place::postgres());
+}
+
+fn check(database: &str, place: &Place) {
+    let asked: Option<usize> = std::env::var("DAYBOOK_SILENT_NAMES").ok().map(|text| text.parse().expect("a number"));
+    let names = NameServer::silent();
+    let server = place.serve_with(&["--name-server", &names.address().to_string()]);
+    let other = Door::to(server.url());
+    let made = place.json_of(&["org", "create", "noisy", "--json"]);
+    let noisy = made["client_secret"].as_str().expect("a secret").to_owned();
+    let is_over = AtomicBool::new(false);
+    let (mut took, most_threads) = thread::scope(|scope| {
+        let calls: Vec<_> = (0..asked.unwrap_or(AT_ONCE))
+            .map(|number| {
+                let (server, noisy) = (&server, &noisy);
+                scope.spawn(move || {
+                    let body = json!({ "webhook_url": format!("https://n{number}.silent.example/hooks") });
+                    server.put("/organization/subscribe", noisy, &body).status
+                })
+            })
+            .collect();
+        let threads = scope.spawn(|| {
+            let mut most = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                most = most.max(threads_of(server.pid()));
+                thread::sleep(Duration::from_millis(20));
+            }
+            most
+        });
+        let mut took = Vec::new();
+        while calls.iter().any(|call| !call.is_finished()) {
+            let customer = json!({ "customer_id": format!("c{}", took.len()), "name_last": "Torres" });
+            let stopwatch = Stopwatch::start();
+            other.post("/customers", &customer).good();
+            took.push(stopwatch.elapsed());
+        }
+        is_over.store(true, Ordering::SeqCst);
+        let statuses: Vec<u16> = calls.into_iter().map(|call| call.join().expect("the call has an answer")).collect();
+        // An organization has a hundred subscriptions at most.
+        assert!(statuses.iter().all(|status| [200, 201, 409].contains(status)), "{statuses:?}");
+        (took, threads.join().expect("the counting goes on"))
+    });
+    took.sort();
+    let percentile = |percent: usize| took[(took.len() * percent / 100).min(took.len() - 1)];
+    println!(
+        "{database}: {} calls beside {} subscriptions of silent names: p50 {:?}, p99 {:?}, slowest {:?}; {most_threads} threads \
+         at most, {} questions to the name server",
+        took.len(),
+        asked.unwrap_or(AT_ONCE),
+        percentile(50),
+        percentile(99),
+        took[took.len() - 1],
+        names.asked()
+    );
+    assert!(most_threads < MOST_THREADS, "{most_threads} threads");
+    let questions = names.asked();
+    let most = QUESTIONS / 3 * asked.unwrap_or(AT_ONCE);
+    assert!((1..most).contains(&questions), "{questions} questions: a few names at a time");
+    assert!(took.len() > LOOKUPS_AT_ONCE, "the other organization was served meanwhile: {} calls", took.len());
+    if asked.is_some() {
+        assert!(percentile(99) < LIMIT, "p99 {:?}", percentile(99));
+    }
+}
+
+fn threads_of(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+}

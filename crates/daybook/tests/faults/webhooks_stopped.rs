@@ -1,0 +1,101 @@
+//! SIGTERM while webhooks are sent: what was answered is recorded, so that nothing arrives twice, and a URL that hangs
+//! does not hold up the stop.
+//!
+//! `DAYBOOK_WEBHOOK_STOPS` says how many stops (3 unless set). A campaign:
+//! `DAYBOOK_WEBHOOK_STOPS=20 cargo test -p daybook --test faults webhooks_stopped -- --nocapture`.
+
+use crate::common::chance::{Chance, seed, setting};
+use crate::common::door::Door;
+use crate::webhooks_office::{
+    AT_ONCE, LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
+};
+use daybook_clock::Stopwatch;
+use daybook_testkit::postgres;
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use std::thread;
+use std::time::Duration;
+
+/// So many customers are announced before the first message is sent, and before each stop.
+const BACKLOG: u64 = 300;
+const MORE: u64 = 60;
+/// How long the receivers take at most, in milliseconds: less than a stop waits.
+const ANSWERS_WITHIN_MS: [u64; 3] = [5, 300, 1_500];
+/// A URL that hangs does so for longer than this; a stop waits 5 seconds for it.
+const LONGEST_STOP: Duration = Duration::from_secs(9);
+
+#[test]
+fn a_stop_on_sqlite_sends_nothing_twice() {
+    a_stop_sends_nothing_twice("SQLite", &Office::sqlite());
+}
+
+#[test]
+fn a_stop_on_postgres_sends_nothing_twice() {
+    let server = postgres::Server::start_durable();
+    a_stop_sends_nothing_twice("PostgreSQL", &Office::postgres(&server.database()));
+}
+
+/// Answers after a time that differs from message to message.
+fn within(most_ms: u64) -> Receiver {
+    Receiver::start(Behaviour::slowly(move |number, _| {
+        let wait = Chance::of_seed(number as u64 ^ most_ms).below(most_ms);
+        thread::sleep(Duration::from_millis(wait));
+        Answer::status(200)
+    }))
+}
+
+fn a_stop_sends_nothing_twice(database: &str, office: &Office) {
+    let stops = setting("DAYBOOK_WEBHOOK_STOPS", 3);
+    let mut chance = Chance::of_seed(seed());
+    let receivers = ANSWERS_WITHIN_MS.map(within);
+    let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
+    let mut server = office.serve(&LATER);
+    let door = Door::to(server.url());
+    prepare(&door);
+    for url in &urls {
+        subscribe(&door, url, None);
+    }
+    door.bulk(&announcements("first", BACKLOG));
+    server.stop();
+    server = office.serve(&AT_ONCE);
+    for stop in 0..stops {
+        door.lead_to(server.url());
+        let before = receivers[0].counts().requests;
+        door.bulk(&announcements(&format!("round-{stop}"), MORE));
+        receivers[0].wait_until(|counts| counts.requests > before);
+        thread::sleep(Duration::from_millis(chance.below(500)));
+        server.stop();
+        server = office.serve(&AT_ONCE);
+    }
+    door.lead_to(server.url());
+    wait_until_sent(&door, &urls, || {});
+    server.stop();
+    let log = log_of(&office.database);
+    for (receiver, within_ms) in receivers.iter().zip(ANSWERS_WITHIN_MS) {
+        let arrived = compare(&receiver.requests(), log.iter());
+        println!(
+            "webhooks on {database}: {stops} stops, answers within {within_ms} ms, {} messages, {} twice, {} lost, seed {}",
+            arrived.messages,
+            arrived.duplicates,
+            arrived.lost,
+            seed()
+        );
+        assert_eq!((arrived.duplicates, arrived.lost), (0, 0), "answers within {within_ms} ms");
+    }
+}
+
+#[test]
+fn a_url_that_hangs_does_not_hold_up_a_stop() {
+    let office = Office::sqlite();
+    let hanging = Receiver::start(Behaviour::Silent);
+    let server = office.serve(&[AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "1m"]);
+    let door = Door::to(server.url());
+    prepare(&door);
+    subscribe(&door, &hanging.url(), None);
+    door.bulk(&announcements("first", 3));
+    hanging.wait_until(|counts| counts.requests > 0);
+    let stopwatch = Stopwatch::start();
+    server.stop();
+    let elapsed = stopwatch.elapsed();
+    println!("stopped after {elapsed:?}");
+    assert!(elapsed < LONGEST_STOP, "{elapsed:?}");
+}

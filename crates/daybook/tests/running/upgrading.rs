@@ -1,0 +1,112 @@
+//! A database of the build before rules version 2: migrated, killed in between, served.
+
+use daybook_testkit::old_database::OldDatabase;
+use daybook_testkit::server::Daybook;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Accounts in the database as it was made, and of its first organization.
+const ACCOUNTS: i64 = 49;
+const OF_FIRST: i64 = 47;
+/// How many copies are made of each account, so that there is something to interrupt.
+const COPIES: usize = 60;
+/// How often it is killed.
+const KILLS: usize = 3;
+
+const WAITING: &str = "SELECT count(*) FROM accounts_to_refold";
+const MESSAGES: &str = "SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM waiting_messages)";
+const HEADS: &str = "SELECT CAST(sum(head) AS bigint) FROM log_heads";
+const REFOLDED: &str = "SELECT count(*) FROM inputs WHERE name LIKE 'dbk_refold_%'";
+const LISTED: &str = "SELECT count(*) FROM refolds";
+
+/// Starts `migrate` and kills it the hard way when some accounts are folded again and some are not. Gives whether it was
+/// caught there.
+fn killed_midway(folder: &Path, database: &OldDatabase, all: i64) -> bool {
+    let mut migrating = Command::new(env!("CARGO_BIN_EXE_daybook"))
+        .args(["migrate", "--database", &database.address, "--secrets-key-file", "daybook.key"])
+        .current_dir(folder)
+        .env_clear()
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let before = database.try_number(WAITING).unwrap_or(all);
+    loop {
+        let left = database.try_number(WAITING).unwrap_or(before);
+        let is_over = migrating.try_wait().expect("it can be asked").is_some();
+        if is_over || left < before {
+            // SIGKILL on Unix.
+            migrating.kill().expect("it can be killed");
+            migrating.wait().expect("it ends");
+            let left = database.number(WAITING);
+            return 0 < left && left < before;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn daybook_in(folder: &Path) -> Daybook {
+    Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder)
+}
+
+fn flags(database: &OldDatabase) -> [&str; 4] {
+    ["--database", &database.address, "--secrets-key-file", "daybook.key"]
+}
+
+fn run(daybook: &Daybook, command: &[&str], database: &OldDatabase) -> String {
+    daybook.stdout_of(&[command, &flags(database)].concat())
+}
+
+fn migrated_although_killed(folder: &Path, database: &OldDatabase) {
+    database.multiply(COPIES);
+    let all = ACCOUNTS + OF_FIRST * COPIES as i64;
+    let (messages, heads) = (database.number(MESSAGES), database.number(HEADS));
+    let caught = (0..KILLS).filter(|_| killed_midway(folder, database, all)).count();
+    assert!(caught > 0, "it was never caught in between");
+
+    let daybook = daybook_in(folder);
+    let said = run(&daybook, &["migrate"], database);
+    assert!(said.contains("0 failed, 0 messages written"), "{said}");
+    assert_eq!(database.number(WAITING), 0);
+    assert_eq!(database.number(REFOLDED), all, "each account is folded again once");
+    assert_eq!((database.number(MESSAGES), database.number(HEADS)), (messages, heads), "nothing is sent");
+    assert_eq!(run(&daybook, &["migrate"], database), "the database is up to date\n");
+
+    let verified = run(&daybook, &["verify"], database);
+    assert!(verified.contains(&format!("verified {all} accounts")), "{verified}");
+    assert!(verified.ends_with(": 0 differences\n"), "{verified}");
+
+    let moved = run(&daybook, &["rules-report", "--format", "csv"], database);
+    assert_eq!(moved.lines().count() as i64, 1 + database.number(LISTED));
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&daybook, &["rules-report", "--format", "json"], database)).expect("JSON");
+    let accounts = json["accounts"].as_array().expect("a list");
+    assert_eq!(accounts.len() as i64, database.number(LISTED));
+    assert!(accounts.iter().all(|account| account["before"] != account["after"]));
+}
+
+#[test]
+fn a_migration_of_sqlite_killed_midway_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    migrated_although_killed(folder.path(), &OldDatabase::sqlite(folder.path()));
+}
+
+#[test]
+fn a_migration_of_postgres_killed_midway_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    migrated_although_killed(folder.path(), &OldDatabase::postgres(folder.path()));
+}
+
+#[test]
+fn a_server_is_ready_when_every_account_is_folded_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for database in [OldDatabase::sqlite(folder.path()), OldDatabase::postgres(folder.path())] {
+        let server = daybook_in(folder.path()).serve(&flags(&database));
+        assert_eq!(database.number(WAITING), 0);
+        assert_eq!(database.number(REFOLDED), ACCOUNTS);
+        server.stop();
+        let verified = run(&daybook_in(folder.path()), &["verify"], &database);
+        assert!(verified.ends_with(": 0 differences\n"), "{verified}");
+    }
+}

@@ -1,0 +1,126 @@
+//! The plan in force: what each row asks.
+//!
+//! An account begins with what was agreed in its terms, and what is paid on top of the instalments may rewrite the rows to
+//! come. Rows that ask the same lie in one stretch, so that the plan is small however many rows there are.
+
+use crate::money::Cents;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// Rows that ask the same, from one row up to the next stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// The first row.
+    pub from: u32,
+    /// What each of them asks: its total, or its principal where interest comes on top.
+    pub level: Cents,
+    /// Which rewriting made it; 0 is the agreed plan.
+    pub rewriting: u64,
+}
+
+/// What each row asks. The last row asks for the rest of the loan, whatever stands here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asks {
+    stretches: Vec<Stretch>,
+    rewritings: u64,
+}
+
+/// Rows that a payment made ask less, and what they asked before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lowered {
+    rewriting: u64,
+    first: u32,
+    before: Vec<Stretch>,
+}
+
+impl Asks {
+    /// The agreed plan: every row asks the same.
+    pub(crate) fn agreed(level: Cents) -> Asks {
+        Asks { stretches: alloc::vec![Stretch { from: 1, level, rewriting: 0 }], rewritings: 0 }
+    }
+
+    /// What a row asks.
+    pub fn of(&self, row: u32) -> Cents {
+        self.stretches.iter().rev().find(|stretch| stretch.from <= row).map_or(Cents::ZERO, |stretch| stretch.level)
+    }
+
+    /// Makes the rows from `first` on ask `level`, and says what they asked before.
+    pub(crate) fn rewrite(&mut self, first: u32, level: Cents) -> Lowered {
+        self.rewritings += 1;
+        let before = self.cut(first);
+        self.stretches.push(Stretch { from: first, level, rewriting: self.rewritings });
+        Lowered { rewriting: self.rewritings, first, before }
+    }
+
+    /// Makes one row ask something of its own, in the rewriting that was made last.
+    pub(crate) fn rewrite_one(&mut self, row: u32, level: Cents) {
+        let rewriting = self.rewritings;
+        let after = self.cut(row);
+        self.stretches.push(Stretch { from: row, level, rewriting });
+        self.stretches.extend(tail_of(&after, row + 1));
+    }
+
+    /// Lets the rows from `first` on that a rewriting made, and that none has rewritten since, ask what they asked before
+    /// it. Gives the first row that was rewritten since, if there is one.
+    pub(crate) fn restore(&mut self, lowered: &Lowered, first: u32) -> Option<u32> {
+        let first = first.max(lowered.first);
+        let later = self.cut(first);
+        let rewritten = later.iter().position(|stretch| stretch.rewriting != lowered.rewriting);
+        let rewritten = rewritten.map(|index| later[index].from);
+        let until = rewritten.unwrap_or(u32::MAX);
+        self.stretches.extend(tail_of(&lowered.before, first).filter(|stretch| stretch.from < until));
+        if let Some(row) = rewritten {
+            self.stretches.extend(tail_of(&later, row));
+        }
+        rewritten
+    }
+
+    /// Takes the rows from `first` on off the plan.
+    fn cut(&mut self, first: u32) -> Vec<Stretch> {
+        let off = tail_of(&self.stretches, first).collect();
+        self.stretches.retain(|stretch| stretch.from < first);
+        off
+    }
+}
+
+/// The stretches of the rows from `first` on.
+fn tail_of(stretches: &[Stretch], first: u32) -> impl Iterator<Item = Stretch> + '_ {
+    let index = stretches.partition_point(|stretch| stretch.from <= first).saturating_sub(1);
+    stretches[index..].iter().map(move |stretch| Stretch { from: stretch.from.max(first), ..*stretch })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(asks: &Asks) -> Vec<i64> {
+        (1..=6).map(|row| asks.of(row).0).collect()
+    }
+
+    #[test]
+    fn what_was_lowered_is_given_back() {
+        let mut asks = Asks::agreed(Cents(9));
+        let first = asks.rewrite(2, Cents(7));
+        let second = asks.rewrite(4, Cents(5));
+        assert_eq!(levels(&asks), [9, 7, 7, 5, 5, 5]);
+        let mut newest_first = asks.clone();
+        assert_eq!(newest_first.restore(&second, 3), None);
+        assert_eq!(levels(&newest_first), [9, 7, 7, 7, 7, 7]);
+        assert_eq!(newest_first.restore(&first, 3), None);
+        assert_eq!(levels(&newest_first), [9, 7, 9, 9, 9, 9], "row 2 is no longer ahead");
+        assert_eq!(asks.restore(&first, 1), Some(4), "rows from 4 on were rewritten since");
+        assert_eq!(levels(&asks), [9, 9, 9, 5, 5, 5]);
+        asks.rewrite(4, Cents(6));
+        assert_eq!(asks.restore(&second, 1), Some(4), "and again since");
+    }
+
+    #[test]
+    fn one_row_may_ask_something_of_its_own() {
+        let mut asks = Asks::agreed(Cents(9));
+        let lowered = asks.rewrite(3, Cents(7));
+        asks.rewrite_one(3, Cents(8));
+        assert_eq!(levels(&asks), [9, 9, 8, 7, 7, 7]);
+        assert_eq!(asks.restore(&lowered, 1), None);
+        assert_eq!(levels(&asks), [9; 6]);
+    }
+}

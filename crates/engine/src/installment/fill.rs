@@ -1,0 +1,257 @@
+//! Filling a bucket with money: what each takes, and which line items that pays down.
+
+use super::loan::{OpenItem, Poured, Share, Target};
+use super::pour::Pouring;
+use super::terms::{Bucket, Due, Owed};
+use crate::fold::{Run, Stop};
+use crate::item::{Component, ItemId, ItemKind, Split};
+use crate::money::Cents;
+use crate::timeline::FeeClass;
+
+impl Run<'_> {
+    /// Fills one bucket of all instalments, oldest first.
+    pub fn fill_bucket(&mut self, pouring: &mut Pouring, bucket: Bucket) -> Result<(), Stop> {
+        if pouring.left.is_zero() {
+            return Ok(());
+        }
+        if matches!(bucket.owed, Owed::Fee | Owed::Penalty) {
+            self.fill_fees(pouring, bucket.owed, |run, instalment| run.due(instalment) == bucket.due);
+            return Ok(());
+        }
+        for instalment in self.state.loan().first_row..=self.last_begun() {
+            if self.due(instalment) == bucket.due {
+                self.fill(pouring, instalment, bucket.owed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills interest after maturity: what is posted of it is past due, what has accrued since is due.
+    pub fn fill_tail(&mut self, pouring: &mut Pouring, due: Due) -> Result<(), Stop> {
+        let row = self.plan.count() + 1;
+        match due {
+            Due::Past => self.fill_posted_interest(pouring, row),
+            Due::Now => {
+                let accrued = self.accrued_for(pouring.accrued, row);
+                self.pour_accrued_into(pouring, row, accrued)?;
+            }
+            Due::Ahead => {}
+        }
+        Ok(())
+    }
+
+    /// The last instalment whose period has begun, or is about to.
+    pub fn last_begun(&self) -> u32 {
+        self.state.loan().current().min(self.plan.count())
+    }
+
+    /// Where an instalment stands in time. Fees after maturity belong to none and are past due.
+    pub fn due(&self, instalment: u32) -> Due {
+        let current = self.state.loan().current();
+        if instalment > self.plan.count() || instalment < current {
+            Due::Past
+        } else if instalment == current && self.has_begun() {
+            Due::Now
+        } else {
+            Due::Ahead
+        }
+    }
+
+    /// Fills one bucket of one instalment.
+    pub fn fill(&mut self, pouring: &mut Pouring, instalment: u32, owed: Owed) -> Result<(), Stop> {
+        match owed {
+            Owed::Fee | Owed::Penalty => {
+                self.fill_fees(pouring, owed, |_, fee_instalment| fee_instalment == instalment);
+                Ok(())
+            }
+            _ if instalment > self.plan.count() || instalment < self.state.loan().first_row => Ok(()),
+            Owed::Interest => self.fill_interest(pouring, instalment),
+            Owed::Principal => {
+                self.fill_principal(pouring, instalment);
+                Ok(())
+            }
+        }
+    }
+
+    fn fill_fees(&mut self, pouring: &mut Pouring, owed: Owed, wanted: impl Fn(&Self, u32) -> bool) {
+        let class = if owed == Owed::Fee { FeeClass::Fee } else { FeeClass::Penalty };
+        let mut index = 0;
+        while pouring.left.is_positive() && index < self.state.loan().fees.len() {
+            let fee = &self.state.loan().fees[index];
+            if fee.class != class || !wanted(self, fee.instalment) {
+                index += 1;
+                continue;
+            }
+            let cents = fee.debt.balance.min(pouring.left);
+            let (instalment, id) = (fee.instalment, fee.debt.id.clone());
+            pouring.left -= cents;
+            pouring.poured.shares.push(Share::Fee { instalment, class, cents, id });
+            let debt = &mut self.loan().fees[index].debt;
+            debt.balance -= cents;
+            let debt = debt.clone();
+            self.paid_down(&mut pouring.poured, &debt, cents, Component::Fee);
+            if debt.balance.is_positive() {
+                break;
+            }
+            self.loan().fees.remove(index);
+        }
+    }
+
+    /// Posted interest of a row, and what has accrued for it in the open period.
+    fn fill_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
+        self.fill_posted_interest(pouring, instalment);
+        let accrued = self.accrued_for(pouring.accrued, instalment);
+        self.pour_accrued_into(pouring, instalment, accrued)?;
+        if self.due(instalment) == Due::Ahead {
+            self.prepay_flat_interest(pouring, instalment)?;
+        }
+        Ok(())
+    }
+
+    pub fn fill_posted_interest(&mut self, pouring: &mut Pouring, instalment: u32) {
+        let posted = self.state.loan().row(instalment).map_or(Cents::ZERO, |row| row.unpaid_interest());
+        let cents = posted.min(pouring.left);
+        if cents.is_positive() {
+            self.loan().row_mut(instalment).interest_paid += cents;
+            self.loan().interest -= cents;
+            pouring.left -= cents;
+            pouring.poured.shares.push(Share::Interest { row: instalment, cents });
+            self.pay_interest_items(&mut pouring.poured, cents);
+        }
+    }
+
+    /// What of the open period's interest (`accrued`) is a row's own, by now: never more than its fixed total leaves.
+    pub fn accrued_for(&self, accrued: Cents, instalment: u32) -> Cents {
+        let loan = self.state.loan();
+        if instalment != self.open_row() {
+            return Cents::ZERO;
+        }
+        loan.interest_room(self.plan, instalment).map_or(accrued, |room| room.min(accrued))
+    }
+
+    /// Pays interest before it is posted: it becomes a line item, paid at once.
+    pub fn pour_accrued_into(&mut self, pouring: &mut Pouring, instalment: u32, owed: Cents) -> Result<(), Stop> {
+        let cents = owed.min(pouring.left);
+        if cents.is_zero() {
+            return Ok(());
+        }
+        let mut debt = self.recognise(cents)?;
+        debt.balance = Cents::ZERO;
+        pouring.accrued -= cents;
+        pouring.left -= cents;
+        let (last, today) = (self.plan.count(), self.today);
+        let loan = self.loan();
+        if instalment > last {
+            loan.add_to_tail(instalment, today, cents);
+        } else {
+            loan.row_mut(instalment).interest += cents;
+        }
+        loan.row_mut(instalment).interest_paid += cents;
+        pouring.poured.shares.push(Share::Interest { row: instalment, cents });
+        self.paid_down(&mut pouring.poured, &debt, cents, Component::Interest);
+        Ok(())
+    }
+
+    /// Flat interest is known beforehand and may be paid before its period begins.
+    fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
+        // Where no principal is left, or the account is closed, the rows ahead have no interest.
+        if pouring.pays_off || self.state.status.is_closed() || self.state.loan().principal.is_zero() {
+            return Ok(());
+        }
+        let row = self.state.loan().row(instalment).copied().unwrap_or_default();
+        let cents = (self.plan.plan.flat_interest - row.prepaid_interest).or_zero().min(pouring.left);
+        if cents.is_zero() {
+            return Ok(());
+        }
+        self.admit(cents)?;
+        let row = self.loan().row_mut(instalment);
+        row.interest += cents;
+        row.interest_paid += cents;
+        row.prepaid_interest += cents;
+        row.prepaid_parts += 1;
+        let id = ItemId::Interest { period: instalment, part: row.prepaid_parts };
+        let period = &mut self.loan().period;
+        if period.instalment == instalment {
+            period.recognised += cents;
+            period.parts += 1;
+        }
+        let mut debt = self.add_debt(id.clone(), ItemKind::Interest, cents, Component::Interest, self.place.at);
+        debt.balance = Cents::ZERO;
+        pouring.left -= cents;
+        pouring.poured.shares.push(Share::PrepaidInterest { row: instalment, cents, id });
+        self.paid_down(&mut pouring.poured, &debt, cents, Component::Interest);
+        Ok(())
+    }
+
+    /// Principal of a row: of a posted one what it asks for, else what its plan leaves room for.
+    fn fill_principal(&mut self, pouring: &mut Pouring, instalment: u32) {
+        let loan = self.state.loan();
+        let row = loan.row(instalment).copied().unwrap_or_default();
+        let room = if row.posted { row.unpaid_principal() } else { self.principal_room(pouring.accrued, instalment) };
+        let cents = room.min(pouring.left);
+        if cents.is_zero() {
+            return;
+        }
+        let loan = self.loan();
+        loan.row_mut(instalment).principal_paid += cents;
+        if row.posted {
+            loan.posted_unpaid -= cents;
+        }
+        self.pour_principal(pouring, cents, Share::Principal { row: instalment, cents });
+    }
+
+    /// What the plan leaves room for in a row that is not posted. Its interest is what has accrued by now; its principal
+    /// is the rest, whichever is paid first. The last row takes what is left, as it comes last.
+    pub fn principal_room(&self, accrued: Cents, instalment: u32) -> Cents {
+        let loan = self.state.loan();
+        let row = loan.row(instalment).copied().unwrap_or_default();
+        let planned = match loan.target(self.plan, instalment) {
+            Target::Total(total) => total - row.interest - self.accrued_for(accrued, instalment) - row.principal_paid,
+            Target::Principal(principal) => principal - row.principal_paid,
+            Target::Rest => loan.unscheduled(),
+        };
+        planned.or_zero().min(loan.unscheduled())
+    }
+
+    /// Takes principal off the loan.
+    pub fn pour_principal(&mut self, pouring: &mut Pouring, cents: Cents, share: Share) {
+        pouring.left -= cents;
+        pouring.poured.shares.push(share);
+        self.loan().principal -= cents;
+        let mut left = cents;
+        while left.is_positive() {
+            let Some(debt) = self.loan().principal_items.iter_mut().find(|debt| debt.balance.is_positive()) else {
+                break;
+            };
+            let part = debt.balance.min(left);
+            debt.balance -= part;
+            left -= part;
+            let debt = debt.clone();
+            self.paid_down(&mut pouring.poured, &debt, part, Component::Principal);
+        }
+        assert!(left.is_zero(), "every cent of principal is some line item's");
+    }
+
+    fn pay_interest_items(&mut self, poured: &mut Poured, cents: Cents) {
+        let mut left = cents;
+        while left.is_positive() {
+            let Some(debt) = self.loan().interest_items.front_mut() else { break };
+            let part = debt.balance.min(left);
+            debt.balance -= part;
+            left -= part;
+            let debt = debt.clone();
+            if debt.balance.is_zero() {
+                self.loan().interest_items.pop_front();
+            }
+            self.paid_down(poured, &debt, part, Component::Interest);
+        }
+        assert!(left.is_zero(), "every cent of posted interest is some line item's");
+    }
+
+    /// Notes a split, and the balance it leaves.
+    fn paid_down(&mut self, poured: &mut Poured, debt: &OpenItem, cents: Cents, component: Component) {
+        self.set_balance(debt.slot, &debt.id, debt.balance);
+        let split = Split { item: debt.id.clone(), kind: debt.kind, component, cents };
+        poured.paid_down.push((split, debt.order));
+    }
+}

@@ -1,0 +1,81 @@
+//! Computing the level payment anew over rows to come.
+
+use super::asks::Lowered;
+use super::loan::Target;
+use super::plan::{self, Spread};
+use crate::fold::{Run, Stop};
+use crate::money::Cents;
+use alloc::vec::Vec;
+
+impl Run<'_> {
+    /// Computes what the rows from `first` on ask. They repay the principal that no row before them asks
+    /// (`asked_before` is what rows to come ask, as planned), with what was paid into them already, and the interest that
+    /// was carried to them. Rows of interest alone at their beginning stay; so do rows that are paid in full. Says what
+    /// they asked before, unless there is nothing to compute.
+    pub fn recalculate(&mut self, first: u32, asked_before: Cents) -> Result<Option<Lowered>, Stop> {
+        let plan = self.plan;
+        let first = first.max(plan.policy.interest_only + 1);
+        let (mut paid, mut begun, mut carried, mut paid_into) = (Vec::new(), Vec::new(), Cents::ZERO, Cents::ZERO);
+        let loan = self.state.loan();
+        for (number, row) in loan.numbered_rows().filter(|(number, row)| *number >= first && !row.posted) {
+            let own = if number == loan.current() { loan.period.recognised } else { row.prepaid_interest };
+            let paid_in = row.interest_paid + row.principal_paid;
+            let total = match loan.target(plan, number) {
+                Target::Total(total) => Some(total),
+                Target::Principal(_) | Target::Rest => None,
+            };
+            if total.is_some_and(|total| total.is_positive() && paid_in >= total) {
+                paid.push(number);
+                begun.push((number, loan.asks.of(number)));
+                continue;
+            }
+            carried += (row.interest - own).or_zero();
+            paid_into += row.principal_paid;
+            if total.is_some() && paid_in.is_positive() {
+                begun.push((number, paid_in));
+            }
+        }
+        if first > plan.count() {
+            return Ok(None);
+        }
+        let principal = loan.unscheduled() - asked_before + paid_into;
+        let over = Spread { principal: principal.or_zero(), carried, first, paid: &paid };
+        let level = plan::spread(&plan.policy, &plan.dates, &loan.rates, &over, plan.plan.flat_interest)?;
+        let asks = &mut self.loan().asks;
+        let lowered = asks.rewrite(first, level);
+        for (number, least) in begun.into_iter().filter(|(number, least)| *least > level || paid.contains(number)) {
+            asks.rewrite_one(number, least);
+        }
+        Ok(Some(lowered))
+    }
+
+    /// Gives back the plan that a payment lowered: the rows ahead that nothing has rewritten since ask again what they
+    /// asked before, the others are computed anew. A row due today is no longer ahead. Call it once the money is back.
+    pub fn give_back_plan(&mut self, lowered: &Lowered) -> Result<(), Stop> {
+        let (plan, today) = (self.plan, self.today);
+        let mut ahead = self.state.loan().current();
+        while ahead <= plan.count() && plan.dates.due_day(ahead) <= today {
+            ahead += 1;
+        }
+        if ahead > plan.count() {
+            return Ok(());
+        }
+        let Some(rewritten) = self.loan().asks.restore(lowered, ahead) else { return Ok(()) };
+        let asked = self.planned_principal(rewritten)?;
+        self.recalculate(rewritten, asked)?;
+        Ok(())
+    }
+
+    /// The unpaid principal that the rows to come before `first` ask, if all goes as planned.
+    fn planned_principal(&mut self, first: u32) -> Result<Cents, Stop> {
+        // An account that closed because nothing was owed is about to open again.
+        let earns = !self.state.status.is_closed() || self.state.status.closed_by_itself();
+        let mut projection = self.projection(earns)?;
+        let mut asked = Cents::ZERO;
+        for _ in self.state.loan().current()..first {
+            asked += projection.post()?.unpaid_principal();
+            projection.pay_and_go_on()?;
+        }
+        Ok(asked)
+    }
+}

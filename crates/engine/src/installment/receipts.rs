@@ -1,0 +1,177 @@
+//! What a borrower paid for an instalment, whatever debt took the money: it decides who is spared a late fee.
+//!
+//! Received for instalment k are the payments applied after the due moment of k-1 (for the first: all) and earlier ones
+//! that paid into k in advance, less their parts that went into older instalments. Which parts are taken off is decided
+//! when the older instalment's grace ends: parts in one that was paid or has not come to its fee moment always; in one
+//! that was late only under [`Pyramiding::FeesOnly`]; in one that was spared or excused never.
+//!
+//! What surplus of a payment was used for later is taken off in the same way. It does not make the payment count for more
+//! instalments.
+//!
+//! The state keeps the payments that can still count for an instalment whose fee moment is to come, and no others.
+
+use super::loan::{Loan, Row, Share};
+use super::surplus::Fed;
+use super::terms::Pyramiding;
+use crate::money::Cents;
+use crate::outcome::Found;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// A payment that may spare an instalment its late fee.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The fold's step at which the payment was applied.
+    step: u64,
+    /// The whole payment.
+    amount: Cents,
+    /// The last instalment whose period had begun.
+    begun: u32,
+    /// The last instalment that it can count for.
+    last: u32,
+    /// Its parts that went into instalments.
+    parts: Vec<Part>,
+    /// The parts of its surplus that went into instalments later, one for each instalment.
+    used: Vec<Part>,
+}
+
+/// The part of a payment that went into the interest and principal of an instalment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Part {
+    instalment: u32,
+    cents: Cents,
+    /// Whether it is taken off what was received for later instalments.
+    taken_off: bool,
+}
+
+impl Receipt {
+    fn counts_for(&self, instalment: u32) -> bool {
+        instalment <= self.begun || self.parts.iter().any(|part| part.instalment == instalment)
+    }
+}
+
+impl Share {
+    /// The instalment that it went into, if it is interest or principal of one.
+    fn instalment(&self) -> Option<u32> {
+        match *self {
+            Share::Interest { row, .. } | Share::PrepaidInterest { row, .. } | Share::Principal { row, .. } => {
+                Some(row)
+            }
+            Share::Extra { .. } | Share::Tail { .. } | Share::Fee { .. } | Share::Surplus { .. } => None,
+        }
+    }
+
+    fn cents(&self) -> Cents {
+        match *self {
+            Share::Interest { cents, .. }
+            | Share::PrepaidInterest { cents, .. }
+            | Share::Principal { cents, .. }
+            | Share::Extra { cents, .. }
+            | Share::Tail { cents }
+            | Share::Fee { cents, .. }
+            | Share::Surplus { cents } => cents,
+        }
+    }
+}
+
+/// Whose money went where when surplus was used: the oldest money went where the first share did. Each has the step at
+/// which the money came, the instalment it went into, and how much.
+fn shared_out(fed_by: &[Fed], shares: &[Share]) -> Vec<(u64, u32, Cents)> {
+    let mut all = Vec::new();
+    let mut fed_by = fed_by.iter().copied();
+    let mut money = fed_by.next();
+    for share in shares {
+        let mut wanted = share.cents();
+        while let Some((step, left)) = money.filter(|_| wanted.is_positive()) {
+            let part = left.min(wanted);
+            wanted -= part;
+            money = if left > part { Some((step, left - part)) } else { fed_by.next() };
+            all.extend(share.instalment().map(|instalment| (step, instalment, part)));
+        }
+    }
+    all
+}
+
+impl Row {
+    /// Whether money that went into this instalment is taken off what was received for later ones.
+    fn is_taken_off(&self, pyramiding: Pyramiding) -> bool {
+        match self.found {
+            None | Some(Found::Paid) => true,
+            Some(Found::Late | Found::Uncounted) => pyramiding == Pyramiding::FeesOnly,
+            Some(Found::Spared | Found::Excused | Found::Stopped) => false,
+        }
+    }
+}
+
+impl Loan {
+    /// Notes a payment and where it went, while instalments are to come to their fee moments.
+    pub(crate) fn note_receipt(&mut self, step: u64, amount: Cents, shares: &[Share], pyramiding: Pyramiding) {
+        let begun = self.current();
+        let part = |share: &Share| {
+            let instalment = share.instalment()?;
+            Some(Part { instalment, cents: share.cents(), taken_off: self.is_taken_off(instalment, pyramiding) })
+        };
+        let parts: Vec<Part> = shares.iter().filter_map(part).collect();
+        let last = parts.iter().map(|part| part.instalment).fold(begun, u32::max);
+        if last >= self.late_row {
+            self.receipts.push(Receipt { step, amount, begun, last, parts, used: Vec::new() });
+        }
+    }
+
+    /// Whether money that goes into an instalment now is taken off what was received for later ones.
+    fn is_taken_off(&self, instalment: u32, pyramiding: Pyramiding) -> bool {
+        self.row(instalment).is_none_or(|row| row.is_taken_off(pyramiding))
+    }
+
+    /// Notes where surplus went that payments had left.
+    pub(crate) fn note_use(&mut self, fed_by: &[Fed], shares: &[Share], pyramiding: Pyramiding) {
+        for (step, instalment, cents) in shared_out(fed_by, shares) {
+            let taken_off = self.is_taken_off(instalment, pyramiding);
+            let Some(receipt) = self.receipts.iter_mut().find(|receipt| receipt.step == step) else { continue };
+            match receipt.used.iter_mut().find(|part| part.instalment == instalment) {
+                Some(part) => part.cents += cents,
+                None => receipt.used.push(Part { instalment, cents, taken_off }),
+            }
+        }
+    }
+
+    /// Forgets a use of surplus that was undone.
+    pub(crate) fn note_use_undone(&mut self, fed_by: &[Fed], shares: &[Share]) {
+        for (step, instalment, cents) in shared_out(fed_by, shares) {
+            let of_step = self.receipts.iter_mut().filter(|receipt| receipt.step == step);
+            for part in of_step.flat_map(|receipt| receipt.used.iter_mut()) {
+                if part.instalment == instalment {
+                    part.cents -= cents;
+                }
+            }
+        }
+    }
+
+    /// Forgets a payment that was undone.
+    pub(crate) fn drop_receipt(&mut self, step: u64) {
+        self.receipts.retain(|receipt| receipt.step != step);
+    }
+
+    /// What was received for an instalment by now.
+    pub(crate) fn received_for(&self, instalment: u32) -> Cents {
+        let earlier = |receipt: &Receipt| -> Cents {
+            let all = receipt.parts.iter().chain(&receipt.used);
+            let parts = all.filter(|part| part.instalment < instalment && part.taken_off);
+            parts.map(|part| part.cents).sum()
+        };
+        let receipts = self.receipts.iter().filter(|receipt| receipt.counts_for(instalment));
+        receipts.map(|receipt| receipt.amount - earlier(receipt)).sum()
+    }
+
+    /// An instalment has come to its fee moment: decides whether its money counts for later ones, and forgets payments
+    /// that count for none.
+    pub(crate) fn settle_receipts(&mut self, instalment: u32, found: Found, pyramiding: Pyramiding) {
+        let taken_off = Row { found: Some(found), ..Row::default() }.is_taken_off(pyramiding);
+        self.receipts.retain(|receipt| receipt.last > instalment);
+        // A part is taken off until its instalment is found to be late, spared or excused.
+        if !taken_off {
+            let parts = self.receipts.iter_mut().flat_map(|receipt| receipt.parts.iter_mut().chain(&mut receipt.used));
+            parts.filter(|part| part.instalment == instalment).for_each(|part| part.taken_off = false);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Money that no debt took. It is kept for the borrower, and used as soon as something is owed again: poured like a
+//! payment, as a line item of its own.
+
+use super::loan::{Loan, Poured};
+use super::payments::poured_item;
+use crate::fold::{Run, Stop};
+use crate::item::{Component, ItemId, ItemKind, LineItem};
+use crate::money::Cents;
+use crate::outcome::What;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// Surplus that one payment or offset left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lot {
+    /// The fold's step at which the money came.
+    step: u64,
+    /// What of it is not used.
+    pub(super) left: Cents,
+}
+
+/// What one payment or offset gave to a use of surplus: the step at which its money came, and how much.
+pub(crate) type Fed = (u64, Cents);
+
+/// What surplus was used for, in order; what undoing needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SurplusPast {
+    uses: Vec<Use>,
+}
+
+/// Surplus that was used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Use {
+    amount: Cents,
+    poured: Poured,
+    fed_by: Vec<Fed>,
+    undone: bool,
+}
+
+impl SurplusPast {
+    /// The newest use that was fed by money of a step; it is undone.
+    fn undo_newest_fed_by(&mut self, step: u64) -> Option<Use> {
+        let is_its = |used: &&mut Use| !used.undone && used.fed_by.iter().any(|(fed, _)| *fed == step);
+        let used = self.uses.iter_mut().rev().find(is_its)?;
+        used.undone = true;
+        Some(used.clone())
+    }
+}
+
+impl Loan {
+    /// Notes money that no debt took.
+    pub(crate) fn keep_surplus(&mut self, step: u64, cents: Cents) {
+        if cents.is_zero() {
+            return;
+        }
+        let index = self.surplus_lots.partition_point(|lot| lot.step < step);
+        match self.surplus_lots.get_mut(index).filter(|lot| lot.step == step) {
+            Some(lot) => lot.left += cents,
+            None => self.surplus_lots.insert(index, Lot { step, left: cents }),
+        }
+    }
+
+    /// Takes money off the surplus, the oldest first.
+    fn take_surplus(&mut self, cents: Cents) -> Vec<Fed> {
+        let (mut left, mut fed_by) = (cents, Vec::new());
+        for lot in &mut self.surplus_lots {
+            let part = lot.left.min(left);
+            lot.left -= part;
+            left -= part;
+            if part.is_positive() {
+                fed_by.push((lot.step, part));
+            }
+        }
+        assert!(left.is_zero(), "every cent of surplus came by some payment or offset");
+        self.surplus_lots.retain(|lot| lot.left.is_positive());
+        fed_by
+    }
+
+    /// The surplus of a payment that is undone goes with it.
+    fn drop_surplus(&mut self, step: u64) {
+        self.surplus_lots.retain(|lot| lot.step != step);
+    }
+}
+
+impl Run<'_> {
+    /// Uses surplus if a step has left more owed than before.
+    pub fn use_surplus_if_more_is_owed(&mut self, owed_before: Cents) -> Result<(), Stop> {
+        let more = self.state.surplus.is_positive() && self.state.balances().owed() > owed_before;
+        if more { self.use_surplus() } else { Ok(()) }
+    }
+
+    /// Pours surplus over what is owed.
+    pub fn use_surplus(&mut self) -> Result<(), Stop> {
+        self.accrue();
+        let owed = self.state.balances().owed() + self.unrecognised()?;
+        let amount = owed.min(self.state.surplus);
+        if amount.is_zero() {
+            return Ok(());
+        }
+        let events = self.out.events.len();
+        self.state.surplus -= amount;
+        let poured = self.pour(amount, None)?;
+        assert!(poured.surplus().is_zero(), "surplus is used for what is owed, and no more");
+        self.state.surplus_uses += 1;
+        self.state.interest_paid_total += poured.component(Component::Interest);
+        let number = self.state.surplus_uses;
+        let id = ItemId::Surplus { number };
+        let item = poured_item(id.clone(), ItemKind::SurplusApplied, self.place.at, amount, &poured);
+        self.add_item(item);
+        self.announce_at(events, What::ItemCreated(id));
+        let pyramiding = self.plan.policy.late_fee.pyramiding;
+        let loan = self.loan();
+        let fed_by = loan.take_surplus(amount);
+        loan.note_use(&fed_by, &poured.shares, pyramiding);
+        match &mut loan.past {
+            Some(past) => past.surplus.uses.push(Use { amount, poured, fed_by, undone: false }),
+            None => self.keep_room(poured),
+        }
+        Ok(())
+    }
+
+    /// Before the payment of a step is undone, so is what its surplus was used for, the newest first: each by its exact negative, an
+    /// item of its own. Needs the past.
+    pub fn undo_uses_of_surplus(&mut self, step: u64) -> Result<(), Stop> {
+        while let Some(used) = self.loan().past.as_mut().and_then(|past| past.surplus.undo_newest_fed_by(step)) {
+            self.undo_poured(&used.poured)?;
+            let loan = self.loan();
+            loan.note_use_undone(&used.fed_by, &used.poured.shares);
+            used.fed_by.iter().for_each(|(step, cents)| loan.keep_surplus(*step, *cents));
+            self.state.surplus += used.amount;
+            self.state.surplus_uses += 1;
+            let id = ItemId::Surplus { number: self.state.surplus_uses };
+            let mut item = LineItem::new(id.clone(), ItemKind::SurplusApplied, self.place.at, used.amount);
+            for component in [Component::Principal, Component::Interest, Component::Fee] {
+                *item.component_mut(component) = used.poured.component(component);
+            }
+            self.add_item(item);
+            self.announce(What::ItemCreated(id));
+        }
+        self.loan().drop_surplus(step);
+        Ok(())
+    }
+}

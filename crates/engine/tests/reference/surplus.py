@@ -1,0 +1,66 @@
+"""Using surplus, and taking its use back. A lot is surplus with what it came by: [source, cents], the oldest first."""
+
+from pouring import take_back
+
+
+def use(state, amount, pour):
+    source = ("surplus", len(state.applications) + 1)
+    fed = take_lots(state, amount)
+    state.surplus -= amount
+    state.add_item("SURPLUS_APPLIED", -amount)
+    state.net += amount  # No money comes or goes: what is owed and the surplus fall together.
+    parts = pour(amount, None, source)
+    state.applications.append({"source": source, "amount": amount, "fed": fed, "parts": parts})
+    note_parts(state, fed, parts, 1)
+
+
+def take_lots(state, amount):
+    fed = []
+    while amount:
+        lot = state.lots[0]
+        part = min(amount, lot[1])
+        fed.append((lot[0], part))
+        lot[1] -= part
+        amount -= part
+        if not lot[1]:
+            state.lots.pop(0)
+    return fed
+
+
+def take_back_uses(state, name, undone_by):
+    """Reverses, the newest first, what the surplus of a payment was used for."""
+    for used in reversed(state.applications[:]):
+        if all(source != name for source, _ in used["fed"]):
+            continue
+        take_back(state, used["parts"], used["source"], undone_by)
+        state.add_item("SURPLUS_APPLIED", used["amount"])
+        state.surplus += used["amount"]
+        for source, cents in reversed(used["fed"]):
+            give_back(state, source, cents)
+        note_parts(state, used["fed"], used["parts"], -1)
+        used["fed"] = []
+
+
+def give_back(state, source, cents):
+    for lot in state.lots:
+        if lot[0] == source:
+            lot[1] += cents
+            return
+    state.lots.append([source, cents])
+    state.lots.sort(key=lambda lot: state.sources.index(lot[0]))
+
+
+def note_parts(state, fed, parts, sign):
+    """Where the surplus of each payment went, for the late fees."""
+    receipts = {receipt["payment"]: receipt for receipt in state.receipts}
+    parts = [list(part) for part in parts]
+    for source, cents in fed:
+        while cents:
+            kind, key, there = parts[0]
+            part = min(cents, there)
+            if source in receipts:
+                receipts[source]["used"].append((kind, key, sign * part))
+            parts[0][2] -= part
+            cents -= part
+            if not parts[0][2]:
+                parts.pop(0)

@@ -1,0 +1,227 @@
+//! Postings: what each step of a fold did, line by line, read off the line items that it made.
+//!
+//! A step may post a debt and pay it at once (interest that a payment pays before its period ends), so the change of the
+//! balances alone hides both. The postings of a step show each of them, and add up to that change, component by
+//! component.
+
+use daybook_engine::fold::{Revision, Seen};
+use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
+use daybook_engine::money::Cents;
+use daybook_engine::outcome::What;
+use daybook_engine::time::Time;
+use std::collections::HashMap;
+
+/// The part of an account that a posting changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A debt.
+    Owed(Component),
+    /// Money kept for the borrower.
+    Surplus,
+}
+
+/// One amount that a step added (positive) or took away (negative).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posting {
+    /// The line item that the amount belongs to.
+    pub item: ItemId,
+    /// Its kind.
+    pub kind: ItemKind,
+    /// What it changed.
+    pub part: Part,
+    /// By how much.
+    pub cents: Cents,
+    /// Of a split: the line item that it paid down.
+    pub paid_down: Option<ItemId>,
+}
+
+/// Interest of a period that became a line item before the period ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EarlyInterest {
+    /// How much.
+    pub cents: Cents,
+    /// When, if it was once.
+    pub paid_at: Option<Time>,
+}
+
+/// Reads the postings of each step off a fold that is watched from its beginning.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    /// How many of the fold's line items earlier steps made.
+    items_before: usize,
+    /// What payments posted that may still become invalid.
+    pending: HashMap<ItemId, Vec<Posting>>,
+    /// Interest items that were paid before their period ended.
+    early: HashMap<u32, EarlyInterest>,
+}
+
+impl Recorder {
+    /// Interest of a period that became a line item before the period ended.
+    pub fn early_interest(&self, period: u32) -> EarlyInterest {
+        self.early.get(&period).copied().unwrap_or_default()
+    }
+
+    /// The postings of the step that was just taken.
+    pub fn step(&mut self, seen: &Seen<'_>) -> Vec<Posting> {
+        let items = &seen.out.items;
+        let (earlier, new) = items.split_at(self.items_before.min(items.len()));
+        self.items_before = items.len();
+        let mut postings = Vec::new();
+        for item in new {
+            let from = postings.len();
+            add_item(item, seen.revised, &mut postings);
+            if item.status == ItemStatus::Pending {
+                self.pending.insert(item.id.clone(), postings[from..].to_vec());
+            }
+        }
+        for event in &seen.out.events[seen.events_before..] {
+            let What::ItemUpdated(id) = &event.what else { continue };
+            if new.iter().any(|item| item.id == *id) {
+                continue;
+            }
+            if let Some(item) = earlier.iter().rfind(|item| item.id == *id) {
+                self.change_item(item, &mut postings);
+            }
+        }
+        for posting in &postings {
+            self.note_early_interest(posting, seen.at);
+        }
+        postings
+    }
+
+    /// An item of an earlier step became valid or invalid.
+    fn change_item(&mut self, item: &LineItem, postings: &mut Vec<Posting>) {
+        if let Some(posted) = self.pending.remove(&item.id) {
+            if item.status == ItemStatus::Invalid {
+                let taken_back = posted.into_iter().map(|posting| Posting { cents: -posting.cents, ..posting });
+                postings.extend(taken_back);
+            }
+        } else if item.status == ItemStatus::Invalid && item.kind == ItemKind::Interest {
+            // Interest that was paid in advance is not owed once the payment bounces.
+            let part = Part::Owed(Component::Interest);
+            let (id, kind, cents) = (item.id.clone(), item.kind, -item.amount);
+            postings.push(Posting { item: id, kind, part, cents, paid_down: None });
+        }
+    }
+
+    fn note_early_interest(&mut self, posting: &Posting, at: Time) {
+        let ItemId::Interest { period, part: 1.. } = posting.item else { return };
+        let early = self.early.entry(period).or_default();
+        early.paid_at = early.cents.is_zero().then_some(at);
+        early.cents += posting.cents;
+    }
+}
+
+/// The postings of a new line item.
+fn add_item(item: &LineItem, revised: &[Revision], postings: &mut Vec<Posting>) {
+    let components =
+        [(Component::Principal, item.principal), (Component::Interest, item.interest), (Component::Fee, item.fees)];
+    let mut add = |part: Part, cents: Cents, paid_down: Option<&ItemId>| {
+        if !cents.is_zero() {
+            let (item, kind) = (item.id.clone(), item.kind);
+            postings.push(Posting { item, kind, part, cents, paid_down: paid_down.cloned() });
+        }
+    };
+    match item.kind {
+        // The charge-off is a note, and the parts of a reversal are shown by the reversal itself.
+        ItemKind::ChargeOff | ItemKind::ReversalPart(_) => {}
+        ItemKind::Payment | ItemKind::DebitOffset | ItemKind::FeeWaiver => {
+            if is_undone(&item.id, revised) {
+                return;
+            }
+            for split in &item.splits {
+                add(Part::Owed(split.component), -split.cents, Some(&split.item));
+            }
+            add(Part::Surplus, -item.balance, None);
+        }
+        ItemKind::SurplusApplied => {
+            for split in &item.splits {
+                add(Part::Owed(split.component), -split.cents, Some(&split.item));
+            }
+            // A use that is taken back has no splits of its own.
+            for (component, cents) in components.into_iter().filter(|_| item.splits.is_empty()) {
+                add(Part::Owed(component), cents, None);
+            }
+            add(Part::Surplus, item.amount, None);
+        }
+        ItemKind::PaymentReversal => {
+            // Where a bounced payment is folded as if it had never been made, nothing is left to take back.
+            if revised.iter().any(Revision::is_undone) {
+                return;
+            }
+            let owed_again = components.iter().map(|(_, cents)| *cents).sum::<Cents>();
+            for (component, cents) in components {
+                add(Part::Owed(component), cents, None);
+            }
+            add(Part::Surplus, owed_again - item.amount, None);
+        }
+        _ => {
+            for (component, cents) in components {
+                add(Part::Owed(component), cents, None);
+            }
+        }
+    }
+}
+
+/// Whether an item is that of a payment which is folded as if it had never been made.
+pub fn is_undone(id: &ItemId, revised: &[Revision]) -> bool {
+    let undone = |name| revised.iter().any(|revision| revision.is_undone() && revision.payment() == name);
+    matches!(id, ItemId::Input(name) if undone(name))
+}
+
+/// What a payment paid, as a sentence; none for one that moved nothing.
+pub fn where_it_went(postings: &[Posting]) -> Option<String> {
+    let splits: Vec<&Posting> = postings.iter().filter(|posting| posting.paid_down.is_some()).collect();
+    let kept: Cents =
+        postings.iter().filter(|posting| posting.part == Part::Surplus).map(|posting| posting.cents).sum();
+    let is_given_back = splits.iter().any(|split| split.cents.is_positive()) || kept < Cents::ZERO;
+    let parts = amounts(splits.into_iter());
+    if is_given_back {
+        return owed_again(postings);
+    }
+    if kept.is_positive() {
+        let kept = format!("{kept} is kept for the borrower.");
+        return Some(if parts.is_empty() { kept } else { format!("It paid {}; {kept}", listed(&parts)) });
+    }
+    match parts.as_slice() {
+        [] => None,
+        parts => Some(format!("It paid {}.", listed(parts))),
+    }
+}
+
+/// What is owed again after a payment was undone, as a sentence; none where nothing is.
+pub fn owed_again(postings: &[Posting]) -> Option<String> {
+    let taken_back = postings.iter().filter(|posting| posting.cents.is_positive() && is_taken_back(posting));
+    let parts = amounts(taken_back);
+    (!parts.is_empty()).then(|| format!("Owed again: {}.", listed(&parts)))
+}
+
+fn is_taken_back(posting: &Posting) -> bool {
+    posting.paid_down.is_some() || posting.kind == ItemKind::PaymentReversal
+}
+
+/// How much surplus a step used.
+pub fn surplus_used(postings: &[Posting]) -> Cents {
+    let uses =
+        postings.iter().filter(|posting| posting.kind == ItemKind::SurplusApplied && posting.part == Part::Surplus);
+    -uses.map(|posting| posting.cents).sum::<Cents>()
+}
+
+/// The sums of each component, in words, without signs.
+fn amounts<'a>(postings: impl Iterator<Item = &'a Posting> + Clone) -> Vec<String> {
+    let components = [(Component::Fee, "fees"), (Component::Interest, "interest"), (Component::Principal, "principal")];
+    let sum = |component: Component| -> Cents {
+        postings.clone().filter(|posting| posting.part == Part::Owed(component)).map(|posting| posting.cents).sum()
+    };
+    let sums = components.map(|(component, word)| (sum(component), word));
+    let sums = sums.into_iter().filter(|(cents, _)| !cents.is_zero());
+    sums.map(|(cents, word)| format!("{} of {word}", if cents < Cents::ZERO { -cents } else { cents })).collect()
+}
+
+/// Parts of a sentence: `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        parts => parts.concat(),
+    }
+}

@@ -1,0 +1,117 @@
+//! Folding an account again by newer rules than those it was folded by.
+//!
+//! Every record of the journal keeps its place: what was placed at the account clock stays there, what is held stays held,
+//! what waits goes on waiting. State and line items become what the newer rules give, up to where the account was
+//! processed. Nothing is announced; messages that were written stay, and later ones count on from them. A record of the
+//! journal ([`Record::Refold`]) says where this happened, so that `verify` can begin there.
+
+use super::book::{Book, Halt, mark_scheduled, stopped};
+use super::journal::{Mark, Record};
+use super::writes::Writes;
+use crate::catalog::ProductInfo;
+use crate::problem::Problem;
+use daybook_engine::item::ItemStatus;
+use daybook_engine::replay::{Ledger, replay};
+use daybook_engine::state::State;
+use daybook_engine::terms::{RULES_VERSION, Terms};
+use daybook_engine::time::Time;
+use daybook_store::Loaded;
+use daybook_store::batch::ItemChange;
+use daybook_store::records::ItemRow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+impl Book {
+    /// An account as earlier rules left it, with its terms as the newer ones read them, before it is folded again. Needs
+    /// the whole journal.
+    pub fn outdated(loaded: Loaded, product: Arc<ProductInfo>, terms: Terms) -> Result<Book, Problem> {
+        Book::with(loaded, product, true, terms, State::new())
+    }
+
+    /// Folds the account again. `stored` are its line items: what is like them is not written.
+    pub fn refold(&mut self, stored: &[ItemRow], now: Time) -> Result<(), Problem> {
+        let mark = Mark {
+            rules_version: RULES_VERSION,
+            processed_through: self.now.processed_through,
+            rolled_to: self.now.rolled_to,
+            settled_seq: self.now.settled_seq,
+            message_seq: self.now.message_seq,
+        };
+        if let Some(through) = mark.processed_through {
+            let entries = self.settled_entries(through);
+            let (state, out) = replay(&self.terms, &entries, through).map_err(stopped).map_err(problem)?;
+            self.state = state;
+            self.writes.absorb(&out, now, &self.journal);
+            self.note_cancelled(&out, through, now);
+            self.ledger = Some(Ledger::of(&out));
+            keep_changed_items(&mut self.writes, stored, now);
+        }
+        let seq = self.now.next_seq;
+        let at = mark.processed_through.unwrap_or(now);
+        self.append(Record::Refold(mark), "refold", at, now)?;
+        if self.now.held_events == 0 {
+            self.now.settled_seq = seq;
+        }
+        self.recount();
+        Ok(())
+    }
+
+    /// An account as it stood right after it was folded again by the record at this place of its journal: with all its
+    /// line items in what it writes.
+    pub fn refolded_at(stored: &Book, index: usize) -> Result<Book, Problem> {
+        let record = &stored.journal[index];
+        let Record::Refold(mark) = &record.record else {
+            return Err(Problem::internal("the record is no change of the rules"));
+        };
+        let mut book = stored.clone();
+        book.journal.truncate(index);
+        book.ledger = None;
+        book.state = State::new();
+        book.writes = Writes::default();
+        book.now.processed_through = mark.processed_through;
+        book.now.rolled_to = mark.rolled_to;
+        book.now.settled_seq = mark.settled_seq;
+        book.now.message_seq = mark.message_seq;
+        book.now.next_seq = record.seq();
+        book.now.failure = None;
+        let is_held = |record: &&super::journal::Journal| {
+            record.seq() > mark.settled_seq && !matches!(record.record, Record::Refold(_))
+        };
+        book.now.held_events = book.journal.iter().filter(is_held).count() as i64;
+        mark_scheduled(&mut book.journal, &book.now);
+        book.refold(&[], record.recorded_at)?;
+        Ok(book)
+    }
+}
+
+fn problem(halt: Halt) -> Problem {
+    match halt {
+        Halt::Problem(problem) => problem,
+        Halt::NeedsAll => Problem::internal("the whole journal was loaded and asked for again"),
+    }
+}
+
+/// Of the line items that a fold made, keeps those that are not stored like this; what is stored and was not made no
+/// longer holds.
+fn keep_changed_items(writes: &mut Writes, stored: &[ItemRow], now: Time) {
+    let stored: HashMap<&str, &ItemRow> = stored.iter().map(|row| (&*row.item_id, row)).collect();
+    for (id, row) in stored.iter().filter(|(id, _)| !writes.items.contains_key(**id)) {
+        if row.status != ItemStatus::Invalid.name() {
+            let change = ItemChange {
+                item_id: Arc::from(*id),
+                balance: None,
+                status: Some(ItemStatus::Invalid.name()),
+                void: true,
+                reversed_by: None,
+                updated_at: now,
+            };
+            writes.changes.insert(Arc::from(*id), change);
+        }
+    }
+    writes.items.retain(|id, row| stored.get(&**id).is_none_or(|stored| !is_same(stored, row)));
+}
+
+/// Whether two rows are the same line item in all but when they were written.
+pub fn is_same(stored: &ItemRow, made: &ItemRow) -> bool {
+    *stored == ItemRow { created_at: stored.created_at, updated_at: stored.updated_at, ..made.clone() }
+}

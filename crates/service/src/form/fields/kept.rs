@@ -1,0 +1,103 @@
+//! What is stored and given back as it came, without effect.
+
+use super::NO_NUL;
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::openapi::schema::{AdditionalProperties, Type};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+
+/// The most bytes that a kept value has as compact JSON.
+const MOST_BYTES: usize = 16_384;
+/// How deep its lists and objects go.
+const MOST_DEPTH: usize = 8;
+/// The longest name of a field in it.
+const LONGEST_NAME: usize = 100;
+/// The largest whole number that every JSON parser reads exactly.
+const LARGEST_NUMBER: i64 = (1 << 53) - 1;
+
+/// An object that is stored and given back: the form's `warnings` say that it has no effect.
+///
+/// It is written as it was sent, so that a form hashes and reads the same in every build. [`Kept::check`] is for new ones:
+/// what is given back goes into webhooks too, whose text a receiver must be able to make again from what it parsed.
+#[derive(Debug, Clone)]
+pub struct Kept(Box<RawValue>);
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Kept) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Kept {
+    /// The rule that it breaks.
+    pub fn check(&self) -> Result<(), String> {
+        let value: Value = serde_json::from_str(self.0.get()).map_err(|_| "must be JSON".to_owned())?;
+        if !value.is_object() {
+            return Err("must be an object".to_owned());
+        }
+        check(&value, 1)?;
+        match value.to_string().len() {
+            0..=MOST_BYTES => Ok(()),
+            length => Err(format!("must have at most {MOST_BYTES} bytes as compact JSON, not {length}")),
+        }
+    }
+
+    /// What is given back: absent where it breaks a rule that was made after it was stored.
+    pub fn given_back(&self) -> Option<Value> {
+        self.check().ok()?;
+        serde_json::from_str(self.0.get()).ok()
+    }
+}
+
+fn check(value: &Value, depth: usize) -> Result<(), String> {
+    if depth > MOST_DEPTH {
+        return Err(format!("must have at most {MOST_DEPTH} lists and objects within each other"));
+    }
+    match value {
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) if whole.unsigned_abs() <= LARGEST_NUMBER.unsigned_abs() => Ok(()),
+            _ => Err(format!("must have whole numbers up to {LARGEST_NUMBER} only: send {number} as text")),
+        },
+        Value::Array(values) => values.iter().try_for_each(|value| check(value, depth + 1)),
+        Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
+            let is_name =
+                |(at, byte): (usize, u8)| byte == b'_' || byte.is_ascii_alphabetic() || at > 0 && byte.is_ascii_digit();
+            if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().enumerate().all(is_name) {
+                return Err(format!(
+                    "must have fields named with 1 to {LONGEST_NAME} letters, digits and _, the first no digit"
+                ));
+            }
+            check(value, depth + 1)
+        }),
+        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
+    }
+}
+
+impl<'de> Deserialize<'de> for Kept {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Kept, D::Error> {
+        let value = Box::<RawValue>::deserialize(deserializer)?;
+        if value.get().contains("\\u0000") { Err(D::Error::custom(NO_NUL)) } else { Ok(Kept(value)) }
+    }
+}
+
+impl Serialize for Kept {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl utoipa::PartialSchema for Kept {
+    fn schema() -> RefOr<Schema> {
+        let about = "Stored and given back, without effect: it is listed in `warnings` of the answer. Its values are \
+                     text, whole numbers, `true`, `false`, `null`, lists and objects.";
+        ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .description(Some(about))
+            .additional_properties(Some(AdditionalProperties::FreeForm(true)))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for Kept {}

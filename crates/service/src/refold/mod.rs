@@ -1,0 +1,283 @@
+//! Folding accounts again when the rules have changed.
+//!
+//! ```text
+//! migration ─► accounts_to_refold ─► load ─► fold by the rules of today ─► one transaction a batch ─► refolds
+//!                                              (state, line items, terms)     (claimed by version)     (what moved)
+//! ```
+//!
+//! A database that earlier rules wrote is folded again before it is served ([`Service::refold`]). Each batch is one
+//! transaction, which also takes its accounts off the list of those that wait: a crash leaves whole batches done and the
+//! others waiting. Several nodes may do it at once: an account is written by the one that claims it first. An account that
+//! is met later and was written by a node of an earlier build is folded again on the spot ([`load`]).
+//!
+//! Nothing is announced. What moved is listed, with the balances and the status before and after. An account that cannot
+//! be folded again keeps what is stored, is noted as failed and says why; it is tried again at every start and every time
+//! it is asked for.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `earlier` | what earlier rules wrote, as far as it is read |
+//! | `standing` | how an account stands |
+//! | `report` | what moved, for people and programs |
+
+pub mod earlier;
+mod report;
+pub mod standing;
+
+pub use report::Moved;
+
+use crate::Service;
+use crate::account::book::Book;
+use crate::account::herald::NOTICE;
+use crate::catalog::{Catalog, ProductInfo};
+use crate::problem::Problem;
+use daybook_clock::Stopwatch;
+use daybook_engine::terms::RULES_VERSION;
+use daybook_engine::time::Time;
+use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Cancel, Claimed, RefoldWrite, Unit};
+use daybook_store::records::{AccountKey, ItemRow, ProductKey};
+use daybook_store::refolds::RefoldRow;
+use daybook_store::{Inputs, Loaded, Store, Want};
+use standing::Standing;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Accounts folded again in one transaction.
+const BATCH: usize = 200;
+/// How often an account is tried again when another node changed it meanwhile.
+const MOST_ROUNDS: usize = 20;
+/// How long between two lines of the log.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// What folding again came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refolded {
+    /// Accounts that were folded again.
+    pub accounts: u64,
+    /// Those of them whose balances or status moved.
+    pub moved: u64,
+    /// Accounts that could not be folded again.
+    pub failed: u64,
+}
+
+impl Refolded {
+    fn add(&mut self, more: Refolded) {
+        self.accounts += more.accounts;
+        self.moved += more.moved;
+        self.failed += more.failed;
+    }
+}
+
+impl Service {
+    /// Folds every account again that earlier rules wrote. `progress` hears how many are done.
+    pub async fn refold(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Refolded, Problem> {
+        let waiting = self.store.count_to_refold().await?;
+        let mut done = Refolded::default();
+        if waiting == 0 {
+            return Ok(done);
+        }
+        tracing::info!(accounts = waiting, rules_version = RULES_VERSION, "folding accounts again by newer rules");
+        let mut since_line = Stopwatch::start();
+        let mut after: Option<AccountKey> = None;
+        loop {
+            let keys = self.store.accounts_to_refold(after.as_ref(), BATCH).await?;
+            let Some(last) = keys.last() else { break };
+            after = Some(last.clone());
+            done.add(refold_keys(self.store.as_ref(), &self.catalog, keys, self.clock.now()).await?);
+            progress(done.accounts);
+            if since_line.elapsed() >= BETWEEN_LINES {
+                tracing::info!(done = done.accounts, of = waiting, "folding accounts again");
+                since_line = Stopwatch::start();
+            }
+        }
+        let Refolded { accounts, moved, failed } = done;
+        tracing::info!(accounts, moved, failed, "accounts are folded again; `daybook rules-report` lists what moved");
+        if failed > 0 {
+            tracing::error!(failed, "some accounts could not be folded again; `daybook rules-report` says why");
+        }
+        Ok(done)
+    }
+
+    /// How many accounts wait to be folded again.
+    pub async fn accounts_to_refold(&self) -> Result<i64, Problem> {
+        Ok(self.store.count_to_refold().await?)
+    }
+}
+
+/// Loads accounts; those that earlier rules wrote are folded again first.
+pub(crate) async fn load(
+    store: &dyn Store,
+    catalog: &Catalog,
+    wanted: &[Want],
+    now: Time,
+) -> Result<Vec<Option<Loaded>>, Problem> {
+    let loaded = store.load(wanted).await?;
+    let outdated = loaded.iter().flatten().filter(|loaded| earlier::is_outdated(&loaded.row));
+    let keys: Vec<AccountKey> = outdated.map(|loaded| loaded.row.key.clone()).collect();
+    if keys.is_empty() {
+        return Ok(loaded);
+    }
+    refold_keys(store, catalog, keys, now).await?;
+    Ok(store.load(wanted).await?)
+}
+
+/// Folds accounts again, as often as it takes until each is written by this node or by another.
+async fn refold_keys(
+    store: &dyn Store,
+    catalog: &Catalog,
+    mut keys: Vec<AccountKey>,
+    now: Time,
+) -> Result<Refolded, Problem> {
+    let mut done = Refolded::default();
+    for _ in 0..MOST_ROUNDS {
+        let (some, stale) = refold_once(store, catalog, keys, now).await?;
+        done.add(some);
+        if stale.is_empty() {
+            return Ok(done);
+        }
+        keys = stale;
+    }
+    Err(Problem::unavailable("accounts are being changed too often to be folded again: try again"))
+}
+
+/// An account to be folded again, with its line items.
+type Ready = (Loaded, Arc<ProductInfo>, Vec<ItemRow>);
+
+/// One try. Gives what was done, and the accounts that another node changed meanwhile.
+async fn refold_once(
+    store: &dyn Store,
+    catalog: &Catalog,
+    keys: Vec<AccountKey>,
+    now: Time,
+) -> Result<(Refolded, Vec<AccountKey>), Problem> {
+    let wanted: Vec<Want> =
+        keys.iter().map(|key| Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() }).collect();
+    let loaded = store.load(&wanted).await?;
+    let items = store.items_of(&keys).await?;
+    let mut ready: Vec<Ready> = Vec::with_capacity(keys.len());
+    for (loaded, items) in loaded.into_iter().zip(items) {
+        // One that is gone or was folded again by another node is not there any more or needs nothing.
+        let Some(loaded) = loaded else { continue };
+        let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
+        let product = catalog.product(&key).await?.ok_or_else(|| Problem::internal("an account has no product"))?;
+        ready.push((loaded, product, items));
+    }
+    let folding = tokio::task::spawn_blocking(move || ready.into_iter().map(|ready| refold_one(ready, now)).collect());
+    let folded: Vec<(AccountKey, Refolded, Unit)> =
+        folding.await.map_err(|_| Problem::unavailable("the server is stopping"))?;
+    let mut outcomes = Vec::with_capacity(folded.len());
+    let mut batch = Batch::default();
+    for (key, outcome, unit) in folded {
+        outcomes.push((key, outcome));
+        batch.units.push(unit);
+    }
+    let mut done = Refolded::default();
+    let mut stale = Vec::new();
+    for ((key, outcome), claimed) in outcomes.into_iter().zip(store.commit(batch).await?) {
+        match claimed {
+            Claimed::Written => done.add(outcome),
+            Claimed::Stale => stale.push(key),
+        }
+    }
+    Ok((done, stale))
+}
+
+/// Folds one account again. Should that fail or panic, the account is noted as failed, alone.
+fn refold_one((loaded, product, items): Ready, now: Time) -> (AccountKey, Refolded, Unit) {
+    let key = loaded.row.key.clone();
+    let folded = catch_unwind(AssertUnwindSafe(|| fold_again(loaded.clone(), &product, &items, now)));
+    let folded = folded.unwrap_or_else(|_| Err(Problem::internal("working on the account failed: this is a bug")));
+    match folded {
+        Ok((outcome, unit)) => (key, outcome, unit),
+        Err(problem) => {
+            tracing::error!(account = %key.account, %problem, "an account could not be folded again");
+            (key, Refolded { failed: 1, ..Refolded::default() }, failed(loaded, &problem.message, now))
+        }
+    }
+}
+
+fn fold_again(
+    loaded: Loaded,
+    product: &Arc<ProductInfo>,
+    items: &[ItemRow],
+    now: Time,
+) -> Result<(Refolded, Unit), Problem> {
+    let row = &loaded.row;
+    if !earlier::is_outdated(row) {
+        // Nothing is left to do but to take it off the list.
+        let unit = unit(
+            row.key.clone(),
+            row.version,
+            row.now.clone(),
+            RefoldWrite { terms: Some(row.terms.clone()), listed: None },
+        );
+        return Ok((Refolded { accounts: 1, ..Refolded::default() }, unit));
+    }
+    let (key, version, before, updated_at) = (row.key.clone(), row.version, earlier::standing(row), row.now.updated_at);
+    let terms = earlier::terms(row, product)?;
+    let mut book = Book::outdated(loaded, product.clone(), terms)?;
+    if book.now.failure.as_ref().is_some_and(|failure| failure.starts_with(earlier::FAILURE)) {
+        book.now.failure = None;
+    }
+    book.refold(items, now)?;
+    book.close(now)?;
+    let after = Standing::of(&book);
+    let moved = before != after;
+    if !moved {
+        book.now.updated_at = updated_at;
+    }
+    let listed = moved.then(|| RefoldRow {
+        key: key.clone(),
+        rules_version: i64::from(RULES_VERSION),
+        recorded_at: now,
+        before: before.as_ref().and_then(|standing| serde_json::to_string(standing).ok()),
+        after: after.as_ref().and_then(|standing| serde_json::to_string(standing).ok()),
+        failure: None,
+    });
+    let terms = Some(book.terms_bytes()?);
+    let writes = std::mem::take(&mut book.writes);
+    let mut unit = unit(key, version, book.now.clone(), RefoldWrite { terms, listed });
+    // Newer rules may have closed it: its notices are cancelled from then on, as they would have been.
+    let closed_at = book.state.status.is_closed().then(|| book.state.loan().closed_at);
+    for write in &mut unit.accounts {
+        write.cancel = closed_at.map(|at| Cancel { cause_prefix: NOTICE, at });
+        write.inputs = writes.inputs.clone();
+        write.items = writes.items.values().cloned().collect();
+        write.item_changes = writes.changes.values().cloned().collect();
+    }
+    Ok((Refolded { accounts: 1, moved: u64::from(moved), failed: 0 }, unit))
+}
+
+/// Notes that an account could not be folded again. Everything else stays as it is stored.
+fn failed(loaded: Loaded, why: &str, now: Time) -> Unit {
+    let row = loaded.row;
+    let failure = format!("{} (version {RULES_VERSION}): {why}", earlier::FAILURE);
+    let listed = RefoldRow {
+        key: row.key.clone(),
+        rules_version: i64::from(RULES_VERSION),
+        recorded_at: now,
+        before: earlier::standing(&row).as_ref().and_then(|standing| serde_json::to_string(standing).ok()),
+        after: None,
+        failure: Some(failure.clone()),
+    };
+    let mut account = row.now;
+    account.failure = Some(failure);
+    account.next_moment = None;
+    unit(row.key, row.version, account, RefoldWrite { terms: None, listed: Some(listed) })
+}
+
+fn unit(key: AccountKey, version: i64, now: daybook_store::records::AccountNow, refold: RefoldWrite) -> Unit {
+    let write = AccountWrite {
+        claim: AccountClaim::Update { key, version, now: Box::new(now) },
+        inputs: Vec::new(),
+        removed_inputs: Vec::new(),
+        items: Vec::new(),
+        item_changes: Vec::new(),
+        customers: None,
+        publish_until: None,
+        cancel: None,
+        refold: Some(refold),
+    };
+    Unit { accounts: vec![write], ..Unit::default() }
+}

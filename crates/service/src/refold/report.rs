@@ -1,0 +1,64 @@
+//! What moved when accounts were folded again.
+
+use super::standing::Standing;
+use crate::Service;
+use crate::problem::Problem;
+use crate::view::time::Utc;
+use daybook_store::refolds::RefoldRow;
+use serde::Serialize;
+
+/// Rows read at once.
+const PAGE: usize = 1_000;
+
+/// An account whose balances or status moved when it was folded again, or that could not be folded again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// The organization.
+    pub organization: String,
+    /// The account.
+    pub account_id: String,
+    /// The version of the rules it was folded by.
+    pub rules_version: i64,
+    /// When.
+    pub recorded_at: String,
+    /// How it stood before.
+    pub before: Option<Standing>,
+    /// How it stands after; nothing where it could not be folded.
+    pub after: Option<Standing>,
+    /// Why it could not be folded.
+    pub failure: Option<String>,
+}
+
+impl Service {
+    /// Gives every account whose balances or status moved by newer rules, organization by organization.
+    pub async fn rules_report(&self, give: &mut (dyn FnMut(Moved) + Send)) -> Result<(), Problem> {
+        for organization in self.store.organizations().await? {
+            let mut after: Option<String> = None;
+            loop {
+                let rows = self.store.refolds(organization.org, after.as_deref(), PAGE).await?;
+                let Some(last) = rows.last() else { break };
+                after = Some(last.key.account.to_string());
+                for row in rows {
+                    give(moved(&organization.name, row)?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn moved(organization: &str, row: RefoldRow) -> Result<Moved, Problem> {
+    let read = |text: Option<String>| {
+        let standing = text.map(|text| serde_json::from_str(&text)).transpose();
+        standing.map_err(|error| Problem::internal(format!("the list of what moved cannot be read: {error}")))
+    };
+    Ok(Moved {
+        organization: organization.to_owned(),
+        account_id: row.key.account.to_string(),
+        rules_version: row.rules_version,
+        recorded_at: Utc(row.recorded_at).to_string(),
+        before: read(row.before)?,
+        after: read(row.after)?,
+        failure: row.failure,
+    })
+}

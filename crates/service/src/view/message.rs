@@ -1,0 +1,221 @@
+//! Messages: where each stands at every URL.
+
+use super::MessageState;
+use super::time::Utc;
+use crate::webhooks::message::{Message as Found, MessageAttempt, UrlStanding};
+use daybook_store::outbox::{Stand, Standing};
+use daybook_store::records::MessageRow;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Where a message stands at one URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum UrlState {
+    /// It is to be sent, or sent again.
+    Pending,
+    /// The URL took it.
+    Delivered,
+    /// It is a dead letter: it is not sent any more by itself, and can be replayed.
+    Dead,
+    /// The URL does not get it: its filter leaves it out, or it was subscribed later.
+    NotWanted,
+    /// It was for the URL, and nothing is kept any more about what became of it.
+    Unknown,
+}
+
+/// A URL, and where a message stands there.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MessageUrl<'a> {
+    /// The subscription.
+    pub webhook_uuid: &'a str,
+    /// Where it goes.
+    pub webhook_url: &'a str,
+    /// Where the message stands.
+    pub state: UrlState,
+    /// When the URL took it.
+    pub delivered_at: Option<Utc>,
+    /// When it is sent again after a failure.
+    pub next_retry_at: Option<Utc>,
+    /// Since when it is a dead letter.
+    pub dead_at: Option<Utc>,
+}
+
+impl<'a> MessageUrl<'a> {
+    fn new(webhook_uuid: &'a str, webhook_url: &'a str, stand: Stand) -> MessageUrl<'a> {
+        let none = (None, None, None);
+        let (state, (delivered_at, next_retry_at, dead_at)) = match stand {
+            Stand::Delivered(at) => (UrlState::Delivered, (Some(Utc(at)), None, None)),
+            Stand::Waiting => (UrlState::Pending, none),
+            Stand::Retry(at) => (UrlState::Pending, (None, Some(Utc(at)), None)),
+            Stand::Dead(at) => (UrlState::Dead, (None, None, Some(Utc(at)))),
+            Stand::NotForIt => (UrlState::NotWanted, none),
+            Stand::Forgotten => (UrlState::Unknown, none),
+        };
+        MessageUrl { webhook_uuid, webhook_url, state, delivered_at, next_retry_at, dead_at }
+    }
+
+    /// Shows where a message stands.
+    pub fn of(standing: &'a Standing, stand: Stand) -> MessageUrl<'a> {
+        MessageUrl::new(&standing.subscription.uuid, &standing.subscription.url, stand)
+    }
+}
+
+/// A message.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Message<'a> {
+    /// The event's name.
+    pub event: &'a str,
+    /// The event's id.
+    pub event_id: &'a str,
+    /// The account it is about; null for others.
+    pub account_id: Option<&'a str>,
+    /// Whether it is sent.
+    pub state: MessageState,
+    /// When it happened.
+    pub effective_at: Utc,
+    /// When it was recorded.
+    pub recorded_at: Utc,
+    /// Its moment, while it waits for it or if it was cancelled.
+    pub due_at: Option<Utc>,
+    /// When it was cancelled.
+    pub cancelled_at: Option<Utc>,
+    /// Where it stands at each URL; empty unless its state is `PUBLISHED`.
+    pub urls: Vec<MessageUrl<'a>>,
+}
+
+impl<'a> Message<'a> {
+    /// Shows a message.
+    pub fn new(row: &'a MessageRow, urls: Vec<MessageUrl<'a>>) -> Message<'a> {
+        Message {
+            event: &row.event,
+            event_id: &row.event_id,
+            account_id: row.account.as_deref(),
+            state: MessageState::from(row),
+            effective_at: Utc(row.effective_at),
+            recorded_at: Utc(row.recorded_at),
+            due_at: row.due_at.map(Utc),
+            cancelled_at: row.cancelled_at.map(Utc),
+            urls,
+        }
+    }
+}
+
+/// A message with all that is known of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WholeMessage<'a> {
+    /// The event's name.
+    pub event: &'a str,
+    /// The event's id; the header `webhook-id` of each attempt.
+    pub event_id: &'a str,
+    /// The account it is about; null for others.
+    pub account_id: Option<&'a str>,
+    /// Whether it is sent.
+    pub state: MessageState,
+    /// When it happened.
+    pub effective_at: Utc,
+    /// When it was recorded.
+    pub recorded_at: Utc,
+    /// Its moment, while it waits for it or if it was cancelled.
+    pub due_at: Option<Utc>,
+    /// When it was cancelled.
+    pub cancelled_at: Option<Utc>,
+    /// The body of every attempt, byte by byte.
+    pub body: &'a str,
+    /// The signature of `data` in it.
+    pub hmac_signature: &'a str,
+    /// Where it stands at each URL; empty unless its state is `PUBLISHED`.
+    pub urls: Vec<WholeMessageUrl<'a>>,
+}
+
+/// A URL, where a message stands there, and what was tried.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WholeMessageUrl<'a> {
+    /// Where it stands.
+    #[serde(flatten)]
+    pub url: MessageUrl<'a>,
+    /// Whether the URL is paused.
+    pub paused: bool,
+    /// Why it is dead or sent again, as a sentence.
+    pub reason: Option<&'a str>,
+    /// What was tried, the first attempt first.
+    pub attempts: Vec<Attempt<'a>>,
+}
+
+/// An attempt to deliver a message to a URL.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Attempt<'a> {
+    /// Which attempt it was, from 1. A replay counts from 1 again.
+    pub attempt: i64,
+    /// When it began.
+    pub attempted_at: Utc,
+    /// How long it took, in milliseconds.
+    pub latency_ms: i64,
+    /// `DELIVERED` or `FAILED`.
+    pub outcome: &'static str,
+    /// The HTTP status that was answered; null if there was no answer.
+    pub response_status: Option<u16>,
+    /// Why it failed, as a sentence.
+    pub error: Option<&'a str>,
+    /// The beginning of what a receiver said that did not take it.
+    pub response: Option<&'a str>,
+    /// When it is sent again; null if it is not.
+    pub next_retry_at: Option<Utc>,
+}
+
+impl<'a> WholeMessage<'a> {
+    /// Shows a message with all that is known of it.
+    pub fn new(found: &'a Found, body: &'a str) -> WholeMessage<'a> {
+        let state = match (found.cancelled_at, found.position) {
+            (Some(_), _) => MessageState::Cancelled,
+            (None, Some(_)) => MessageState::Published,
+            (None, None) => MessageState::Scheduled,
+        };
+        WholeMessage {
+            event: &found.event,
+            event_id: &found.event_id,
+            account_id: found.account_id.as_deref(),
+            state,
+            effective_at: Utc(found.effective_at),
+            recorded_at: Utc(found.recorded_at),
+            due_at: found.due_at.map(Utc),
+            cancelled_at: found.cancelled_at.map(Utc),
+            body,
+            hmac_signature: &found.signature,
+            urls: found.urls.iter().map(url).collect(),
+        }
+    }
+}
+
+fn url(one: &UrlStanding) -> WholeMessageUrl<'_> {
+    WholeMessageUrl {
+        url: MessageUrl::new(&one.webhook_uuid, &one.webhook_url, one.stand),
+        paused: one.is_paused,
+        reason: one.reason.as_deref(),
+        attempts: one.attempts.iter().map(attempt).collect(),
+    }
+}
+
+fn attempt(MessageAttempt { attempt, .. }: &MessageAttempt) -> Attempt<'_> {
+    Attempt {
+        attempt: attempt.number,
+        attempted_at: Utc(attempt.at),
+        latency_ms: attempt.latency_us / 1_000,
+        outcome: if attempt.error.is_none() { "DELIVERED" } else { "FAILED" },
+        response_status: attempt.status,
+        error: attempt.error.as_deref(),
+        response: attempt.response.as_deref(),
+        next_retry_at: attempt.next_at.map(Utc),
+    }
+}
+
+/// A message that is sent again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Resent<'a> {
+    /// The event's id.
+    pub event_id: &'a str,
+    /// The subscriptions it is sent to again.
+    pub resent: Vec<String>,
+    /// Subscriptions that would get it and are paused. It is not sent to them.
+    pub left_paused: Vec<String>,
+}

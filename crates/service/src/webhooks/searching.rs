@@ -1,0 +1,190 @@
+//! Finding messages: by id, account, event, time, and where they stand.
+//!
+//! Messages that wait for their moment come first, then those of the log, the latest first. A search that matches little
+//! looks at so many messages for each page and no more: such a page may be short, or empty, and say that there are more.
+
+use super::deliveries::{no_mark, onward};
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::form::EventName;
+use crate::form::fields::{Reference, SearchState};
+use crate::paging::{Paging, write_mark};
+use crate::problem::Problem;
+use crate::view::{self, UrlState, render};
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use daybook_store::outbox::{Found, MessageFilter, Standing};
+use daybook_store::records::MessageRow;
+use std::sync::Arc;
+
+/// Of how many messages it is looked up for a page where they stand.
+const LOOKED_UP: usize = 500;
+
+/// Which messages are searched for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MessageQuery {
+    /// With this id.
+    pub event_id: Option<String>,
+    /// About this account.
+    pub account_id: Option<Reference>,
+    /// Of this event.
+    pub event: Option<EventName>,
+    /// That stand so, at one URL or more.
+    pub state: Option<SearchState>,
+    /// That this URL gets; with a state, that stand so there.
+    pub webhook_uuid: Option<Reference>,
+    /// Recorded at this moment or later.
+    pub since: Option<Time>,
+    /// Recorded before this moment.
+    pub until: Option<Time>,
+}
+
+/// Where a search goes on.
+#[derive(Clone, Copy)]
+enum Place {
+    Waiting(i64),
+    Log(i64),
+}
+
+impl Place {
+    fn read(mark: &str) -> Option<Place> {
+        let number = mark.get(1..)?.parse().ok()?;
+        match mark.as_bytes().first()? {
+            b'w' => Some(Place::Waiting(number)),
+            b'l' => Some(Place::Log(number)),
+            _ => None,
+        }
+    }
+
+    fn write(self) -> String {
+        match self {
+            Place::Waiting(before) => write_mark(&format!("w{before}")),
+            Place::Log(before) => write_mark(&format!("l{before}")),
+        }
+    }
+}
+
+type Line = (MessageRow, Vec<Standing>);
+
+impl Service {
+    /// Messages, a page of them.
+    pub async fn list_messages(&self, who: &Caller, paging: Paging, query: MessageQuery) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        onward(&paging)?;
+        let mark = paging.after.as_deref().map(|mark| Place::read(mark).ok_or_else(no_mark)).transpose()?;
+        // A subscription that does not exist is a mistake, not an empty list.
+        self.subscription_named(who, query.webhook_uuid.as_ref()).await?;
+        let (lines, next) = match &query.event_id {
+            Some(event_id) => (self.one_line(who, event_id, &query).await?, None),
+            None => self.page_of_messages(who, mark, paging.limit, &query).await?,
+        };
+        let now = self.clock.now();
+        let shown = |(row, standings): &Line| -> serde_json::Value {
+            let urls = standings.iter().map(|standing| view::MessageUrl::of(standing, standing.of(row, now))).collect();
+            serde_json::to_value(view::Message::new(row, urls)).unwrap_or_default()
+        };
+        let results: Vec<serde_json::Value> = lines.iter().map(shown).collect();
+        let paging =
+            view::Paging { starting_after: next.map(Place::write), ending_before: None, has_more: next.is_some() };
+        Ok(render(&view::Page { results, paging }))
+    }
+
+    async fn one_line(&self, who: &Caller, event_id: &str, query: &MessageQuery) -> Result<Vec<Line>, Problem> {
+        let row = match self.message_row(who.org, event_id).await {
+            Ok(row) => row,
+            Err(problem) if problem.code == "not_found" => return Ok(Vec::new()),
+            Err(problem) => return Err(problem),
+        };
+        let about = query.account_id.as_ref().is_none_or(|id| Some(id.as_str()) == row.account.as_deref());
+        let named = query.event.is_none_or(|event| event.name() == row.event);
+        let in_time = query.since.is_none_or(|since| row.recorded_at >= since)
+            && query.until.is_none_or(|until| row.recorded_at < until);
+        let lines = self.with_standings(who, vec![row]).await?;
+        let now = self.clock.now();
+        Ok(lines.into_iter().filter(|line| about && named && in_time && stands(line, query, now)).collect())
+    }
+
+    async fn page_of_messages(
+        &self,
+        who: &Caller,
+        mark: Option<Place>,
+        limit: usize,
+        query: &MessageQuery,
+    ) -> Result<(Vec<Line>, Option<Place>), Problem> {
+        let filter = MessageFilter {
+            account: query.account_id.as_ref().map(|id| Arc::from(id.as_str())),
+            event: query.event.map(|event| event.name().to_owned()),
+            since: query.since,
+            until: query.until,
+        };
+        let mut lines: Vec<Line> = Vec::new();
+        let of_log = !matches!(query.state, Some(SearchState::Scheduled | SearchState::Cancelled));
+        let is_waiting = query.webhook_uuid.is_none() && (!of_log || query.state.is_none());
+        let begin = if is_waiting { Place::Waiting(i64::MAX) } else { Place::Log(i64::MAX) };
+        let mut place = mark.unwrap_or(begin);
+        if let Place::Waiting(before) = place {
+            let cancelled = query.state.map(|state| state == SearchState::Cancelled);
+            let found = self.store.search_waiting(who.org, &filter, cancelled, before, limit).await?;
+            lines.extend(found.messages.into_iter().map(|(_, row)| (row, Vec::new())));
+            if let Some(next) = found.next {
+                return Ok((lines, Some(Place::Waiting(next))));
+            }
+            if !of_log {
+                return Ok((lines, None));
+            }
+            place = Place::Log(i64::MAX);
+        }
+        let (Place::Log(before), left) = (place, limit - lines.len()) else { return Ok((lines, None)) };
+        if left == 0 {
+            return Ok((lines, Some(place)));
+        }
+        let looks_up = query.state.is_some() || query.webhook_uuid.is_some();
+        let most = if looks_up { LOOKED_UP } else { left };
+        let Found { messages, next } = self.store.search_log(who.org, &filter, before, most).await?;
+        let rows = messages.into_iter().map(|(_, row)| row).collect();
+        let mut found = self.with_standings(who, rows).await?;
+        let now = self.clock.now();
+        found.retain(|line| !looks_up || stands(line, query, now));
+        let is_cut = found.len() > left;
+        found.truncate(left);
+        let last = found.last().and_then(|(row, _)| row.position);
+        lines.extend(found);
+        Ok((lines, if is_cut { last } else { next }.map(Place::Log)))
+    }
+
+    async fn with_standings(&self, who: &Caller, rows: Vec<MessageRow>) -> Result<Vec<Line>, Problem> {
+        let positions: Vec<i64> = rows.iter().filter_map(|row| row.position).collect();
+        if positions.is_empty() {
+            return Ok(rows.into_iter().map(|row| (row, Vec::new())).collect());
+        }
+        let mut standings = self.store.standings(who.org, &positions).await?.into_iter();
+        let line = |row: MessageRow| {
+            let own = row.position.and_then(|_| standings.next()).unwrap_or_default();
+            (row, own)
+        };
+        Ok(rows.into_iter().map(line).collect())
+    }
+}
+
+/// Whether a message stands as it is asked for.
+fn stands((row, standings): &Line, query: &MessageQuery, now: Time) -> bool {
+    let wanted = match query.state {
+        None => None,
+        Some(SearchState::Scheduled) => return row.position.is_none() && row.cancelled_at.is_none(),
+        Some(SearchState::Cancelled) => return row.cancelled_at.is_some(),
+        Some(SearchState::Pending) => Some(UrlState::Pending),
+        Some(SearchState::Delivered) => Some(UrlState::Delivered),
+        Some(SearchState::Dead) => Some(UrlState::Dead),
+    };
+    if wanted.is_none() && query.webhook_uuid.is_none() {
+        return true;
+    }
+    standings.iter().any(|standing| {
+        let state = view::MessageUrl::of(standing, standing.of(row, now)).state;
+        let is_asked_for = match &query.webhook_uuid {
+            Some(uuid) => standing.subscription.uuid == uuid.as_str(),
+            None => true,
+        };
+        is_asked_for && wanted.map_or(state != UrlState::NotWanted, |wanted| state == wanted)
+    })
+}

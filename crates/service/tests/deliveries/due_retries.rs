@@ -1,0 +1,84 @@
+//! No retry is forgotten, whatever is recorded at the same moment.
+//!
+//! A trial is one URL: a message that failed is taken at its retry, and while that is being recorded another message fails
+//! for the first time. The answer to the second message waits a little longer in each trial, so that it comes at every
+//! moment of the recording. `DAYBOOK_RETRY_TRIALS` says how many trials each database gets (40 unless set).
+
+use crate::support::{Home, on_both};
+use crate::world::{World, minutes};
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use daybook_webhooks::dispatcher::Settings;
+use std::time::Duration;
+
+on_both!(a_message_that_fails_while_another_is_recorded_is_tried_again, a_retry_is_counted_whoever_looks_first);
+
+/// How many URLs are tried at once.
+const AT_ONCE: usize = 20;
+
+/// Answers 500 to the first message at first and to the second at first, and 200 to everything else. The first answer to
+/// the second message waits.
+fn trial(wait: Duration) -> Receiver {
+    Receiver::start(Behaviour::answers(move |number, body| {
+        let is_second = String::from_utf8_lossy(body).contains("\"name_last\":\"Second\"");
+        if number == 0 {
+            return Answer::status(500);
+        }
+        if is_second && number <= 2 {
+            std::thread::sleep(wait);
+            return Answer::status(500);
+        }
+        Answer::status(200)
+    }))
+}
+
+/// Results are recorded some milliseconds after the first of them, so that is where the answers are dense.
+fn wait_of(trial: usize) -> Duration {
+    const STEPS: usize = 61;
+    let step = (trial * 17) % STEPS;
+    Duration::from_micros(if trial.is_multiple_of(2) { 10_000 + 700 * step as u64 } else { 95_000 + 500 * step as u64 })
+}
+
+async fn a_message_that_fails_while_another_is_recorded_is_tried_again(home: Home) {
+    let trials = std::env::var("DAYBOOK_RETRY_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
+    let mut forgotten = 0;
+    for first in (0..trials).step_by(AT_ONCE) {
+        forgotten += round(home, first..trials.min(first + AT_ONCE)).await;
+    }
+    println!("{forgotten} of {trials} forgotten");
+    assert_eq!(forgotten, 0, "of {trials} trials");
+}
+
+/// Tries some URLs at once; gives how many did not get the second message.
+async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
+    let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
+    let world = World::patient_with(home, settings).await;
+    let receivers: Vec<Receiver> = trials.map(|number| trial(wait_of(number))).collect();
+    for receiver in &receivers {
+        world.subscribe(receiver).await;
+    }
+    world.announce("First").await;
+    world.send().await;
+    world.announce("Second").await;
+    world.pass(minutes(1)).await;
+    world.pass(minutes(1)).await;
+    world.pass(minutes(2)).await;
+    receivers.iter().filter(|receiver| receiver.counts().requests < 4).count()
+}
+
+/// A URL is sent to by itself when a retry is due; whoever asks a moment later is told of the attempt.
+async fn a_retry_is_counted_whoever_looks_first(home: Home) {
+    let settings =
+        Settings { batch_interval: Duration::ZERO, retry_first: Duration::from_secs(5), ..Settings::default() };
+    let world = World::patient_with(home, settings).await;
+    let receiver = Receiver::start(Behaviour::statuses(&[500, 200]));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("A").await;
+    assert_eq!(world.send().await, 1);
+    world.trial.clock.set(world.trial.clock_now().plus_micros(5_000_000));
+    receiver.until(|counts| counts.requests == 2).await;
+    while world.state(&uuid).await.2 > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.send().await, 1);
+    assert_eq!(world.send().await, 0);
+}

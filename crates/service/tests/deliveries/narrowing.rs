@@ -1,0 +1,159 @@
+//! A filter that is narrowed while messages are sent: what it leaves out is not sent again, wherever it is just then.
+
+use crate::support::{Home, json_of, on_both};
+use crate::world::{World, days};
+use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+on_both!(
+    retries_behind_one_that_is_under_way_are_dropped_with_it,
+    one_that_fails_before_its_sender_hears_of_the_filter_is_dropped,
+    one_that_fails_long_after_the_filter_was_narrowed_is_dropped,
+    retries_that_are_just_being_read_are_dropped,
+);
+
+/// How many URLs are narrowed at once, and how often.
+const URLS: usize = 20;
+const ROUNDS: usize = 5;
+
+fn nothing_waits() -> (String, Value, u64, u64) {
+    ("ACTIVE".to_owned(), Value::Null, 0, 0)
+}
+
+/// Answers 500 when it is opened.
+fn failing_when(open: &Arc<AtomicBool>) -> Behaviour {
+    let open = open.clone();
+    Behaviour::slowly(move |_, _| {
+        while !open.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Answer::status(500)
+    })
+}
+
+/// Has messages sent beside the test.
+fn settle(world: &World) -> tokio::task::JoinHandle<usize> {
+    let dispatcher = world.dispatcher.clone();
+    tokio::spawn(async move { dispatcher.settle().await.expect("it is sent") })
+}
+
+async fn narrow(world: &World, receiver: &Receiver) {
+    world.subscribe_to(receiver, &json!({ "filter_events": ["account_closed"] })).await;
+}
+
+fn next_minute(world: &World) {
+    world.trial.clock.set(world.trial.clock_now().plus_micros(60_000_000));
+}
+
+/// Five are to be tried again: one of them is with the receiver, the others wait for it to answer.
+async fn retries_behind_one_that_is_under_way_are_dropped_with_it(home: Home) {
+    let world = World::patient(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    let uuid = world.subscribe(&receiver).await;
+    for number in 0..5 {
+        world.announce(&format!("N{number}")).await;
+    }
+    assert_eq!(world.send().await, 5);
+    let open = Arc::new(AtomicBool::new(false));
+    receiver.behave(failing_when(&open));
+    next_minute(&world);
+    let sending = settle(&world);
+    receiver.until(|counts| counts.requests == 6).await;
+    narrow(&world, &receiver).await;
+    let hearing = settle(&world);
+    // The sender hears of it before the answer comes.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    open.store(true, Ordering::SeqCst);
+    sending.await.expect("it ends");
+    hearing.await.expect("it ends");
+    assert_eq!((receiver.counts().requests, world.state(&uuid).await), (6, nothing_waits()));
+    assert_eq!(world.pass(days(2)).await, 0);
+    // What the filter has still comes.
+    receiver.behave(Behaviour::status(200));
+    world.subscribe(&receiver).await;
+    world.announce("Later").await;
+    assert_eq!((world.send().await, world.state(&uuid).await), (1, nothing_waits()));
+}
+
+async fn one_that_fails_before_its_sender_hears_of_the_filter_is_dropped(home: Home) {
+    let world = World::patient(home).await;
+    let open = Arc::new(AtomicBool::new(false));
+    let receiver = Receiver::start(failing_when(&open));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("A").await;
+    let sending = settle(&world);
+    receiver.until(|counts| counts.requests == 1).await;
+    narrow(&world, &receiver).await;
+    open.store(true, Ordering::SeqCst);
+    sending.await.expect("it ends");
+    assert_eq!((receiver.counts().requests, world.state(&uuid).await), (1, nothing_waits()));
+    assert_eq!(world.pass(days(2)).await, 0);
+}
+
+/// Others were sent and recorded by the new filter before it fails.
+async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home) {
+    let world = World::patient(home).await;
+    let receiver = Receiver::start(Behaviour::status(200));
+    let uuid = world.subscribe(&receiver).await;
+    world.announce("Before").await;
+    world.send().await;
+    let open = Arc::new(AtomicBool::new(false));
+    let opened = open.clone();
+    receiver.behave(Behaviour::slowly(move |_, body| {
+        let is_slow = String::from_utf8_lossy(body).contains("customer_create");
+        while is_slow && !opened.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Answer::status(if is_slow { 500 } else { 200 })
+    }));
+    world.announce("Slow").await;
+    let sending = settle(&world);
+    receiver.until(|counts| counts.requests == 2).await;
+    narrow(&world, &receiver).await;
+    // A test event goes to everybody.
+    for second in ["2026-04-01T12:00:31Z", "2026-04-01T12:00:32Z"] {
+        world.trial.clock.set(crate::support::time(second));
+        json_of(world.trial.service.send_test_event(&world.trial.who).await);
+        let hearing = settle(&world);
+        while world.subscription(&uuid).await["last_success_at"] != second {
+            tokio::task::yield_now().await;
+        }
+        hearing.abort();
+    }
+    open.store(true, Ordering::SeqCst);
+    sending.await.expect("it ends");
+    assert_eq!((receiver.counts().requests, world.state(&uuid).await), (4, nothing_waits()));
+    assert_eq!(world.pass(days(2)).await, 0);
+}
+
+/// The filters of many URLs are narrowed just when their retries are due.
+async fn retries_that_are_just_being_read_are_dropped(home: Home) {
+    for _ in 0..ROUNDS {
+        let world = World::patient(home).await;
+        let receivers: Vec<Receiver> = (0..URLS).map(|_| Receiver::start(Behaviour::status(500))).collect();
+        let mut uuids = Vec::new();
+        for receiver in &receivers {
+            uuids.push(world.subscribe(receiver).await);
+        }
+        for number in 0..3 {
+            world.announce(&format!("N{number}")).await;
+        }
+        world.send().await;
+        next_minute(&world);
+        let mut sending = vec![settle(&world)];
+        for receiver in &receivers {
+            narrow(&world, receiver).await;
+            sending.push(settle(&world));
+        }
+        for sent in sending {
+            sent.await.expect("it ends");
+        }
+        for uuid in &uuids {
+            assert_eq!(world.state(uuid).await, nothing_waits());
+        }
+        assert_eq!(world.pass(days(2)).await, 0);
+    }
+}

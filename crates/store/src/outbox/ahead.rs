@@ -1,0 +1,30 @@
+//! What is finished with out of order.
+
+/// Positions that are finished with beyond the one up to which everything is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ahead {
+    /// The last position that is finished with.
+    pub reached: i64,
+    /// Positions before it that are not, in order.
+    pub holes: Vec<i64>,
+}
+
+impl Ahead {
+    /// Whether a position is finished with.
+    pub fn has(&self, position: i64) -> bool {
+        position <= self.reached && self.holes.binary_search(&position).is_err()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_but_the_holes_is_finished_with() {
+        let ahead = Ahead { reached: 9, holes: vec![5, 7] };
+        let finished: Vec<i64> = (4..12).filter(|position| ahead.has(*position)).collect();
+        assert_eq!(finished, [4, 6, 8, 9]);
+        assert!(!Ahead::default().has(1));
+    }
+}

@@ -1,0 +1,220 @@
+//! Delivered messages are sent again.
+//!
+//! What was delivered is found by the attempts, from the last one back to the moment that is asked for. It becomes ranges
+//! that are being replayed: one, where everything that the subscription gets was delivered; a few, where a message between
+//! was not. One subscription after the other, each in a transaction of its own.
+
+use super::super::again::{Tries, Try};
+use super::super::arrays::column;
+use super::super::cells::{Cells, each};
+use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::server::Server;
+use super::{SUBSCRIPTION, stretch, subscription as read};
+use crate::Result;
+use crate::outbox::{
+    CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Reader, Replayed, Subscription, SubscriptionId, TO_EVERYBODY, runs,
+};
+use crate::records::OrgId;
+use daybook_engine::time::Time;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tokio_postgres::Row;
+
+/// How many attempts are read in one go.
+const PAGE: i64 = 5_000;
+
+/// What is asked for.
+struct Wanted<'a> {
+    org: OrgId,
+    filter: &'a DeliveryFilter,
+    now: Time,
+    dry_run: bool,
+    most: usize,
+}
+
+pub(super) async fn replay(
+    server: &Server,
+    org: OrgId,
+    filter: &DeliveryFilter,
+    now: Time,
+    dry_run: bool,
+    most: usize,
+) -> Result<Option<Replayed>> {
+    let sql = "SELECT id FROM subscriptions WHERE org = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY id";
+    let ids: Vec<SubscriptionId> =
+        each(&server.query(sql, &[&org, &filter.subscription]).await?, |cells| cells.next())?;
+    let mut done = Replayed::default();
+    // First all are counted: of too many nothing is sent.
+    for dry_run in if dry_run { &[true][..] } else { &[true, false] } {
+        done = Replayed::default();
+        let wanted = Wanted { org, filter, now, dry_run: *dry_run, most };
+        for id in &ids {
+            let Some(of_one) = replay_of(server, &wanted, *id).await? else { return Ok(None) };
+            done.replayed += of_one.replayed;
+            done.left_paused += of_one.left_paused;
+        }
+    }
+    Ok(Some(done))
+}
+
+async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> Result<Option<Replayed>> {
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = replay_once(&mut transaction, wanted, id).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+const CHANGED: &str = "UPDATE subscriptions SET version = version + 1 WHERE org = $1 AND id = $2";
+
+const INSERT: &str = "
+    INSERT INTO ranges (org, subscription, after, last, filter, since, replaying)
+    SELECT $1, $2, p.after, p.last, $5, $6, true
+    FROM (SELECT unnest($3::bigint[]) AS after, unnest($4::bigint[]) AS last) p ORDER BY p.last";
+
+async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: SubscriptionId) -> Try<Option<Replayed>> {
+    let lock = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2 FOR UPDATE");
+    let lock = Step::new(&lock, vec![Box::new(wanted.org), Box::new(id)]);
+    let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[lock]).await?;
+    let Some(row) = found.iter().flatten().next() else { return Ok(Some(Replayed::default())) };
+    let of = read(&mut Cells::of(row))?;
+    let Some(positions) = wanted.delivered(transaction, &of).await? else { return Ok(None) };
+    let matching = wanted.matching(transaction, &of, positions).await?;
+    let count = matching.len() as u64;
+    if of.paused.is_some() {
+        return Ok(Some(Replayed { replayed: 0, left_paused: count }));
+    }
+    if count > 0 && !wanted.dry_run {
+        let events = wanted.events(&of, &matching);
+        let members = members(transaction, &of, events.as_deref(), &matching).await?;
+        let runs = runs(members, &matching.keys().copied().collect());
+        let insert = Step::new(
+            INSERT,
+            vec![
+                Box::new(wanted.org),
+                Box::new(id),
+                column(&runs, |&(after, _)| after),
+                column(&runs, |&(_, last)| last),
+                Box::new(events),
+                Box::new(wanted.now.micros()),
+            ],
+        );
+        let changed = Step::new(CHANGED, vec![Box::new(wanted.org), Box::new(id)]);
+        transaction.fly(Frame { begin: None, commit: true }, &[insert, changed]).await?;
+    }
+    Ok(Some(Replayed { replayed: count, left_paused: 0 }))
+}
+
+impl Wanted<'_> {
+    /// The positions of what a subscription took at the time that is asked for; absent if there are too many.
+    async fn delivered(&self, transaction: &mut Transaction, of: &Subscription) -> Try<Option<BTreeSet<i64>>> {
+        let since = self.filter.since.map_or(i64::MIN, Time::micros);
+        let until = self.filter.until.map_or(i64::MAX, Time::micros);
+        let sql = "SELECT id, position, at, error IS NULL FROM attempts
+                   WHERE org = $1 AND subscription = $2 AND id < $3 ORDER BY id DESC LIMIT $4";
+        let (mut found, mut before, mut looked_at) = (BTreeSet::new(), i64::MAX, 0);
+        loop {
+            let params: Vec<Param<'_>> = vec![Box::new(self.org), Box::new(of.id), Box::new(before), Box::new(PAGE)];
+            let rows = transaction.fly(Frame::default(), &[Step::new(sql, params)]).await?;
+            let page: Vec<(i64, i64, i64, bool)> = each(rows.first().map_or(&[][..], Vec::as_slice), |cells| {
+                Ok((cells.next()?, cells.next()?, cells.next()?, cells.next()?))
+            })?;
+            looked_at += page.len();
+            let taken = page.iter().filter(|(_, _, at, ok)| *ok && (since..until).contains(at));
+            found.extend(taken.map(|(_, position, _, _)| *position).filter(|position| *position <= of.cursor));
+            if found.len() > self.most || looked_at > MOST_LOOKED_AT {
+                return Ok(None);
+            }
+            let is_early = page.iter().all(|(_, _, at, _)| *at < since.saturating_sub(CLOCK_SLACK_US));
+            match page.last() {
+                Some((id, ..)) if !is_early => before = *id,
+                _ => return Ok(Some(found)),
+            }
+        }
+    }
+
+    /// Those that match, with their events, and that are not to be sent again already.
+    async fn matching(
+        &self,
+        transaction: &mut Transaction,
+        of: &Subscription,
+        positions: BTreeSet<i64>,
+    ) -> Try<BTreeMap<i64, String>> {
+        let messages = "SELECT m.position, m.event, m.subject, m.account FROM messages m
+                        WHERE m.org = $1 AND m.position = ANY($3::bigint[])
+                          AND NOT EXISTS (SELECT FROM failures f WHERE f.org = m.org AND f.subscription = $2
+                                          AND f.position = m.position)";
+        let ranges = "SELECT after, last, filter FROM ranges WHERE org = $1 AND subscription = $2";
+        let positions: Vec<i64> = positions.into_iter().collect();
+        let steps = [
+            Step::new(messages, vec![Box::new(self.org), Box::new(of.id), Box::new(positions)]),
+            Step::new(ranges, vec![Box::new(self.org), Box::new(of.id)]),
+        ];
+        let rows = transaction.fly(Frame::default(), &steps).await?;
+        let part = |step: usize| rows.get(step).map_or(&[][..], Vec::as_slice);
+        let ranges: Vec<(i64, i64, Option<Vec<String>>)> =
+            each(part(1), |cells| Ok((cells.next()?, cells.next()?, cells.next()?)))?;
+        type Line = (i64, String, String, Option<Arc<str>>);
+        let messages: Vec<Line> =
+            each(part(0), |cells| Ok((cells.next()?, cells.next()?, cells.next()?, cells.text_or_none()?)))?;
+        let filter = self.filter;
+        let mut matching = BTreeMap::new();
+        for (position, event, subject, account) in messages {
+            let waits = ranges.iter().any(|(after, last, events)| {
+                let reader = Reader { filter: events.as_deref(), missed: true, ..of.reader() };
+                *after < position && position <= *last && reader.gets(&event, &subject)
+            });
+            let is_asked_for = filter.event.as_ref().is_none_or(|asked| *asked == event)
+                && filter.account.as_ref().is_none_or(|asked| Some(asked) == account.as_ref());
+            if !waits && is_asked_for && event != TO_EVERYBODY {
+                matching.insert(position, event);
+            }
+        }
+        Ok(matching)
+    }
+
+    /// Of which events ranges are: messages of others between do not cut them.
+    fn events(&self, of: &Subscription, matching: &BTreeMap<i64, String>) -> Option<Vec<String>> {
+        if of.filter.is_none() && self.filter.event.is_none() && self.filter.account.is_none() {
+            return None;
+        }
+        let names: BTreeSet<&String> = matching.values().collect();
+        Some(names.into_iter().cloned().collect())
+    }
+}
+
+/// The positions between the first and the last that the subscription gets of these events, with those that failed.
+async fn members(
+    transaction: &mut Transaction,
+    of: &Subscription,
+    events: Option<&[String]>,
+    matching: &BTreeMap<i64, String>,
+) -> Try<Vec<i64>> {
+    let (Some((first, _)), Some((last, _))) = (matching.first_key_value(), matching.last_key_value()) else {
+        return Ok(Vec::new());
+    };
+    let sql = format!(
+        "SELECT m.position FROM ({given}) t CROSS JOIN LATERAL ({members}) m
+         UNION
+         SELECT f.position FROM failures f
+         WHERE f.org = $1 AND f.subscription = $2 AND f.position > $4 AND f.position <= $5
+         ORDER BY 1",
+        given = stretch::given(),
+        members = stretch::members(None, "true", None),
+    );
+    let params: Vec<Param<'_>> = vec![
+        Box::new(of.org),
+        Box::new(of.id),
+        Box::new(&*of.uuid),
+        Box::new(first - 1),
+        Box::new(*last),
+        Box::new(0_i64),
+        Box::new(events),
+    ];
+    let rows = transaction.fly(Frame::default(), &[Step::new(&sql, params)]).await?;
+    let position = |row: &Row| row.try_get(0);
+    Ok(rows.iter().flatten().map(position).collect::<std::result::Result<Vec<i64>, _>>()?)
+}

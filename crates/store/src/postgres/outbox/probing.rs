@@ -1,0 +1,99 @@
+//! A node tries one message of a paused subscription.
+
+use super::super::again::{Tries, Try};
+use super::super::arrays::{limit as most, micros};
+use super::super::cells::{Cells, each};
+use super::super::figures::count_hours;
+use super::super::flight::{Frame, Step, Transaction};
+use super::super::server::Server;
+use super::ranges::take_out;
+use super::record::{attempts, failed};
+use super::subscriptions::resume_locked;
+use super::{SUBSCRIPTION, stretch, subscription as read};
+use crate::Result;
+use crate::outbox::{Probed, Recorded, Subscription};
+use daybook_engine::time::Time;
+use std::collections::BTreeSet;
+
+pub(super) async fn claim(
+    server: &Server,
+    token: &str,
+    now: Time,
+    until: Time,
+    limit: usize,
+) -> Result<Vec<Subscription>> {
+    let sql = format!(
+        "WITH due AS MATERIALIZED (
+             SELECT id FROM subscriptions
+             WHERE paused_at IS NOT NULL AND probe_at <= $2
+               AND (lease_token IS NULL OR lease_token = $1 OR leased_until <= $2)
+             ORDER BY probe_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
+         taken AS (
+             UPDATE subscriptions s SET lease_token = $1, leased_until = $3
+             WHERE s.id = ANY (ARRAY(SELECT id FROM due)) RETURNING {SUBSCRIPTION})
+         SELECT * FROM taken ORDER BY id"
+    );
+    each(&server.query(&sql, &[&token, &now.micros(), &until.micros(), &most(limit)]).await?, read)
+}
+
+const TAKEN: &str = "DELETE FROM failures WHERE org = $1 AND subscription = $2 AND position = $3";
+const SUCCESS: &str =
+    "UPDATE subscriptions SET last_success_at = GREATEST(last_success_at, $3) WHERE org = $1 AND id = $2";
+const NEXT: &str = "
+    UPDATE subscriptions SET probe_at = $3, paused_reason = COALESCE($4, paused_reason) WHERE org = $1 AND id = $2";
+
+pub(super) async fn record(server: &Server, probed: &Probed) -> Result<Recorded> {
+    let keep_missed = stretch::keep_missed();
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = record_once(&mut transaction, probed, &keep_missed).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed: &str) -> Try<Recorded> {
+    let Probed { org, subscription: id, ref attempt, .. } = *probed;
+    let lock = format!(
+        "SELECT {SUBSCRIPTION} FROM subscriptions s
+         WHERE s.org = $1 AND s.id = $2 AND s.lease_token = $3 FOR UPDATE"
+    );
+    let step = Step::new(&lock, vec![Box::new(org), Box::new(id), Box::new(&*probed.token)]);
+    let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[step]).await?;
+    let Some(row) = found.iter().flatten().next() else { return Ok(Recorded::Lost) };
+    let before = read(&mut Cells::of(row))?;
+    let is_still_paused = before.paused.as_ref().is_some_and(|pause| pause.at == probed.paused_at);
+
+    let tried = std::slice::from_ref(attempt);
+    let mut steps = vec![attempts((org, id), tried), count_hours((org, id), tried)];
+    match &probed.failed {
+        None => {
+            steps.push(Step::new(TAKEN, vec![Box::new(org), Box::new(id), Box::new(attempt.position)]));
+            steps.push(Step::new(SUCCESS, vec![Box::new(org), Box::new(id), Box::new(attempt.at.micros())]));
+        }
+        Some(failure) if is_still_paused => {
+            steps.push(failed((org, id), std::slice::from_ref(failure), None));
+            let next = micros(probed.probe_at);
+            steps.push(Step::new(
+                NEXT,
+                vec![Box::new(org), Box::new(id), Box::new(next), Box::new(probed.reason.as_deref())],
+            ));
+        }
+        Some(_) => {}
+    }
+    transaction.fly(Frame::default(), &steps).await?;
+    let now = if probed.failed.is_none() && is_still_paused {
+        resume_locked(transaction, &before, keep_missed, Some(attempt.position)).await?
+    } else {
+        if probed.failed.is_none() || is_still_paused {
+            take_out(transaction, (org, id), &BTreeSet::from([attempt.position]), &[]).await?;
+        }
+        let again = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2");
+        let step = Step::new(&again, vec![Box::new(org), Box::new(id)]);
+        let rows = transaction.fly(Frame { begin: None, commit: true }, &[step]).await?;
+        rows.iter().flatten().next().map(|row| read(&mut Cells::of(row))).transpose()?
+    };
+    Ok(now.map_or(Recorded::Lost, |now| Recorded::Kept(Box::new(now))))
+}

@@ -1,0 +1,140 @@
+//! Finding messages, and how each URL stands.
+
+use super::super::arrays::{limit as most, micros};
+use super::super::cells::{self, Cells, each};
+use super::super::server::Server;
+use super::stretch;
+use crate::Result;
+use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, UrlFigures};
+use crate::records::{MessageRow, OrgId};
+
+/// What [`cells::message`] reads, without data and signature; position and moments come before.
+const COLUMNS: &str =
+    "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, ''::bytea, ''::text";
+
+const ASKED_FOR: &str = "($4::text IS NULL OR event = $4) AND ($5::bigint IS NULL OR recorded_at >= $5)
+    AND ($6::bigint IS NULL OR recorded_at < $6)";
+
+fn placed(cells: &mut Cells<'_>) -> Result<(i64, MessageRow)> {
+    Ok((cells.next()?, cells::message(cells)?))
+}
+
+pub(super) async fn log(
+    server: &Server,
+    org: OrgId,
+    filter: &MessageFilter,
+    before: i64,
+    limit: usize,
+) -> Result<Found> {
+    let head = server.query_opt("SELECT head FROM log_heads WHERE org = $1", &[&org]).await?;
+    let head: i64 = cells::maybe(head, |cells| cells.next())?.unwrap_or(0);
+    let before = before.min(head + 1);
+    // The few messages about an account are all looked at.
+    let from = if filter.account.is_some() { 1 } else { (before - SEARCHED).max(1) };
+    let of_account = if filter.account.is_some() { "account = $8" } else { "$8::text IS NULL" };
+    let sql = format!(
+        "SELECT position, position, NULL::bigint, NULL::bigint, {COLUMNS} FROM messages
+         WHERE org = $1 AND position >= $2 AND position < $3 AND {ASKED_FOR} AND {of_account}
+         ORDER BY position DESC LIMIT $7"
+    );
+    let (since, until, account) = (micros(filter.since), micros(filter.until), filter.account.as_deref());
+    let rows =
+        server.query(&sql, &[&org, &from, &before, &filter.event, &since, &until, &most(limit), &account]).await?;
+    let messages = each(&rows, placed)?;
+    let next = match messages.last() {
+        Some((last, _)) if messages.len() == limit => *last,
+        _ => from,
+    };
+    let is_over = next <= 1 || (messages.len() < limit && is_over(server, org, (from, before), next, filter).await?);
+    Ok(Found { messages, next: Some(next).filter(|_| !is_over) })
+}
+
+/// Whether nothing before a stretch matches: there is nothing, or it was recorded too early. A message that went into the
+/// log when it was recorded says by when all before it were.
+async fn is_over(
+    server: &Server,
+    org: OrgId,
+    (from, before): (i64, i64),
+    next: i64,
+    filter: &MessageFilter,
+) -> Result<bool> {
+    let earlier = "SELECT FROM messages WHERE org = $1 AND position < $2 LIMIT 1";
+    if server.query_opt(earlier, &[&org, &next]).await?.is_none() {
+        return Ok(true);
+    }
+    let Some(since) = filter.since.filter(|_| filter.account.is_none()) else { return Ok(false) };
+    let too_early = "SELECT FROM messages WHERE org = $1 AND position >= $2 AND position < $3
+                     AND effective_at <= recorded_at AND recorded_at < $4 LIMIT 1";
+    let limit = since.micros() - CLOCK_SLACK_US;
+    Ok(server.query_opt(too_early, &[&org, &from, &before, &limit]).await?.is_some())
+}
+
+pub(super) async fn waiting(
+    server: &Server,
+    org: OrgId,
+    filter: &MessageFilter,
+    cancelled: Option<bool>,
+    before: i64,
+    limit: usize,
+) -> Result<Found> {
+    let of_account = if filter.account.is_some() { "account = $3" } else { "$3::text IS NULL" };
+    let sql = format!(
+        "SELECT arrival, NULL::bigint, due_at, cancelled_at, {COLUMNS} FROM waiting_messages
+         WHERE org = $1 AND arrival < $2 AND {of_account} AND {ASKED_FOR}
+           AND ($8::boolean IS NULL OR (cancelled_at IS NOT NULL) = $8)
+         ORDER BY arrival DESC LIMIT $7"
+    );
+    let (since, until, account) = (micros(filter.since), micros(filter.until), filter.account.as_deref());
+    let rows =
+        server.query(&sql, &[&org, &before, &account, &filter.event, &since, &until, &most(limit), &cancelled]).await?;
+    let messages = each(&rows, placed)?;
+    let next = messages.last().map(|(arrival, _)| *arrival).filter(|_| messages.len() == limit);
+    Ok(Found { messages, next })
+}
+
+/// A stretch of all events is measured; one of some events is counted up to a limit.
+fn bounded_count() -> String {
+    let most = MOST_COUNTED.to_string();
+    format!(
+        "CASE WHEN t.events IS NULL THEN {measured}
+              ELSE (SELECT count(*) FROM (SELECT FROM ({members}) m LIMIT {most}) c) END",
+        measured = stretch::count(),
+        members = stretch::members(None, "true", Some(&most)),
+    )
+}
+
+pub(super) async fn url_figures(server: &Server) -> Result<Vec<UrlFigures>> {
+    let failures = |which: &str| {
+        format!(
+            "(SELECT count(*) FROM (SELECT FROM failures f WHERE f.org = s.org AND f.subscription = s.id
+              AND f.{which} IS NOT NULL LIMIT {MOST_COUNTED}) c)"
+        )
+    };
+    let stretches = stretch::stretches("0", None);
+    let sql = format!(
+        "SELECT s.org, s.uuid, s.paused_at IS NOT NULL, {retries} + t.pending, {dead} + t.dead,
+                (SELECT GREATEST(m.recorded_at, m.effective_at) FROM messages m
+                 WHERE m.org = s.org AND m.position = LEAST(
+                     (SELECT min(f.position) FROM (
+                          SELECT f.position FROM failures f
+                          WHERE f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
+                          ORDER BY f.retry_at LIMIT 1000) f),
+                     (SELECT min(m.position) FROM ({stretches}) t CROSS JOIN LATERAL ({first}) m WHERE NOT t.dead)))
+         FROM subscriptions s
+         CROSS JOIN LATERAL (
+             SELECT COALESCE(sum(c.messages) FILTER (WHERE NOT c.dead), 0)::bigint AS pending,
+                    COALESCE(sum(c.messages) FILTER (WHERE c.dead), 0)::bigint AS dead
+             FROM (SELECT t.dead, {count} AS messages FROM ({stretches}) t) c) t
+         ORDER BY s.id",
+        retries = failures("retry_at"),
+        dead = failures("dead_at"),
+        first = stretch::members(None, "true", Some("1")),
+        count = bounded_count(),
+    );
+    each(&server.query(&sql, &[]).await?, |cells| {
+        let (org, uuid, is_paused) = (cells.next()?, cells.next()?, cells.next()?);
+        let pending = cells.next::<i64>()?.max(0).cast_unsigned();
+        let dead = cells.next::<i64>()?.max(0).cast_unsigned();
+        Ok(UrlFigures { org, uuid, is_paused, pending, dead, oldest_pending: cells.time_or_none()? })
+    })
+}

@@ -1,0 +1,41 @@
+//! What was sent out of order, once a subscription is paused.
+//!
+//! A sender has messages under way at once, so some after the cursor are finished with while earlier ones are not. When the
+//! subscription is paused, everything after its cursor counts as dead letters, and what was delivered must not be among them:
+//! the cursor goes to the last position that is finished with, and the holes before it become ranges of their own. The same
+//! goes for ranges that were being replayed. A hole that was under way meanwhile is taken out when it is recorded.
+
+use super::dead::{self, Stretch, insert_range, keep_range};
+use super::run;
+use crate::Result;
+use crate::outbox::{Ahead, Subscription, without_gaps};
+use daybook_engine::time::Time;
+use rusqlite::{Connection, params};
+
+/// Parts what is finished with from what is not, after the cursor of a paused subscription and in its ranges.
+pub(super) fn part(connection: &Connection, of: &Subscription, since: Time) -> Result<()> {
+    for range in dead::ranges(connection, of.id, false)?.iter().filter(|range| range.ahead.reached > range.after) {
+        run(connection, "DELETE FROM ranges WHERE id = ?1", params![range.range])?;
+        for (after, last) in unfinished(range.after, range.last, &range.ahead) {
+            let rest = Stretch { range: None, after, last, ahead: Ahead::default(), ..range.clone() };
+            insert_range(connection, of, &rest, false)?;
+        }
+    }
+    if of.ahead.reached <= of.cursor {
+        return Ok(());
+    }
+    for (after, last) in unfinished(of.cursor, of.ahead.reached, &of.ahead) {
+        let (filter, ahead) = (of.filter.clone(), Ahead::default());
+        keep_range(connection, of, &Stretch { range: None, after, last, filter, since, ahead })?;
+    }
+    let sql = "UPDATE subscriptions SET cursor = max(cursor, reached), reached = 0, holes = '[]' WHERE id = ?1";
+    run(connection, sql, params![of.id]).map(|_| ())
+}
+
+/// The stretches between two positions that are not finished with.
+fn unfinished(after: i64, last: i64, ahead: &Ahead) -> Vec<(i64, i64)> {
+    let holes = ahead.holes.iter().copied().filter(|hole| *hole > after && *hole <= last);
+    let mut stretches = without_gaps(holes);
+    stretches.extend((ahead.reached < last).then_some((ahead.reached.max(after), last)));
+    stretches
+}

@@ -1,0 +1,167 @@
+//! Finding messages, and how each URL stands.
+
+use super::dead::{Stretch, count_unfailed, failed_within, ranges};
+use super::selection::{Selection, scan};
+use super::subscriptions::{every, head};
+use crate::Result;
+use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, Subscription, UrlFigures};
+use crate::records::OrgId;
+use crate::sqlite::read::{all, count, one};
+use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, place, position};
+use daybook_engine::time::Time;
+use rusqlite::{Connection, params};
+
+/// What [`rows::message`] reads, without data and signature; place and moments come before.
+const COLUMNS: &str =
+    "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, x'' AS data, '' AS signature";
+
+const ASKED_FOR: &str = "(?3 IS NULL OR event = ?3) AND (?4 IS NULL OR recorded_at >= ?4) \
+                         AND (?5 IS NULL OR recorded_at < ?5)";
+
+pub(super) fn log(
+    connection: &Connection,
+    org: OrgId,
+    filter: &MessageFilter,
+    before: i64,
+    limit: usize,
+) -> Result<Found> {
+    if !(0..=LAST_ORG).contains(&org) {
+        return Ok(Found::default());
+    }
+    let before = before.min(head(connection, org)? + 1);
+    // The few messages about an account are all looked at.
+    let from = if filter.account.is_some() { 1 } else { (before - SEARCHED).max(1) };
+    let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
+    let index = if filter.account.is_some() { "INDEXED BY messages_by_account" } else { "NOT INDEXED" };
+    let of_account =
+        if filter.account.is_some() { "org = ?7 AND account = ?8" } else { "?7 IS NOT NULL AND ?8 IS NULL" };
+    let sql = format!(
+        "SELECT place, NULL, NULL, {COLUMNS} FROM messages {index} \
+         WHERE place >= ?1 AND place < ?2 AND {ASKED_FOR} AND {of_account} ORDER BY place DESC LIMIT ?6"
+    );
+    let (first, end) = (place(org, from), place(org, before.clamp(1, LAST_POSITION)));
+    let params = params![first, end, filter.event, since, until, count(limit), org, filter.account];
+    let found = all(connection, &sql, params, |row| {
+        let message = rows::message(row)?;
+        Ok((message.position.unwrap_or_default(), message))
+    })?;
+    let next = match found.last() {
+        Some((last, _)) if found.len() == limit => Some(*last),
+        _ => Some(from),
+    };
+    let next = next.filter(|next| *next > 1);
+    let Some(next) = next else { return Ok(Found { messages: found, next: None }) };
+    let is_over = found.len() < limit && is_over(connection, org, (first, end), next, filter)?;
+    Ok(Found { messages: found, next: Some(next).filter(|_| !is_over) })
+}
+
+/// Whether nothing before a stretch matches: there is nothing, or it was recorded too early. A message that went into the
+/// log when it was recorded says by when all before it were.
+fn is_over(
+    connection: &Connection,
+    org: OrgId,
+    (first, end): (i64, i64),
+    next: i64,
+    filter: &MessageFilter,
+) -> Result<bool> {
+    let earlier = "SELECT 1 FROM messages WHERE place > ?1 AND place < ?2 LIMIT 1";
+    if one(connection, earlier, params![place(org, 0), place(org, next)], |_| Ok(()))?.is_none() {
+        return Ok(true);
+    }
+    let Some(since) = filter.since.filter(|_| filter.account.is_none()) else { return Ok(false) };
+    let too_early = "SELECT 1 FROM messages WHERE place >= ?1 AND place < ?2 AND effective_at <= recorded_at \
+                     AND recorded_at < ?3 LIMIT 1";
+    let limit = since.micros() - CLOCK_SLACK_US;
+    Ok(one(connection, too_early, params![first, end, limit], |_| Ok(()))?.is_some())
+}
+
+pub(super) fn waiting(
+    connection: &Connection,
+    org: OrgId,
+    filter: &MessageFilter,
+    cancelled: Option<bool>,
+    before: i64,
+    limit: usize,
+) -> Result<Found> {
+    let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
+    let index = if filter.account.is_some() { "waiting_messages_by_account" } else { "waiting_messages_by_org" };
+    let of_account = if filter.account.is_some() { "account = ?7" } else { "?7 IS NULL" };
+    let sql = format!(
+        "SELECT NULL, due_at, cancelled_at, {COLUMNS}, id FROM waiting_messages INDEXED BY {index} \
+         WHERE org = ?1 AND id < ?2 AND {ASKED_FOR} AND {of_account} \
+         AND (?8 IS NULL OR (cancelled_at IS NOT NULL) = ?8) ORDER BY id DESC LIMIT ?6"
+    );
+    let params = params![org, before, filter.event, since, until, count(limit), filter.account, cancelled];
+    let messages = all(connection, &sql, params, |row| Ok((row.get(13)?, rows::message(row)?)))?;
+    let next = messages.last().map(|(id, _)| *id).filter(|_| messages.len() == limit);
+    Ok(Found { messages, next })
+}
+
+/// How every subscription stands.
+pub(super) fn url_figures(connection: &Connection) -> Result<Vec<UrlFigures>> {
+    let mut figures = Vec::new();
+    for is_paused in [false, true] {
+        for of in every(connection, is_paused)? {
+            figures.push(url(connection, &of, is_paused)?);
+        }
+    }
+    Ok(figures)
+}
+
+fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<UrlFigures> {
+    let failures = |index: &str, which: &str| {
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM failures INDEXED BY {index} \
+             WHERE subscription = ?1 AND {which} IS NOT NULL LIMIT ?2)"
+        );
+        one(connection, &sql, params![of.id, MOST_COUNTED], |row| row.get::<_, i64>(0)).map(Option::unwrap_or_default)
+    };
+    let mut pending = failures("failures_due", "retry_at")?.cast_unsigned();
+    let mut dead = failures("failures_dead", "dead_at")?.cast_unsigned();
+    let early = "SELECT min(position) FROM (SELECT position FROM failures INDEXED BY failures_due \
+                 WHERE subscription = ?1 AND retry_at IS NOT NULL ORDER BY retry_at LIMIT ?2)";
+    let mut oldest: Option<i64> = one(connection, early, params![of.id, 1_000], |row| row.get(0))?.flatten();
+    let rest = (of.cursor, head(connection, of.org)?);
+    let mut note = |selection: &Selection<'_>, stretch: (i64, i64), is_dead: bool| -> Result<()> {
+        let there = bounded_count(connection, of, selection, stretch)?;
+        if is_dead {
+            dead += there;
+            return Ok(());
+        }
+        pending += there;
+        let first = scan(connection, selection, stretch, 1, "place", |row| Ok(position(row.get(0)?)))?.pop();
+        oldest = [oldest, first].into_iter().flatten().min();
+        Ok(())
+    };
+    for is_dead in [true, false] {
+        for range in ranges(connection, of.id, !is_dead)? {
+            let Stretch { after, last, .. } = range;
+            note(&range.selection(of), (after, last), is_dead)?;
+        }
+    }
+    let reader = crate::outbox::Reader { missed: is_paused, ..of.reader() };
+    note(&Selection::of(reader), rest, is_paused)?;
+    let moment = "SELECT max(effective_at, recorded_at) FROM messages WHERE place = ?1";
+    let oldest_pending = match oldest {
+        Some(position) => one(connection, moment, [place(of.org, position)], |row| rows::time(row, 0))?,
+        None => None,
+    };
+    Ok(UrlFigures { org: of.org, uuid: of.uuid.clone(), is_paused, pending, oldest_pending, dead })
+}
+
+/// A stretch of all events is measured; one of some events is counted up to a limit. A message that has a failure of its
+/// own is counted with the failures.
+fn bounded_count(
+    connection: &Connection,
+    of: &Subscription,
+    selection: &Selection<'_>,
+    stretch: (i64, i64),
+) -> Result<u64> {
+    if selection.is_everything() {
+        return count_unfailed(connection, of, selection, stretch);
+    }
+    let failed = failed_within(connection, of, selection, stretch)?.len();
+    let most = MOST_COUNTED as usize + failed;
+    let there = scan(connection, selection, stretch, most, "place", |_| Ok(()))?.len();
+    Ok(there.saturating_sub(failed) as u64)
+}

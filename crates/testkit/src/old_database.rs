@@ -1,0 +1,116 @@
+//! A database that an earlier build made, as it was left by it.
+//!
+//! `fixtures/rules-1` was made by `tools/make-old-database` with the last build before rules version 2: accounts in every
+//! situation, on SQLite and on PostgreSQL. Its secrets key is 32 times the byte 7.
+
+use crate::postgres::Server;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tokio_postgres::NoTls;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/rules-1");
+
+/// A copy of the database, for one test.
+#[derive(Clone, Debug)]
+pub struct OldDatabase {
+    /// Its address.
+    pub address: String,
+    /// The file, if it is one.
+    path: Option<PathBuf>,
+}
+
+impl OldDatabase {
+    /// As an SQLite file in a folder, with the secrets key beside it.
+    pub fn sqlite(folder: &Path) -> OldDatabase {
+        let path = folder.join("daybook.db");
+        std::fs::write(&path, unpacked("old.db.gz")).expect("the file can be written");
+        write_key(folder);
+        OldDatabase { address: format!("sqlite:{}", path.display()), path: Some(path) }
+    }
+
+    /// On the PostgreSQL server that tests share, with the secrets key in a folder.
+    pub fn postgres(folder: &Path) -> OldDatabase {
+        let address = Server::shared().database();
+        let database = OldDatabase { address, path: None };
+        database.run(&String::from_utf8(unpacked("old.sql.gz")).expect("a dump is text"));
+        write_key(folder);
+        database
+    }
+
+    /// Runs statements.
+    pub fn run(&self, sql: &str) {
+        match &self.path {
+            Some(path) => {
+                let connection = Connection::open(path).expect("the file opens");
+                connection.execute_batch(sql).expect("the statements run");
+            }
+            None => self.ask(async |client| client.batch_execute(sql).await.expect("the statements run")),
+        }
+    }
+
+    /// The number that a statement gives.
+    pub fn number(&self, sql: &str) -> i64 {
+        self.try_number(sql).unwrap_or_else(|| panic!("no number: {sql}"))
+    }
+
+    /// The number that a statement gives, if its tables are there and free.
+    pub fn try_number(&self, sql: &str) -> Option<i64> {
+        match &self.path {
+            Some(path) => Connection::open(path).ok()?.query_row(sql, [], |row| row.get(0)).ok(),
+            None => self.ask(async |client| client.query_one(sql, &[]).await.ok().map(|row| row.get(0))),
+        }
+    }
+
+    /// Makes so many copies of every account of the first organization, with all that was asked of them.
+    pub fn multiply(&self, copies: usize) {
+        let item = if self.path.is_some() { "item" } else { "item_id" };
+        let tables =
+            [("accounts", ACCOUNT.to_owned()), ("inputs", INPUT.to_owned()), ("line_items", format!("{item}, {ITEM}"))];
+        for (table, columns) in tables {
+            let every = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n";
+            self.run(&format!(
+                "INSERT INTO {table} (account, {columns})
+                 {every} < {copies})
+                 SELECT account || '-copy-' || n, {columns} FROM {table}, n WHERE org = 1"
+            ));
+        }
+    }
+
+    fn ask<T: Send>(&self, question: impl AsyncFnOnce(tokio_postgres::Client) -> T + Send) -> T {
+        let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let run = || {
+            runtime().block_on(async {
+                let (client, connection) = tokio_postgres::connect(&self.address, NoTls).await.expect("it connects");
+                let connection = tokio::spawn(connection);
+                let answer = question(client).await;
+                connection.await.expect("it ends by itself").expect("it ends well");
+                answer
+            })
+        };
+        std::thread::scope(|scope| scope.spawn(run).join().expect("asking does not panic"))
+    }
+}
+
+/// The columns of an account but its id, of an input and of a line item.
+const ACCOUNT: &str = "org, product, version, terms, content_hash, effective_at, created_at, updated_at, state, profile, \
+    processed_through, rolled_to, next_moment, oldest_unpaid_due, status, substatus, next_seq, settled_seq, held_events, \
+    scheduled_events, message_seq, failure, balance";
+const INPUT: &str = "org, seq, name, effective_at, applies_at, rank, scheduled, recorded_at, clock, payload, extra, \
+    content_hash";
+const ITEM: &str = "org, kind, status, effective_at, applied_at, created_at, updated_at, amount, balance, principal, \
+    interest, fees, splits, extra";
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let output = Command::new("gzip").arg("-dc").arg(Path::new(FOLDER).join(name)).output().expect("gzip(1) is there");
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Puts the secrets key where a server looks for it: for its owner alone.
+fn write_key(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join("daybook.key");
+    std::fs::copy(Path::new(FOLDER).join("old.key"), &path).expect("the key can be copied");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("its mode can be set");
+}

@@ -1,0 +1,114 @@
+//! How many messages may be under way at once.
+
+use super::SECOND;
+use daybook_engine::time::Time;
+use std::collections::VecDeque;
+
+/// How many after the first success.
+const AFTER_FIRST: usize = 4;
+/// A limit is tried anew after so many lengths of the hold that a refusal costs.
+const TRY_AFTER: i64 = 20;
+/// The longest time between two tries, in the same lengths.
+const TRY_AFTER_MOST: i64 = 640;
+
+/// Of so many that were taken it is kept when they were under way.
+const MOST_KEPT: usize = 256;
+
+/// How many at once.
+#[derive(Debug)]
+pub(super) struct Crowd {
+    /// How many may be under way now.
+    most: usize,
+    /// The limit that was learnt.
+    limit: Option<Limit>,
+    /// The most that were under way since the last hold, and the most with which one was taken.
+    peak: usize,
+    taken_with: usize,
+    /// When the last ones that were taken went and were answered.
+    taken: VecDeque<(Time, Time)>,
+    /// Whether the first that was refused went with more than had been taken until then.
+    is_new_high: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    at_once: usize,
+    /// When more are tried, and how many more.
+    try_at: Time,
+    step: usize,
+    /// How long until then, after a refusal.
+    wait: i64,
+}
+
+impl Default for Crowd {
+    fn default() -> Crowd {
+        Crowd { most: 1, limit: None, peak: 0, taken_with: 0, taken: VecDeque::new(), is_new_high: false }
+    }
+}
+
+impl Crowd {
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    pub(super) fn sent(&mut self, under_way: usize) {
+        self.peak = self.peak.max(under_way);
+    }
+
+    pub(super) fn taken(&mut self, now: Time, sent_at: Time, under_way: usize) {
+        self.taken.push_back((sent_at, now));
+        if self.taken.len() > MOST_KEPT {
+            self.taken.pop_front();
+        }
+        self.taken_with = self.taken_with.max(under_way);
+        let grown = if self.most == 1 { AFTER_FIRST } else { self.most.saturating_add(1) };
+        let Some(limit) = &mut self.limit else {
+            self.most = grown;
+            return;
+        };
+        if now >= limit.try_at && under_way >= limit.at_once {
+            limit.at_once += limit.step;
+            limit.step *= 2;
+            limit.try_at = now.plus_micros(SECOND);
+        }
+        self.most = grown.min(limit.at_once).max(1);
+    }
+
+    pub(super) fn failed(&mut self) {
+        self.most = 1;
+    }
+
+    /// The first of those that are refused together, sent when so many were under way.
+    pub(super) fn refused_first(&mut self, under_way: usize) {
+        self.is_new_high = under_way > self.taken_with.max(1);
+    }
+
+    /// Whether the URL refused because too many were under way.
+    pub(super) fn is_to_blame(&self) -> bool {
+        self.is_new_high
+    }
+
+    /// Learns the limit from what was taken and refused.
+    pub(super) fn learn(&mut self, now: Time, hold: i64) {
+        let at_once = self.taken_together().min(self.peak.saturating_sub(1)).max(1);
+        let before = self.limit.map_or(TRY_AFTER / 4, |limit| limit.wait / hold.max(1));
+        let is_confirmed = self.limit.is_none_or(|limit| limit.at_once.abs_diff(at_once) <= 1 + at_once / 8);
+        let lengths = if is_confirmed { before.saturating_mul(4) } else { TRY_AFTER };
+        let wait = lengths.clamp(TRY_AFTER, TRY_AFTER_MOST).saturating_mul(hold);
+        self.limit = Some(Limit { at_once, try_at: now.plus_micros(wait), step: 1, wait });
+        self.most = at_once;
+    }
+
+    /// The most that were under way at once and were all taken.
+    fn taken_together(&self) -> usize {
+        let with = |moment: Time| self.taken.iter().filter(|(sent, ended)| *sent <= moment && moment < *ended).count();
+        self.taken.iter().map(|(sent, _)| with(*sent)).max().unwrap_or(0)
+    }
+
+    /// What was counted until a hold counts no more.
+    pub(super) fn forget(&mut self) {
+        (self.peak, self.is_new_high) = (0, false);
+        self.taken.clear();
+        self.taken_with = self.taken_with.min(self.limit.map_or(usize::MAX, |limit| limit.at_once));
+    }
+}

@@ -1,0 +1,175 @@
+//! How fast a URL is sent to: how many messages at once, how many a second, and when not at all.
+//!
+//! Nothing is known of a URL at first. One message goes, then more at once with every success, until the URL answers 429 or
+//! fails. After a failure one message goes at a time again. After a 429 nothing goes until the moment that the URL asked
+//! for, and what its limit is follows from what it took:
+//!
+//! | the URL refused | then its limit is |
+//! |---|---|
+//! | more at once than it had taken until then | how many at once: see [`crowd`] |
+//! | as many at once as it had taken before | how many a second: see [`rate`] |
+//!
+//! A limit that was learnt is tried anew now and then, ever more rarely while it stays where it was, as each try may cost
+//! a refusal. All moments are by the clock that is passed in.
+
+mod crowd;
+mod rate;
+
+use crowd::Crowd;
+use daybook_engine::time::Time;
+use rate::Rate;
+use std::time::Duration;
+
+const SECOND: i64 = 1_000_000;
+/// How long a URL is left alone that refused and did not say for how long, and one that could not be connected to.
+pub(super) const USUAL_HOLD: Duration = Duration::from_secs(1);
+/// The longest time that is added if a URL refuses whatever it is sent.
+const MOST_ADDED: i64 = 60 * SECOND;
+
+/// What the settings allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Allowed {
+    /// Most messages at once.
+    pub at_once: usize,
+    /// Most messages a second, if there is such a limit.
+    pub per_second: Option<u32>,
+}
+
+/// How fast a URL is sent to.
+#[derive(Debug)]
+pub(super) struct Pace {
+    allowed: Allowed,
+    crowd: Crowd,
+    rate: Rate,
+    hold: Option<Hold>,
+    /// How often in a row the URL refused and took nothing in between.
+    only_refused: u32,
+    /// Whether anything was taken since the last hold.
+    took_something: bool,
+}
+
+/// A time in which nothing is sent.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    since: Time,
+    until: Time,
+    /// By a 429: a limit is learnt at its end.
+    refused: bool,
+}
+
+impl Pace {
+    /// The pace for a URL that nothing is known of.
+    pub(super) fn new(allowed: Allowed) -> Pace {
+        Pace {
+            allowed,
+            crowd: Crowd::default(),
+            rate: Rate::default(),
+            hold: None,
+            only_refused: 0,
+            took_something: false,
+        }
+    }
+
+    /// The settings were changed.
+    pub(super) fn allow(&mut self, allowed: Allowed) {
+        self.allowed = allowed;
+    }
+
+    /// Whether a message may go now, with so many under way.
+    pub(super) fn may_send(&mut self, now: Time, under_way: usize) -> bool {
+        self.end_hold(now);
+        self.hold.is_none()
+            && under_way < self.crowd.most().min(self.allowed.at_once)
+            && self.rate.next_at(now, self.allowed.per_second).is_none_or(|at| at <= now)
+    }
+
+    /// When a message may go that may not go now, unless it waits for an answer.
+    pub(super) fn next_at(&self, now: Time) -> Option<Time> {
+        let held = self.hold.map(|hold| hold.until);
+        held.into_iter().chain(self.rate.next_at(now, self.allowed.per_second)).max()
+    }
+
+    /// Whether nothing goes now, whatever is answered.
+    pub(super) fn is_waiting(&self, now: Time) -> bool {
+        self.next_at(now).is_some_and(|at| at > now)
+    }
+
+    /// A message goes, and with it so many are under way.
+    pub(super) fn sent(&mut self, now: Time, under_way: usize) {
+        self.crowd.sent(under_way);
+        self.rate.sent(now, self.allowed.per_second);
+    }
+
+    /// The URL took a message that was sent at a moment, when so many were under way.
+    pub(super) fn taken(&mut self, now: Time, sent_at: Time, under_way: usize) {
+        self.took_something = true;
+        self.only_refused = 0;
+        self.rate.taken(now, sent_at);
+        self.crowd.taken(now, sent_at, under_way);
+    }
+
+    /// The URL failed, other than by a 429.
+    pub(super) fn failed(&mut self) {
+        self.crowd.failed();
+    }
+
+    /// The URL could not be connected to: it is left alone for a moment.
+    pub(super) fn unreachable(&mut self, now: Time) {
+        self.crowd.failed();
+        self.hold_until(now, now.plus_micros(micros(USUAL_HOLD)), false);
+    }
+
+    /// The URL answered 429 to a message that was sent when so many were under way, and wants nothing until a moment. Gives
+    /// until when it gets nothing.
+    pub(super) fn refused(&mut self, now: Time, under_way: usize, until: Time) -> Time {
+        if self.hold.is_none_or(|hold| !hold.refused) {
+            // The first of those that were under way together.
+            if !self.took_something {
+                self.only_refused = self.only_refused.saturating_add(1);
+            }
+            self.took_something = false;
+            self.crowd.refused_first(under_way);
+        }
+        let asked = (until.micros() - now.micros()).max(micros(USUAL_HOLD));
+        let doublings = self.only_refused.saturating_sub(1).min(6);
+        let added = (asked << doublings).min(asked.max(MOST_ADDED)) - asked;
+        self.hold_until(now, now.plus_micros(asked + added), true)
+    }
+
+    /// Gives until when the URL is held.
+    fn hold_until(&mut self, now: Time, until: Time, refused: bool) -> Time {
+        let before = self.hold;
+        let until = before.map_or(until, |hold| hold.until.max(until));
+        self.hold = Some(Hold {
+            since: before.map_or(now, |hold| hold.since),
+            until,
+            refused: refused || before.is_some_and(|hold| hold.refused),
+        });
+        until
+    }
+
+    /// At the end of a hold, learns from what came before it. A clock that went back ends a hold too.
+    fn end_hold(&mut self, now: Time) {
+        let Some(Hold { since, until, refused }) = self.hold else { return };
+        if now < until && now >= since {
+            return;
+        }
+        self.hold = None;
+        if refused {
+            let length = until.micros() - since.micros();
+            if self.crowd.is_to_blame() {
+                self.crowd.learn(now, length);
+            } else {
+                self.rate.learn(now, since, length);
+            }
+            self.crowd.forget();
+        }
+    }
+}
+
+fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

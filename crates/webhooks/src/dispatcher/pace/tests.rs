@@ -1,0 +1,182 @@
+//! The pace against receivers that are simulated, by a clock that is moved by hand.
+
+use super::*;
+use std::collections::VecDeque;
+
+fn at(micros: i64) -> Time {
+    Time::from_micros(1_000_000_000_000 + micros)
+}
+
+/// What a simulated receiver takes.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// So many in any second.
+    PerSecond(usize),
+    /// So many at once.
+    AtOnce(usize),
+    /// One every so many microseconds.
+    Spaced(i64),
+}
+
+/// What came of sending as much as the pace allows for some time.
+#[derive(Debug)]
+struct Run {
+    taken: usize,
+    refused: usize,
+    /// How many were taken in the first minute.
+    first_minute: usize,
+}
+
+const TICK: i64 = 1_000;
+
+/// Sends for some seconds to a receiver with a limit that takes so long for an answer, and wants to be left alone for so
+/// long when it refuses. A refusal comes at once.
+fn run(pace: &mut Pace, limit: Limit, answer_after: i64, retry_after: i64, seconds: i64) -> Run {
+    let mut under_way: VecDeque<(i64, i64, usize, bool)> = VecDeque::new();
+    let mut taken_at: VecDeque<i64> = VecDeque::new();
+    let mut run = Run { taken: 0, refused: 0, first_minute: 0 };
+    for tick in 0..seconds * SECOND / TICK {
+        let now = tick * TICK;
+        let ended: Vec<_> = under_way.iter().filter(|(ends, ..)| *ends <= now).copied().collect();
+        under_way.retain(|(ends, ..)| *ends > now);
+        for (_, sent, with, is_taken) in ended {
+            if is_taken {
+                run.taken += 1;
+                run.first_minute += usize::from(now < 60 * SECOND);
+                pace.taken(at(now), at(sent), with);
+            } else {
+                run.refused += 1;
+                pace.refused(at(now), with, at(now + retry_after));
+            }
+        }
+        while pace.may_send(at(now), under_way.len()) {
+            taken_at.retain(|taken| *taken > now - SECOND);
+            let busy = under_way.iter().filter(|(.., is_taken)| *is_taken).count();
+            let is_taken = match limit {
+                Limit::PerSecond(most) => taken_at.len() < most,
+                Limit::AtOnce(most) => busy < most,
+                Limit::Spaced(gap) => taken_at.back().is_none_or(|last| now - last >= gap),
+            };
+            if is_taken {
+                taken_at.push_back(now);
+            }
+            let ends = now + if is_taken { answer_after } else { 2 * TICK };
+            under_way.push_back((ends, now, under_way.len() + 1, is_taken));
+            pace.sent(at(now), under_way.len());
+        }
+    }
+    run
+}
+
+fn pace() -> Pace {
+    Pace::new(Allowed { at_once: 64, per_second: None })
+}
+
+/// With fast answers and with slow ones, from the first second on.
+#[test]
+fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
+    let cases = [
+        (Limit::PerSecond(10), 2_000, 300, 10.0),
+        (Limit::PerSecond(10), 100_000, 300, 10.0),
+        (Limit::PerSecond(10), 500_000, 300, 10.0),
+        (Limit::PerSecond(10), 1_000_000, 300, 10.0),
+        (Limit::PerSecond(50), 2_000, 60, 50.0),
+        (Limit::PerSecond(50), 100_000, 60, 50.0),
+        (Limit::PerSecond(50), 200_000, 60, 50.0),
+        (Limit::PerSecond(50), 500_000, 60, 50.0),
+        (Limit::AtOnce(10), 200_000, 60, 50.0),
+        (Limit::AtOnce(10), 100_000, 30, 100.0),
+        (Limit::AtOnce(10), 1_000_000, 300, 10.0),
+        (Limit::AtOnce(30), 200_000, 20, 150.0),
+        (Limit::AtOnce(30), 500_000, 50, 60.0),
+        (Limit::AtOnce(30), 1_000_000, 100, 30.0),
+    ];
+    let mut failed = Vec::new();
+    for (limit, answer_after, seconds, per_second) in cases {
+        let run = run(&mut pace(), limit, answer_after, SECOND, seconds);
+        let possible = per_second * (seconds.min(60)) as f64;
+        let got = run.first_minute as f64 / possible;
+        let all = run.taken as f64 / (per_second * seconds as f64);
+        println!("{limit:?} answering after {answer_after} us: {got:.3} of the first minute, {all:.3} of all, {run:?}");
+        if got < 0.9 || all < 0.9 || run.refused * 20 > run.taken {
+            failed.push((limit, answer_after));
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// A limit that allows no burst is far from what the first second shows: it is found all the same.
+#[test]
+fn a_limit_that_allows_no_burst_is_found() {
+    let run = run(&mut pace(), Limit::Spaced(100_000), 5_000, SECOND, 600);
+    assert!(run.taken > 5_000 && run.refused < 60, "{run:?}");
+}
+
+#[test]
+fn a_url_that_refuses_is_left_alone_for_as_long_as_it_asked() {
+    let mut pace = pace();
+    assert!(pace.may_send(at(0), 0));
+    pace.sent(at(0), 1);
+    pace.refused(at(5), 1, at(30 * SECOND));
+    assert!(!pace.may_send(at(30 * SECOND - 1), 0));
+    assert_eq!(pace.next_at(at(6)), Some(at(30 * SECOND)));
+    assert!(pace.is_waiting(at(6)) && pace.may_send(at(30 * SECOND), 0));
+}
+
+#[test]
+fn without_a_wish_it_is_left_alone_for_a_second_and_for_longer_while_it_takes_nothing() {
+    let mut pace = pace();
+    let mut now = 0;
+    for length in [1, 2, 4, 8, 16, 32, 60, 60] {
+        assert!(pace.may_send(at(now), 0));
+        pace.sent(at(now), 1);
+        pace.refused(at(now), 1, at(now));
+        assert_eq!(pace.next_at(at(now)), Some(at(now + length * SECOND)), "{length}");
+        now += length * SECOND;
+    }
+    assert!(pace.may_send(at(now), 0));
+    pace.taken(at(now), at(now), 1);
+    pace.refused(at(now), 1, at(now));
+    assert!(pace.may_send(at(now + SECOND), 0), "it took one in between");
+}
+
+#[test]
+fn after_a_failure_one_goes_at_a_time_and_after_none_could_connect_none_for_a_second() {
+    let mut pace = pace();
+    for _ in 0..20 {
+        pace.taken(at(0), at(0), 1);
+    }
+    assert!(pace.may_send(at(0), 20));
+    pace.failed();
+    assert!(pace.may_send(at(0), 0) && !pace.may_send(at(0), 1));
+    pace.unreachable(at(0));
+    assert!(!pace.may_send(at(SECOND - 1), 0) && pace.may_send(at(SECOND), 0));
+}
+
+#[test]
+fn settings_hold_in_any_second() {
+    let mut pace = Pace::new(Allowed { at_once: 2, per_second: Some(5) });
+    let mut sent: Vec<i64> = Vec::new();
+    for tick in 0..10_000 {
+        let now = tick * TICK;
+        pace.taken(at(now), at(now), 1);
+        if pace.may_send(at(now), 0) {
+            pace.sent(at(now), 1);
+            sent.push(now);
+        }
+    }
+    assert!((45..=50).contains(&sent.len()), "{}", sent.len());
+    assert!(sent.windows(6).all(|six| six[5] - six[0] > SECOND), "{sent:?}");
+    assert!(!pace.may_send(at(20 * SECOND), 2), "two at once");
+    pace.allow(Allowed { at_once: 3, per_second: None });
+    assert!(pace.may_send(at(20 * SECOND), 2));
+}
+
+#[test]
+fn a_clock_that_goes_back_stops_nothing() {
+    let mut pace = Pace::new(Allowed { at_once: 2, per_second: Some(5) });
+    pace.sent(at(9_000 * SECOND), 1);
+    pace.refused(at(9_000 * SECOND), 1, at(9_001 * SECOND));
+    assert!(!pace.may_send(at(9_000 * SECOND), 0));
+    assert!(pace.may_send(at(10 * SECOND), 0));
+}

@@ -51,7 +51,7 @@ async fn a_message_that_fails_while_another_is_recorded_is_tried_again(home: Hom
 /// Tries some URLs at once; gives how many did not get the second message.
 async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
     let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
-    let world = World::patient_with(home, settings).await;
+    let world = World::with(home, settings).await;
     let receivers: Vec<Receiver> = trials.map(|number| trial(wait_of(number))).collect();
     for receiver in &receivers {
         world.subscribe(receiver).await;
@@ -69,7 +69,7 @@ async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
 async fn a_retry_is_counted_whoever_looks_first(home: Home) {
     let settings =
         Settings { batch_interval: Duration::ZERO, retry_first: Duration::from_secs(5), ..Settings::default() };
-    let world = World::patient_with(home, settings).await;
+    let world = World::with(home, settings).await;
     let receiver = Receiver::start(Behaviour::statuses(&[500, 200]));
     let uuid = world.subscribe(&receiver).await;
     world.announce("A").await;

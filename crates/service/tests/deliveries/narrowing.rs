@@ -50,7 +50,7 @@ fn next_minute(world: &World) {
 
 /// Five are to be tried again: one of them is with the receiver, the others wait for it to answer.
 async fn retries_behind_one_that_is_under_way_are_dropped_with_it(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
     let uuid = world.subscribe(&receiver).await;
     for number in 0..5 {
@@ -79,7 +79,7 @@ async fn retries_behind_one_that_is_under_way_are_dropped_with_it(home: Home) {
 }
 
 async fn one_that_fails_before_its_sender_hears_of_the_filter_is_dropped(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let open = Arc::new(AtomicBool::new(false));
     let receiver = Receiver::start(failing_when(&open));
     let uuid = world.subscribe(&receiver).await;
@@ -95,7 +95,7 @@ async fn one_that_fails_before_its_sender_hears_of_the_filter_is_dropped(home: H
 
 /// Others were sent and recorded by the new filter before it fails.
 async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe(&receiver).await;
     world.announce("Before").await;
@@ -132,7 +132,7 @@ async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home
 /// The filters of many URLs are narrowed just when their retries are due.
 async fn retries_that_are_just_being_read_are_dropped(home: Home) {
     for _ in 0..ROUNDS {
-        let world = World::patient(home).await;
+        let world = World::at_once(home).await;
         let receivers: Vec<Receiver> = (0..URLS).map(|_| Receiver::start(Behaviour::status(500))).collect();
         let mut uuids = Vec::new();
         for receiver in &receivers {

@@ -77,7 +77,7 @@ async fn other_answers_are_dead_at_once(home: Home) {
 }
 
 async fn an_answer_of_only_1xx_is_dead(home: Home) {
-    let world = World::at_once(home).await;
+    let world = World::impatient(home).await;
     let receiver = Receiver::start(Behaviour::OnlyInformational(103));
     let uuid = world.subscribe(&receiver).await;
     world.announce("Ada").await;
@@ -115,8 +115,7 @@ async fn a_redirect_is_not_followed(home: Home) {
 }
 
 /// Has a message fail again and again, and checks when it was tried.
-async fn tried_for_a_day(home: Home, receiver: &Receiver, counted: bool, errors: u64) {
-    let world = World::at_once(home).await;
+async fn tried_for_a_day(world: World, receiver: &Receiver, counted: bool, errors: u64) {
     let uuid = world.subscribe(receiver).await;
     world.announce("Ada").await;
     assert_eq!(world.send().await, 1);
@@ -139,20 +138,20 @@ async fn tried_for_a_day(home: Home, receiver: &Receiver, counted: bool, errors:
 }
 
 async fn server_errors_are_tried_for_a_day(home: Home) {
-    tried_for_a_day(home, &Receiver::start(Behaviour::status(503)), true, 1).await;
+    tried_for_a_day(World::at_once(home).await, &Receiver::start(Behaviour::status(503)), true, 1).await;
 }
 
 async fn too_many_requests_are_tried_for_a_day(home: Home) {
-    tried_for_a_day(home, &Receiver::start(Behaviour::status(429)), true, 0).await;
+    tried_for_a_day(World::at_once(home).await, &Receiver::start(Behaviour::status(429)), true, 0).await;
 }
 
 async fn silence_is_tried_for_a_day(home: Home) {
-    tried_for_a_day(home, &Receiver::start(Behaviour::Silent), true, 1).await;
+    tried_for_a_day(World::impatient(home).await, &Receiver::start(Behaviour::Silent), true, 1).await;
 }
 
 async fn a_closed_port_is_tried_for_a_day(home: Home) {
     // Resets whoever connects: nothing is ever read.
-    tried_for_a_day(home, &Receiver::start(Behaviour::Reset), false, 1).await;
+    tried_for_a_day(World::at_once(home).await, &Receiver::start(Behaviour::Reset), false, 1).await;
 }
 
 async fn a_message_that_is_taken_at_last_is_delivered(home: Home) {

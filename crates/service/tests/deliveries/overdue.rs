@@ -53,13 +53,13 @@ fn overdue(dispatcher: &Dispatcher) -> String {
 async fn with_two_retries(home: Home, receiver: &Receiver) -> (World, String) {
     log_lines::keep();
     let settings = || Settings { batch_interval: Duration::ZERO, ..Settings::default() };
-    let world = World::patient_with(home, settings()).await;
+    let world = World::with(home, settings()).await;
     let uuid = world.subscribe(receiver).await;
     world.announce("A").await;
     world.announce("B").await;
     assert_eq!(world.send().await, 2);
     world.dispatcher.stop().await;
-    (World::patient_over(world.trial, settings()), uuid)
+    (World::over(world.trial, settings()), uuid)
 }
 
 async fn a_retry_that_is_overdue_for_more_than_a_minute_is_counted_and_logged(home: Home) {
@@ -97,7 +97,7 @@ async fn what_waits_because_the_url_asked_for_patience_is_not_overdue(home: Home
         1 => Answer::status(429).with("retry-after", "3600"),
         _ => Answer::status(200),
     }));
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let uuid = world.subscribe(&receiver).await;
     for name in ["A", "B"] {
         world.announce(name).await;

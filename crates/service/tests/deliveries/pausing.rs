@@ -159,7 +159,7 @@ async fn the_other_urls_hear_of_a_pause(home: Home) {
 }
 
 async fn a_url_that_fails_is_sent_one_message_at_a_time(home: Home) {
-    let world = World::at_once(home).await;
+    let world = World::impatient(home).await;
     let receiver = Receiver::start(Behaviour::Silent);
     let uuid = world.subscribe(&receiver).await;
     for number in 0..4 {
@@ -223,7 +223,7 @@ async fn nothing_is_sent_after_a_pause_by_a_dispatcher_that_runs(home: Home) {
 
 /// Unsubscribed and resubscribed while a message is with the receiver: it is delivered, and nobody gets it twice.
 async fn what_is_under_way_at_a_pause_is_no_dead_letter(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let (let_go, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
     // The first answer waits until it is let go.
@@ -282,7 +282,7 @@ async fn too_many_requests_pause_nothing_and_hold_the_url(home: Home) {
 }
 
 async fn a_success_under_way_takes_a_pause_back(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let (let_go, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
     let slow = Receiver::start(Behaviour::status(200));

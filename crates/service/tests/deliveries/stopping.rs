@@ -46,11 +46,11 @@ async fn stop_amid(world: World, receiver: &Receiver, answered: usize) -> World 
     world.dispatcher.stop().await;
     sending.abort();
     let World { trial, .. } = world;
-    World::patient_over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() })
+    World::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() })
 }
 
 async fn what_was_answered_out_of_order_is_not_sent_again(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe(&receiver).await;
     for number in 0..20 {
@@ -74,7 +74,7 @@ async fn what_was_answered_out_of_order_is_not_sent_again(home: Home) {
 }
 
 async fn a_replay_that_was_stopped_goes_on_where_it_was(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe(&receiver).await;
     for number in 0..20 {
@@ -100,7 +100,7 @@ async fn a_replay_that_was_stopped_goes_on_where_it_was(home: Home) {
 
 /// A pause when no node is there that knows what it sent: first amid the log, then amid a replay.
 async fn what_was_delivered_out_of_order_is_no_dead_letter_of_a_paused_url(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe(&receiver).await;
     let [fast, mixed] = [[].as_slice(), &[3, 4, 8]];
@@ -147,7 +147,7 @@ async fn announce_some(world: &World, count: usize, slow: &[usize]) {
 
 /// A look at the log that waited for the stop would take the URLs again, and no other node would have them for a while.
 async fn a_node_that_stopped_takes_and_sends_nothing_more(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe(&receiver).await;
     world.announce("A").await;
@@ -155,14 +155,14 @@ async fn a_node_that_stopped_takes_and_sends_nothing_more(home: Home) {
     assert_eq!(world.send().await, 0);
     assert_eq!(receiver.counts().requests, 0);
     let World { trial, .. } = world;
-    let world = World::patient_over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() });
+    let world = World::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() });
     assert_eq!(world.send().await, 1);
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));
 }
 
 /// The answer comes after the stop was asked for, and in time.
 async fn what_is_answered_while_it_stops_is_not_sent_again(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe(&receiver).await;
     let open = Arc::new(AtomicBool::new(false));
@@ -181,7 +181,7 @@ async fn what_is_answered_while_it_stops_is_not_sent_again(home: Home) {
     sending.abort();
     assert_eq!(names(&receiver), ["Slow"], "nothing more is sent");
     let World { trial, .. } = world;
-    let world = World::patient_over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() });
+    let world = World::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() });
     assert_eq!(world.send().await, 1);
     assert_eq!(names(&receiver), ["Slow", "Next"]);
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));

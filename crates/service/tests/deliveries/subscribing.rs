@@ -260,7 +260,7 @@ impl Crowd {
 }
 
 async fn a_url_gets_no_more_at_once_than_its_setting_says(home: Home) {
-    let world = World::patient(home).await;
+    let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe_to(&receiver, &json!({ "max_in_flight": 2 })).await;
     let crowd = Arc::new(Crowd::default());

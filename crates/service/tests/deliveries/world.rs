@@ -12,8 +12,10 @@ use std::time::Duration;
 
 /// When it all begins.
 pub const START: &str = "2026-04-01T12:00:30Z";
-/// How long a receiver may take: a test that waits for it to run out does not wait long.
-const TIMEOUT: Duration = Duration::from_millis(250);
+/// How long a receiver may take: longer than any does on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// How long a receiver may take that never answers.
+const IMPATIENT: Duration = Duration::from_millis(250);
 
 /// A service with a product, and what sends its messages.
 pub struct World {
@@ -38,19 +40,11 @@ impl World {
         World::over(trial, settings)
     }
 
-    /// Begins at [`START`], sending every message at once to receivers that may take their time.
-    pub async fn patient(home: Home) -> World {
-        World::patient_with(home, Settings { batch_interval: Duration::ZERO, ..Settings::default() }).await
-    }
-
-    /// Begins at [`START`], sending to receivers that may take their time.
-    pub async fn patient_with(home: Home, settings: Settings) -> World {
-        World::waiting(Trial::at(home, START).await, settings, Duration::from_secs(600))
-    }
-
-    /// Sends what a service announces to receivers that may take their time.
-    pub fn patient_over(trial: Trial, settings: Settings) -> World {
-        World::waiting(trial, settings, Duration::from_secs(600))
+    /// The same, with receivers that do not answer: they are not waited for for long.
+    pub async fn impatient(home: Home) -> World {
+        let trial = Trial::at(home, START).await;
+        trial.product("auto-12", json!({})).await;
+        World::waiting(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() }, IMPATIENT)
     }
 
     /// Sends what a service announces.

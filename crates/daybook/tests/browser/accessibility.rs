@@ -8,6 +8,14 @@ use std::fs;
 /// The package of npm, pinned, so that a run can be repeated.
 const PACKAGE: &str = "axe-core@4.14.0";
 
+/// What is judged.
+#[derive(Clone, Copy, Debug)]
+pub enum Rules {
+    All,
+    /// Only what may differ between light and dark.
+    Colours,
+}
+
 /// The judge.
 pub struct Axe {
     source: String,
@@ -22,13 +30,21 @@ impl Axe {
     }
 
     /// What is seriously wrong with the page that a browser is at, in words.
-    pub async fn judge(&self, browser: &Browser) -> Vec<String> {
-        // Runs as the body of a function: nothing of it stays with the page but the judge itself.
-        browser.run(&format!("{}; window.axe = axe;", self.source)).await;
-        let script = "const done = arguments[arguments.length - 1]; \
-                      axe.run(document, { resultTypes: ['violations'] }) \
-                         .then((results) => done(results.violations), (error) => done(String(error)))";
-        let found = browser.run_async(script).await.expect("axe-core runs");
+    pub async fn judge(&self, browser: &Browser, rules: Rules) -> Vec<String> {
+        if browser.run("return typeof window.axe").await != "object" {
+            // Runs as the body of a function: nothing of it stays with the page but the judge itself.
+            browser.run(&format!("{}; window.axe = axe;", self.source)).await;
+        }
+        let only = match rules {
+            Rules::All => "",
+            Rules::Colours => ", runOnly: ['color-contrast', 'link-in-text-block']",
+        };
+        let script = format!(
+            "const done = arguments[arguments.length - 1]; \
+             axe.run(document, {{ resultTypes: ['violations']{only} }}) \
+                .then((results) => done(results.violations), (error) => done(String(error)))"
+        );
+        let found = browser.run_async(&script).await.expect("axe-core runs");
         let Value::Array(found) = found else { panic!("axe-core failed: {found}") };
         let serious = found.iter().filter(|rule| rule["impact"] == "serious" || rule["impact"] == "critical");
         serious.map(|rule| format!("{}: {} — {}", rule["id"], rule["help"], rule["nodes"][0]["html"])).collect()

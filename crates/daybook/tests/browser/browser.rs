@@ -57,9 +57,9 @@ impl Look {
     /// Every way that pages are looked at.
     pub const ALL: [Look; 4] = [
         Look { width: 1280, dark: false },
-        Look { width: 1280, dark: true },
         Look { width: 390, dark: false },
         Look { width: 390, dark: true },
+        Look { width: 1280, dark: true },
     ];
 
     /// For the name of a picture.

@@ -1,6 +1,6 @@
 //! Forms that are refused, and what is asked before it is done, as people meet them: wide and narrow.
 
-use crate::accessibility::Axe;
+use crate::accessibility::{Axe, Rules};
 use crate::browser::{Browser, Look};
 use crate::site::{Site, sign_in};
 
@@ -26,7 +26,7 @@ async fn a_refused_form_leads_to_what_is_wrong_and_an_account_is_shown_before_it
 async fn is_in_order(browser: &Browser) {
     assert_eq!(browser.run(WIDER).await, 0, "nothing is wider than the window");
     if let Some(axe) = Axe::find() {
-        assert_eq!(axe.judge(browser).await, Vec::<String>::new());
+        assert_eq!(axe.judge(browser, Rules::All).await, Vec::<String>::new());
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! The list of pages is read from the console's own table of routes: a page that is added and not known here fails. At
 //! each it is seen that it answers, that nothing is wider than the window, that nothing comes from another host, that the
-//! browser has nothing to complain about, and that axe-core finds nothing serious.
+//! browser has nothing to complain about, and that axe-core finds nothing serious. `DAYBOOK_PICTURES=1` leaves a picture of
+//! each in `target/pictures`.
 
-use crate::accessibility::Axe;
+use crate::accessibility::{Axe, Rules};
 use crate::browser::{Browser, Look};
 use crate::common::chance::setting;
 use crate::common::place::SECRET;
@@ -117,30 +118,43 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
     Some(variants)
 }
 
+/// Whether pictures are taken: they take most of the time.
+fn are_kept() -> bool {
+    setting("DAYBOOK_PICTURES", 0) > 0
+}
+
 async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, wrong: &mut Vec<String>) {
     assert!(!path.contains('{'), "{path} has a parameter that nobody filled in");
     let picture: String = path.trim_start_matches("/console").replace(['/', '?', '=', '&', ':'], "-");
     let picture = if picture.is_empty() { "-home".to_owned() } else { picture };
+    let mut is_dark = None;
     for look in Look::ALL {
         browser.look(look).await;
-        browser.go(path).await;
-        browser.picture(&format!("{name}{picture}-{}", look.name())).await;
-        browser.unfold().await;
+        // Colours that are changing are neither the old ones nor the new ones.
+        if is_dark.replace(look.dark) != Some(look.dark) {
+            browser.go(path).await;
+            browser.unfold().await;
+        }
+        if are_kept() {
+            browser.picture(&format!("{name}{picture}-{}", look.name())).await;
+        }
         let wide =
             browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth").await;
         if wide.as_i64() != Some(0) {
             wrong.push(format!("{path} {}: {wide} pixels too wide", look.name()));
         }
-        let hosts = "return performance.getEntriesByType('resource').map((entry) => entry.name) \
-                     .filter((name) => !name.startsWith(location.origin) && !name.startsWith('data:'))";
-        let elsewhere = browser.run(hosts).await;
-        if elsewhere != json!([]) {
-            wrong.push(format!("{path}: loads {elsewhere}"));
-        }
-        // What it judges does not depend on the width.
+        // What it judges does not depend on the width, and most of it not on the colours.
         if let Some(axe) = axe.filter(|_| look.width > 800) {
-            wrong.extend(axe.judge(browser).await.iter().map(|found| format!("{path} {}: {found}", look.name())));
+            let rules = if look.dark { Rules::Colours } else { Rules::All };
+            let found = axe.judge(browser, rules).await;
+            wrong.extend(found.iter().map(|found| format!("{path} {}: {found}", look.name())));
         }
+    }
+    let hosts = "return performance.getEntriesByType('resource').map((entry) => entry.name) \
+                 .filter((name) => !name.startsWith(location.origin) && !name.startsWith('data:'))";
+    let elsewhere = browser.run(hosts).await;
+    if elsewhere != json!([]) {
+        wrong.push(format!("{path}: loads {elsewhere}"));
     }
     // That a page says 404 is what it should say; everything else is a mistake.
     let complaints = browser.complaints().await.into_iter().filter(|line| !line.contains("/console/welcome/nothing"));

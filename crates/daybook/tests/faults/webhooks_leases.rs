@@ -1,16 +1,18 @@
-//! Leases are renewed while what was sent is recorded: nobody may lose a subscription that it holds, or bury its messages.
+//! Leases are renewed while what was sent is recorded: no node may lose a subscription that it holds, or bury its messages.
+//! A campaign takes more rounds: `DAYBOOK_LEASE_ROUNDS=12 cargo test -p daybook --test faults webhooks_leases`.
 
+use crate::common::chance::setting;
 use crate::common::door::Door;
 use crate::webhooks_office::{AT_ONCE, Office, announcements, prepare, subscribe, wait_until_sent};
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::json;
 
-const ROUNDS: usize = 12;
 const MESSAGES: u64 = 1_000;
 
 #[test]
 fn no_message_of_a_healthy_url_is_buried_on_postgres() {
+    let rounds = setting("DAYBOOK_LEASE_ROUNDS", 2);
     let office = Office::postgres(&postgres::Server::shared().database());
     let receivers: Vec<Receiver> = (0..10).map(|_| Receiver::start(Behaviour::status(200))).collect();
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
@@ -19,7 +21,7 @@ fn no_message_of_a_healthy_url_is_buried_on_postgres() {
     let door = Door::to(server.url());
     prepare(&door);
     urls.iter().for_each(|url| drop(subscribe(&door, url, None)));
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let other = door.another();
         std::thread::scope(|scope| {
             let bulk = scope.spawn(|| door.bulk(&announcements(&format!("r{round}"), MESSAGES)));
@@ -35,5 +37,5 @@ fn no_message_of_a_healthy_url_is_buried_on_postgres() {
         assert_eq!(dead["results"], json!([]), "round {round}");
     }
     wait_until_sent(&door, &urls, || {});
-    println!("{ROUNDS} rounds of {MESSAGES} messages to ten URLs, none buried");
+    println!("{rounds} rounds of {MESSAGES} messages to ten URLs, none buried");
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `DAYBOOK_PYTHON` names a Python with `requirements.txt`; `./check tests` makes one. `DAYBOOK_SCHEMATHESIS_REQUESTS`
-//! says about how many calls; unset, 4,000, of which most try every field's edges and do not depend on chance; there are
+//! says about how many calls; unset, 2,000, of which most try every field's edges and do not depend on chance; there are
 //! never fewer of those. `DAYBOOK_SEED` says which. A campaign:
 //! `DAYBOOK_SCHEMATHESIS_REQUESTS=20000 cargo test -p daybook --test schemathesis -- --nocapture`.
 #![cfg(test)]
@@ -68,7 +68,7 @@ fn every_answer_is_as_described_on_postgres() {
 }
 
 fn every_answer_is_as_described(place: &Place, database: &str) {
-    let requests = setting("DAYBOOK_SCHEMATHESIS_REQUESTS", 4_000);
+    let requests = setting("DAYBOOK_SCHEMATHESIS_REQUESTS", 2_000);
     let server = place.serve_demo();
     make_examples(&Door::to(server.url()));
     let output = schemathesis(server.url(), 1.max(requests.saturating_sub(EDGES) / FOR_ONE_EXAMPLE));

@@ -26,13 +26,15 @@ pub(super) struct Crowd {
     taken_with: usize,
     /// When the last ones that were taken went and were answered.
     taken: VecDeque<(Time, Time)>,
-    /// Whether the first that was refused went with more than had been taken until then.
-    is_new_high: bool,
+    /// The most that were under way when one was sent that was refused.
+    refused_with: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     at_once: usize,
+    /// The limit before more were tried.
+    held: Option<usize>,
     /// When more are tried, and how many more.
     try_at: Time,
     step: usize,
@@ -42,7 +44,7 @@ struct Limit {
 
 impl Default for Crowd {
     fn default() -> Crowd {
-        Crowd { most: 1, limit: None, peak: 0, taken_with: 0, taken: VecDeque::new(), is_new_high: false }
+        Crowd { most: 1, limit: None, peak: 0, taken_with: 0, taken: VecDeque::new(), refused_with: 0 }
     }
 }
 
@@ -67,6 +69,7 @@ impl Crowd {
             return;
         };
         if now >= limit.try_at && under_way >= limit.at_once {
+            limit.held = Some(limit.at_once);
             limit.at_once += limit.step;
             limit.step *= 2;
             limit.try_at = now.plus_micros(SECOND);
@@ -78,24 +81,34 @@ impl Crowd {
         self.most = 1;
     }
 
-    /// The first of those that are refused together, sent when so many were under way.
-    pub(super) fn refused_first(&mut self, under_way: usize) {
-        self.is_new_high = under_way > self.taken_with.max(1);
+    /// One was refused that was sent when so many were under way.
+    pub(super) fn refused(&mut self, under_way: usize) {
+        self.refused_with = self.refused_with.max(under_way);
     }
 
-    /// Whether the URL refused because too many were under way.
-    pub(super) fn is_to_blame(&self) -> bool {
-        self.is_new_high
+    /// Whether about as many were under way lately as the URL ever took. How many it had is known only roughly: they arrive
+    /// in another order, and some are on their way to it, or their answers are on their way back.
+    pub(super) fn is_near_high(&self) -> bool {
+        self.peak > 1 && self.peak * 10 >= self.taken_with * 8
+    }
+
+    /// Whether no limit was learnt yet, or more than the limit were tried, or more than had been taken until then.
+    pub(super) fn is_new(&self) -> bool {
+        let Some(limit) = self.limit else { return true };
+        self.refused_with > self.taken_with.max(1) || limit.held.is_some_and(|held| self.peak > held)
     }
 
     /// Learns the limit from what was taken and refused.
     pub(super) fn learn(&mut self, now: Time, hold: i64) {
-        let at_once = self.taken_together().min(self.peak.saturating_sub(1)).max(1);
+        let seen = self.taken_together().min(self.peak.saturating_sub(1)).max(1);
+        // What held until more were tried holds again.
+        let held = self.limit.and_then(|limit| limit.held).filter(|held| self.refused_with > *held);
+        let at_once = held.unwrap_or(seen);
         let before = self.limit.map_or(TRY_AFTER / 4, |limit| limit.wait / hold.max(1));
         let is_confirmed = self.limit.is_none_or(|limit| limit.at_once.abs_diff(at_once) <= 1 + at_once / 8);
         let lengths = if is_confirmed { before.saturating_mul(4) } else { TRY_AFTER };
         let wait = lengths.clamp(TRY_AFTER, TRY_AFTER_MOST).saturating_mul(hold);
-        self.limit = Some(Limit { at_once, try_at: now.plus_micros(wait), step: 1, wait });
+        self.limit = Some(Limit { at_once, held: None, try_at: now.plus_micros(wait), step: 1, wait });
         self.most = at_once;
     }
 
@@ -107,7 +120,7 @@ impl Crowd {
 
     /// What was counted until a hold counts no more.
     pub(super) fn forget(&mut self) {
-        (self.peak, self.is_new_high) = (0, false);
+        (self.peak, self.refused_with) = (0, 0);
         self.taken.clear();
         self.taken_with = self.taken_with.min(self.limit.map_or(usize::MAX, |limit| limit.at_once));
     }

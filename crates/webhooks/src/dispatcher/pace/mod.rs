@@ -7,7 +7,8 @@
 //! | the URL refused | then its limit is |
 //! |---|---|
 //! | more at once than it had taken until then | how many at once: see [`crowd`] |
-//! | as many at once as it had taken before | how many a second: see [`rate`] |
+//! | about as many at once as it had taken before, but far fewer in that second | how many at once |
+//! | anything else | how many a second: see [`rate`] |
 //!
 //! A limit that was learnt is tried anew now and then, ever more rarely while it stays where it was, as each try may cost
 //! a refusal. All moments are by the clock that is passed in.
@@ -128,8 +129,8 @@ impl Pace {
                 self.only_refused = self.only_refused.saturating_add(1);
             }
             self.took_something = false;
-            self.crowd.refused_first(under_way);
         }
+        self.crowd.refused(under_way);
         let asked = (until.micros() - now.micros()).max(micros(USUAL_HOLD));
         let doublings = self.only_refused.saturating_sub(1).min(6);
         let added = (asked << doublings).min(asked.max(MOST_ADDED)) - asked;
@@ -157,11 +158,14 @@ impl Pace {
         self.hold = None;
         if refused {
             let length = until.micros() - since.micros();
-            if self.crowd.is_to_blame() {
+            let too_many_at_once =
+                self.crowd.is_near_high() && (self.crowd.is_new() || self.rate.is_far_below_best(since));
+            if too_many_at_once {
                 self.crowd.learn(now, length);
             } else {
                 self.rate.learn(now, since, length);
             }
+            self.rate.forget(since);
             self.crowd.forget();
         }
     }

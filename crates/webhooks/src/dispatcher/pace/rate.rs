@@ -7,8 +7,10 @@ use super::SECOND;
 use daybook_engine::time::Time;
 use std::collections::VecDeque;
 
-/// A message that goes late by this much or less does not delay the ones after it.
-const SLACK: i64 = 20_000;
+/// A message that goes late by this much or less does not delay the ones after it: they go sooner, but never more in a
+/// second than the rate says. The second is for a URL that refused one that went sooner.
+const SLACK: i64 = 100_000;
+const LITTLE_SLACK: i64 = 10_000;
 /// A setting of so many a second holds for any time of this length: messages may be faster than others on their way.
 const SETTING_OVER: i64 = SECOND + SECOND / 50;
 /// After how long a rate that was learnt is raised for the first time, and the longest it may take.
@@ -18,6 +20,8 @@ const RAISE_AFTER_MOST: i64 = 600 * SECOND;
 const MOST_KEPT: usize = 10_000;
 /// By how many per cent a rate is raised: ever more, while the URL takes it.
 const RAISES: [i64; 7] = [1, 2, 4, 8, 16, 32, 50];
+/// Two gaps lie close together that differ by this part of them.
+const NARROW: i64 = 20;
 
 /// How many a second.
 #[derive(Debug, Default)]
@@ -25,10 +29,17 @@ pub(super) struct Rate {
     learnt: Option<Learnt>,
     /// When the last one went, and when the next may go by what was learnt, or by the setting.
     next: Option<(Time, Time)>,
-    /// When the last ones went, as many as the setting allows in a second.
+    /// When the last ones went, as many as may go in a second.
     sent: VecDeque<Time>,
+    /// Whether the last one went sooner after the one before than the rate says, and whether the URL refuses that.
+    went_sooner: bool,
+    refuses_sooner: bool,
     /// When the last ones that were taken had gone.
     taken: VecDeque<Time>,
+    /// The most that were taken in a second, as far as it is known: a little less with every refusal.
+    best: usize,
+    /// How many were taken in the second before the last refusal.
+    before_refusal: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +47,8 @@ struct Learnt {
     gap: i64,
     /// The gap with which the URL took everything for a while.
     good: Option<i64>,
+    /// The gap that was too small: the next one tried lies between.
+    refused: Option<i64>,
     /// When it is raised next, by which step, and how long that takes.
     raise_at: Time,
     step: usize,
@@ -49,9 +62,21 @@ impl Rate {
     pub(super) fn next_at(&self, now: Time, setting: Option<u32>) -> Option<Time> {
         // A clock that went back does not stop a URL.
         let paced = self.next.filter(|(last, _)| *last <= now && self.gap(setting).is_some()).map(|(_, next)| next);
-        let full = setting.and_then(|most| self.sent.get(self.sent.len().checked_sub(most as usize)?)).copied();
-        let full = full.filter(|first| *first <= now).map(|first| first.plus_micros(SETTING_OVER));
-        paced.into_iter().chain(full).max()
+        let full = |most: usize, over: i64| {
+            let first = *self.sent.get(self.sent.len().checked_sub(most)?)?;
+            Some(first.plus_micros(over)).filter(|_| first <= now)
+        };
+        let by_setting = setting.and_then(|most| full(most as usize, SETTING_OVER));
+        let by_rate = self.most_learnt().and_then(|(most, over)| full(most, over));
+        paced.into_iter().chain(by_setting).chain(by_rate).max()
+    }
+
+    /// How many may go in a second or a little more by the rate that was learnt, and in how long.
+    fn most_learnt(&self) -> Option<(usize, i64)> {
+        let gap = self.learnt?.gap;
+        let most = (SECOND / gap).saturating_add(1);
+        let kept = usize::try_from(most).ok().filter(|most| *most <= MOST_KEPT)?;
+        Some((kept, most.saturating_mul(gap)))
     }
 
     fn gap(&self, setting: Option<u32>) -> Option<i64> {
@@ -60,16 +85,17 @@ impl Rate {
     }
 
     pub(super) fn sent(&mut self, now: Time, setting: Option<u32>) {
-        if let Some(most) = setting {
-            self.sent.push_back(now);
-            while self.sent.len() > most as usize {
-                self.sent.pop_front();
-            }
-        } else {
-            self.sent.clear();
+        let learnt = self.most_learnt().map(|(most, _)| most);
+        let most = setting.map(|most| most as usize).into_iter().chain(learnt).max();
+        self.sent.push_back(now);
+        while self.sent.len() > most.unwrap_or(0) {
+            self.sent.pop_front();
         }
+        let slack = if self.refuses_sooner { LITTLE_SLACK } else { SLACK };
         let planned = self.next.map(|(_, next)| next).filter(|next| *next <= now);
-        let from = planned.map_or(now, |next| next.max(now.plus_micros(-SLACK)));
+        let from = planned.map_or(now, |next| next.max(now.plus_micros(-slack)));
+        let since_last = self.next.map(|(last, _)| now.micros() - last.micros());
+        self.went_sooner = since_last.zip(self.gap(setting)).is_some_and(|(since, gap)| since + LITTLE_SLACK < gap);
         self.next = self.gap(setting).map(|gap| (now, from.plus_micros(gap)));
     }
 
@@ -78,6 +104,7 @@ impl Rate {
         if self.taken.len() > MOST_KEPT {
             self.taken.pop_front();
         }
+        self.best = self.best.max(self.taken_since(sent_at.plus_micros(-SECOND)));
         let Some(learnt) = &mut self.learnt else { return };
         learnt.taken += 1;
         if now < learnt.raise_at {
@@ -87,11 +114,33 @@ impl Rate {
         let was_used = learnt.taken.saturating_mul(learnt.gap) >= learnt.wait.min(RAISE_AFTER) / 2;
         if was_used {
             learnt.good = Some(learnt.gap);
-            learnt.gap = (learnt.gap * 100 / (100 + RAISES[learnt.step])).max(1);
-            learnt.step = (learnt.step + 1).min(RAISES.len() - 1);
+            if let Some(refused) = learnt.refused {
+                learnt.gap = i64::midpoint(learnt.gap, refused);
+            } else {
+                learnt.gap = (learnt.gap * 100 / (100 + RAISES[learnt.step])).max(1);
+                learnt.step = (learnt.step + 1).min(RAISES.len() - 1);
+            }
         }
         learnt.taken = 0;
         learnt.raise_at = now.plus_micros(learnt.wait);
+    }
+
+    /// How many of those that were taken had gone after a moment.
+    fn taken_since(&self, first: Time) -> usize {
+        // They are kept in the order of their answers, which is nearly that in which they went.
+        self.taken.len() - self.taken.partition_point(|sent_at| *sent_at <= first)
+    }
+
+    /// Whether the URL, which refused at a moment, took far fewer in the second before than it did in another.
+    pub(super) fn is_far_below_best(&self, refused_at: Time) -> bool {
+        self.taken_since(refused_at.plus_micros(-SECOND)) * 10 < self.best * 8
+    }
+
+    /// What was counted until a hold counts no more.
+    pub(super) fn forget(&mut self, refused_at: Time) {
+        self.before_refusal = self.taken_since(refused_at.plus_micros(-SECOND));
+        self.taken.clear();
+        self.best = self.best * 9 / 10;
     }
 
     /// Learns the rate from what was taken until the URL refused at a moment, to be left alone for some time.
@@ -99,22 +148,31 @@ impl Rate {
         let span = hold.max(SECOND);
         let first = refused_at.plus_micros(-span);
         let taken = self.taken.iter().filter(|sent_at| **sent_at >= first).count();
-        self.taken.clear();
         if taken == 0 && self.learnt.is_none() {
             return;
         }
         let taken = i64::try_from(taken).unwrap_or(i64::MAX).max(1);
         // A little less than the limit.
         let seen = (span / taken).saturating_mul(102) / 100;
-        let (gap, wait) = match self.learnt {
-            None => (seen, RAISE_AFTER),
-            Some(Learnt { good: Some(good), wait, .. }) => {
-                (good.saturating_mul(101) / 100, wait.saturating_mul(4).min(RAISE_AFTER_MOST))
+        let lately = self.taken_since(refused_at.plus_micros(-SECOND));
+        let (gap, wait, refused) = match self.learnt {
+            // As many as when it refused the last time: that is what it takes.
+            None if lately > 4 && lately.abs_diff(self.before_refusal) <= lately / NARROW as usize => {
+                (seen, 4 * RAISE_AFTER, None)
             }
-            Some(Learnt { gap, .. }) => (seen.max(gap.saturating_mul(110) / 100), RAISE_AFTER),
+            None => (seen, RAISE_AFTER, None),
+            // As close as it gets: it is tried anew from here, more rarely.
+            Some(Learnt { good: Some(good), gap, wait, .. }) if good - gap <= good / NARROW => {
+                (good.saturating_mul(101) / 100, wait.saturating_mul(4).min(RAISE_AFTER_MOST), None)
+            }
+            Some(Learnt { good: Some(good), gap, .. }) => (good, RAISE_AFTER, Some(gap)),
+            Some(Learnt { gap, .. }) => (seen.max(gap.saturating_mul(110) / 100), RAISE_AFTER, None),
         };
+        let fewer = self.most_learnt().is_some_and(|(most, _)| (lately + 1) * 20 < most * 19);
+        self.refuses_sooner |= self.went_sooner && fewer;
         let gap = gap.max(1);
-        self.learnt = Some(Learnt { gap, good: None, raise_at: now.plus_micros(wait), step: 0, wait, taken: 0 });
+        let raise_at = now.plus_micros(wait);
+        self.learnt = Some(Learnt { gap, good: None, refused, raise_at, step: 0, wait, taken: 0 });
         self.next = None;
     }
 }

@@ -29,43 +29,89 @@ struct Run {
 
 const TICK: i64 = 1_000;
 
-/// Sends for some seconds to a receiver with a limit that takes so long for an answer, and wants to be left alone for so
-/// long when it refuses. A refusal comes at once.
-fn run(pace: &mut Pace, limit: Limit, answer_after: i64, retry_after: i64, seconds: i64) -> Run {
-    let mut under_way: VecDeque<(i64, i64, usize, bool)> = VecDeque::new();
-    let mut taken_at: VecDeque<i64> = VecDeque::new();
-    let mut run = Run { taken: 0, refused: 0, first_minute: 0 };
-    for tick in 0..seconds * SECOND / TICK {
-        let now = tick * TICK;
-        let ended: Vec<_> = under_way.iter().filter(|(ends, ..)| *ends <= now).copied().collect();
-        under_way.retain(|(ends, ..)| *ends > now);
-        for (_, sent, with, is_taken) in ended {
-            if is_taken {
-                run.taken += 1;
-                run.first_minute += usize::from(now < 60 * SECOND);
-                pace.taken(at(now), at(sent), with);
-            } else {
-                run.refused += 1;
-                pace.refused(at(now), with, at(now + retry_after));
+/// A message that is under way: when it arrives, when its answer is there, and whether it is taken.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    sent: i64,
+    /// How many were under way with it.
+    with: usize,
+    arrives: i64,
+    is_taken: Option<bool>,
+    /// When the receiver is done with it, and when its answer is seen.
+    done: i64,
+    answered: i64,
+}
+
+/// A receiver: its limit, how long it takes for an answer, how long it wants to be left alone when it refuses, which it does
+/// at once, up to how long a message or an answer is under way, and up to how long a busy machine keeps us from sending.
+#[derive(Clone, Copy, Debug)]
+struct Receiver {
+    limit: Limit,
+    answer_after: i64,
+    retry_after: i64,
+    on_the_way: i64,
+    busy: i64,
+}
+
+impl Receiver {
+    /// Sends as much as the pace allows for some seconds.
+    fn run(self, pace: &mut Pace, seconds: i64) -> Run {
+        let mut under_way: Vec<Message> = Vec::new();
+        let mut taken_at: VecDeque<i64> = VecDeque::new();
+        let mut run = Run { taken: 0, refused: 0, first_minute: 0 };
+        let mut chance = 1_u64;
+        let mut up_to = |most: i64| {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            i64::try_from(chance >> 33).expect("31 bits") % (most + 1)
+        };
+        let mut awake_at = 0;
+        for now in (0..seconds * SECOND).step_by(usize::try_from(TICK).expect("positive")) {
+            for place in 0..under_way.len() {
+                let message = under_way[place];
+                if message.is_taken.is_some() || message.arrives > now {
+                    continue;
+                }
+                taken_at.retain(|taken| *taken > now - SECOND);
+                let busy = under_way.iter().filter(|other| other.is_taken == Some(true) && other.done > now).count();
+                let is_taken = match self.limit {
+                    Limit::PerSecond(most) => taken_at.len() < most,
+                    Limit::AtOnce(most) => busy < most,
+                    Limit::Spaced(gap) => taken_at.back().is_none_or(|last| now - last >= gap),
+                };
+                if is_taken {
+                    taken_at.push_back(now);
+                }
+                let done = now + if is_taken { self.answer_after } else { 2 * TICK };
+                under_way[place] =
+                    Message { is_taken: Some(is_taken), done, answered: done + up_to(self.on_the_way), ..message };
+            }
+            if now < awake_at {
+                continue;
+            }
+            if self.busy > 0 && up_to(50) == 0 {
+                awake_at = now + up_to(self.busy);
+            }
+            let ended: Vec<_> = under_way.iter().filter(|message| message.answered <= now).copied().collect();
+            under_way.retain(|message| message.answered > now);
+            for message in ended {
+                if message.is_taken == Some(true) {
+                    run.taken += 1;
+                    run.first_minute += usize::from(now < 60 * SECOND);
+                    pace.taken(at(now), at(message.sent), message.with);
+                } else {
+                    run.refused += 1;
+                    pace.refused(at(now), message.with, at(now + self.retry_after));
+                }
+            }
+            while pace.may_send(at(now), under_way.len()) {
+                let with = under_way.len() + 1;
+                pace.sent(at(now), with);
+                let (arrives, never) = (now + up_to(self.on_the_way), i64::MAX);
+                under_way.push(Message { sent: now, with, arrives, is_taken: None, done: never, answered: never });
             }
         }
-        while pace.may_send(at(now), under_way.len()) {
-            taken_at.retain(|taken| *taken > now - SECOND);
-            let busy = under_way.iter().filter(|(.., is_taken)| *is_taken).count();
-            let is_taken = match limit {
-                Limit::PerSecond(most) => taken_at.len() < most,
-                Limit::AtOnce(most) => busy < most,
-                Limit::Spaced(gap) => taken_at.back().is_none_or(|last| now - last >= gap),
-            };
-            if is_taken {
-                taken_at.push_back(now);
-            }
-            let ends = now + if is_taken { answer_after } else { 2 * TICK };
-            under_way.push_back((ends, now, under_way.len() + 1, is_taken));
-            pace.sent(at(now), under_way.len());
-        }
+        run
     }
-    run
 }
 
 fn pace() -> Pace {
@@ -85,30 +131,55 @@ fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
         (Limit::PerSecond(50), 200_000, 60, 50.0),
         (Limit::PerSecond(50), 500_000, 60, 50.0),
         (Limit::AtOnce(10), 200_000, 60, 50.0),
-        (Limit::AtOnce(10), 100_000, 30, 100.0),
+        (Limit::AtOnce(10), 300_000, 90, 33.3),
+        (Limit::AtOnce(10), 100_000, 60, 100.0),
         (Limit::AtOnce(10), 1_000_000, 300, 10.0),
-        (Limit::AtOnce(30), 200_000, 20, 150.0),
+        (Limit::AtOnce(30), 200_000, 60, 150.0),
         (Limit::AtOnce(30), 500_000, 50, 60.0),
         (Limit::AtOnce(30), 1_000_000, 100, 30.0),
     ];
     let mut failed = Vec::new();
     for (limit, answer_after, seconds, per_second) in cases {
-        let run = run(&mut pace(), limit, answer_after, SECOND, seconds);
-        let possible = per_second * (seconds.min(60)) as f64;
-        let got = run.first_minute as f64 / possible;
-        let all = run.taken as f64 / (per_second * seconds as f64);
-        println!("{limit:?} answering after {answer_after} us: {got:.3} of the first minute, {all:.3} of all, {run:?}");
-        if got < 0.9 || all < 0.9 || run.refused * 20 > run.taken {
-            failed.push((limit, answer_after));
+        for on_the_way in [0, 2_000, 10_000] {
+            let receiver = Receiver { limit, answer_after, retry_after: SECOND, on_the_way, busy: 0 };
+            let run = receiver.run(&mut pace(), seconds);
+            // What is on its way is not at work, and those at once are that much fewer a second.
+            let per_second = match limit {
+                Limit::AtOnce(most) => most as f64 * 1_000_000.0 / (answer_after + on_the_way) as f64,
+                _ => per_second,
+            };
+            let possible = per_second * (seconds.min(60)) as f64;
+            let got = run.first_minute as f64 / possible;
+            let all = run.taken as f64 / (per_second * seconds as f64);
+            println!("{receiver:?}: {got:.3} of the first minute, {all:.3} of all, {run:?}");
+            if got < 0.9 || all < 0.9 || run.refused * 20 > run.taken {
+                failed.push((receiver, got, all));
+            }
         }
     }
-    assert!(failed.is_empty(), "{failed:?}");
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Messages that go late because the machine is busy do not lower a rate for good.
+#[test]
+fn a_busy_machine_sends_nearly_as_many() {
+    let cases =
+        [(Limit::PerSecond(10), 10.0, 0.9), (Limit::PerSecond(50), 50.0, 0.9), (Limit::Spaced(100_000), 10.0, 0.5)];
+    for (limit, per_second, least) in cases {
+        let receiver = Receiver { limit, answer_after: 50_000, retry_after: SECOND, on_the_way: 2_000, busy: 60_000 };
+        let run = receiver.run(&mut pace(), 300);
+        let (got, all) = (run.first_minute as f64 / (per_second * 60.0), run.taken as f64 / (per_second * 300.0));
+        println!("{receiver:?}: {got:.3} of the first minute, {all:.3} of all, {run:?}");
+        assert!(got >= least && all >= least, "{limit:?}: {got:.3} of the first minute, {all:.3} of all");
+    }
 }
 
 /// A limit that allows no burst is far from what the first second shows: it is found all the same.
 #[test]
 fn a_limit_that_allows_no_burst_is_found() {
-    let run = run(&mut pace(), Limit::Spaced(100_000), 5_000, SECOND, 600);
+    let receiver =
+        Receiver { limit: Limit::Spaced(100_000), answer_after: 5_000, retry_after: SECOND, on_the_way: 0, busy: 0 };
+    let run = receiver.run(&mut pace(), 600);
     assert!(run.taken > 5_000 && run.refused < 60, "{run:?}");
 }
 

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 /// second than the rate says. The second is for a URL that refused one that went sooner.
 const SLACK: i64 = 100_000;
 const LITTLE_SLACK: i64 = 10_000;
+/// How often that must have happened.
+const TOO_OFTEN: u32 = 3;
 /// A setting of so many a second holds for any time of this length: messages may be faster than others on their way.
 const SETTING_OVER: i64 = SECOND + SECOND / 50;
 /// After how long a rate that was learnt is raised for the first time, and the longest it may take.
@@ -31,15 +33,17 @@ pub(super) struct Rate {
     next: Option<(Time, Time)>,
     /// When the last ones went, as many as may go in a second.
     sent: VecDeque<Time>,
-    /// Whether the last one went sooner after the one before than the rate says, and whether the URL refuses that.
+    /// Whether the last one went sooner after the one before than the rate says, and how often the URL refused that.
     went_sooner: bool,
-    refuses_sooner: bool,
+    refused_sooner: u32,
     /// When the last ones that were taken had gone.
     taken: VecDeque<Time>,
     /// The most that were taken in a second, as far as it is known: a little less with every refusal.
     best: usize,
     /// How many were taken in the second before the last refusal.
     before_refusal: usize,
+    /// How often in a row the URL refused a rate that had not been raised.
+    misses: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +95,7 @@ impl Rate {
         while self.sent.len() > most.unwrap_or(0) {
             self.sent.pop_front();
         }
-        let slack = if self.refuses_sooner { LITTLE_SLACK } else { SLACK };
+        let slack = if self.refused_sooner >= TOO_OFTEN { LITTLE_SLACK } else { SLACK };
         let planned = self.next.map(|(_, next)| next).filter(|next| *next <= now);
         let from = planned.map_or(now, |next| next.max(now.plus_micros(-slack)));
         let since_last = self.next.map(|(last, _)| now.micros() - last.micros());
@@ -145,7 +149,8 @@ impl Rate {
 
     /// Learns the rate from what was taken until the URL refused at a moment, to be left alone for some time.
     pub(super) fn learn(&mut self, now: Time, refused_at: Time, hold: i64) {
-        let span = hold.max(SECOND);
+        // A hold of about a second is one of a second, which refusals that came a little later made longer.
+        let span = if hold < SECOND * 3 / 2 { SECOND } else { hold };
         let first = refused_at.plus_micros(-span);
         let taken = self.taken.iter().filter(|sent_at| **sent_at >= first).count();
         if taken == 0 && self.learnt.is_none() {
@@ -155,6 +160,7 @@ impl Rate {
         // A little less than the limit.
         let seen = (span / taken).saturating_mul(102) / 100;
         let lately = self.taken_since(refused_at.plus_micros(-SECOND));
+        let is_a_miss = self.learnt.is_some_and(|learnt| learnt.good.is_none());
         let (gap, wait, refused) = match self.learnt {
             // As many as when it refused the last time: that is what it takes.
             None if lately > 4 && lately.abs_diff(self.before_refusal) <= lately / NARROW as usize => {
@@ -166,10 +172,15 @@ impl Rate {
                 (good.saturating_mul(101) / 100, wait.saturating_mul(4).min(RAISE_AFTER_MOST), None)
             }
             Some(Learnt { good: Some(good), gap, .. }) => (good, RAISE_AFTER, Some(gap)),
+            // Refused at a rate that held before: a little less. Refused again and again: much less.
+            Some(Learnt { gap, wait, .. }) if self.misses == 0 => {
+                (gap.saturating_mul(102) / 100, wait.max(4 * RAISE_AFTER), None)
+            }
             Some(Learnt { gap, .. }) => (seen.max(gap.saturating_mul(110) / 100), RAISE_AFTER, None),
         };
-        let fewer = self.most_learnt().is_some_and(|(most, _)| (lately + 1) * 20 < most * 19);
-        self.refuses_sooner |= self.went_sooner && fewer;
+        let fewer = self.most_learnt().is_some_and(|(most, _)| (lately + 1) * 10 < most * 9);
+        self.refused_sooner = self.refused_sooner.saturating_add(u32::from(self.went_sooner && fewer));
+        self.misses = if is_a_miss { self.misses.saturating_add(1) } else { 0 };
         let gap = gap.max(1);
         let raise_at = now.plus_micros(wait);
         self.learnt = Some(Learnt { gap, good: None, refused, raise_at, step: 0, wait, taken: 0 });

@@ -1,4 +1,4 @@
-//! The contract on PostgreSQL, and what only PostgreSQL has to answer for: several nodes, and a server that goes away.
+//! The contract on PostgreSQL, and what only PostgreSQL has to answer for: several nodes, a server that goes away, and TLS.
 
 #![cfg(test)]
 
@@ -7,6 +7,8 @@ mod contract;
 mod nodes;
 #[path = "postgres/outage.rs"]
 mod outage;
+#[path = "postgres/tls.rs"]
+mod tls;
 
 use daybook_store::Store;
 use daybook_testkit::postgres::Server;

@@ -7,6 +7,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -50,6 +51,14 @@ impl Server {
     /// A server of one's own that keeps what it was given even if it is stopped the hard way.
     pub fn start_durable() -> Server {
         Server::start_with(&["--durable"])
+    }
+
+    /// A server of one's own that wants TLS, with `server.crt`, `server.key` and `ca.crt` of a folder; of the user `carded` it
+    /// wants a certificate too.
+    pub fn start_tls(certificates: &Path) -> Server {
+        let server = Server::start_with(&["--tls", certificates.to_str().expect("a folder with a plain name")]);
+        server.execute("CREATE ROLE carded SUPERUSER LOGIN").expect("a user can be made");
+        server
     }
 
     fn start_with(arguments: &[&str]) -> Server {

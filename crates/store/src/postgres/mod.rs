@@ -35,6 +35,7 @@ mod reading;
 mod refolds;
 mod rotate;
 mod server;
+mod tls;
 mod words;
 mod write;
 

@@ -5,15 +5,16 @@
 //! keep that plan. So the ways of reading a table whole are made expensive, and a statement is planned once, not for
 //! each set of arrays.
 
+use super::tls::Wanted;
 use crate::Result;
 use crate::error::StoreError;
 use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use std::error::Error as _;
 use std::time::Duration;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, NoTls, Row};
+use tokio_postgres::{Config, Row};
 
 /// What a statement is given.
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -49,10 +50,13 @@ impl Server {
     /// The server at an address. Nothing is connected yet.
     pub fn at(address: &str) -> Result<Server> {
         // The address may hold a password: the error says what is wrong, not where.
+        let (address, tls) = Wanted::split(address)?;
         let mut config: Config =
             address.parse().map_err(|error| StoreError::Broken(format!("in its address: {}", sentence(&error))))?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(StoreError::Broken("its address asks for sslmode=require, which is not supported".to_owned()));
+        if tls.is_open_to_others() && !config.get_hosts().iter().all(is_this_machine) {
+            tracing::warn!(
+                "the way to the database can be read or changed by others: say sslmode=verify-full in its address"
+            );
         }
         if config.get_application_name().is_none() {
             config.application_name("daybook");
@@ -62,7 +66,8 @@ impl Server {
         }
         config.keepalives_idle(SILENCE_TIMEOUT).tcp_user_timeout(SILENCE_TIMEOUT);
         // A connection that the server closed is noticed by its own task, without asking the server each time.
-        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let manager =
+            Manager::from_config(config, tls.connector()?, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         let set_up = Hook::async_fn(|client, _| {
             Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
         });
@@ -110,6 +115,16 @@ impl Server {
                 Err(error) if lost_to_another(&error) && tries < TRIES => tries += 1,
                 other => return other.map_err(refused),
             }
+        }
+    }
+}
+
+/// Whether nothing leaves this machine on the way to a host.
+fn is_this_machine(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
         }
     }
 }

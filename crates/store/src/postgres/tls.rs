@@ -1,0 +1,286 @@
+//! TLS to the server, by the parameters of its address that `psql` understands too.
+//!
+//! | `sslmode` | the connection is encrypted | the server's certificate |
+//! |---|---|---|
+//! | `disable` | never | |
+//! | `prefer`, the default | if the server can | is not checked |
+//! | `require` | always | is checked only if `sslrootcert` is given, as with `verify-ca` |
+//! | `verify-ca` | always | must come from a trusted authority |
+//! | `verify-full` | always | must come from a trusted authority and name the host |
+//!
+//! `sslrootcert` names a PEM file with the trusted authorities; `system` and no value mean those of this machine. `sslcert`
+//! and `sslkey` name PEM files with the certificate and the key by which the server knows this client.
+
+use crate::Result;
+use crate::error::StoreError;
+use percent_encoding::percent_decode_str;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+
+/// What an address says about TLS.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    mode: Mode,
+    roots: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    Disable,
+    #[default]
+    Prefer,
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+impl Mode {
+    fn parse(text: &str) -> Result<Mode> {
+        match text {
+            "disable" => Ok(Mode::Disable),
+            "prefer" => Ok(Mode::Prefer),
+            "require" => Ok(Mode::Require),
+            "verify-ca" => Ok(Mode::VerifyCa),
+            "verify-full" => Ok(Mode::VerifyFull),
+            _ => Err(wrong("sslmode must be disable, prefer, require, verify-ca or verify-full")),
+        }
+    }
+
+    /// What the driver has to know.
+    fn for_driver(self) -> &'static str {
+        match self {
+            Mode::Disable => "disable",
+            Mode::Prefer => "prefer",
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => "require",
+        }
+    }
+}
+
+impl Wanted {
+    /// Splits an address into the part that the driver understands and what it says about TLS.
+    pub fn split(address: &str) -> Result<(String, Wanted)> {
+        let Some((address, query)) = address.split_once('?') else {
+            return Ok((address.to_owned(), Wanted::default()));
+        };
+        let mut wanted = Wanted::default();
+        let mut others = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = || percent_decode_str(value).decode_utf8_lossy().into_owned();
+            match name {
+                "sslmode" => wanted.mode = Mode::parse(&value())?,
+                "sslrootcert" => wanted.roots = Some(value().into()).filter(|path| path != Path::new("system")),
+                "sslcert" => wanted.certificate = Some(value().into()),
+                "sslkey" => wanted.key = Some(value().into()),
+                _ => others.push(pair.to_owned()),
+            }
+        }
+        others.push(format!("sslmode={}", wanted.mode.for_driver()));
+        Ok((format!("{address}?{}", others.join("&")), wanted))
+    }
+
+    /// Whether someone between us and the server could read along or pretend to be the server.
+    pub fn is_open_to_others(&self) -> bool {
+        matches!(self.mode, Mode::Disable | Mode::Prefer)
+    }
+
+    /// What makes connections.
+    pub fn connector(&self) -> Result<MakeRustlsConnect> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(self.verifier(provider)?);
+        let config = match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => {
+                let key = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("sslkey", key, error))?;
+                let chain = certificates("sslcert", certificate)?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| wrong(format!("sslkey: {error}")))?
+            }
+            (None, None) => builder.with_no_client_auth(),
+            _ => return Err(wrong("sslcert and sslkey go together: give both or neither")),
+        };
+        Ok(MakeRustlsConnect::new(config))
+    }
+
+    fn verifier(&self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
+        let checks = match self.mode {
+            Mode::VerifyCa | Mode::VerifyFull => true,
+            Mode::Require => self.roots.is_some(),
+            Mode::Disable | Mode::Prefer => false,
+        };
+        if !checks {
+            return Ok(Arc::new(AnyCertificate(provider)));
+        }
+        let roots = Arc::new(self.roots()?);
+        let built = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+        let verifier = built.map_err(|error| wrong(format!("sslrootcert: {error}")))?;
+        Ok(if self.mode == Mode::VerifyFull { verifier } else { Arc::new(AnyName(verifier)) })
+    }
+
+    fn roots(&self) -> Result<RootCertStore> {
+        let mut store = RootCertStore::empty();
+        match &self.roots {
+            Some(path) => {
+                for certificate in certificates("sslrootcert", path)? {
+                    store.add(certificate).map_err(|error| unreadable("sslrootcert", path, error))?;
+                }
+            }
+            None => drop(store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
+        }
+        if store.is_empty() {
+            return Err(wrong("sslrootcert is not given, and this machine knows no certificate authority"));
+        }
+        Ok(store)
+    }
+}
+
+fn certificates(parameter: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>);
+    let certificates = read.map_err(|error| unreadable(parameter, path, error))?;
+    if certificates.is_empty() { Err(unreadable(parameter, path, "it holds no certificate")) } else { Ok(certificates) }
+}
+
+fn unreadable(parameter: &str, path: &Path, why: impl std::fmt::Display) -> StoreError {
+    wrong(format!("{parameter}: {} cannot be used: {why}", path.display()))
+}
+
+fn wrong(what: impl Into<String>) -> StoreError {
+    StoreError::Broken(format!("in its address: {}", what.into()))
+}
+
+/// Encrypts, and asks nobody who the server is.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Checks that the certificate comes from a trusted authority, whatever host it names.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        use rustls::Error::InvalidCertificate;
+        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
+            Err(InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_concerns_tls_is_taken_out_of_an_address() {
+        let (address, wanted) = Wanted::split(
+            "postgres://me:p%3Fw@host/base?application_name=x&sslmode=verify-full&sslrootcert=%2Fetc%2Fca%20.pem&sslcert=a&sslkey=b",
+        )
+        .expect("it is understood");
+        assert_eq!(address, "postgres://me:p%3Fw@host/base?application_name=x&sslmode=require");
+        let expected = Wanted {
+            mode: Mode::VerifyFull,
+            roots: Some("/etc/ca .pem".into()),
+            certificate: Some("a".into()),
+            key: Some("b".into()),
+        };
+        assert_eq!(wanted, expected);
+    }
+
+    #[test]
+    fn without_a_word_about_tls_it_is_preferred() {
+        let (address, wanted) = Wanted::split("postgres://host/base").expect("it is understood");
+        assert_eq!((address.as_str(), wanted), ("postgres://host/base", Wanted::default()));
+        assert!(Wanted::default().is_open_to_others());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let said = |address: &str| match Wanted::split(address).and_then(|(_, wanted)| wanted.connector()) {
+            Ok(_) => "nothing".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert!(said("postgres://h/b?sslmode=yes").contains("sslmode must be disable, prefer"));
+        assert!(said("postgres://h/b?sslmode=require&sslcert=a").contains("sslcert and sslkey go together"));
+        let missing = said("postgres://h/b?sslmode=verify-ca&sslrootcert=/nowhere.pem");
+        assert!(missing.contains("sslrootcert: /nowhere.pem cannot be used"), "{missing}");
+    }
+}

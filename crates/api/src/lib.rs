@@ -25,7 +25,7 @@ mod reference;
 mod routes;
 
 pub use docs::error_pages;
-pub use limits::ApiSettings;
+pub use limits::{ApiSettings, MoreFigures};
 pub use reference::openapi;
 
 use axum::Router;

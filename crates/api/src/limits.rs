@@ -10,7 +10,7 @@
 
 use crate::Api;
 use crate::error::{Refusal, Unforeseen};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
@@ -19,6 +19,7 @@ use daybook_clock::Stopwatch;
 use daybook_service::ids::mint_id;
 use std::collections::HashMap;
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -29,8 +30,18 @@ const LONGEST_REQUEST_ID: usize = 128;
 /// The most keys whose calls are counted; beyond that, those that have been quiet are forgotten.
 const MOST_BUCKETS: usize = 10_000;
 
+/// Figures that the API shows among its own, in the text format that Prometheus reads.
+#[derive(Clone)]
+pub struct MoreFigures(pub Arc<dyn Fn() -> String + Send + Sync>);
+
+impl fmt::Debug for MoreFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MoreFigures")
+    }
+}
+
 /// Limits of the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ApiSettings {
     /// How many calls a second each key may make; none: as many as it likes.
     pub rate_limit_per_second: Option<u32>,
@@ -40,6 +51,8 @@ pub struct ApiSettings {
     pub bulk_limit_bytes: usize,
     /// How long a call may take.
     pub timeout: Duration,
+    /// Figures of the server around it, for `/metrics`.
+    pub more_figures: Option<MoreFigures>,
 }
 
 impl Default for ApiSettings {
@@ -49,6 +62,7 @@ impl Default for ApiSettings {
             body_limit_bytes: 1 << 20,
             bulk_limit_bytes: 16 << 20,
             timeout: Duration::from_secs(60),
+            more_figures: None,
         }
     }
 }
@@ -90,24 +104,26 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().cloned();
     let path = path.as_ref().map_or("", MatchedPath::as_str);
+    let client = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
     request.extensions_mut().insert(context.clone());
     let answer = tokio::time::timeout(api.settings.timeout, next.run(request)).await;
     let mut response = answer.unwrap_or_else(|_| Refusal::timed_out().into_response());
     let took = watch.elapsed();
     api.figures.count(&method, path, response.status().as_u16(), took);
-    log(&context, &method, path, &response, took);
+    log(&context, client, &method, path, &response, took);
     finish(&mut response, &context);
     response
 }
 
-fn log(context: &Context, method: &Method, path: &str, response: &Response, took: Duration) {
+fn log(context: &Context, client: Option<IpAddr>, method: &Method, path: &str, response: &Response, took: Duration) {
     let (request_id, client_id) = (context.request_id(), context.client_id());
     if let Some(Unforeseen(message)) = response.extensions().get() {
         tracing::error!(request_id, method = method.as_str(), path, message, "a call failed");
     }
     let ms = took.as_micros() as f64 / 1_000.0;
     let status = response.status().as_u16();
-    tracing::info!(method = method.as_str(), path, status, ms, request_id, client_id, "call");
+    let client = client.map(tracing::field::display);
+    tracing::info!(method = method.as_str(), path, status, ms, request_id, client_id, client, "call");
 }
 
 fn finish(response: &mut Response, context: &Context) {

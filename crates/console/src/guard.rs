@@ -173,7 +173,7 @@ async fn admit(
     manner: &mut Manner,
 ) -> Result<Request, Response> {
     let changes = request.method() == Method::POST;
-    if changes && let Err(problem) = same_site(request.headers()) {
+    if changes && let Err(problem) = same_site(request.headers(), console.settings.public_url.as_deref()) {
         let advice = "Open the console itself, and send the form from there.";
         return Err(Trouble::new(problem).advising(advice).at_the_door(manner));
     }
@@ -220,7 +220,8 @@ pub async fn glance(console: &Console, mut manner: Manner) -> Option<Visitor> {
 }
 
 /// Browsers say whether a request comes from a page of the same site; older ones at least from which origin.
-fn same_site(headers: &HeaderMap) -> Result<(), Problem> {
+/// A proxy may ask for another host than the browser did, which the settings name then.
+fn same_site(headers: &HeaderMap, public_url: Option<&str>) -> Result<(), Problem> {
     let foreign = || Problem::new("not_authorized", "the form was sent from another site, and nothing was changed");
     match header(headers, "sec-fetch-site") {
         Some("same-origin" | "none") => return Ok(()),
@@ -228,6 +229,9 @@ fn same_site(headers: &HeaderMap) -> Result<(), Problem> {
         None => {}
     }
     let Some(origin) = header(headers, ORIGIN.as_str()) else { return Ok(()) };
+    if public_url.is_some_and(|url| url.trim_end_matches('/').eq_ignore_ascii_case(origin)) {
+        return Ok(());
+    }
     let host = header(headers, HOST.as_str()).unwrap_or_default();
     let from = origin.split_once("://").map_or("", |(_, host)| host);
     if from.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
@@ -272,7 +276,8 @@ fn equal(given: &str, token: &str) -> bool {
 /// How a request came, and, for somebody at the door who has none, a new passing token.
 pub fn manner_of(console: &Console, request: &Request) -> (Manner, Option<String>) {
     let headers = request.headers();
-    let cookies = Cookies::of(headers);
+    let base_url = base_url(console, headers);
+    let cookies = Cookies::of(headers, &base_url);
     let known = cookies.get(DOOR).filter(|token| token.len() >= 32).map(str::to_owned);
     let fresh = if known.is_none() { Some(mint_secret()) } else { None };
     let theme = cookies.get(THEME).filter(|theme| ["light", "dark"].contains(theme));
@@ -283,7 +288,7 @@ pub fn manner_of(console: &Console, request: &Request) -> (Manner, Option<String
         theme: theme.unwrap_or_default().to_owned(),
         notice: cookies.get(NOTICE).and_then(Notice::read),
         here: here(request.uri()),
-        base_url: base_url(console, headers),
+        base_url,
         address: address.map(|address| address.0.ip()),
     };
     (manner, fresh)
@@ -310,24 +315,36 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// The cookies of a request.
-struct Cookies<'a>(Vec<(&'a str, &'a str)>);
+struct Cookies<'a> {
+    pairs: Vec<(&'a str, &'a str)>,
+    prefix: &'static str,
+}
+
+/// Browsers take a cookie with this prefix only from the host itself, by https: no other host or network can set it.
+const HOST_ONLY: &str = "__Host-";
+
+fn prefix(base_url: &str) -> &'static str {
+    if base_url.starts_with("https://") { HOST_ONLY } else { "" }
+}
 
 impl<'a> Cookies<'a> {
-    fn of(headers: &'a HeaderMap) -> Cookies<'a> {
+    fn of(headers: &'a HeaderMap, base_url: &str) -> Cookies<'a> {
         let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        Cookies(pairs.collect())
+        Cookies { pairs: pairs.collect(), prefix: prefix(base_url) }
     }
 
     fn get(&self, name: &str) -> Option<&'a str> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+        let is_it = |known: &str| known.strip_prefix(self.prefix).is_some_and(|rest| rest == name);
+        self.pairs.iter().find(|(known, _)| is_it(known)).map(|(_, value)| *value)
     }
 }
 
 fn set_cookie(response: &mut Response, name: &str, value: &str, seconds: Option<u32>, base_url: &str) {
     let age = seconds.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
-    let secure = if base_url.starts_with("https://") { "; Secure" } else { "" };
-    let text = format!("{name}={value}; Path=/console; HttpOnly; SameSite=Lax{age}{secure}");
+    let prefix = prefix(base_url);
+    let place = if prefix.is_empty() { "Path=/console" } else { "Path=/; Secure" };
+    let text = format!("{prefix}{name}={value}; {place}; HttpOnly; SameSite=Lax{age}");
     if let Ok(value) = HeaderValue::from_str(&text) {
         response.headers_mut().append(SET_COOKIE, value);
     }
@@ -408,14 +425,15 @@ mod tests {
             headers(&[("origin", "null"), ("host", "books.example.com")]),
         ];
         for headers in refused {
-            assert!(same_site(&headers).is_err(), "{headers:?}");
+            assert!(same_site(&headers, Some("https://books.example.com")).is_err(), "{headers:?}");
         }
         let taken = [
             headers(&[("sec-fetch-site", "same-origin")]),
             headers(&[("origin", "http://127.0.0.1:8080"), ("host", "127.0.0.1:8080")]),
+            headers(&[("origin", "https://books.example.com"), ("host", "10.0.0.5:8080")]),
         ];
         for headers in taken {
-            assert!(same_site(&headers).is_ok(), "{headers:?}");
+            assert!(same_site(&headers, Some("https://books.example.com")).is_ok(), "{headers:?}");
         }
     }
 

@@ -31,6 +31,9 @@ pub struct RunningServer {
     pub pid: u32,
     /// Where it listens, once it does. A command that does not serve never says.
     pub url: Option<String>,
+    /// Where it takes orders of commands, if that is elsewhere.
+    #[serde(default)]
+    pub control_url: Option<String>,
     /// What it asks of commands that go through it.
     pub control_token: Option<String>,
 }
@@ -82,7 +85,7 @@ pub fn take(database: &Path) -> Result<Held, NotTaken> {
     let mut held = Held { file };
     // What an earlier holder wrote is over; and the file may be older than the rule that it is for its owner alone.
     held.file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
-    let holder = RunningServer { pid: std::process::id(), url: None, control_token: None };
+    let holder = RunningServer { pid: std::process::id(), url: None, control_url: None, control_token: None };
     held.write(&holder).map_err(failed)?;
     Ok(held)
 }
@@ -97,10 +100,11 @@ pub fn glimpse(database: &Path) -> Option<RunningServer> {
 
 impl Held {
     /// Tells commands where the server listens, and the token it asks for.
-    pub fn announce(&mut self, url: &str, control_token: &str) -> io::Result<()> {
+    pub fn announce(&mut self, url: &str, control_url: &str, control_token: &str) -> io::Result<()> {
         self.write(&RunningServer {
             pid: std::process::id(),
             url: Some(url.to_owned()),
+            control_url: Some(control_url.to_owned()),
             control_token: Some(control_token.to_owned()),
         })
     }
@@ -164,10 +168,11 @@ mod tests {
         let starting = from_thread.expect("the thread ran").expect("a holder");
         assert_eq!((starting.pid, starting.url), (std::process::id(), None));
 
-        held.announce("http://127.0.0.1:8080", "t0ken").expect("it can be written");
-        held.announce("http://[::1]:1", "t").expect("a shorter text replaces a longer one");
+        held.announce("http://127.0.0.1:8080", "http://127.0.0.1:9090", "t0ken").expect("it can be written");
+        held.announce("http://[::1]:1", "http://[::1]:2", "t").expect("a shorter text replaces a longer one");
         let serving = holder(&database).expect("a holder");
         assert_eq!(serving.url.as_deref(), Some("http://[::1]:1"));
+        assert_eq!(serving.control_url.as_deref(), Some("http://[::1]:2"));
         assert_eq!(serving.control_token.as_deref(), Some("t"));
         assert!(!format!("{serving:?}").contains("token: "));
 
@@ -184,7 +189,7 @@ mod tests {
         assert_eq!(glimpse(&database), None);
         let mut gone = std::process::Command::new("true").spawn().expect("true(1) is there");
         gone.wait().expect("it ends");
-        let left = RunningServer { pid: gone.id(), url: None, control_token: None };
+        let left = RunningServer { pid: gone.id(), url: None, control_url: None, control_token: None };
         fs::write(lock_path(&database), serde_json::to_vec(&left).expect("JSON")).expect("the file can be written");
         assert_eq!(glimpse(&database), None);
     }

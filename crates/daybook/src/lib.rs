@@ -9,6 +9,7 @@ pub mod chance;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod door;
 pub mod durations;
 pub mod instance;
 pub mod logging;

@@ -1,14 +1,19 @@
 //! Log lines, on stderr: stdout belongs to data.
 //!
-//! Text for people, or a JSON object a line for machines. A `--dev` start leaves out what only an operator wants: date
+//! Text for people, or a JSON object a line for machines: then nothing else goes to stderr, not even why the program
+//! failed. A `--dev` start leaves out what only an operator wants: date
 //! and module. Colours only on a terminal, and never with `NO_COLOR`.
 
 use crate::config::Settings;
 use crate::config::values::LogFormat;
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+
+/// Whether stderr is for JSON alone.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// How to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +45,21 @@ impl Style {
 /// Starts logging to stderr, for the whole process.
 pub fn start(style: &Style) -> Result<(), String> {
     let subscriber = subscriber(style, io::stderr)?;
-    tracing::subscriber::set_global_default(subscriber).map_err(|error| format!("logging cannot start: {error}"))
+    tracing::subscriber::set_global_default(subscriber).map_err(|error| format!("logging cannot start: {error}"))?;
+    if style.format == LogFormat::Json {
+        IS_JSON.store(true, Relaxed);
+        std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    }
+    Ok(())
+}
+
+/// Says why the program failed, in the form that the log has.
+pub fn tell_failure(failure: &dyn std::fmt::Display) {
+    if IS_JSON.load(Relaxed) {
+        tracing::error!("{failure}");
+    } else {
+        eprintln!("daybook: {failure}");
+    }
 }
 
 type AnySubscriber = Box<dyn Subscriber + Send + Sync>;

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     match daybook::commands::run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("daybook: {failure}");
+            daybook::logging::tell_failure(&failure);
             ExitCode::from(failure.exit_code())
         }
     }

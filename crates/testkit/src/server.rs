@@ -38,6 +38,11 @@ impl Daybook {
         self
     }
 
+    /// The same run by another program, which runs the command in the end.
+    pub fn run_by(self, binary: impl Into<PathBuf>) -> Daybook {
+        Daybook { binary: binary.into(), ..self }
+    }
+
     /// The folder it runs in.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -74,14 +79,15 @@ impl Daybook {
         (code, String::from_utf8(output.stderr).expect("stderr is text"))
     }
 
-    /// Starts a server that must become ready, with `serve` flags beside a free port.
+    /// Starts a server that must become ready, with `serve` flags; on a free port, unless they say where.
     pub fn serve(&self, flags: &[&str]) -> Server {
         self.try_serve(flags).unwrap_or_else(|(status, stderr)| panic!("the server ended with {status}: {stderr}"))
     }
 
     /// Starts a server; if it ends instead of becoming ready, gives how, and what it said on stderr.
     pub fn try_serve(&self, flags: &[&str]) -> Result<Server, (ExitStatus, String)> {
-        let args: Vec<&str> = ["serve", "--listen", "127.0.0.1:0"].into_iter().chain(flags.iter().copied()).collect();
+        let own: &[&str] = if flags.contains(&"--listen") { &["serve"] } else { &["serve", "--listen", "127.0.0.1:0"] };
+        let args = [own, flags].concat();
         let mut command = self.command(&args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the server starts");
@@ -90,7 +96,10 @@ impl Daybook {
         let mut line = String::new();
         stdout.read_line(&mut line).expect("stdout is text");
         match line.trim_end().strip_prefix(READY) {
-            Some(url) => Ok(Server { child, url: url.to_owned(), stdout, stderr, agent: agent() }),
+            Some(url) => {
+                let folder = self.folder.clone();
+                Ok(Server { child, folder, url: url.to_owned(), stdout, stderr, agent: agent() })
+            }
             None => {
                 // A first line that is something else is a failure too.
                 let _ = child.kill();
@@ -105,6 +114,7 @@ impl Daybook {
 #[derive(Debug)]
 pub struct Server {
     child: Child,
+    folder: PathBuf,
     url: String,
     stdout: BufReader<std::process::ChildStdout>,
     stderr: Collected,
@@ -149,10 +159,21 @@ impl Server {
         self.stderr.so_far()
     }
 
-    /// A line of what it said at its first start, by its head: `Client secret`. The text after the head, up to a blank.
+    /// What its first start shows once: into a file in its folder, as it has no terminal; on stderr with `--dev`.
+    pub fn keepsakes(&self) -> String {
+        let files =
+            std::fs::read_dir(&self.folder).expect("the folder can be read").map(|entry| entry.expect("a file").path());
+        let kept: Vec<PathBuf> =
+            files.filter(|path| path.extension().is_some_and(|end| end == "first-start")).collect();
+        assert!(kept.len() < 2, "{kept:?}");
+        let kept = kept.first().map(|path| std::fs::read_to_string(path).expect("it can be read"));
+        kept.unwrap_or_else(|| self.stderr())
+    }
+
+    /// A line of what its first start shows once, by its head: `Client secret`. The text after the head, up to a blank.
     pub fn told(&self, head: &str) -> Option<String> {
-        let stderr = self.stderr();
-        let line = stderr.lines().find_map(|line| line.trim_start().strip_prefix(head))?;
+        let shown = self.keepsakes();
+        let line = shown.lines().find_map(|line| line.trim_start().strip_prefix(head))?;
         line.split_whitespace().next().map(str::to_owned)
     }
 

@@ -27,6 +27,7 @@ pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
 #[utoipa::path(get, path = "/metrics", tag = "Operations", security(()),
     responses((status = 200, description = "The figures", body = String, content_type = "text/plain")))]
 pub async fn metrics(State(api): State<Api>) -> Response {
-    let text = api.service.metrics_text() + &api.service.url_metrics_text().await + &api.figures.text();
+    let more = api.settings.more_figures.as_ref().map(|more| (more.0)()).unwrap_or_default();
+    let text = api.service.metrics_text() + &api.service.url_metrics_text().await + &api.figures.text() + &more;
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

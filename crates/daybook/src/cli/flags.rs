@@ -34,6 +34,21 @@ pub struct ServeFlags {
     /// Where to listen; port 0 picks a free one [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
+    /// Where to serve /metrics and /admin/control apart from everything else
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin_listen: Option<String>,
+    /// The server's certificate and those that lead to a root, in PEM form; read again when it changes
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<String>,
+    /// The certificate's key, in PEM form
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<String>,
+    /// Where people reach the server, for links, such as https://books.example.com [default: as their browsers say]
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+    /// A network of proxies whose word about their clients is believed, such as 10.0.0.0/24; repeatable
+    #[arg(long, value_name = "CIDR")]
+    pub trust_proxy: Vec<String>,
     /// Allow loopback webhook URLs, and print friendlier logs
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub dev: Option<String>,
@@ -67,6 +82,21 @@ pub struct ServeFlags {
     /// Requests a second and key, or off [default: off]
     #[arg(long, value_name = "RATE")]
     pub rate_limit: Option<String>,
+    /// The most connections of callers in all [default: 4096]
+    #[arg(long, value_name = "COUNT")]
+    pub max_connections: Option<String>,
+    /// The most connections from one address [default: 1024]
+    #[arg(long, value_name = "COUNT")]
+    pub max_connections_per_address: Option<String>,
+    /// How long the head of a request may take to arrive [default: 15s]
+    #[arg(long, value_name = "DURATION")]
+    pub header_timeout: Option<String>,
+    /// How long a connection may be open between two requests [default: 75s]
+    #[arg(long, value_name = "DURATION")]
+    pub idle_timeout: Option<String>,
+    /// How long the body of a request may take to arrive [default: 1m]
+    #[arg(long, value_name = "DURATION")]
+    pub body_timeout: Option<String>,
     /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable
     #[arg(long, value_name = "CIDR")]
     pub allow_network: Vec<String>,
@@ -102,6 +132,10 @@ impl ServeFlags {
         let mut values = self.common.given();
         values.extend(given([
             ("listen", &self.listen),
+            ("admin-listen", &self.admin_listen),
+            ("tls-cert", &self.tls_cert),
+            ("tls-key", &self.tls_key),
+            ("public-url", &self.public_url),
             ("dev", &self.dev),
             ("demo", &self.demo),
             ("environment", &self.environment),
@@ -113,7 +147,15 @@ impl ServeFlags {
             ("message-retention", &self.message_retention),
             ("attempt-retention", &self.attempt_retention),
             ("rate-limit", &self.rate_limit),
+            ("max-connections", &self.max_connections),
+            ("max-connections-per-address", &self.max_connections_per_address),
+            ("header-timeout", &self.header_timeout),
+            ("idle-timeout", &self.idle_timeout),
+            ("body-timeout", &self.body_timeout),
         ]));
+        if !self.trust_proxy.is_empty() {
+            values.push(("trust-proxy", self.trust_proxy.clone()));
+        }
         if !self.allow_network.is_empty() {
             values.push(("allow-network", self.allow_network.clone()));
         }

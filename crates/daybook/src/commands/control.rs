@@ -36,7 +36,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The path of the door.
-const PATH: &str = "/admin/control";
+pub const PATH: &str = "/admin/control";
 /// The header that carries the token.
 const TOKEN_HEADER: &str = "x-daybook-control-token";
 /// How often, and how long apart, a lock is looked at whose holder does not say where it listens.
@@ -144,7 +144,7 @@ impl Order {
     fn do_here(&self, settings: &Settings) -> Result<Value, Failure> {
         wait_for(async {
             let service = open_service(settings).await?;
-            let answer = self.carry_out(&service, &format!("http://{}", reachable(settings.listen))).await;
+            let answer = self.carry_out(&service, &public_url(settings, settings.listen)).await;
             service.stop().await;
             Ok(answer?)
         })
@@ -222,6 +222,12 @@ impl Order {
 /// Where somebody with a token comes into the console for the first time.
 pub fn welcome_link(url: &str, token: &str) -> String {
     format!("{url}/console/welcome/{token}")
+}
+
+/// Where people reach the server: as the settings say, or at its address.
+pub fn public_url(settings: &Settings, address: SocketAddr) -> String {
+    let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
+    settings.public_url.clone().unwrap_or_else(|| format!("{scheme}://{}", reachable(address)))
 }
 
 /// Where this machine reaches an address that stands for all of its addresses.

@@ -7,30 +7,34 @@
 //! ```
 //!
 //! It listens before it makes anything, so that a port that is taken does not cost a secret that is shown once. Callers
-//! who come early wait; the lock file and the ready line say when no request waits. What a first start shows once is
-//! shown last, below the log of the demo; a start that fails or is stopped shows it all the same.
+//! who come early wait; the lock file and the ready line say when no request waits. What a first start shows once
+//! ([`super::keepsakes`]) is shown last, below the log of the demo; a start that fails or is stopped shows it all the
+//! same.
 
-use super::control::{reachable, welcome_link};
+use super::control::{public_url, welcome_link};
+use super::keepsakes::Keepsakes;
+use super::listeners::{Listeners, warn_if_readable};
 use super::opening::{PATIENCE, make_file, make_key, make_store, start_service};
 use super::{Failure, control, demo, print, say, sending, settings, wait_for};
 use crate::cli::ServeFlags;
 use crate::config::Settings;
-use crate::config::values::Environment;
+use crate::config::values::{Environment, LogFormat};
+use crate::door::Door;
+use crate::door::front::Front;
+use crate::door::limits::Limits;
 use crate::instance::{self, Held};
 use crate::logging::{self, Style};
 use crate::secrets_file::mint_secret;
 use axum::Router;
-use axum::serve::ListenerExt;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use daybook_api::ApiSettings;
+use daybook_api::{ApiSettings, MoreFigures};
 use daybook_clock::{Clock, System};
 use daybook_console::ConsoleSettings;
 use daybook_service::Service;
 use daybook_service::organizations::{Bootstrap, FirstKey};
-use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How long calls in flight may take to finish once the server is told to stop.
@@ -46,7 +50,8 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
 }
 
 async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failure> {
-    let (listener, address) = listen(settings.listen).await?;
+    let listeners = Listeners::open(settings)?;
+    let url = public_url(settings, listeners.address());
     if let Some(path) = settings.sqlite_path() {
         make_file(path)?;
     }
@@ -56,8 +61,10 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
     let service = start_service(store, &key).await?.with_sender(sender);
     // Heard from here on: a start that is stopped still shows what is shown once.
     let mut stop = Stop::listen()?;
-    let mut keepsakes = Keepsakes::default();
-    begin(settings, &service, address, &mut keepsakes).await?;
+    let mut keepsakes = Keepsakes::of(settings);
+    begin(settings, &service, &url, &mut keepsakes).await?;
+    keepsakes.remind();
+    warn_if_readable(settings, &service, listeners.address()).await?;
     tokio::select! {
         filled = fill(settings, &service) => filled?,
         () = stop.told() => {
@@ -69,60 +76,36 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
     service.run_timers();
     service.run_webhooks(sending::settings(settings))?;
 
-    let mut router = daybook_api::router(
-        service.clone(),
-        ApiSettings { rate_limit_per_second: settings.rate_limit, ..ApiSettings::default() },
-    );
-    router = router.merge(daybook_console::router(service.clone(), ConsoleSettings::default()));
+    let door = Door::new(Limits::of(settings), Front::of(settings));
+    let figures = door.clone();
+    let api = ApiSettings {
+        rate_limit_per_second: settings.rate_limit,
+        more_figures: Some(MoreFigures(Arc::new(move || figures.metrics_text()))),
+        ..ApiSettings::default()
+    };
+    let mut router = daybook_api::router(service.clone(), api);
+    router = router
+        .merge(daybook_console::router(service.clone(), ConsoleSettings { public_url: settings.public_url.clone() }));
     if let Some(held) = held {
         let token = control_token()?;
-        let url = format!("http://{}", reachable(address));
         router = router.merge(control::route(service.clone(), &token, &url));
-        let announced = held.announce(&url, &token);
+        let (calls, orders) = listeners.urls_of_commands();
+        let announced = held.announce(&calls, &orders, &token);
         announced.map_err(|error| Failure::Failed(format!("the lock file cannot be written: {error}")))?;
     }
     keepsakes.show();
-    print(&format!("daybook ready on http://{address}\n"))?;
-    answer_until_stopped(listener, router, stop).await?;
+    if settings.log_format == LogFormat::Json {
+        tracing::info!(url = listeners.url(), "ready");
+    }
+    print(&format!("daybook ready on {}\n", listeners.url()))?;
+    answer_until_stopped(&door, listeners, router, stop).await?;
     service.stop().await;
     tracing::info!("stopped");
     Ok(())
 }
 
-async fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    let failed = |error| Failure::Failed(format!("nothing can listen on {wanted}: {error}"));
-    let listener = TcpListener::bind(wanted).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    Ok((listener, address))
-}
-
-/// What a first start shows once, such as the first key's secret: shown at the latest when it is dropped.
-#[derive(Default)]
-struct Keepsakes {
-    text: String,
-}
-
-impl Keepsakes {
-    fn show(&mut self) {
-        if !self.text.is_empty() {
-            say(&std::mem::take(&mut self.text));
-        }
-    }
-}
-
-impl Drop for Keepsakes {
-    fn drop(&mut self) {
-        self.show();
-    }
-}
-
 /// Makes what a first start makes.
-async fn begin(
-    settings: &Settings,
-    service: &Service,
-    address: SocketAddr,
-    keepsakes: &mut Keepsakes,
-) -> Result<(), Failure> {
+async fn begin(settings: &Settings, service: &Service, url: &str, keepsakes: &mut Keepsakes) -> Result<(), Failure> {
     let bootstrap = Bootstrap {
         environment: match settings.environment {
             Environment::Test => "TEST".to_owned(),
@@ -133,10 +116,10 @@ async fn begin(
     };
     // Kept before anything else can fail: the secret cannot be found out later.
     if let Some(key) = service.bootstrap(&bootstrap).await? {
-        keepsakes.text.push_str(&welcome(address, &key));
+        keepsakes.keep(&welcome(url, &key), key.client_secret.is_some());
     }
-    if let Some(entrance) = entrance(settings, service, address).await? {
-        keepsakes.text.push_str(&entrance);
+    if let Some(entrance) = entrance(settings, service, url).await? {
+        keepsakes.keep(&entrance, settings.bootstrap_password.is_none());
     }
     Ok(())
 }
@@ -145,15 +128,18 @@ async fn begin(
 async fn fill(settings: &Settings, service: &Service) -> Result<(), Failure> {
     super::migrate::refold(service).await?;
     if settings.demo {
-        say(&format!("{}\n\n", demo::load(service, System.now()).await?));
+        let loaded = demo::load(service, System.now()).await?;
+        match settings.log_format {
+            LogFormat::Text => say(&format!("{loaded}\n\n")),
+            LogFormat::Json => tracing::info!("{loaded}"),
+        }
     }
     service.count_portfolios_ahead().await?;
     Ok(())
 }
 
 /// Sees to it that somebody can come into the console, and says how; nothing if somebody can already.
-async fn entrance(settings: &Settings, service: &Service, address: SocketAddr) -> Result<Option<String>, Failure> {
-    let url = format!("http://{}", reachable(address));
+async fn entrance(settings: &Settings, service: &Service, url: &str) -> Result<Option<String>, Failure> {
     if let (Some(email), Some(password)) = (&settings.bootstrap_email, &settings.bootstrap_password) {
         let is_made = service.first_person(email, password.expose()).await?;
         return Ok(is_made.then(|| {
@@ -167,13 +153,12 @@ async fn entrance(settings: &Settings, service: &Service, address: SocketAddr) -
         format!(
             "Come into the console by this link. It works once, within 7 days; `daybook people link` makes another.\n\n  \
              Console        {}\n\n",
-            welcome_link(&url, &token)
+            welcome_link(url, &token)
         )
     }))
 }
 
-fn welcome(address: SocketAddr, key: &FirstKey) -> String {
-    let url = format!("http://{}", reachable(address));
+fn welcome(url: &str, key: &FirstKey) -> String {
     let (shown, bearer) = match &key.client_secret {
         Some(secret) => (format!("{secret}   (shown this once)"), secret.as_str()),
         None => ("(the one you chose)".to_owned(), "$DAYBOOK_BOOTSTRAP_CLIENT_SECRET"),
@@ -247,30 +232,25 @@ fn is_hangup_ignored() -> bool {
 }
 
 /// Answers calls. Told to stop, takes no more and finishes those in flight; told again, or after a while, does not wait.
-async fn answer_until_stopped(listener: TcpListener, router: Router, mut stop: Stop) -> Result<(), Failure> {
-    let listener = listener.tap_io(|connection| {
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "small answers of a connection may be slow");
-        }
-    });
-    let (closing, mut closed) = tokio::sync::watch::channel(false);
-    let told = async move {
-        // The other half lives in this function: an error here means that it is over anyway.
-        let _ = closed.wait_for(|closed| *closed).await;
-    };
-    // The console slows guessing by where it comes from.
-    let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    let serving = axum::serve(listener, router).with_graceful_shutdown(told).into_future();
-    tokio::pin!(serving);
+async fn answer_until_stopped(
+    door: &Arc<Door>,
+    listeners: Listeners,
+    router: Router,
+    mut stop: Stop,
+) -> Result<(), Failure> {
+    let (closing, closed) = tokio::sync::watch::channel(false);
+    let mut serving = tokio::spawn(listeners.serve(door.clone(), router, closed));
     let failed = |error| Failure::Failed(format!("the server cannot go on: {error}"));
     tokio::select! {
         ended = &mut serving => return ended.map_err(failed),
+        () = door.close_overdue() => {}
         () = stop.told() => {}
     }
     tracing::info!("told to stop: finishing what is in flight");
     closing.send_replace(true);
     tokio::select! {
         ended = &mut serving => ended.map_err(failed),
+        () = door.close_overdue() => Ok(()),
         () = stop.told() => Ok(()),
         () = tokio::time::sleep(FAREWELL) => {
             tracing::warn!("some callers did not finish in time");
@@ -283,14 +263,10 @@ async fn answer_until_stopped(listener: TcpListener, router: Router, mut stop: S
 mod tests {
     use super::*;
 
-    fn address(text: &str) -> SocketAddr {
-        text.parse().expect("an address")
-    }
-
     #[test]
     fn a_chosen_secret_is_not_shown() {
         let key = FirstKey { client_id: "mine".to_owned(), client_secret: None };
-        let text = welcome(address("0.0.0.0:80"), &key);
+        let text = welcome("http://127.0.0.1:80", &key);
         assert!(text.contains("Client id      mine\n"), "{text}");
         let curl = "curl -H \"Authorization: Bearer $DAYBOOK_BOOTSTRAP_CLIENT_SECRET\" http://127.0.0.1:80/products\n";
         assert!(text.contains(curl), "{text}");

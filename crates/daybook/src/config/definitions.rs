@@ -46,6 +46,11 @@ const fn secret(name: &'static str) -> Definition {
 /// All settings, in the order in which they are shown.
 pub const DEFINITIONS: &[Definition] = &[
     setting("listen", "127.0.0.1:8080"),
+    optional("admin-listen"),
+    optional("tls-cert"),
+    optional("tls-key"),
+    optional("public-url"),
+    optional("trust-proxy"),
     Definition { show: Show::WithoutPassword, ..setting("database", "sqlite:daybook.db") },
     setting("dev", "false"),
     setting("demo", "false"),
@@ -58,6 +63,11 @@ pub const DEFINITIONS: &[Definition] = &[
     setting("message-retention", "30d"),
     setting("attempt-retention", "7d"),
     setting("rate-limit", "off"),
+    setting("max-connections", "4096"),
+    setting("max-connections-per-address", "1024"),
+    setting("header-timeout", "15s"),
+    setting("idle-timeout", "75s"),
+    setting("body-timeout", "1m"),
     optional("allow-network"),
     optional("name-server"),
     optional("secrets-key-file"),

@@ -23,6 +23,16 @@ use values::{Environment, LogFormat, Network, Read, Secret};
 pub struct Settings {
     /// Where the server listens; port 0 picks a free one.
     pub listen: SocketAddr,
+    /// Where metrics and control are served apart from everything else.
+    pub admin_listen: Option<SocketAddr>,
+    /// The server's certificate and those that lead to a root, in PEM form.
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's key, in PEM form.
+    pub tls_key: Option<PathBuf>,
+    /// Where people reach the server, for links; without a slash at its end.
+    pub public_url: Option<String>,
+    /// Networks of proxies whose word about their clients is believed.
+    pub trust_proxies: Vec<Network>,
     /// `sqlite:PATH` or `postgres://…`; may hold a password.
     pub database: String,
     /// Whether loopback webhook URLs are allowed and logs are friendlier.
@@ -47,6 +57,16 @@ pub struct Settings {
     pub attempt_retention: Duration,
     /// Requests a second and key; `None`: no limit.
     pub rate_limit: Option<u32>,
+    /// Connections in all; fewer if the system's limit of open files does not allow them.
+    pub max_connections: u32,
+    /// Connections from one address.
+    pub max_connections_per_address: u32,
+    /// How long the head of a request may take to arrive.
+    pub header_timeout: Duration,
+    /// How long a connection may be open between two requests.
+    pub idle_timeout: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body_timeout: Duration,
     /// Private networks that webhook URLs may point into.
     pub allow_networks: Vec<Network>,
     /// The name servers that are asked for the addresses of webhook URLs; none: those of the machine.
@@ -165,10 +185,19 @@ fn interpret(layers: &[&Layer]) -> Result<Loaded, Problems> {
 }
 
 /// Rules that concern two settings.
-fn across(settings: &Settings) -> Option<Problem> {
-    let one_sided = settings.bootstrap_email.is_some() != settings.bootstrap_password.is_some();
-    let sentence = "bootstrap-email and bootstrap-password must be set together, or neither";
-    one_sided.then(|| Problem(sentence.to_owned()))
+fn across(settings: &Settings) -> Vec<Problem> {
+    let pairs = [
+        (
+            "bootstrap-email",
+            settings.bootstrap_email.is_some(),
+            "bootstrap-password",
+            settings.bootstrap_password.is_some(),
+        ),
+        ("tls-cert", settings.tls_cert.is_some(), "tls-key", settings.tls_key.is_some()),
+    ];
+    let one_sided = pairs.into_iter().filter(|(_, one, _, other)| one != other);
+    let sentences = one_sided.map(|(one, _, other, _)| format!("{one} and {other} must be set together, or neither"));
+    sentences.map(Problem).collect()
 }
 
 /// Reads setting after setting, and notes what it showed and what was wrong.
@@ -182,6 +211,11 @@ impl Reader<'_> {
     /// `None` when something was wrong; the rest is read all the same, so that all problems are told at once.
     fn settings(&mut self) -> Option<Settings> {
         let listen = self.required("listen", values::address);
+        let admin_listen = self.optional("admin-listen", values::address);
+        let tls_cert = self.optional("tls-cert", values::path);
+        let tls_key = self.optional("tls-key", values::path);
+        let public_url = self.optional("public-url", values::public_url);
+        let trust_proxies = self.all("trust-proxy", values::network);
         let database = self.required("database", values::database);
         let dev = self.required("dev", values::switch);
         let demo = self.required("demo", values::switch);
@@ -194,6 +228,11 @@ impl Reader<'_> {
         let message_retention = self.required("message-retention", values::positive_length);
         let attempt_retention = self.required("attempt-retention", values::positive_length);
         let rate_limit = self.required("rate-limit", values::rate);
+        let max_connections = self.required("max-connections", values::count);
+        let max_connections_per_address = self.required("max-connections-per-address", values::count);
+        let header_timeout = self.required("header-timeout", values::positive_length);
+        let idle_timeout = self.required("idle-timeout", values::positive_length);
+        let body_timeout = self.required("body-timeout", values::positive_length);
         let allow_networks = self.all("allow-network", values::network);
         let name_servers = self.all("name-server", values::name_server);
         let secrets_key_file = self.secrets_key_file(database.as_deref());
@@ -206,6 +245,11 @@ impl Reader<'_> {
         let log_level = self.required("log-level", values::log_level);
         Some(Settings {
             listen: listen?,
+            admin_listen: admin_listen?,
+            tls_cert: tls_cert?,
+            tls_key: tls_key?,
+            public_url: public_url?,
+            trust_proxies: trust_proxies?,
             database: database?,
             dev: dev?,
             demo: demo?,
@@ -218,6 +262,11 @@ impl Reader<'_> {
             message_retention: message_retention?,
             attempt_retention: attempt_retention?,
             rate_limit: rate_limit?,
+            max_connections: max_connections?,
+            max_connections_per_address: max_connections_per_address?,
+            header_timeout: header_timeout?,
+            idle_timeout: idle_timeout?,
+            body_timeout: body_timeout?,
             allow_networks: allow_networks?,
             name_servers: name_servers?,
             secrets_key_file: secrets_key_file?,
@@ -260,8 +309,7 @@ impl Reader<'_> {
 
     /// The key lies beside the SQLite file, so that they move together, unless somebody says otherwise.
     fn secrets_key_file(&mut self, database: Option<&str>) -> Option<PathBuf> {
-        let read = |text: &str| if text.is_empty() { Err("must be a path") } else { Ok(PathBuf::from(text)) };
-        let set = self.optional("secrets-key-file", read)?;
+        let set = self.optional("secrets-key-file", values::path)?;
         let beside = database.and_then(sqlite_path).and_then(Path::parent).unwrap_or(Path::new(""));
         let path = set.unwrap_or_else(|| beside.join("daybook.key"));
         if let Some(row) = self.rows.last_mut() {

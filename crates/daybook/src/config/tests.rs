@@ -40,6 +40,9 @@ fn defaults_are_those_of_the_interface() {
     assert_eq!(settings.message_retention, Duration::from_secs(30 * 86_400));
     assert_eq!(settings.attempt_retention, Duration::from_secs(7 * 86_400));
     assert_eq!(settings.rate_limit, None);
+    assert_eq!((settings.max_connections, settings.max_connections_per_address), (4_096, 1_024));
+    let timeouts = [settings.header_timeout, settings.idle_timeout, settings.body_timeout];
+    assert_eq!(timeouts, [15, 75, 60].map(Duration::from_secs));
     assert_eq!(settings.allow_networks, []);
     assert_eq!(settings.secrets_key_file, Path::new("daybook.key"));
     assert_eq!(settings.log_format, LogFormat::Text);
@@ -136,6 +139,15 @@ fn secrets_are_not_shown() {
     );
     let short = only_problem(load_with(&[], &[("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", "hush")], None));
     assert!(short.contains("32 characters") && !short.contains("hush"), "{short}");
+}
+
+#[test]
+fn a_certificate_has_a_key() {
+    let problem = only_problem(load_with(&[("tls-cert", "cert.pem")], &[], None));
+    assert_eq!(problem, "tls-cert and tls-key must be set together, or neither");
+    let both =
+        load_with(&[("tls-cert", "cert.pem"), ("tls-key", "key.pem")], &[], None).expect("good settings").settings;
+    assert_eq!(both.tls_key.as_deref(), Some(Path::new("key.pem")));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use daybook_service::people::{PASSWORD_LONGEST, PASSWORD_SHORTEST};
 use daybook_webhooks::guard::NAME_SERVER_PORT;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A text that must not be shown. Its `Debug` does not tell.
@@ -55,6 +56,21 @@ pub type Read<T> = Result<T, &'static str>;
 /// Reads `127.0.0.1:8080`.
 pub fn address(text: &str) -> Read<SocketAddr> {
     text.parse().map_err(|_| "must be an IP address and a port, such as 127.0.0.1:8080 or [::1]:0")
+}
+
+/// Reads a path.
+pub fn path(text: &str) -> Read<PathBuf> {
+    if text.is_empty() { Err("must be a path") } else { Ok(PathBuf::from(text)) }
+}
+
+/// Reads where people reach the server.
+pub fn public_url(text: &str) -> Read<String> {
+    let rule = "must be http:// or https:// and a host, with a port if it is not the usual one, and no path";
+    let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme)).ok_or(rule)?;
+    let host = rest.strip_suffix('/').unwrap_or(rest);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
+    let is_good = !host.is_empty() && !host.starts_with(':') && host.chars().all(is_plain);
+    if is_good { Ok(text.trim_end_matches('/').to_owned()) } else { Err(rule) }
 }
 
 /// Reads a database: a SQLite file or a PostgreSQL address.
@@ -263,6 +279,24 @@ mod tests {
         ];
         for (text, shown) in cases {
             assert_eq!(without_password(text), shown);
+        }
+    }
+
+    #[test]
+    fn public_urls_have_no_path() {
+        assert_eq!(public_url("https://books.example.com/").as_deref(), Ok("https://books.example.com"));
+        assert_eq!(public_url("http://[::1]:8080").as_deref(), Ok("http://[::1]:8080"));
+        for text in [
+            "",
+            "books.example.com",
+            "ftp://x",
+            "https://",
+            "https://a/b",
+            "https://u:p@a",
+            "https://a b",
+            "https://:80",
+        ] {
+            assert!(public_url(text).is_err(), "{text}");
         }
     }
 

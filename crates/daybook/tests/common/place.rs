@@ -4,6 +4,8 @@ use super::door::Door;
 use daybook_testkit::postgres;
 use daybook_testkit::server::{Daybook, Server};
 use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -38,6 +40,15 @@ impl Place {
             .with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", SECRET)
             .with("DAYBOOK_LOG_LEVEL", "warn");
         Place { daybook, database, _folder: folder }
+    }
+
+    /// The same, with commands that may open so many files at most.
+    pub fn with_descriptors(self, count: u32) -> Place {
+        let script = self.folder().join("few-descriptors");
+        let text = format!("#!/bin/sh\nulimit -n {count}\nexec {} \"$@\"\n", env!("CARGO_BIN_EXE_daybook"));
+        fs::write(&script, text).expect("a script");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("its mode");
+        Place { daybook: self.daybook.run_by(script), ..self }
     }
 
     /// The folder that commands run in.

@@ -2,6 +2,8 @@
 //!
 //! | module | fault |
 //! |---|---|
+//! | [`crowds`] | slow and idle connections by the thousand |
+//! | [`door`] | slow heads, bodies and readers, one at a time |
 //! | [`kills`] | `kill -9` under load, and in the middle of a release |
 //! | [`nodes`] | four nodes on one PostgreSQL race for due work while they are killed in turn |
 //! | [`outages`] | PostgreSQL stops and starts under load |
@@ -21,6 +23,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod crowds;
+mod door;
 mod kills;
 mod load;
 mod nodes;

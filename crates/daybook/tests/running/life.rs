@@ -13,7 +13,7 @@ use std::time::Duration;
 #[test]
 fn the_first_start_tells_the_key_and_the_next_does_not() {
     let (_folder, daybook) = fresh();
-    let server = daybook.serve(&[]);
+    let server = daybook.serve(&["--dev"]);
     let secret = server.first_secret();
     assert_eq!(server.get("/products", &secret).good()["results"], json!([]));
     assert_eq!(server.get("/products", "wrong").status, 401);
@@ -33,7 +33,7 @@ fn the_first_start_tells_the_key_and_the_next_does_not() {
 #[test]
 fn the_example_that_is_told_works() {
     let (_folder, daybook) = fresh();
-    let server = daybook.serve(&[]);
+    let server = daybook.serve(&["--dev"]);
     let secret = server.first_secret();
     let curl = format!("curl -H \"Authorization: Bearer {secret}\" {}/products", server.url());
     let path = curl.rsplit_once(server.url()).expect("the example has the address").1.to_owned();
@@ -47,7 +47,7 @@ fn a_chosen_key_works_and_is_not_told() {
     let (_folder, daybook) = fresh();
     let secret = "chosen-chosen-chosen-chosen-chosen";
     let daybook = daybook.with("DAYBOOK_BOOTSTRAP_CLIENT_ID", "mine").with("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", secret);
-    let server = daybook.serve(&["--environment", "LIVE"]);
+    let server = daybook.serve(&["--environment", "LIVE", "--dev"]);
     let token = server.post("/auth/token", "", &json!({ "client_id": "mine", "client_secret": secret })).good();
     let token = token["access_token"].as_str().expect("a token is text");
     assert_eq!(server.get("/products", token).status, 200);

@@ -3,8 +3,11 @@
 
 mod administration;
 mod care;
+mod fronts;
 mod life;
 mod people;
 mod postgres;
+mod secrecy;
 mod support;
+mod tls;
 mod upgrading;

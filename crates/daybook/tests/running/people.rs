@@ -11,10 +11,12 @@ fn token_of<'a>(link: &'a str, url: &str) -> &'a str {
     token
 }
 
-/// What the server told on its way up. It was said before the ready line, but on another pipe.
+/// What the server showed once, at its first start.
 fn told(server: Server) -> String {
     server.first_secret();
-    server.stop()
+    let kept = server.keepsakes();
+    assert!(!server.stop().contains("/console/welcome/"), "the link is no line of the log");
+    kept
 }
 
 fn link_in(told: &str) -> &str {

@@ -15,7 +15,7 @@ const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
 /// Has a server carry an order out.
 pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
-    let url = server.url.as_deref().unwrap_or_default();
+    let url = server.control_url.as_deref().or(server.url.as_deref()).unwrap_or_default();
     let failed = |why: &dyn std::fmt::Display| {
         Failure::Failed(format!("the server on {url} (process {}) does not answer: {why}", server.pid))
     };
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn a_server_that_is_gone_is_told() {
-        let server =
-            RunningServer { pid: 7, url: Some("http://127.0.0.1:1".to_owned()), control_token: Some("t".to_owned()) };
+        let (url, token) = (Some("http://127.0.0.1:1".to_owned()), Some("t".to_owned()));
+        let server = RunningServer { pid: 7, url, control_url: None, control_token: token };
         let failure = ask(&server, &Order::ListOrganizations).expect_err("nobody listens on port 1");
         assert!(failure.to_string().starts_with("the server on http://127.0.0.1:1 (process 7) does not answer: "));
     }

@@ -1,0 +1,125 @@
+//! Where a server listens: for callers, for those who run it, and for commands of the same machine.
+//!
+//! | listener | when | what it serves |
+//! |---|---|---|
+//! | `--listen` | always | everything; without metrics and control where these are apart |
+//! | `--admin-listen` | if asked for | metrics, control, health |
+//! | a free port on loopback | with TLS, on SQLite | everything, in plain HTTP, for commands of the same machine |
+
+use super::{Failure, control};
+use crate::config::Settings;
+use crate::door::tls::Tls;
+use crate::door::{self, Door, Site};
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use daybook_service::Service;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// What is served apart from everything else, if asked for.
+const APART: [&str; 2] = ["/metrics", control::PATH];
+/// What is served there too.
+const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Ports that are taken.
+#[derive(Debug)]
+pub struct Listeners {
+    main: (TcpListener, SocketAddr),
+    admin: Option<(TcpListener, SocketAddr)>,
+    local: Option<(TcpListener, SocketAddr)>,
+    tls: Option<Arc<Tls>>,
+}
+
+impl Listeners {
+    /// Reads the certificate, and takes every port.
+    pub fn open(settings: &Settings) -> Result<Listeners, Failure> {
+        let tls = match (&settings.tls_cert, &settings.tls_key) {
+            (Some(cert), Some(key)) => Some(Arc::new(Tls::load(cert, key).map_err(Failure::Failed)?)),
+            _ => None,
+        };
+        let main = listen(settings.listen)?;
+        let admin = settings.admin_listen.map(listen).transpose()?;
+        let needs_local = tls.is_some() && settings.sqlite_path().is_some();
+        let local = needs_local.then(|| listen((Ipv4Addr::LOCALHOST, 0).into())).transpose()?;
+        Ok(Listeners { main, admin, local, tls })
+    }
+
+    /// Where callers come in.
+    pub fn address(&self) -> SocketAddr {
+        self.main.1
+    }
+
+    /// The same as a URL.
+    pub fn url(&self) -> String {
+        format!("{}://{}", if self.tls.is_some() { "https" } else { "http" }, self.main.1)
+    }
+
+    /// Where commands of the same machine call the API, and where they give orders.
+    pub fn urls_of_commands(&self) -> (String, String) {
+        let url = |address: SocketAddr| format!("http://{}", control::reachable(address));
+        let calls = self.local.as_ref().map_or(self.main.1, |(_, address)| *address);
+        let orders = self.admin.as_ref().map_or(calls, |(_, address)| *address);
+        (url(calls), url(orders))
+    }
+
+    /// Serves everything everywhere, until it is told to close.
+    pub async fn serve(self, door: Arc<Door>, router: Router, closing: watch::Receiver<bool>) {
+        let keeping_up = self.tls.clone().map(|tls| tokio::spawn(tls.keep_up()));
+        let shown = if self.admin.is_some() { without_apart(router.clone()) } else { router.clone() };
+        let plain = |router| Site { router, tls: None };
+        let mut serving = tokio::task::JoinSet::new();
+        if let Some((listener, _)) = self.admin {
+            serving.spawn(door.clone().serve(listener, plain(apart_alone(router.clone())), closing.clone()));
+        }
+        if let Some((listener, _)) = self.local {
+            serving.spawn(door.clone().serve(listener, plain(router), closing.clone()));
+        }
+        serving.spawn(door.serve(self.main.0, Site { router: shown, tls: self.tls }, closing));
+        serving.join_all().await;
+        if let Some(keeping_up) = keeping_up {
+            keeping_up.abort();
+        }
+    }
+}
+
+fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    door::listen(wanted).map_err(|error| Failure::Failed(format!("nothing can listen on {wanted}: {error}")))
+}
+
+/// Everything but what is served apart.
+fn without_apart(router: Router) -> Router {
+    router.layer(from_fn(async |request: Request, next: Next| {
+        if APART.contains(&request.uri().path()) { no_such_page(&request) } else { next.run(request).await }
+    }))
+}
+
+/// What is served apart, and health.
+fn apart_alone(router: Router) -> Router {
+    router.layer(from_fn(async |request: Request, next: Next| {
+        let is_there = [APART, HEALTH].concat().contains(&request.uri().path());
+        if is_there { next.run(request).await } else { no_such_page(&request) }
+    }))
+}
+
+fn no_such_page(request: &Request) -> Response {
+    let sentence = format!("there is no page \"{}\" here", request.uri().path());
+    door::refusal(StatusCode::NOT_FOUND, "not_found", &sentence)
+}
+
+/// Warns where real loans are served to a network that can read along.
+pub async fn warn_if_readable(settings: &Settings, service: &Service, address: SocketAddr) -> Result<(), Failure> {
+    let is_readable =
+        !address.ip().to_canonical().is_loopback() && settings.tls_cert.is_none() && settings.trust_proxies.is_empty();
+    if is_readable && service.organizations().await?.iter().any(|one| one.environment == "LIVE") {
+        tracing::warn!(
+            %address,
+            "a LIVE organization is served beyond this machine without TLS: set tls-cert and tls-key, or trust-proxy"
+        );
+    }
+    Ok(())
+}

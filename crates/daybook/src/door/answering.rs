@@ -1,0 +1,156 @@
+//! One request of a connection, from the parser to the router and back.
+
+use super::Door;
+use super::bodies::{Arriving, Leaving};
+use super::connection::Connection;
+use super::figures::Refused;
+use super::seats::Row;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HOST, RETRY_AFTER};
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body as _, Incoming};
+use serde_json::json;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use tower::Service;
+
+/// What the reserve answers.
+const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+/// How much of a refused body is read, and for how long, so that its sender reads the answer.
+const REFUSED_BODY_BYTES: usize = 1 << 20;
+const REFUSED_BODY_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Answers the requests of one connection.
+#[derive(Clone, Debug)]
+pub struct Answering {
+    /// The door it came by.
+    pub door: Arc<Door>,
+    /// The connection.
+    pub connection: Arc<Connection>,
+    /// Where it sits.
+    pub row: Row,
+    /// The other end of the connection.
+    pub peer: SocketAddr,
+    /// Whether the connection is encrypted.
+    pub is_tls: bool,
+    /// Whether the length of a request was said in two ways.
+    pub is_ambiguous: Arc<AtomicBool>,
+    /// What answers.
+    pub router: Router,
+}
+
+/// The connection was closed before its request was begun.
+#[derive(Debug)]
+pub struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection was closed")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+impl Answering {
+    /// Answers a request.
+    pub async fn answer(self, request: Request<Incoming>) -> Result<Response<Leaving>, Closed> {
+        let has_body = !request.body().is_end_stream();
+        if !self.connection.begin(has_body, self.door.now()) {
+            return Err(Closed);
+        }
+        let version = request.version();
+        let is_late = Arc::new(AtomicBool::new(false));
+        let patience = self.door.limits.body_timeout;
+        let request = request.map(|body| Arriving::new(body, self.connection.clone(), patience, is_late.clone()));
+        let is_ambiguous = self.is_ambiguous.load(Relaxed);
+        let mut response = match self.refusal(&request) {
+            _ if is_ambiguous => ambiguous(),
+            Some(refused) => self.refuse(refused, request.into_body()).await,
+            None => self.pass_on(request).await,
+        };
+        if is_late.load(Relaxed) {
+            self.door.figures.body_late();
+            response = late(patience);
+        }
+        self.door.front.send(response.headers_mut());
+        let is_last = self.row != Row::House || is_ambiguous || is_late.load(Relaxed);
+        if is_last && version < Version::HTTP_2 {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response.map(|body| Leaving::new(body, self.connection)))
+    }
+
+    async fn pass_on(&self, request: Request<Arriving>) -> Response<Body> {
+        let mut request = request.map(Body::new);
+        let arrival = self.door.front.receive(self.peer, self.is_tls, request.headers_mut());
+        let mut _counted = None;
+        if arrival.is_by_proxy {
+            match self.door.clients.admit(arrival.client.ip()) {
+                Some(counted) => _counted = Some(counted),
+                None => return self.too_many(Refused::Address),
+            }
+        }
+        name_host(&mut request);
+        request.extensions_mut().insert(ConnectInfo(arrival.client));
+        match self.router.clone().call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Why a request is not let through.
+    fn refusal(&self, request: &Request<Arriving>) -> Option<Refused> {
+        let Row::Reserve(refused) = self.row else { return None };
+        let is_health_check =
+            [Method::GET, Method::HEAD].contains(request.method()) && HEALTH_PATHS.contains(&request.uri().path());
+        (!is_health_check).then_some(refused)
+    }
+
+    async fn refuse(&self, refused: Refused, body: Arriving) -> Response<Body> {
+        // However much of it came: an answer that is sent before a body is read may not reach its caller.
+        let read = Limited::new(body, REFUSED_BODY_BYTES).collect();
+        let _ = tokio::time::timeout(REFUSED_BODY_PATIENCE, read).await;
+        self.too_many(refused)
+    }
+
+    fn too_many(&self, refused: Refused) -> Response<Body> {
+        self.door.figures.refused(refused, self.door.now());
+        let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, "unavailable", refused.sentence());
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        response
+    }
+}
+
+/// HTTP/2 says the host beside the path; the rooms behind look for it in the header.
+fn name_host(request: &mut Request<Body>) {
+    let host = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+    if let (None, Some(host)) = (request.headers().get(HOST), host) {
+        request.headers_mut().insert(HOST, host);
+    }
+}
+
+fn ambiguous() -> Response<Body> {
+    let sentence = "the request has both Content-Length and Transfer-Encoding: it must say its length in one way";
+    refusal(StatusCode::BAD_REQUEST, "malformed_request", sentence)
+}
+
+fn late(patience: Duration) -> Response<Body> {
+    let sentence = format!("the body did not arrive within {patience:?}, and nothing was done");
+    refusal(StatusCode::REQUEST_TIMEOUT, "malformed_request", &sentence)
+}
+
+/// An answer in the shape that refusals of the API have.
+pub fn refusal(status: StatusCode, code: &str, sentence: &str) -> Response<Body> {
+    let help_url = format!("/docs/errors/{code}");
+    let error = json!({ "code": code, "message": sentence, "details": [], "help_url": help_url });
+    let mut response = Response::new(Body::from(json!({ "error": error }).to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,73 @@
+//! How many requests of one client are being worked on behind proxies, where connections say nothing about clients.
+
+use super::seats::Place;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Clients behind proxies.
+#[derive(Debug)]
+pub struct Clients {
+    most: usize,
+    counts: Mutex<HashMap<Place, usize>>,
+}
+
+/// A request that is counted. Dropping it ends that.
+#[derive(Debug)]
+pub struct Counted {
+    clients: Arc<Clients>,
+    place: Place,
+}
+
+impl Clients {
+    /// With as many requests at a time for each.
+    pub fn new(most: usize) -> Clients {
+        Clients { most, counts: Mutex::default() }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<Place, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request of a client, unless it has as many as it may have.
+    pub fn admit(self: &Arc<Clients>, client: IpAddr) -> Option<Counted> {
+        let place = Place::of(client);
+        let mut counts = self.counts();
+        let count = counts.entry(place).or_default();
+        if *count >= self.most {
+            return None;
+        }
+        *count += 1;
+        Some(Counted { clients: self.clone(), place })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut counts = self.clients.counts();
+        if let Some(count) = counts.get_mut(&self.place) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.place);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_has_its_own_count() {
+        let clients = Arc::new(Clients::new(2));
+        let from = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let first = clients.admit(from(1)).expect("one");
+        let _second = clients.admit(from(1)).expect("two");
+        assert!(clients.admit(from(1)).is_none());
+        let _other = clients.admit(from(2)).expect("another client");
+        drop(first);
+        assert!(clients.admit(from(1)).is_some());
+        assert_eq!(clients.counts().len(), 2, "the one that was not kept is forgotten");
+    }
+}

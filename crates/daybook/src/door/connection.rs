@@ -1,0 +1,315 @@
+//! What is known of a connection while it is open: whether it waits for its client, and since when.
+//!
+//! ```text
+//! accepted ─► head arriving ─► body arriving ─► worked on ─► answer written ─► idle ─► head arriving ─► …
+//!             └── waits for its client ──┘                    └─ if unread ─┘  └─ waits for its client
+//! ```
+//!
+//! Only a connection that waits for its client is ever closed by the door. That is decided under one lock with the
+//! beginning of a request: a request that was begun is worked on and answered, one that was not begun has changed
+//! nothing.
+
+use super::limits::Limits;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How many times as long a connection is kept that was answered before, when others need its room.
+const ANSWERED_BEFORE_WEIGHT: u32 = 8;
+
+/// Why the door closed a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The head of a request took too long.
+    Headers,
+    /// No request came for long.
+    Idle,
+    /// The client did not read its answer.
+    Unread,
+    /// Another connection of the same address needed its room.
+    Address,
+    /// Another connection needed its room.
+    Full,
+}
+
+impl Ending {
+    /// All of them.
+    pub const ALL: [Ending; 5] = [Ending::Headers, Ending::Idle, Ending::Unread, Ending::Address, Ending::Full];
+
+    /// As the label of a metric.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Ending::Headers => "headers",
+            Ending::Idle => "idle",
+            Ending::Unread => "unread",
+            Ending::Address => "address",
+            Ending::Full => "full",
+        }
+    }
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+pub struct Connection {
+    state: Mutex<State>,
+    ending: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    ended: Option<Ending>,
+    /// Whether many requests share the connection (HTTP/2): its bytes then say little about where a request is.
+    is_shared: bool,
+    /// Whether it was answered before.
+    is_proven: bool,
+    /// Requests that were begun and whose answers are not written.
+    in_flight: u32,
+    /// How many of these wait for their bodies.
+    bodies: u32,
+    /// Answers that were handed over and are not written.
+    leaving: u32,
+    /// When it last began to wait for its client.
+    waiting_since: Duration,
+    /// When the head that is arriving began.
+    head_since: Option<Duration>,
+    /// Since when the client has not read what is written.
+    unread_since: Option<Duration>,
+}
+
+impl Connection {
+    /// One that was just accepted. Its first head has begun: a client that connects wants something.
+    pub fn new(now: Duration) -> Connection {
+        let state = State {
+            ended: None,
+            is_shared: false,
+            is_proven: false,
+            in_flight: 0,
+            bodies: 0,
+            leaving: 0,
+            waiting_since: now,
+            head_since: Some(now),
+            unread_since: None,
+        };
+        Connection { state: Mutex::new(state), ending: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Many requests share it from now on.
+    pub fn share(&self, now: Duration) {
+        let mut state = self.state();
+        state.is_shared = true;
+        state.head_since = None;
+        state.waiting_since = now;
+    }
+
+    /// Bytes came.
+    pub fn received(&self, now: Duration) {
+        let mut state = self.state();
+        if state.in_flight == 0 && !state.is_shared {
+            state.head_since.get_or_insert(now);
+        }
+    }
+
+    /// A request is there. `false`: the connection was closed before, and the request must not be worked on.
+    #[must_use]
+    pub fn begin(&self, has_body: bool, now: Duration) -> bool {
+        let mut state = self.state();
+        if state.ended.is_some() {
+            return false;
+        }
+        state.in_flight += 1;
+        state.bodies += u32::from(has_body);
+        state.head_since = None;
+        state.waiting_since = now;
+        true
+    }
+
+    /// The body of a request has arrived. `false`: the connection was closed before that.
+    #[must_use]
+    pub fn body_arrived(&self) -> bool {
+        let mut state = self.state();
+        state.bodies = state.bodies.saturating_sub(1);
+        state.ended.is_none()
+    }
+
+    /// An answer was handed over.
+    pub fn leaving(&self) {
+        self.state().leaving += 1;
+    }
+
+    /// Everything handed over is written.
+    pub fn flushed(&self, now: Duration) {
+        let mut state = self.state();
+        state.unread_since = None;
+        if state.leaving > 0 {
+            state.in_flight = state.in_flight.saturating_sub(state.leaving);
+            state.leaving = 0;
+            state.is_proven = true;
+            state.waiting_since = now;
+        }
+    }
+
+    /// Something could be written.
+    pub fn written(&self) {
+        self.state().unread_since = None;
+    }
+
+    /// Nothing can be written until the client reads.
+    pub fn unread(&self, now: Duration) {
+        self.state().unread_since.get_or_insert(now);
+    }
+
+    /// Closes it if it is overdue; says why.
+    pub fn end_if_overdue(&self, now: Duration, limits: &Limits) -> Option<Ending> {
+        let mut state = self.state();
+        let ending = state.overdue(now, limits)?;
+        state.ended = Some(ending);
+        self.ending.notify_one();
+        Some(ending)
+    }
+
+    /// How ready it is to make room: the longer it waits for its client, the more. Nothing: it is being worked on.
+    pub fn readiness(&self, now: Duration) -> Option<Duration> {
+        self.state().readiness(now)
+    }
+
+    /// Closes it to make room, unless it is being worked on by now.
+    pub fn end_to_make_room(&self, ending: Ending, now: Duration) -> bool {
+        let mut state = self.state();
+        if state.readiness(now).is_none() {
+            return false;
+        }
+        state.ended = Some(ending);
+        self.ending.notify_one();
+        true
+    }
+
+    /// Waits until the door closes it.
+    pub async fn ended(&self) {
+        self.ending.notified().await;
+    }
+}
+
+impl State {
+    fn overdue(&self, now: Duration, limits: &Limits) -> Option<Ending> {
+        let is_past = |since: Duration, timeout| now.saturating_sub(since) > timeout;
+        if self.ended.is_some() {
+            return None;
+        }
+        if self.unread_since.is_some_and(|since| is_past(since, limits.write_timeout)) {
+            return Some(Ending::Unread);
+        }
+        if self.in_flight > 0 {
+            return None;
+        }
+        match self.head_since {
+            Some(since) => is_past(since, limits.header_timeout).then_some(Ending::Headers),
+            None => is_past(self.waiting_since, limits.idle_timeout).then_some(Ending::Idle),
+        }
+    }
+
+    fn readiness(&self, now: Duration) -> Option<Duration> {
+        let waits = self.unread_since.is_some() || self.in_flight == self.bodies;
+        if self.ended.is_some() || !waits {
+            return None;
+        }
+        let since = self.unread_since.or(self.head_since).unwrap_or(self.waiting_since);
+        let waited = now.saturating_sub(since);
+        Some(if self.is_proven { waited } else { waited * ANSWERED_BEFORE_WEIGHT })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn limits() -> Limits {
+        Limits {
+            connections: 4,
+            per_address: 2,
+            reserve: 1,
+            header_timeout: s(10),
+            idle_timeout: s(60),
+            body_timeout: s(60),
+            write_timeout: s(30),
+        }
+    }
+
+    #[test]
+    fn a_head_that_drips_in_is_overdue_however_often_it_drips() {
+        let connection = Connection::new(s(0));
+        for second in 0..=10 {
+            connection.received(s(second));
+            assert_eq!(connection.end_if_overdue(s(second), &limits()), None);
+        }
+        assert_eq!(connection.end_if_overdue(s(11), &limits()), Some(Ending::Headers));
+        assert!(!connection.begin(false, s(11)), "a request on a closed connection is not begun");
+    }
+
+    #[test]
+    fn a_request_that_is_worked_on_is_never_closed_and_an_idle_connection_is() {
+        let connection = Connection::new(s(0));
+        assert!(connection.begin(false, s(1)));
+        assert_eq!((connection.end_if_overdue(s(1_000), &limits()), connection.readiness(s(1_000))), (None, None));
+        assert!(!connection.end_to_make_room(Ending::Full, s(1_000)));
+        connection.leaving();
+        assert_eq!(connection.readiness(s(1_000)), None, "its answer is not written yet");
+        connection.flushed(s(1_000));
+        assert_eq!(connection.end_if_overdue(s(1_060), &limits()), None);
+        assert_eq!(connection.end_if_overdue(s(1_061), &limits()), Some(Ending::Idle));
+    }
+
+    #[test]
+    fn a_second_head_has_its_own_time() {
+        let connection = Connection::new(s(0));
+        assert!(connection.begin(false, s(1)));
+        connection.leaving();
+        connection.flushed(s(2));
+        connection.received(s(50));
+        assert_eq!(connection.end_if_overdue(s(60), &limits()), None);
+        assert_eq!(connection.end_if_overdue(s(61), &limits()), Some(Ending::Headers));
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_overdue() {
+        let connection = Connection::new(s(0));
+        assert!(connection.begin(false, s(1)));
+        connection.unread(s(2));
+        connection.unread(s(20));
+        assert_eq!(connection.end_if_overdue(s(32), &limits()), None);
+        connection.written();
+        connection.unread(s(33));
+        assert_eq!(connection.end_if_overdue(s(63), &limits()), None);
+        assert_eq!(connection.end_if_overdue(s(64), &limits()), Some(Ending::Unread));
+    }
+
+    #[test]
+    fn a_body_that_is_awaited_makes_room_and_one_that_has_come_does_not() {
+        let connection = Connection::new(s(0));
+        assert!(connection.begin(true, s(1)));
+        assert!(connection.readiness(s(2)).is_some());
+        assert!(connection.body_arrived());
+        assert_eq!(connection.readiness(s(2)), None);
+        let other = Connection::new(s(0));
+        assert!(other.begin(true, s(1)));
+        assert!(other.end_to_make_room(Ending::Address, s(2)));
+        assert!(!other.body_arrived(), "its request must not be worked on");
+    }
+
+    #[test]
+    fn who_was_answered_before_is_kept_longer() {
+        let (proven, fresh) = (Connection::new(s(0)), Connection::new(s(7)));
+        assert!(proven.begin(false, s(0)));
+        proven.leaving();
+        proven.flushed(s(0));
+        assert!(proven.readiness(s(8)) == fresh.readiness(s(8)));
+        assert!(proven.readiness(s(9)) < fresh.readiness(s(9)));
+    }
+}

@@ -1,0 +1,109 @@
+//! How much the door lets in, and for how long it waits.
+//!
+//! The caps are settings. They also have to fit into what the system gives the process: each connection is a descriptor,
+//! and the database, its files and webhooks need some too. So the door first asks for as many as the system allows.
+
+use crate::config::Settings;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::time::Duration;
+
+/// Descriptors that connections never take: for the database, webhooks and files.
+const DESCRIPTORS_KEPT: u64 = 256;
+/// How long a client may take to read the next piece of its answer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Connections beside the cap, for health checks.
+const RESERVE: usize = 16;
+
+/// The caps and timeouts of the door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections in all.
+    pub connections: usize,
+    /// Connections from one address.
+    pub per_address: usize,
+    /// Connections beside the cap, which get an answer to a health check only.
+    pub reserve: usize,
+    /// How long the head of a request may take to arrive.
+    pub header_timeout: Duration,
+    /// How long a connection may be open between two requests.
+    pub idle_timeout: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body_timeout: Duration,
+    /// How long a client may leave its answer unread.
+    pub write_timeout: Duration,
+}
+
+impl Limits {
+    /// What the settings ask for, as far as the system's descriptors go.
+    pub fn of(settings: &Settings) -> Limits {
+        let asked = settings.max_connections as usize;
+        let connections = match raise_descriptors() {
+            Some(descriptors) => asked.min(fitting(descriptors)),
+            None => asked,
+        };
+        if connections < asked {
+            tracing::warn!(
+                connections,
+                asked,
+                "the system's limit of open files allows fewer connections than max-connections: raise it (LimitNOFILE)"
+            );
+        }
+        Limits {
+            connections,
+            per_address: (settings.max_connections_per_address as usize).min(connections.div_ceil(2)),
+            reserve: RESERVE,
+            header_timeout: settings.header_timeout,
+            idle_timeout: settings.idle_timeout,
+            body_timeout: settings.body_timeout,
+            write_timeout: WRITE_TIMEOUT,
+        }
+    }
+
+    /// How often connections are looked through for those that are overdue.
+    pub fn between_looks(&self) -> Duration {
+        let shortest = self.header_timeout.min(self.idle_timeout).min(self.write_timeout);
+        (shortest / 4).clamp(Duration::from_millis(20), Duration::from_millis(500))
+    }
+}
+
+/// How many connections fit into a number of descriptors. A process with very few keeps half of them.
+fn fitting(descriptors: u64) -> usize {
+    let kept = DESCRIPTORS_KEPT.min(descriptors / 2) + RESERVE as u64;
+    usize::try_from(descriptors.saturating_sub(kept).max(1)).unwrap_or(usize::MAX)
+}
+
+/// Raises the soft limit of descriptors to the hard one. Gives what holds now; nothing if there is no limit.
+fn raise_descriptors() -> Option<u64> {
+    let now = getrlimit(Resource::Nofile);
+    if now.current == now.maximum {
+        return now.current;
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum }) {
+        Ok(()) => now.maximum,
+        Err(error) => {
+            tracing::warn!(%error, "the limit of open files cannot be raised");
+            now.current
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_kept_for_the_rest_of_the_process() {
+        assert_eq!(fitting(1_024), 1_024 - 256 - 16);
+        assert_eq!(fitting(64), 64 - 32 - 16);
+        assert_eq!(fitting(8), 1);
+    }
+
+    #[test]
+    fn the_soft_limit_becomes_the_hard_one() {
+        let before = getrlimit(Resource::Nofile);
+        let lower = before.maximum.map(|most| most / 2);
+        setrlimit(Resource::Nofile, Rlimit { current: lower, maximum: before.maximum }).expect("it may be lowered");
+        assert_eq!(raise_descriptors(), before.maximum);
+        assert_eq!(getrlimit(Resource::Nofile).current, before.maximum);
+    }
+}

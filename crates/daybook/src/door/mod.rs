@@ -1,0 +1,282 @@
+//! The door: how callers reach the server, and why slow, idle or many ones cannot shut it.
+//!
+//! ```text
+//! accept ─► seat ─► HTTP, over a watched stream ─► answering ─► router
+//!            │              │
+//!            │              └─► connection: does it wait for its client, and since when
+//!            │                        ▲
+//!            └─► full? who waits longest makes room     looked through: who is overdue is closed
+//! ```
+//!
+//! | file | what is there |
+//! |---|---|
+//! | [`limits`] | caps and timeouts, and the descriptors they must fit into |
+//! | [`seats`] | every open connection, by address; who makes room for whom |
+//! | [`connection`] | what is known of one of them |
+//! | [`watched`], [`bodies`] | how that is found out: by its bytes, its bodies |
+//! | [`answering`] | one request, to the router and back |
+//! | [`front`], [`framing`] | proxies before the server; requests whose length is said in two ways |
+//! | [`clients`] | requests of each client behind proxies |
+//! | [`tls`] | certificates, read again when they change |
+//! | [`figures`] | metrics, and log lines that are not written too often |
+//!
+//! A request that was begun is never cut off by the door; what is closed is a connection that waits for its client.
+
+mod answering;
+mod bodies;
+mod clients;
+mod connection;
+mod figures;
+mod framing;
+pub mod front;
+pub mod limits;
+mod seats;
+pub mod tls;
+mod watched;
+
+pub use answering::refusal;
+
+use answering::Answering;
+use axum::Router;
+use axum::http::Request;
+use clients::Clients;
+use daybook_clock::Stopwatch;
+use figures::Figures;
+use framing::Framing;
+use front::Front;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use limits::Limits;
+use seats::{Seat, Seats};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tls::Tls;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use watched::Watched;
+
+/// How many connections may wait to be accepted; the system may allow fewer.
+const BACKLOG: u32 = 4_096;
+/// The most bytes of a head, and of a body at a time.
+const BUFFER_BYTES: usize = 64 * 1_024;
+/// The most requests at a time on a connection of HTTP/2.
+const STREAMS: u32 = 100;
+/// How long accepting rests when the system has no descriptors, and how many connections are closed then.
+const REST: Duration = Duration::from_millis(50);
+const THINNED_OUT: usize = 16;
+
+/// The door of a server. Its listeners share the caps.
+#[derive(Debug)]
+pub struct Door {
+    limits: Limits,
+    seats: Arc<Seats>,
+    figures: Arc<Figures>,
+    clients: Arc<Clients>,
+    front: Front,
+    clock: Stopwatch,
+}
+
+/// What is served on a listener.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// What answers.
+    pub router: Router,
+    /// The certificate, where connections are encrypted.
+    pub tls: Option<Arc<Tls>>,
+}
+
+impl Door {
+    /// A door with these limits, behind what stands before it.
+    pub fn new(limits: Limits, front: Front) -> Arc<Door> {
+        let figures = Arc::new(Figures::default());
+        let seats = Arc::new(Seats::new(limits, figures.clone()));
+        let clients = Arc::new(Clients::new(limits.per_address));
+        Arc::new(Door { limits, seats, figures, clients, front, clock: Stopwatch::start() })
+    }
+
+    fn now(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// Figures about connections, in the text format that Prometheus reads.
+    pub fn metrics_text(&self) -> String {
+        self.figures.text(self.seats.taken(), self.limits.connections)
+    }
+
+    /// Closes connections that are overdue, for as long as it is asked.
+    pub async fn close_overdue(&self) {
+        loop {
+            tokio::time::sleep(self.limits.between_looks()).await;
+            self.seats.close_overdue(self.now());
+        }
+    }
+
+    /// Accepts connections and has them answered. Told to close, accepts no more, lets each connection finish what it
+    /// has begun, and ends with the last.
+    pub async fn serve(self: Arc<Door>, listener: TcpListener, site: Site, mut closing: watch::Receiver<bool>) {
+        // Each connection has a copy of one half; when the last is gone, the other half says so.
+        let (open, mut all_gone) = mpsc::channel::<()>(1);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = told(&mut closing) => break,
+            };
+            match accepted {
+                Ok((stream, peer)) => self.let_in(stream, peer, &site, &closing, &open),
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(error) => {
+                    self.figures.not_accepted(&error, self.now());
+                    self.seats.thin_out(THINNED_OUT, self.now());
+                    tokio::time::sleep(REST).await;
+                }
+            }
+        }
+        drop((listener, open));
+        // Nothing is ever sent.
+        let _ = all_gone.recv().await;
+    }
+
+    fn let_in(
+        self: &Arc<Door>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        site: &Site,
+        closing: &watch::Receiver<bool>,
+        open: &mpsc::Sender<()>,
+    ) {
+        self.figures.accepted();
+        let seat = match self.seats.admit(peer.ip(), self.front.is_proxy(peer.ip()), self.now()) {
+            Ok(seat) => seat,
+            // Even the reserve is full: closed without a word.
+            Err(refused) => return self.figures.refused(refused, self.now()),
+        };
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "small answers of a connection may be slow");
+        }
+        let answering = Answering {
+            door: self.clone(),
+            connection: seat.connection().clone(),
+            row: seat.row(),
+            peer,
+            is_tls: site.tls.is_some(),
+            is_ambiguous: Arc::default(),
+            router: site.router.clone(),
+        };
+        let config = site.tls.as_ref().map(|tls| tls.config());
+        let (closing, open) = (closing.clone(), open.clone());
+        tokio::spawn(async move {
+            match config {
+                None => serve_http_1(stream, answering, closing).await,
+                Some(config) => serve_tls(stream, config, answering, closing).await,
+            }
+            leave(seat, open);
+        });
+    }
+}
+
+/// Both are let go when the connection is over, the seat first.
+fn leave(seat: Seat, open: mpsc::Sender<()>) {
+    drop(seat);
+    drop(open);
+}
+
+/// Shakes hands within the time that a head has, and serves what both sides speak.
+async fn serve_tls(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    answering: Answering,
+    mut closing: watch::Receiver<bool>,
+) {
+    let connection = answering.connection.clone();
+    let shaken = tokio::select! {
+        shaken = TlsAcceptor::from(config).accept(stream) => shaken,
+        () = connection.ended() => return,
+        () = told(&mut closing) => return,
+    };
+    match shaken {
+        Ok(stream) if stream.get_ref().1.alpn_protocol() == Some(tls::HTTP_2) => {
+            serve_http_2(stream, answering, closing).await;
+        }
+        Ok(stream) => serve_http_1(stream, answering, closing).await,
+        Err(error) => tracing::debug!(%error, "a handshake failed"),
+    }
+}
+
+/// Drives a connection until it ends or the door ends it.
+macro_rules! drive {
+    ($served:expr, $connection:expr, $closing:expr) => {{
+        let (mut served, mut is_closing) = (pin!($served), false);
+        loop {
+            tokio::select! {
+                ended = served.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection broke off");
+                    }
+                    return;
+                }
+                () = $connection.ended() => return,
+                () = told(&mut $closing), if !is_closing => {
+                    is_closing = true;
+                    served.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }};
+}
+
+async fn serve_http_1<S>(stream: S, answering: Answering, mut closing: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let connection = answering.connection.clone();
+    let framing = Framing::new(answering.is_ambiguous.clone());
+    let stream = Watched::new(stream, connection.clone(), answering.door.clock, Some(framing));
+    let service = service_fn(move |request: Request<Incoming>| answering.clone().answer(request));
+    let mut builder = http1::Builder::new();
+    // The door watches the time itself: between requests another time holds than within a head.
+    builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
+    drive!(builder.serve_connection(TokioIo::new(stream), service), connection, closing)
+}
+
+async fn serve_http_2<S>(stream: S, answering: Answering, mut closing: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let connection = answering.connection.clone();
+    connection.share(answering.door.now());
+    let stream = Watched::new(stream, connection.clone(), answering.door.clock, None);
+    let service = service_fn(move |request: Request<Incoming>| answering.clone().answer(request));
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder.max_concurrent_streams(STREAMS).max_header_list_size(BUFFER_BYTES as u32);
+    drive!(builder.serve_connection(TokioIo::new(stream), service), connection, closing)
+}
+
+/// Waits until the door is told to close.
+async fn told(closing: &mut watch::Receiver<bool>) {
+    // An error means that the other half is gone, and with it the server.
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+/// Whether an error of accepting concerns the connection, and not the system.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    [ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted].contains(&error.kind())
+}
+
+/// Listens on an address.
+pub fn listen(wanted: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = if wanted.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(wanted)?;
+    let listener = socket.listen(BACKLOG)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}

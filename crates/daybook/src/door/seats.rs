@@ -1,0 +1,303 @@
+//! Who sits where: every open connection, counted by address, and who makes room for whom.
+//!
+//! A connection that comes when its address is at its cap, or the house is full, takes the place of the one that has
+//! waited longest for its client: of the same address, or of the address that has the most. So slow and idle connections
+//! cannot keep callers out. If all are being worked on, one of a few seats of the reserve is left, from which health
+//! checks are answered; everything else is told to come again.
+
+use super::connection::{Connection, Ending};
+use super::figures::{Figures, Refused};
+use super::limits::Limits;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What counts as one address: one of the old sort, or the network that one household has of the new sort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place(IpAddr);
+
+impl Place {
+    /// The place of an address.
+    pub fn of(address: IpAddr) -> Place {
+        match address.to_canonical() {
+            IpAddr::V6(address) => Place(IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into())),
+            old => Place(old),
+        }
+    }
+}
+
+/// All seats.
+#[derive(Debug)]
+pub struct Seats {
+    limits: Limits,
+    figures: Arc<Figures>,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    by_place: HashMap<Place, HashMap<u64, Arc<Connection>>>,
+    taken: usize,
+    reserve_taken: usize,
+    last_number: u64,
+}
+
+/// Where a connection sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// Within the caps: everything is answered.
+    House,
+    /// In the reserve: a health check is answered.
+    Reserve(Refused),
+}
+
+/// A seat that is taken. Dropping it leaves it.
+#[derive(Debug)]
+pub struct Seat {
+    seats: Arc<Seats>,
+    place: Place,
+    number: u64,
+    row: Row,
+    connection: Arc<Connection>,
+}
+
+impl Seat {
+    /// Where it is.
+    pub fn row(&self) -> Row {
+        self.row
+    }
+
+    /// The connection that sits there.
+    pub fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats.table().leave(self.place, self.number, self.row);
+    }
+}
+
+impl Seats {
+    /// Seats for as many as the limits say.
+    pub fn new(limits: Limits, figures: Arc<Figures>) -> Seats {
+        Seats { limits, figures, table: Mutex::default() }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many seats are taken.
+    pub fn taken(&self) -> usize {
+        self.table().taken
+    }
+
+    /// Gives a new connection a seat, or says why there is none. Addresses of proxies have no cap of their own: a proxy
+    /// speaks for many.
+    pub fn admit(self: &Arc<Seats>, address: IpAddr, is_proxy: bool, now: Duration) -> Result<Seat, Refused> {
+        let place = Place::of(address);
+        let mut table = self.table();
+        let row = match self.make_room(&mut table, place, is_proxy, now) {
+            Ok(()) => Row::House,
+            Err(refused) if table.reserve_taken < self.limits.reserve => Row::Reserve(refused),
+            Err(refused) => return Err(refused),
+        };
+        let connection = Arc::new(Connection::new(now));
+        let number = table.enter(place, row, connection.clone());
+        Ok(Seat { seats: self.clone(), place, number, row, connection })
+    }
+
+    fn make_room(&self, table: &mut Table, place: Place, is_proxy: bool, now: Duration) -> Result<(), Refused> {
+        if !is_proxy && table.count(place) >= self.limits.per_address {
+            if !table.make_room_in(place, Ending::Address, now) {
+                return Err(Refused::Address);
+            }
+            self.figures.closed(Ending::Address);
+            self.figures.made_room(now);
+        }
+        if table.taken >= self.limits.connections {
+            if !table.make_room_anywhere(now) {
+                return Err(Refused::Full);
+            }
+            self.figures.closed(Ending::Full);
+            self.figures.made_room(now);
+        }
+        Ok(())
+    }
+
+    /// Closes up to a number of connections that wait for their clients: the system has no more descriptors.
+    pub fn thin_out(&self, count: usize, now: Duration) {
+        let mut table = self.table();
+        for _ in 0..count {
+            if !table.make_room_anywhere(now) {
+                return;
+            }
+            self.figures.closed(Ending::Full);
+        }
+    }
+
+    /// Closes every connection that is overdue.
+    pub fn close_overdue(&self, now: Duration) {
+        let table = self.table();
+        for connection in table.by_place.values().flat_map(HashMap::values) {
+            if let Some(ending) = connection.end_if_overdue(now, &self.limits) {
+                self.figures.closed(ending);
+            }
+        }
+    }
+}
+
+impl Table {
+    fn count(&self, place: Place) -> usize {
+        self.by_place.get(&place).map_or(0, HashMap::len)
+    }
+
+    fn enter(&mut self, place: Place, row: Row, connection: Arc<Connection>) -> u64 {
+        self.last_number += 1;
+        match row {
+            Row::House => {
+                self.taken += 1;
+                self.by_place.entry(place).or_default().insert(self.last_number, connection);
+            }
+            Row::Reserve(_) => self.reserve_taken += 1,
+        }
+        self.last_number
+    }
+
+    /// Whoever was closed to make room has left already.
+    fn leave(&mut self, place: Place, number: u64, row: Row) {
+        if row != Row::House {
+            self.reserve_taken -= 1;
+            return;
+        }
+        let Some(there) = self.by_place.get_mut(&place) else { return };
+        if there.remove(&number).is_some() {
+            self.taken -= 1;
+        }
+        if there.is_empty() {
+            self.by_place.remove(&place);
+        }
+    }
+
+    /// Closes the connection of a place that has waited longest for its client.
+    fn make_room_in(&mut self, place: Place, ending: Ending, now: Duration) -> bool {
+        let Some(there) = self.by_place.get(&place) else { return false };
+        let ready = there.iter().filter_map(|(number, one)| one.readiness(now).map(|ready| (ready, *number)));
+        let Some((_, number)) = ready.max() else { return false };
+        if !there.get(&number).is_some_and(|one| one.end_to_make_room(ending, now)) {
+            return false;
+        }
+        self.leave(place, number, Row::House);
+        true
+    }
+
+    /// The same in the place that has the most connections, or else in the next.
+    fn make_room_anywhere(&mut self, now: Duration) -> bool {
+        let mut places: Vec<(Place, usize)> = self.by_place.iter().map(|(place, all)| (*place, all.len())).collect();
+        places.sort_unstable_by_key(|(_, count)| Reverse(*count));
+        places.into_iter().any(|(place, _)| self.make_room_in(place, Ending::Full, now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn seats(connections: usize, per_address: usize) -> Arc<Seats> {
+        let limits = Limits {
+            connections,
+            per_address,
+            reserve: 1,
+            header_timeout: s(10),
+            idle_timeout: s(60),
+            body_timeout: s(60),
+            write_timeout: s(30),
+        };
+        Arc::new(Seats::new(limits, Arc::default()))
+    }
+
+    fn from(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    /// A connection whose request is being worked on.
+    fn busy(seats: &Arc<Seats>, address: &str) -> Seat {
+        let seat = seats.admit(from(address), false, s(0)).expect("a seat");
+        assert!(seat.connection().begin(false, s(0)));
+        seat
+    }
+
+    fn is_open(seat: &Seat) -> bool {
+        seat.connection().begin(false, s(100))
+    }
+
+    #[test]
+    fn an_address_at_its_cap_makes_room_for_itself_only() {
+        let seats = seats(10, 2);
+        let other = seats.admit(from("10.0.0.9"), false, s(0)).expect("a seat");
+        let oldest = seats.admit(from("10.0.0.1"), false, s(1)).expect("a seat");
+        let older = seats.admit(from("10.0.0.1"), false, s(2)).expect("a seat");
+        let newest = seats.admit(from("10.0.0.1"), false, s(3)).expect("a seat");
+        assert_eq!(newest.row(), Row::House);
+        assert_eq!(seats.taken(), 3);
+        assert!(!is_open(&oldest) && is_open(&older) && is_open(&newest) && is_open(&other));
+        drop((oldest, older, newest, other));
+        assert_eq!(seats.taken(), 0, "one that was closed is not counted twice");
+    }
+
+    #[test]
+    fn a_full_house_takes_from_the_address_that_has_the_most() {
+        let seats = seats(3, 3);
+        let alone = seats.admit(from("10.0.0.9"), false, s(0)).expect("a seat");
+        let first = seats.admit(from("10.0.0.1"), false, s(1)).expect("a seat");
+        let second = seats.admit(from("10.0.0.1"), false, s(2)).expect("a seat");
+        let new = seats.admit(from("10.0.0.2"), false, s(3)).expect("a seat");
+        assert_eq!((new.row(), seats.taken()), (Row::House, 3));
+        assert!(is_open(&alone) && !is_open(&first) && is_open(&second) && is_open(&new));
+    }
+
+    #[test]
+    fn where_all_are_worked_on_the_reserve_is_left_and_then_nothing() {
+        let seats = seats(4, 2);
+        let _busy: Vec<Seat> = ["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.2"].map(|one| busy(&seats, one)).into();
+        let reserve = seats.admit(from("10.0.0.1"), false, s(1)).expect("a seat of the reserve");
+        assert_eq!(reserve.row(), Row::Reserve(Refused::Address));
+        assert_eq!(seats.admit(from("10.0.0.3"), false, s(1)).err(), Some(Refused::Full));
+        drop(reserve);
+        let reserve = seats.admit(from("10.0.0.3"), false, s(1)).expect("the reserve is free again");
+        assert_eq!(reserve.row(), Row::Reserve(Refused::Full));
+    }
+
+    #[test]
+    fn a_proxy_has_no_cap_of_its_own() {
+        let seats = seats(4, 1);
+        let both = [1, 2].map(|second| seats.admit(from("10.0.0.1"), true, s(second)).expect("a seat"));
+        assert!(both.iter().all(is_open));
+    }
+
+    #[test]
+    fn a_network_of_the_new_sort_is_one_address() {
+        assert_eq!(Place::of(from("2001:db8::1")), Place::of(from("2001:db8::ffff:1")));
+        assert_ne!(Place::of(from("2001:db8::1")), Place::of(from("2001:db8:0:1::1")));
+        assert_eq!(Place::of(from("::ffff:10.0.0.1")), Place::of(from("10.0.0.1")));
+        assert_ne!(Place::of(from("10.0.0.2")), Place::of(from("10.0.0.1")));
+    }
+
+    #[test]
+    fn the_overdue_are_closed_and_counted() {
+        let seats = seats(4, 4);
+        let slow = seats.admit(from("10.0.0.1"), false, s(0)).expect("a seat");
+        let quick = seats.admit(from("10.0.0.1"), false, s(9)).expect("a seat");
+        seats.close_overdue(s(11));
+        assert!(!is_open(&slow) && is_open(&quick));
+        assert!(seats.figures.text(0, 4).contains("daybook_connections_closed_total{reason=\"headers\"} 1\n"));
+    }
+}

@@ -1,0 +1,139 @@
+//! TLS: a certificate and its key from files, read again when they change, while connections are served.
+//!
+//! Files are compared by content, once a second. A pair that does not fit (one file is written before the other) leaves
+//! the earlier certificate in use, and is told once it has stayed like that for a second look.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// How often the files are looked at.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// The name of HTTP/2 in a handshake.
+pub const HTTP_2: &[u8] = b"h2";
+
+/// A certificate in use, and where it comes from.
+#[derive(Debug)]
+pub struct Tls {
+    cert: PathBuf,
+    key: PathBuf,
+    config: RwLock<Arc<ServerConfig>>,
+}
+
+/// The content of the two files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pair {
+    cert: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Tls {
+    /// Reads a certificate chain and its key, both in PEM form.
+    pub fn load(cert: &Path, key: &Path) -> Result<Tls, String> {
+        let config = Pair::read(cert, key)?.config(cert, key)?;
+        Ok(Tls { cert: cert.to_owned(), key: key.to_owned(), config: RwLock::new(Arc::new(config)) })
+    }
+
+    /// What the next connection is served with.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the files again whenever they change, for as long as it is asked.
+    pub async fn keep_up(self: Arc<Tls>) {
+        let mut used = Pair::read(&self.cert, &self.key).ok();
+        let (mut seen, mut is_told) = (used.clone(), true);
+        loop {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            let tls = self.clone();
+            let read = tokio::task::spawn_blocking(move || Pair::read(&tls.cert, &tls.key)).await;
+            let Ok(read) = read else { continue };
+            let now = read.clone().ok();
+            if now.is_some() && now == used {
+                (seen, is_told) = (now, true);
+                continue;
+            }
+            let is_settled = now == seen;
+            let config = read.and_then(|pair| pair.config(&self.cert, &self.key));
+            match config {
+                Ok(config) => {
+                    *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+                    tracing::info!(cert = %self.cert.display(), "the certificate was replaced");
+                    used = now.clone();
+                    is_told = true;
+                }
+                Err(error) if is_settled && !is_told => {
+                    tracing::error!(error, "the earlier certificate stays in use");
+                    is_told = true;
+                }
+                Err(_) if !is_settled => is_told = false,
+                Err(_) => {}
+            }
+            seen = now;
+        }
+    }
+}
+
+impl Pair {
+    fn read(cert: &Path, key: &Path) -> Result<Pair, String> {
+        let read = |name: &str, path: &Path| {
+            fs::read(path).map_err(|error| format!("{name} = {:?}: it cannot be read: {error}", path.display()))
+        };
+        Ok(Pair { cert: read("tls-cert", cert)?, key: read("tls-key", key)? })
+    }
+
+    fn config(&self, cert: &Path, key: &Path) -> Result<ServerConfig, String> {
+        let (cert, key) = (cert.display(), key.display());
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.cert).collect();
+        let chain = chain.map_err(|error| format!("tls-cert = \"{cert}\": it is no PEM: {error}"))?;
+        if chain.is_empty() {
+            return Err(format!("tls-cert = \"{cert}\": it holds no certificate in PEM form"));
+        }
+        let secret = PrivateKeyDer::from_pem_slice(&self.key)
+            .map_err(|error| format!("tls-key = \"{key}\": it holds no private key in PEM form: {error}"))?;
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
+        let mut config = builder
+            .with_no_client_auth()
+            .with_single_cert(chain, secret)
+            .map_err(|error| format!("tls-cert = \"{cert}\" and tls-key = \"{key}\" do not fit: {error}"))?;
+        config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
+    #[test]
+    fn files_that_are_no_pair_are_refused_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a pair");
+        let (one, other) = (made(), made());
+        let pem = |kind: &str, der: &[u8]| {
+            format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", STANDARD.encode(der))
+        };
+        let key_of = |key: &rcgen::KeyPair| pem("PRIVATE KEY", &key.serialize_der());
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("a file");
+            path
+        };
+        let (cert, key) = (write("cert", &pem("CERTIFICATE", one.cert.der())), write("key", &key_of(&one.signing_key)));
+        let (strange, nothing) = (write("strange", &key_of(&other.signing_key)), write("nothing", "none"));
+        assert!(Tls::load(&cert, &key).is_ok());
+        let refused = |cert: &Path, key: &Path| Tls::load(cert, key).err().expect("it is refused");
+        assert!(refused(&cert, &strange).contains("do not fit"));
+        assert!(refused(&nothing, &key).contains("holds no certificate"));
+        assert!(refused(&cert, &nothing).contains("holds no private key"));
+        assert!(refused(&folder.path().join("missing"), &key).contains("tls-cert"));
+    }
+}

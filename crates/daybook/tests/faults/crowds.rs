@@ -1,0 +1,219 @@
+//! Slow and idle connections by the thousand, and a caller who pays beside them.
+//!
+//! The crowd never gives up: a connection that the server closes is opened again. A third of it sends the head of a
+//! request byte by byte, a third the body, a third nothing. It comes from the caller's own address, or from many.
+//!
+//! `DAYBOOK_CROWD` says how many; unset, 300 against small caps. A campaign, which also wants 99 of 100 payments within 50
+//! milliseconds on a machine that does nothing else:
+//! `DAYBOOK_CROWD=5000 cargo test --release -p daybook --test faults crowds -- --nocapture --test-threads 1`.
+
+use crate::common::chance::setting;
+use crate::common::door::{Door, until};
+use crate::common::loans::payments_of;
+use crate::common::place::Place;
+use crate::load::make_accounts;
+use daybook_clock::Stopwatch;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::runtime::Runtime;
+
+const BETWEEN_BYTES: Duration = Duration::from_millis(200);
+const PAYMENTS: u64 = 40;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    /// The caller's own address.
+    One,
+    /// 250 addresses.
+    Many,
+}
+
+/// Connections that are slow or do nothing, for as long as this lives.
+struct Crowd {
+    opened: Arc<AtomicU64>,
+    _runtime: Runtime,
+}
+
+impl Crowd {
+    fn gather(size: u64, at: SocketAddr, from: From) -> Crowd {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
+        let opened = Arc::new(AtomicU64::new(0));
+        for number in 0..size {
+            let opened = opened.clone();
+            runtime.spawn(async move {
+                loop {
+                    if let Ok(stream) = connect(at, number, from).await {
+                        opened.fetch_add(1, Ordering::SeqCst);
+                        be_slow(stream, number).await;
+                    }
+                    tokio::time::sleep(BETWEEN_BYTES).await;
+                }
+            });
+        }
+        let crowd = Crowd { opened, _runtime: runtime };
+        until(
+            "the crowd",
+            || if crowd.opened() >= size { Ok(()) } else { Err(format!("{} are there", crowd.opened())) },
+        );
+        crowd
+    }
+
+    fn opened(&self) -> u64 {
+        self.opened.load(Ordering::SeqCst)
+    }
+}
+
+async fn connect(at: SocketAddr, number: u64, from: From) -> std::io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    if from == From::Many {
+        socket.bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 1, 1 + (number % 250) as u8)), 0))?;
+    }
+    socket.connect(at).await
+}
+
+/// Sends as little as it can, until the connection is closed.
+async fn be_slow(mut stream: TcpStream, number: u64) {
+    let beginning: &[u8] = match number % 3 {
+        0 => b"",
+        1 => b"GET /products HTTP/1.1\r\nhost: x\r\nx-slow: ",
+        _ => {
+            b"POST /auth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{"
+        }
+    };
+    if stream.write_all(beginning).await.is_err() {
+        return;
+    }
+    let mut byte = [0; 1];
+    loop {
+        tokio::select! {
+            read = stream.read(&mut byte) => if !matches!(read, Ok(1)) { return },
+            () = tokio::time::sleep(BETWEEN_BYTES) => {
+                if !beginning.is_empty() && stream.write_all(b" ").await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Pays: by one connection that is kept, and each time by a new one too. Gives how long each call took.
+fn pay(door: &Door, name: &str) -> Vec<Duration> {
+    let mut took = Vec::new();
+    for number in 0..PAYMENTS {
+        for (door, way) in [(door, "kept"), (&door.another(), "new")] {
+            let id = format!("{name}-{way}-{number}");
+            let body = json!({ "line_item_id": id, "original_amount_cents": 7 });
+            let watch = Stopwatch::start();
+            let reply = door.post(&payments_of("loan-0"), &body);
+            took.push(watch.elapsed());
+            assert_eq!(reply.status, 200, "{id}: {}", reply.text);
+        }
+    }
+    took.sort_unstable();
+    took
+}
+
+fn metric(door: &Door, name: &str) -> u64 {
+    let text = door.get("/metrics").text;
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.unwrap_or_else(|| panic!("{name} in {text}")).parse().expect("a number")
+}
+
+fn address_of(url: &str) -> SocketAddr {
+    url.trim_start_matches("http://").parse().expect("an address")
+}
+
+fn a_crowd_keeps_no_caller_out(from: From) {
+    let campaign = std::env::var_os("DAYBOOK_CROWD").is_some();
+    let size = setting("DAYBOOK_CROWD", 300);
+    let caps: &[&str] =
+        if campaign { &[] } else { &["--max-connections", "64", "--max-connections-per-address", "32"] };
+    let place = Place::sqlite();
+    let server = place.serve_with(caps);
+    let door = Door::to(server.url());
+    make_accounts(&door);
+    let crowd = Crowd::gather(size, address_of(server.url()), from);
+    let took = pay(&door, "crowded");
+    let limit = metric(&door, "daybook_connections_limit");
+    assert!(metric(&door, "daybook_connections_open") <= limit);
+    let reason = if from == From::One { "address" } else { "full" };
+    let closed = metric(&door, &format!("daybook_connections_closed_total{{reason=\"{reason}\"}}"));
+    assert!(closed > 0 || size < limit, "none made room");
+    let p99 = took[took.len() * 99 / 100];
+    println!(
+        "{size} slow and idle connections from {from:?}, opened {} times, {closed} made room: {} payments, p50 {:?}, p99 {p99:?}",
+        crowd.opened(),
+        took.len(),
+        took[took.len() / 2],
+    );
+    if campaign {
+        assert!(p99 < Duration::from_millis(50), "{p99:?}");
+    }
+    drop(crowd);
+    let stderr = server.stop();
+    if closed > 0 {
+        assert!(stderr.contains("slow or idle connections are closed to make room"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_crowd_from_the_callers_own_address_does_not_keep_it_out() {
+    a_crowd_keeps_no_caller_out(From::One);
+}
+
+#[test]
+fn a_crowd_from_many_addresses_does_not_keep_a_caller_out() {
+    a_crowd_keeps_no_caller_out(From::Many);
+}
+
+/// A server that has few descriptors.
+#[test]
+fn a_server_with_few_descriptors_serves_beside_a_crowd() {
+    let place = Place::sqlite().with_descriptors(128);
+    let server = place.serve();
+    let door = Door::to(server.url());
+    make_accounts(&door);
+    assert_eq!(metric(&door, "daybook_connections_limit"), 128 - 64 - 16);
+    let crowd = Crowd::gather(200, address_of(server.url()), From::Many);
+    pay(&door, "few");
+    drop(crowd);
+    let stderr = server.stop();
+    assert!(stderr.contains("allows fewer connections than max-connections"), "{stderr}");
+}
+
+/// The control: a server with as many threads as the others have seats, which waits for every client as long as that
+/// takes. The same crowd shuts it.
+#[test]
+fn a_server_without_such_a_door_is_shut_by_the_same_crowd() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let at = listener.local_addr().expect("an address");
+    let shared = Arc::new(listener);
+    for _ in 0..64 {
+        let listener = shared.clone();
+        thread::spawn(move || {
+            while let Ok((mut stream, _)) = listener.accept() {
+                let (mut head, mut byte) = (Vec::new(), [0; 1]);
+                while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
+                    head.push(byte[0]);
+                }
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok");
+            }
+        });
+    }
+    let ask = || {
+        let config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(3)));
+        config.build().new_agent().get(format!("http://{at}/healthz")).call().map(|answer| answer.status().as_u16())
+    };
+    assert_eq!(ask().expect("it answers alone"), 200);
+    let crowd = Crowd::gather(300, at, From::One);
+    assert!(ask().is_err(), "the crowd kept nobody out");
+    drop(crowd);
+}

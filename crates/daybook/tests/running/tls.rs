@@ -1,0 +1,154 @@
+//! TLS of the server's own: both versions of HTTP, a certificate that is replaced, commands beside it.
+
+use crate::support::fresh;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+fn make_certificate() -> CertifiedKey<KeyPair> {
+    generate_simple_self_signed(["books.example.com".to_owned()]).expect("a certificate")
+}
+
+/// Bytes in PEM form.
+fn pem(kind: &str, der: &[u8]) -> String {
+    format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", STANDARD.encode(der))
+}
+
+fn cert_of(pair: &CertifiedKey<KeyPair>) -> String {
+    pem("CERTIFICATE", pair.cert.der())
+}
+
+fn key_of(pair: &CertifiedKey<KeyPair>) -> String {
+    pem("PRIVATE KEY", &pair.signing_key.serialize_der())
+}
+
+fn write(folder: &Path, pair: &CertifiedKey<KeyPair>) {
+    fs::write(folder.join("cert.pem"), cert_of(pair)).expect("a file");
+    fs::write(folder.join("key.pem"), key_of(pair)).expect("a file");
+}
+
+const FLAGS: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+
+/// A connection that trusts one certificate alone, and offers these protocols.
+async fn connect(
+    address: SocketAddr,
+    trusted: &CertificateDer<'static>,
+    protocols: &[&[u8]],
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).expect("a certificate");
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().expect("versions");
+    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|one| one.to_vec()).collect();
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::try_from("books.example.com").expect("a name");
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+}
+
+fn request(address: SocketAddr) -> hyper::Request<Empty<Bytes>> {
+    let uri = format!("https://books.example.com:{}/healthz", address.port());
+    hyper::Request::builder().uri(uri).header("host", "books.example.com").body(Empty::new()).expect("a request")
+}
+
+/// What a call over TLS is answered, and by which version of HTTP.
+async fn ask(address: SocketAddr, trusted: &CertificateDer<'static>, protocols: &[&[u8]]) -> (hyper::Version, String) {
+    let stream = connect(address, trusted, protocols).await.expect("hands are shaken");
+    let is_2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let answer = if is_2 {
+        let (mut sender, driver) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("HTTP/2");
+        tokio::spawn(driver);
+        sender.send_request(request(address)).await.expect("an answer")
+    } else {
+        let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await.expect("HTTP/1");
+        tokio::spawn(driver);
+        sender.send_request(request(address)).await.expect("an answer")
+    };
+    let version = answer.version();
+    let bytes = answer.into_body().collect().await.expect("a body").to_bytes();
+    (version, String::from_utf8(bytes.to_vec()).expect("text"))
+}
+
+fn address_of(url: &str) -> SocketAddr {
+    url.strip_prefix("https://").expect("a URL of https").parse().expect("an address")
+}
+
+#[test]
+fn both_versions_of_http_are_spoken_and_commands_find_the_server() {
+    let (folder, daybook) = fresh();
+    let pair = make_certificate();
+    write(folder.path(), &pair);
+    let server = daybook.serve(&FLAGS);
+    let (address, trusted) = (address_of(server.url()), pair.cert.der().clone());
+    let runtime = Runtime::new().expect("a runtime");
+    let (h2, h1): (&[u8], &[u8]) = (b"h2", b"http/1.1");
+    for (protocols, version) in
+        [(&[h2, h1][..], hyper::Version::HTTP_2), (&[h1], hyper::Version::HTTP_11), (&[], hyper::Version::HTTP_11)]
+    {
+        assert_eq!(runtime.block_on(ask(address, &trusted, protocols)), (version, "ok\n".to_owned()));
+    }
+    let stranger = make_certificate().cert.der().clone();
+    assert!(runtime.block_on(connect(address, &stranger, &[])).is_err(), "another certificate is not trusted");
+    assert_eq!(daybook.json_of(&["org", "list", "--json"])["results"].as_array().map(Vec::len), Some(1));
+    let link = daybook.stdout_of(&["people", "link"]);
+    assert!(link.starts_with(&format!("{}/console/welcome/", server.url())), "{link}");
+    server.stop();
+}
+
+#[test]
+fn a_certificate_is_replaced_while_serving() {
+    let (folder, daybook) = fresh();
+    let (first, second) = (make_certificate(), make_certificate());
+    write(folder.path(), &first);
+    let server = daybook.serve(&FLAGS);
+    let address = address_of(server.url());
+    let runtime = Runtime::new().expect("a runtime");
+    // A connection that stays open through all of it.
+    let kept = runtime.block_on(connect(address, first.cert.der(), &[b"http/1.1"])).expect("hands are shaken");
+    let (mut kept, driver) = runtime.block_on(http1::handshake(TokioIo::new(kept))).expect("HTTP/1");
+    runtime.spawn(driver);
+
+    // Half of the pair: the first certificate stays in use.
+    fs::write(folder.path().join("cert.pem"), cert_of(&second)).expect("a file");
+    while !server.stderr().contains("the earlier certificate stays in use") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(runtime.block_on(ask(address, first.cert.der(), &[])).1, "ok\n");
+
+    write(folder.path(), &second);
+    while !server.stderr().contains("the certificate was replaced") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(runtime.block_on(ask(address, second.cert.der(), &[])).1, "ok\n");
+    assert!(runtime.block_on(connect(address, first.cert.der(), &[])).is_err(), "the first is no longer shown");
+    let still = runtime.block_on(kept.send_request(request(address))).expect("an answer");
+    assert_eq!(still.status(), 200, "a connection that was open goes on");
+    server.stop();
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_one_sentence() {
+    let (folder, daybook) = fresh();
+    write(folder.path(), &make_certificate());
+    fs::write(folder.path().join("key.pem"), key_of(&make_certificate())).expect("a file");
+    let (code, stderr) = daybook.failure_of(&[&["serve"][..], &FLAGS].concat());
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("tls-cert = \"cert.pem\" and tls-key = \"key.pem\" do not fit"), "{stderr}");
+    assert!(stderr.lines().count() == 1 && !folder.path().join("daybook.db").exists(), "{stderr}");
+}

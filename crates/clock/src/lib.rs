@@ -1,7 +1,12 @@
 //! The only reader of time.
 //!
 //! Everything else is told what time it is: by an argument, or by a [`Clock`] it was given. [`System`] reads the
-//! machine's clock; [`Manual`] stands where it is put, for tests, demos and embedded runs.
+//! machine's clock; [`Manual`] stands where it is put, for tests, demos and embedded runs. [`Watched`] is a clock that is
+//! compared with another, and says so when it cannot be trusted.
+
+mod watched;
+
+pub use watched::{Before, Jump, Limits, Trouble, WORTH_A_WARNING, Watched};
 
 use daybook_engine::time::Time;
 use std::fmt;
@@ -12,6 +17,24 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub trait Clock: Send + Sync + fmt::Debug {
     /// The time now, to the microsecond.
     fn now(&self) -> Time;
+
+    /// The time that has passed since some beginning. It is never set, and goes on while the machine sleeps.
+    fn steady(&self) -> Duration;
+
+    /// Why the time cannot be trusted, and what to do; nothing if it can.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// By how many microseconds the machine's clock is ahead of the one it is compared with, if it is.
+    fn offset_micros(&self) -> Option<i64> {
+        None
+    }
+}
+
+/// A length of time in microseconds.
+fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The machine's clock.
@@ -27,27 +50,52 @@ impl Clock for System {
             Err(before) => Time::from_micros(-(before.duration().as_micros() as i64)),
         }
     }
+
+    #[cfg(target_os = "linux")]
+    fn steady(&self) -> Duration {
+        let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        Duration::new(since_boot.tv_sec.unsigned_abs(), u32::try_from(since_boot.tv_nsec).unwrap_or(0))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn steady(&self) -> Duration {
+        static BEGINNING: std::sync::OnceLock<Stopwatch> = std::sync::OnceLock::new();
+        BEGINNING.get_or_init(Stopwatch::start).elapsed()
+    }
 }
 
 /// A clock that stands until it is moved.
 #[derive(Debug, Default)]
-pub struct Manual(AtomicI64);
+pub struct Manual {
+    now_micros: AtomicI64,
+    steady_micros: AtomicI64,
+}
 
 impl Manual {
     /// A clock that stands at a moment.
     pub fn at(time: Time) -> Manual {
-        Manual(AtomicI64::new(time.micros()))
+        Manual { now_micros: AtomicI64::new(time.micros()), steady_micros: AtomicI64::new(0) }
     }
 
-    /// Puts the clock to a moment. It may go back: tests ask what happens then.
+    /// Puts the clock to a moment. It may go back: tests ask what happens then. No time passes.
     pub fn set(&self, time: Time) {
-        self.0.store(time.micros(), Ordering::SeqCst);
+        self.now_micros.store(time.micros(), Ordering::SeqCst);
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, length: Duration) {
+        self.now_micros.fetch_add(micros(length), Ordering::SeqCst);
+        self.steady_micros.fetch_add(micros(length), Ordering::SeqCst);
     }
 }
 
 impl Clock for Manual {
     fn now(&self) -> Time {
-        Time::from_micros(self.0.load(Ordering::SeqCst))
+        Time::from_micros(self.now_micros.load(Ordering::SeqCst))
+    }
+
+    fn steady(&self) -> Duration {
+        Duration::from_micros(self.steady_micros.load(Ordering::SeqCst).unsigned_abs())
     }
 }
 

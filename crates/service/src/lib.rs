@@ -20,6 +20,7 @@ mod answers;
 mod beside;
 pub mod catalog;
 pub mod changes;
+pub mod clockwatch;
 pub mod customers;
 pub mod find;
 pub mod form;
@@ -193,8 +194,9 @@ impl Service {
         Ok(view::render(&self.access.issue_token(form).await?))
     }
 
-    /// Whether the database answers.
+    /// Whether work can be done: the time can be trusted, and the database answers.
     pub async fn ping(&self) -> Result<(), Problem> {
+        self.check_clock()?;
         Ok(self.store.ping().await?)
     }
 
@@ -206,6 +208,6 @@ impl Service {
     /// Figures about the work, in the text format that Prometheus reads.
     pub fn metrics_text(&self) -> String {
         let sending = self.dispatcher.get().map(|dispatcher| dispatcher.figures().text());
-        self.metrics.text() + &sending.unwrap_or_default()
+        self.metrics.text() + &self.clock_metrics_text() + &sending.unwrap_or_default()
     }
 }

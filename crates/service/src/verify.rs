@@ -192,6 +192,7 @@ fn again(stored: &Book, product: &Arc<ProductInfo>) -> Result<Book, Problem> {
             Halt::NeedsAll => Problem::internal("the whole journal was asked for again"),
         })?;
     }
+    book.placed_by = None;
     if let Some(through) = stored.now.processed_through.filter(|_| stored.now.held_events == 0) {
         book.product = with_mode(product, false, None);
         book.settle(through).map_err(crate::accounts::problem)?;
@@ -201,6 +202,7 @@ fn again(stored: &Book, product: &Arc<ProductInfo>) -> Result<Book, Problem> {
 
 fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -> Result<(), Halt> {
     let at = record.recorded_at;
+    book.placed_by = None;
     if let Some(through) = record.held.filter(|through| book.now.processed_through.is_some_and(|done| done < *through))
     {
         // What was due before its product began to hold was done before.
@@ -209,6 +211,8 @@ fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -
     }
     // The journal has gaps where held inputs were withdrawn.
     book.now.next_seq = record.seq();
+    // A roll is noted at the moment it leads to.
+    book.placed_by = (!matches!(record.record, Record::Roll { .. })).then_some(record.clock);
     match &record.record {
         Record::Release { suppress_before } => {
             book.product = with_mode(product, false, *suppress_before);

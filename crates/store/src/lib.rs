@@ -48,6 +48,18 @@ use records::{
 };
 use std::sync::Arc;
 
+/// The setting that holds the latest moment known: microseconds in eight bytes, the highest first, so that bytes compare as
+/// moments do.
+const LATEST_MOMENT: &str = "latest_moment";
+
+fn moment_bytes(at: Time) -> [u8; 8] {
+    at.micros().max(0).to_be_bytes()
+}
+
+fn moment_of(bytes: Option<Vec<u8>>) -> Option<Time> {
+    Some(Time::from_micros(i64::from_be_bytes(bytes?.try_into().ok()?)))
+}
+
 /// What a call to the store gives.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -130,6 +142,17 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
 
     /// Keeps a value unless there is one already; gives the one that is kept.
     async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>>;
+
+    // --- Time ----------------------------------------------------------------------------------------------------
+
+    /// What the database's own clock shows; nothing where it has none but the machine's.
+    async fn database_time(&self) -> Result<Option<Time>>;
+
+    /// The latest moment that a server noted here while it ran.
+    async fn latest_moment(&self) -> Result<Option<Time>>;
+
+    /// Notes a moment, unless a later one is noted; `even_back` notes it whatever is noted.
+    async fn note_moment(&self, at: Time, even_back: bool) -> Result<()>;
 
     // --- Organizations and keys ----------------------------------------------------------------------------------
 

@@ -97,6 +97,16 @@ pub struct ServeFlags {
     /// How long the body of a request may take to arrive [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub body_timeout: Option<String>,
+    /// How far the clock may be off from the database's before nothing is processed [default: 5s]
+    #[arg(long, value_name = "DURATION")]
+    pub max_clock_skew: Option<String>,
+    /// How far the clock may be ahead of the latest moment that the database knows; beyond it a start is refused until it
+    /// is confirmed [default: 7d]
+    #[arg(long, value_name = "DURATION")]
+    pub max_clock_jump: Option<String>,
+    /// The clock is right, whatever the database knows: go on from here. For one start
+    #[arg(long)]
+    pub confirm_clock: bool,
     /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable
     #[arg(long, value_name = "CIDR")]
     pub allow_network: Vec<String>,
@@ -152,6 +162,8 @@ impl ServeFlags {
             ("header-timeout", &self.header_timeout),
             ("idle-timeout", &self.idle_timeout),
             ("body-timeout", &self.body_timeout),
+            ("max-clock-skew", &self.max_clock_skew),
+            ("max-clock-jump", &self.max_clock_jump),
         ]));
         if !self.trust_proxy.is_empty() {
             values.push(("trust-proxy", self.trust_proxy.clone()));

@@ -7,8 +7,8 @@ use super::Failure;
 use crate::config::Settings;
 use crate::config::values::without_password;
 use crate::secrets_file::{self, KeyError, SecretsKey};
-use daybook_clock::{Stopwatch, System};
-use daybook_service::Service;
+use daybook_clock::{Clock, Limits, Stopwatch, System, Watched};
+use daybook_service::{Service, clockwatch};
 use daybook_store::Store;
 use daybook_store::error::StoreError;
 use std::fs::OpenOptions;
@@ -98,7 +98,27 @@ pub async fn open_service(settings: &Settings) -> Result<Service, Failure> {
 
 /// A service over a store. Its timers do not run.
 pub async fn start_service(store: Arc<dyn Store>, key: &SecretsKey) -> Result<Service, Failure> {
-    Ok(Service::start(store, Arc::new(System), &key.0).await?)
+    start_service_by(store, Arc::new(System), key).await
+}
+
+/// A service over a store that goes by a clock. Its timers do not run.
+pub async fn start_service_by(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    key: &SecretsKey,
+) -> Result<Service, Failure> {
+    Ok(Service::start(store, clock, &key.0).await?)
+}
+
+/// The machine's clock, compared with what the database knows before anything is done by it.
+pub async fn watch_clock(settings: &Settings, store: &dyn Store, is_confirmed: bool) -> Result<Arc<Watched>, Failure> {
+    let limits = Limits { most_skew: settings.max_clock_skew, most_jump: settings.max_clock_jump };
+    let watched = Arc::new(Watched::new(Arc::new(System), limits));
+    clockwatch::begin(store, &watched, is_confirmed).await?;
+    if let Some(trouble) = watched.standing() {
+        tracing::error!(%trouble, "nothing is processed: the time is in doubt");
+    }
+    Ok(watched)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 use super::control::{public_url, welcome_link};
 use super::keepsakes::Keepsakes;
 use super::listeners::{Listeners, warn_if_readable};
-use super::opening::{PATIENCE, make_file, make_key, make_store, start_service};
+use super::opening::{PATIENCE, make_file, make_key, make_store, start_service_by, watch_clock};
 use super::{Failure, control, demo, print, say, sending, settings, wait_for};
 use crate::cli::ServeFlags;
 use crate::config::Settings;
@@ -46,10 +46,10 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
     logging::start(&Style::of(&settings)).map_err(Failure::Failed)?;
     // Outlives the runtime, and with it every thread that uses the database.
     let mut held = settings.sqlite_path().map(instance::take).transpose()?;
-    wait_for(serve(&settings, held.as_mut()))
+    wait_for(serve(&settings, flags, held.as_mut()))
 }
 
-async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failure> {
+async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>) -> Result<(), Failure> {
     let listeners = Listeners::open(settings)?;
     let url = public_url(settings, listeners.address());
     if let Some(path) = settings.sqlite_path() {
@@ -57,8 +57,9 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
     }
     let store = make_store(&settings.database, PATIENCE).await?;
     let key = make_key(settings, &*store).await?;
+    let clock = watch_clock(settings, &*store, flags.confirm_clock).await?;
     let sender = sending::sender(settings)?;
-    let service = start_service(store, &key).await?.with_sender(sender);
+    let service = start_service_by(store, clock.clone(), &key).await?.with_sender(sender);
     // Heard from here on: a start that is stopped still shows what is shown once.
     let mut stop = Stop::listen()?;
     let mut keepsakes = Keepsakes::of(settings);
@@ -73,6 +74,7 @@ async fn serve(settings: &Settings, held: Option<&mut Held>) -> Result<(), Failu
             return Ok(());
         }
     }
+    service.run_clock_watch(clock);
     service.run_timers();
     service.run_webhooks(sending::settings(settings))?;
 

@@ -68,6 +68,8 @@ pub const DEFINITIONS: &[Definition] = &[
     setting("header-timeout", "15s"),
     setting("idle-timeout", "75s"),
     setting("body-timeout", "1m"),
+    setting("max-clock-skew", "5s"),
+    setting("max-clock-jump", "7d"),
     optional("allow-network"),
     optional("name-server"),
     optional("secrets-key-file"),

@@ -67,6 +67,10 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// How long the body of a request may take to arrive.
     pub body_timeout: Duration,
+    /// How far the clock may be off before nothing is processed.
+    pub max_clock_skew: Duration,
+    /// How far the clock may be ahead of the latest moment known before a start has to be confirmed.
+    pub max_clock_jump: Duration,
     /// Private networks that webhook URLs may point into.
     pub allow_networks: Vec<Network>,
     /// The name servers that are asked for the addresses of webhook URLs; none: those of the machine.
@@ -233,6 +237,8 @@ impl Reader<'_> {
         let header_timeout = self.required("header-timeout", values::positive_length);
         let idle_timeout = self.required("idle-timeout", values::positive_length);
         let body_timeout = self.required("body-timeout", values::positive_length);
+        let max_clock_skew = self.required("max-clock-skew", values::positive_length);
+        let max_clock_jump = self.required("max-clock-jump", values::positive_length);
         let allow_networks = self.all("allow-network", values::network);
         let name_servers = self.all("name-server", values::name_server);
         let secrets_key_file = self.secrets_key_file(database.as_deref());
@@ -267,6 +273,8 @@ impl Reader<'_> {
             header_timeout: header_timeout?,
             idle_timeout: idle_timeout?,
             body_timeout: body_timeout?,
+            max_clock_skew: max_clock_skew?,
+            max_clock_jump: max_clock_jump?,
             allow_networks: allow_networks?,
             name_servers: name_servers?,
             secrets_key_file: secrets_key_file?,

@@ -128,6 +128,8 @@ pub struct Book {
     pub ledger: Option<Ledger>,
     /// Messages of earlier rolls that a roll with webhooks would send.
     pub waiting_messages: u64,
+    /// The clock that a record was placed by, while it is worked through again.
+    pub placed_by: Option<Time>,
     /// What is to be written.
     pub writes: Writes,
 }
@@ -191,6 +193,7 @@ impl Book {
             complete: true,
             ledger: None,
             waiting_messages: 0,
+            placed_by: None,
             writes,
         })
     }
@@ -236,6 +239,7 @@ impl Book {
             complete,
             ledger: None,
             waiting_messages: 0,
+            placed_by: None,
             writes: Writes::default(),
         })
     }
@@ -246,9 +250,18 @@ impl Book {
             .map_err(|error| Problem::internal(format!("terms cannot be written: {error}")))
     }
 
-    /// The account clock: now, or what it was rolled to if that is later.
+    /// The account clock: now, or what it was rolled to if that is later, or up to where it is processed. It never goes
+    /// back, whatever the clocks of the nodes that work on it show.
     pub fn clock(&self, now: Time) -> Time {
-        self.now.rolled_to.map_or(now, |rolled| rolled.max(now))
+        let at_least = self.now.rolled_to.max(self.now.processed_through).max(self.placed_by);
+        at_least.map_or(now, |at_least| at_least.max(now))
+    }
+
+    /// The time now, as this account counts it: not before what another node, or an earlier clock, has processed. What
+    /// an account was rolled to is not now.
+    pub fn time(&self, now: Time) -> Time {
+        let processed = self.now.processed_through.filter(|through| self.now.rolled_to.is_none_or(|to| to < *through));
+        processed.map_or(now, |through| through.max(now))
     }
 
     /// A record by its name, if it is loaded.

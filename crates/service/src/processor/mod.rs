@@ -29,6 +29,7 @@ pub mod work;
 
 use crate::access::Access;
 use crate::catalog::Catalog;
+use crate::clockwatch;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use bytes::Bytes;
@@ -96,6 +97,7 @@ impl Processor {
         repeat: Option<Repeat>,
         only_held: bool,
     ) -> Result<Bytes, Problem> {
+        clockwatch::trusted(&*self.shared.clock)?;
         let (reply, answer) = oneshot::channel();
         let lane = self.lane(&key);
         let job = Job { key, work, repeat, only_held, reply };

@@ -77,8 +77,12 @@ impl Timekeeper {
         }
     }
 
-    /// Does everything that is due now, once; gives how many accounts that was. At nothing, tidies up.
+    /// Does everything that is due now, once; gives how many accounts that was. At nothing, tidies up. Does nothing while
+    /// the time cannot be trusted.
     pub async fn tick(&self) -> Result<usize, Problem> {
+        if self.shared.clock.trouble().is_some() {
+            return Ok(0);
+        }
         let now = self.shared.clock.now();
         let due = self.shared.store.take_due(now, MOST_DUE, now.plus_micros(LEASE_MICROS)).await?;
         let count = due.len();

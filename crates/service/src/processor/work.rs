@@ -31,6 +31,8 @@ pub enum Came {
 
 /// Does what is asked. `NeedsAll` leaves the book in any state: it has to be loaded again.
 pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<Came, NeedsAll> {
+    // Another node's clock may have been ahead of this one's.
+    let now = book.time(now);
     let came = match work {
         Work::Open(opening) => open(book, opening, now),
         Work::Submit(asked, show) => submit(book, asked, *show, now),
@@ -208,6 +210,7 @@ fn notices(book: &Book) -> Bytes {
 
 /// What is written for a book and the jobs done to it; nothing if nothing changed.
 pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Option<Unit>, Problem> {
+    let now = book.time(now);
     let processed_before = book.now.next_moment.is_some_and(|next| next <= now);
     let untouched = book.writes.is_empty()
         && !book.writes.failed

@@ -5,6 +5,8 @@
 #![cfg(test)]
 
 mod carried;
+mod clock_guard;
+mod clocks;
 mod customers;
 mod figures;
 mod histories;

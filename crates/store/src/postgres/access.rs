@@ -5,6 +5,7 @@ use super::server::Server;
 use crate::Result;
 use crate::error::StoreError;
 use crate::records::{Answer, KeyRow, OrgId, Organization};
+use crate::{LATEST_MOMENT, moment_bytes};
 use daybook_engine::time::Time;
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -17,6 +18,18 @@ pub(super) async fn keep_setting(server: &Server, name: &str, value: &[u8]) -> R
     let sql = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     server.execute(sql, &[&name, &value]).await?;
     setting(server, name).await?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not kept")))
+}
+
+pub(super) async fn database_time(server: &Server) -> Result<Option<Time>> {
+    let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    maybe(server.query_opt(sql, &[]).await?, |cells| Ok(Time::from_micros(cells.next()?)))
+}
+
+pub(super) async fn note_moment(server: &Server, at: Time, even_back: bool) -> Result<()> {
+    let sql = "INSERT INTO settings AS s (name, value) VALUES ($1, $2)
+               ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE $3 OR s.value < excluded.value";
+    let value = moment_bytes(at);
+    server.execute(sql, &[&LATEST_MOMENT, &&value[..], &even_back]).await.map(drop)
 }
 
 pub(super) async fn create_organization(server: &Server, organization: &Organization) -> Result<OrgId> {

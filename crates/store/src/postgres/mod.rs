@@ -45,7 +45,7 @@ use crate::records::{
     AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId, Organization, Page,
     ProductKey, ProductRow,
 };
-use crate::{Due, Loaded, Result, Store, Want};
+use crate::{Due, LATEST_MOMENT, Loaded, Result, Store, Want, moment_of};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use growth::Growth;
@@ -100,6 +100,18 @@ impl Store for Postgres {
 
     async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
         access::keep_setting(&self.server, name, value).await
+    }
+
+    async fn database_time(&self) -> Result<Option<Time>> {
+        access::database_time(&self.server).await
+    }
+
+    async fn latest_moment(&self) -> Result<Option<Time>> {
+        Ok(moment_of(access::setting(&self.server, LATEST_MOMENT).await?))
+    }
+
+    async fn note_moment(&self, at: Time, even_back: bool) -> Result<()> {
+        access::note_moment(&self.server, at, even_back).await
     }
 
     async fn create_organization(&self, organization: &Organization) -> Result<OrgId> {

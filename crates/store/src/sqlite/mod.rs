@@ -45,7 +45,7 @@ use crate::records::{
     AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId, Organization, Page,
     ProductKey, ProductRow,
 };
-use crate::{Due, Loaded, Result, Store, Want};
+use crate::{Due, LATEST_MOMENT, Loaded, Result, Store, Want, moment_of};
 use async_trait::async_trait;
 use copier::Copier;
 use daybook_engine::time::Time;
@@ -153,6 +153,18 @@ impl Store for Sqlite {
     async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
         let (name, value) = (name.to_owned(), value.to_owned());
         self.write(move |connection| registry::keep_setting(connection, &name, &value)).await
+    }
+
+    async fn database_time(&self) -> Result<Option<Time>> {
+        Ok(None)
+    }
+
+    async fn latest_moment(&self) -> Result<Option<Time>> {
+        Ok(moment_of(self.setting(LATEST_MOMENT).await?))
+    }
+
+    async fn note_moment(&self, at: Time, even_back: bool) -> Result<()> {
+        self.write(move |connection| registry::note_moment(connection, at, even_back)).await
     }
 
     async fn create_organization(&self, organization: &Organization) -> Result<OrgId> {

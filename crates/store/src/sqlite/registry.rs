@@ -6,6 +6,7 @@ use super::rows::{self, KEY_COLUMNS, LAST_ORG, ORGANIZATION_COLUMNS};
 use crate::Result;
 use crate::error::StoreError;
 use crate::records::{KeyRow, OrgId, Organization};
+use crate::{LATEST_MOMENT, moment_bytes};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -17,6 +18,12 @@ pub(super) fn keep_setting(connection: &Connection, name: &str, value: &[u8]) ->
     let sql = "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
     connection.execute(sql, params![name, value]).map_err(broken)?;
     setting(connection, name)?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not kept")))
+}
+
+pub(super) fn note_moment(connection: &Connection, at: Time, even_back: bool) -> Result<()> {
+    let sql = "INSERT INTO settings (name, value) VALUES (?1, ?2) \
+               ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE ?3 OR value < excluded.value";
+    connection.execute(sql, params![LATEST_MOMENT, moment_bytes(at), even_back]).map(drop).map_err(broken)
 }
 
 pub(super) fn create_organization(connection: &Connection, organization: &Organization) -> Result<OrgId> {

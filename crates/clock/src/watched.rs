@@ -1,0 +1,369 @@
+//! A clock that is watched: it is compared with another, and says so when it cannot be trusted.
+//!
+//! Two things are compared with it. The *reference*, where there is one: the clock of the database, which all nodes share.
+//! What the clock shows is corrected by the difference, and beyond [`Limits::most_skew`] the clock is in trouble. And the
+//! time that passes, which is never set: between two comparisons a clock cannot move by more than that. A step shows at
+//! the next reading, which still gives the time without the step.
+//!
+//! A third thing is known when the server starts: the latest moment that the database has seen. A clock behind it is in
+//! trouble until it has caught up. A clock far ahead of it is refused before anything is done: see [`Jump`].
+
+use crate::{Clock, micros};
+use daybook_engine::time::Time;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How far a clock may be off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Off by more than this, nothing is processed.
+    pub most_skew: Duration,
+    /// Ahead of the latest moment that is known by more than this, a start has to be confirmed.
+    pub most_jump: Duration,
+}
+
+/// A difference that is worth a warning.
+pub const WORTH_A_WARNING: Duration = Duration::from_millis(100);
+
+/// Why a clock cannot be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It differs from the database's by so many microseconds: positive if it is ahead.
+    Skew(i64),
+    /// It was set by so many microseconds while it was watched: positive if it was set ahead.
+    Step(i64),
+    /// It is behind the latest moment that the database knows by so many microseconds.
+    Behind(i64),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Skew(by) => write!(
+                f,
+                "this machine's clock is {} the database's: set it right (chrony or another NTP service keeps it so); \
+                 work goes on by itself then",
+                Apart(*by)
+            ),
+            Trouble::Step(by) => write!(
+                f,
+                "this machine's clock was set {} while the server ran: if it was wrong before and is right now, restart \
+                 the server; if it is wrong now, set it right, and work goes on by itself",
+                if *by < 0 { format!("back by {}", Length(-by)) } else { format!("ahead by {}", Length(*by)) }
+            ),
+            Trouble::Behind(by) => write!(
+                f,
+                "the clock is {} behind the latest moment that the database knows: set it right, and work goes on by \
+                 itself; if it is right, the database was used with a clock that was wrong: restart the server once with \
+                 --confirm-clock",
+                Length(*by)
+            ),
+        }
+    }
+}
+
+/// A clock that is further ahead of the latest moment known than it may be without being confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jump {
+    /// The latest moment that the database knows.
+    pub latest: Time,
+    /// What the clock shows.
+    pub now: Time,
+}
+
+impl fmt::Display for Jump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ahead = self.now.micros().saturating_sub(self.latest.micros());
+        write!(
+            f,
+            "the clock shows {}, which is {} after the latest moment that the database knows ({}): everything that falls \
+             due in between would be processed at once. If the clock is wrong, set it right. If it is right (the server \
+             was off for so long, or the database is an old copy), confirm it once: daybook serve --confirm-clock",
+            self.now,
+            Length(ahead),
+            self.latest
+        )
+    }
+}
+
+impl std::error::Error for Jump {}
+
+/// How far one clock is from another, in words.
+struct Apart(i64);
+
+impl fmt::Display for Apart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = if self.0 < 0 { "behind" } else { "ahead of" };
+        write!(f, "{} {side}", Length(self.0.saturating_abs()))
+    }
+}
+
+/// A length of time in microseconds, as people say it.
+struct Length(i64);
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 / 1_000_000;
+        match seconds {
+            0..=9 => write!(f, "{} ms", self.0 / 1_000),
+            10..=599 => write!(f, "{seconds} s"),
+            600..=35_999 => write!(f, "{} minutes", seconds / 60),
+            36_000..=259_199 => write!(f, "{} hours", seconds / 3_600),
+            _ => write!(f, "{} days", seconds / 86_400),
+        }
+    }
+}
+
+/// A clock that is watched.
+#[derive(Debug)]
+pub struct Watched {
+    inner: Arc<dyn Clock>,
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// A moment, and the time that had passed then.
+    anchor: (Time, Duration),
+    /// What is added to what the machine's clock shows.
+    correction: i64,
+    /// The last difference from the reference, or from the time that passed.
+    offset: i64,
+    /// The latest moment that the database is known to have seen.
+    latest: Option<Time>,
+    trouble: Option<Trouble>,
+}
+
+/// A reading that begins a comparison: what the machine's clock showed before the reference was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Before {
+    wall: Time,
+    steady: Duration,
+}
+
+impl Watched {
+    /// Watches a clock.
+    pub fn new(inner: Arc<dyn Clock>, limits: Limits) -> Watched {
+        let anchor = (inner.now(), inner.steady());
+        let state = State { anchor, correction: 0, offset: 0, latest: None, trouble: None };
+        Watched { inner, limits, state: Mutex::new(state) }
+    }
+
+    /// The limits it is watched by.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a comparison with a reference.
+    pub fn before(&self) -> Before {
+        Before { wall: self.inner.now(), steady: self.inner.steady() }
+    }
+
+    /// Ends a comparison: the reference answered this. An answer that took too long says too little, and is left out;
+    /// gives whether it counted.
+    pub fn compare(&self, before: Before, reference: Time) -> bool {
+        let took = self.inner.steady().saturating_sub(before.steady);
+        if took > self.limits.most_skew {
+            return false;
+        }
+        let half = micros(took / 2);
+        let offset = before.wall.plus_micros(half).micros().saturating_sub(reference.micros());
+        let mut state = self.state();
+        state.offset = offset;
+        if offset.saturating_abs().saturating_sub(half) > micros(self.limits.most_skew) {
+            state.trouble = Some(Trouble::Skew(offset));
+            return true;
+        }
+        state.correction = -offset;
+        state.anchor = (reference, before.steady + took / 2);
+        self.judge_latest(&mut state, reference);
+        true
+    }
+
+    /// Compares the clock with the time that passed, where there is no reference. Gives what it shows, and takes the next
+    /// comparison from there.
+    pub fn compare_alone(&self) {
+        let (now, steady) = (self.inner.now(), self.inner.steady());
+        let mut state = self.state();
+        let expected = expected(state.anchor, steady);
+        let step = now.micros().saturating_sub(expected.micros());
+        state.offset = step;
+        if step.saturating_abs() > micros(self.limits.most_skew) {
+            state.trouble = Some(Trouble::Step(step));
+            return;
+        }
+        state.anchor = (now, steady);
+        self.judge_latest(&mut state, now);
+    }
+
+    /// Whether the clock is behind what the database has seen.
+    fn judge_latest(&self, state: &mut State, now: Time) {
+        let behind = state.latest.map_or(0, |latest| latest.micros().saturating_sub(now.micros()));
+        state.trouble = (behind > micros(self.limits.most_skew)).then_some(Trouble::Behind(behind));
+    }
+
+    /// The latest moment that the database has seen, before this start.
+    pub fn set_latest(&self, latest: Option<Time>) {
+        self.state().latest = latest;
+    }
+
+    /// Whether the clock is too far ahead of a moment to go on without being confirmed.
+    pub fn jump_from(&self, latest: Time) -> Result<(), Jump> {
+        let now = self.now();
+        let ahead = now.micros().saturating_sub(latest.micros());
+        if ahead > micros(self.limits.most_jump) { Err(Jump { latest, now }) } else { Ok(()) }
+    }
+
+    /// Why the clock cannot be trusted, if it cannot.
+    pub fn standing(&self) -> Option<Trouble> {
+        self.read().1
+    }
+
+    fn read(&self) -> (Time, Option<Trouble>) {
+        let (wall, steady) = (self.inner.now(), self.inner.steady());
+        let state = self.state();
+        let now = wall.plus_micros(state.correction);
+        let expected = expected(state.anchor, steady);
+        let step = now.micros().saturating_sub(expected.micros());
+        if step.saturating_abs() > micros(self.limits.most_skew) {
+            return (expected, Some(state.trouble.unwrap_or(Trouble::Step(step))));
+        }
+        (now, state.trouble)
+    }
+}
+
+fn expected((at, then): (Time, Duration), steady: Duration) -> Time {
+    at.plus_micros(micros(steady.saturating_sub(then)))
+}
+
+impl Clock for Watched {
+    fn now(&self) -> Time {
+        self.read().0
+    }
+
+    fn steady(&self) -> Duration {
+        self.inner.steady()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.standing().map(|trouble| trouble.to_string())
+    }
+
+    fn offset_micros(&self) -> Option<i64> {
+        Some(self.state().offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Manual;
+
+    const LIMITS: Limits = Limits { most_skew: Duration::from_secs(5), most_jump: Duration::from_secs(7 * 86_400) };
+    const SECOND: i64 = 1_000_000;
+
+    fn watched() -> (Arc<Manual>, Watched) {
+        let manual = Arc::new(Manual::at(at(0)));
+        let watched = Watched::new(manual.clone(), LIMITS);
+        (manual, watched)
+    }
+
+    fn at(micros: i64) -> Time {
+        Time::from_seconds(1_800_000_000).plus_micros(micros)
+    }
+
+    #[test]
+    fn it_shows_the_time_of_the_reference() {
+        for skew in [50_000, -200_000, 2 * SECOND, -2 * SECOND] {
+            let (manual, watched) = watched();
+            manual.set(at(skew));
+            assert!(watched.compare(watched.before(), at(0)));
+            assert_eq!((watched.now(), watched.standing()), (at(0), None), "off by {skew}");
+            assert_eq!(watched.offset_micros(), Some(skew));
+            manual.pass(Duration::from_secs(1));
+            assert_eq!(watched.now(), at(SECOND));
+        }
+    }
+
+    #[test]
+    fn beyond_the_limit_it_is_in_trouble_until_it_is_right() {
+        for skew in [3_600 * SECOND, -3_600 * SECOND, 6 * SECOND] {
+            let (manual, watched) = watched();
+            manual.set(at(skew));
+            watched.compare(watched.before(), at(0));
+            assert_eq!(watched.standing(), Some(Trouble::Skew(skew)));
+            manual.set(at(SECOND));
+            watched.compare(watched.before(), at(SECOND));
+            assert_eq!((watched.now(), watched.standing()), (at(SECOND), None));
+        }
+    }
+
+    #[test]
+    fn half_of_the_way_to_the_reference_and_back_is_allowed_for() {
+        let (manual, watched) = watched();
+        let before = watched.before();
+        manual.pass(Duration::from_secs(2));
+        assert!(watched.compare(before, at(SECOND)));
+        assert_eq!((watched.offset_micros(), watched.now()), (Some(0), at(2 * SECOND)));
+        // An answer that took longer than the limit says nothing.
+        let before = watched.before();
+        manual.pass(Duration::from_secs(6));
+        assert!(!watched.compare(before, at(500 * SECOND)));
+        assert_eq!(watched.now(), at(8 * SECOND));
+    }
+
+    #[test]
+    fn a_step_shows_at_once_and_is_not_followed() {
+        for step in [3_600, -3_600, 20, -20, 6, -6] {
+            let (manual, watched) = watched();
+            manual.pass(Duration::from_secs(10));
+            watched.compare_alone();
+            manual.pass(Duration::from_secs(1));
+            manual.set(at((11 + step) * SECOND));
+            assert_eq!(watched.standing(), Some(Trouble::Step(step * SECOND)));
+            assert_eq!(watched.now(), at(11 * SECOND), "the step of {step} s is not followed");
+            watched.compare_alone();
+            assert_eq!(watched.standing(), Some(Trouble::Step(step * SECOND)));
+            manual.set(at(11 * SECOND));
+            watched.compare_alone();
+            assert_eq!((watched.standing(), watched.now()), (None, at(11 * SECOND)), "it was set right");
+        }
+    }
+
+    #[test]
+    fn a_small_step_is_followed() {
+        let (manual, watched) = watched();
+        manual.set(at(2 * SECOND));
+        assert_eq!((watched.standing(), watched.now()), (None, at(2 * SECOND)));
+        watched.compare_alone();
+        manual.set(at(SECOND));
+        assert_eq!((watched.standing(), watched.now()), (None, at(SECOND)));
+    }
+
+    #[test]
+    fn behind_the_latest_moment_it_waits() {
+        let (manual, watched) = watched();
+        watched.set_latest(Some(at(20 * SECOND)));
+        watched.compare_alone();
+        assert_eq!(watched.standing(), Some(Trouble::Behind(20 * SECOND)));
+        manual.pass(Duration::from_secs(15));
+        watched.compare_alone();
+        assert_eq!(watched.standing(), None);
+    }
+
+    #[test]
+    fn far_ahead_of_the_latest_moment_it_has_to_be_confirmed() {
+        let (_, watched) = watched();
+        let day = 86_400 * SECOND;
+        assert_eq!(watched.jump_from(at(-7 * day)), Ok(()));
+        let jump = watched.jump_from(at(-400 * day)).expect_err("400 days are too many");
+        assert!(jump.to_string().contains("400 days after"), "{jump}");
+        assert!(jump.to_string().contains("daybook serve --confirm-clock"), "{jump}");
+    }
+}

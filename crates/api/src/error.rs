@@ -17,6 +17,8 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
+/// How the service's sentence begins when the time cannot be trusted.
+const CLOCK_IN_DOUBT: &str = "nothing is processed, as the time is in doubt";
 /// Seconds after which it is worth trying again when the database is away.
 const RETRY_UNAVAILABLE_SECONDS: u64 = 1;
 
@@ -56,7 +58,8 @@ impl Refusal {
         Refusal::new("unavailable", message)
     }
 
-    fn shown(problem: Problem) -> Refusal {
+    /// With the problem's own sentence: for those who run the server.
+    pub(crate) fn shown(problem: Problem) -> Refusal {
         let retry_after_seconds = (problem.kind == Kind::Unavailable).then_some(RETRY_UNAVAILABLE_SECONDS);
         Refusal { problem, log: None, retry_after_seconds }
     }
@@ -115,6 +118,8 @@ impl From<Problem> for Refusal {
     fn from(mut problem: Problem) -> Refusal {
         let sentence = match problem.kind {
             Kind::Internal => "something went wrong on our side; the header x-request-id names this call in the log",
+            // A clock that cannot be trusted is nobody's secret, and a caller who knows of it can tell.
+            Kind::Unavailable if problem.message.starts_with(CLOCK_IN_DOUBT) => return Refusal::shown(problem),
             Kind::Unavailable => "the database is away: try again in a moment",
             _ => return Refusal::shown(problem),
         };

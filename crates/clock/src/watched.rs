@@ -176,13 +176,13 @@ impl Watched {
         let offset = before.wall.plus_micros(half).micros().saturating_sub(reference.micros());
         let mut state = self.state();
         state.offset = offset;
-        if offset.saturating_abs().saturating_sub(half) > micros(self.limits.most_skew) {
-            state.trouble = Some(Trouble::Skew(offset));
-            return true;
-        }
         state.correction = -offset;
         state.anchor = (reference, before.steady + took / 2);
-        self.judge_latest(&mut state, reference);
+        if offset.saturating_abs().saturating_sub(half) > micros(self.limits.most_skew) {
+            state.trouble = Some(Trouble::Skew(offset));
+        } else {
+            self.judge_latest(&mut state, reference);
+        }
         true
     }
 
@@ -297,7 +297,7 @@ mod tests {
             let (manual, watched) = watched();
             manual.set(at(skew));
             watched.compare(watched.before(), at(0));
-            assert_eq!(watched.standing(), Some(Trouble::Skew(skew)));
+            assert_eq!((watched.now(), watched.standing()), (at(0), Some(Trouble::Skew(skew))));
             manual.set(at(SECOND));
             watched.compare(watched.before(), at(SECOND));
             assert_eq!((watched.now(), watched.standing()), (at(SECOND), None));

@@ -76,7 +76,7 @@ use tokio::task::JoinHandle;
 use webhooks::Gate;
 
 /// The setting that tells which secrets key a database was made with.
-const FINGERPRINT: &str = "secrets_key_fingerprint";
+pub const FINGERPRINT: &str = "secrets_key_fingerprint";
 
 /// The service. Cloning is cheap; all clones are one.
 #[derive(Clone, Debug)]
@@ -118,7 +118,8 @@ impl Service {
         let kept = store.keep_setting(FINGERPRINT, &secrets.fingerprint()).await?;
         if kept != secrets.fingerprint() {
             return Err(Problem::internal(
-                "the secrets key is not the one this database was made with: its secrets could not be opened",
+                "the secrets key is not the one this database was made with: its secrets could not be opened. Put back the \
+                 key, or the database, that belong together",
             ));
         }
         let catalog = Arc::new(Catalog::new(store.clone(), secrets.clone()));
@@ -208,6 +209,9 @@ impl Service {
     /// Figures about the work, in the text format that Prometheus reads.
     pub fn metrics_text(&self) -> String {
         let sending = self.dispatcher.get().map(|dispatcher| dispatcher.figures().text());
-        self.metrics.text() + &self.clock_metrics_text() + &sending.unwrap_or_default()
+        self.metrics.text()
+            + &metrics::log_text(&*self.store)
+            + &self.clock_metrics_text()
+            + &sending.unwrap_or_default()
     }
 }

@@ -1,5 +1,6 @@
 //! Figures about the work, for people who run the server.
 
+use daybook_store::Store;
 use daybook_store::batch::Batch;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -93,6 +94,25 @@ impl Metrics {
         }
         text
     }
+}
+
+/// Figures about the database's write-ahead log, where there is one that is this program's to look after.
+pub(crate) fn log_text(store: &dyn Store) -> String {
+    let mut text = String::new();
+    let Some(log) = store.log_size() else { return text };
+    let figures = [
+        ("daybook_sqlite_log_pages", "gauge", "Pages in the write-ahead log when it was last copied", log.pages as f64),
+        (
+            "daybook_sqlite_log_held_back_total",
+            "counter",
+            "How often a long read kept the write-ahead log from beginning anew",
+            log.held_back as f64,
+        ),
+    ];
+    for (name, kind, help, value) in figures {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+    }
+    text
 }
 
 fn whole(count: &Count) -> f64 {

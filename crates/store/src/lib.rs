@@ -117,6 +117,15 @@ pub struct Due {
     pub product: Arc<str>,
 }
 
+/// How a write-ahead log is doing that is copied into the database's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSize {
+    /// Pages in it when it was last copied.
+    pub pages: i64,
+    /// How often it should have begun anew, and a long read held it back.
+    pub held_back: u64,
+}
+
 /// A database.
 #[async_trait]
 pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::Refolds {
@@ -125,6 +134,11 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
 
     /// Whether the database answers.
     async fn ping(&self) -> Result<()>;
+
+    /// How the write-ahead log is doing, where that is this program's to look after.
+    fn log_size(&self) -> Option<LogSize> {
+        None
+    }
 
     /// How many transactions it makes sense to have under way at once.
     fn writers(&self) -> usize;

@@ -44,6 +44,8 @@ pages! {
     "guides/importing-a-portfolio",
     "guides/receiving-webhooks",
     "guides/test-cases",
+    "operating/clocks",
+    "operating/lost-files",
     "operating/performance",
     "operating/upgrading",
     "scenarios/README",

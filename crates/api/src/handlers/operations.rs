@@ -17,7 +17,7 @@ pub async fn healthz() -> &'static str {
 #[utoipa::path(get, path = "/readyz", tag = "Operations", security(()),
     responses((status = 200, description = "The database answers", body = String, content_type = "text/plain", example = "ready")))]
 pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
-    api.service.ping().await?;
+    api.service.ping().await.map_err(Refusal::shown)?;
     Ok("ready\n")
 }
 

@@ -107,6 +107,10 @@ pub struct ServeFlags {
     /// The clock is right, whatever the database knows: go on from here. For one start
     #[arg(long)]
     pub confirm_clock: bool,
+    /// Begin a new book with the secrets key that is there. Without it, a start that finds a key and no database, or an
+    /// empty one, is refused
+    #[arg(long)]
+    pub new_book: bool,
     /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable
     #[arg(long, value_name = "CIDR")]
     pub allow_network: Vec<String>,

@@ -8,7 +8,7 @@ use crate::config::Settings;
 use crate::config::values::without_password;
 use crate::secrets_file::{self, KeyError, SecretsKey};
 use daybook_clock::{Clock, Limits, Stopwatch, System, Watched};
-use daybook_service::{Service, clockwatch};
+use daybook_service::{FINGERPRINT, Service, clockwatch};
 use daybook_store::Store;
 use daybook_store::error::StoreError;
 use std::fs::OpenOptions;
@@ -57,6 +57,52 @@ pub async fn open_store(settings: &Settings) -> Result<Arc<dyn Store>, Failure> 
 pub fn make_file(path: &Path) -> Result<(), Failure> {
     let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
     made.map(drop).map_err(|error| Failure::Failed(format!("the database {} cannot be made: {error}", path.display())))
+}
+
+/// A secrets key whose database may be lost: a key is made with its database, so one without the other says that a file
+/// was moved, removed or not restored. To begin a new book beside it would hide that.
+#[derive(Debug)]
+pub struct LoneKey<'a> {
+    /// The key file that was there before anything was opened; nothing where a new book is wanted, or the key was given.
+    path: Option<&'a Path>,
+}
+
+impl<'a> LoneKey<'a> {
+    /// Looks whether there is a key file.
+    pub fn look(settings: &'a Settings, is_new_book: bool) -> LoneKey<'a> {
+        let path = settings.secrets_key_file.as_path();
+        let is_there = settings.secrets_key.is_none() && !is_missing(path) && !is_new_book;
+        LoneKey { path: is_there.then_some(path) }
+    }
+
+    /// Refuses a file that is missing or empty.
+    pub fn check_file(&self, database: &Path) -> Result<(), Failure> {
+        let is_empty = match std::fs::metadata(database) {
+            Ok(found) => found.len() == 0,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        let what = if is_missing(database) { "is missing" } else { "is empty" };
+        if is_empty { self.refuse(&format!("the database {} {what}", database.display())) } else { Ok(()) }
+    }
+
+    /// Refuses a database that no server has been started on.
+    pub async fn check_store(&self, settings: &Settings, store: &dyn Store) -> Result<(), Failure> {
+        let is_book = store.setting(FINGERPRINT).await?.is_some() || !store.organizations().await?.is_empty();
+        if self.path.is_none() || is_book {
+            return Ok(());
+        }
+        self.refuse(&format!("the database {} holds no book", without_password(&settings.database)))
+    }
+
+    fn refuse(&self, what: &str) -> Result<(), Failure> {
+        let Some(key) = self.path else { return Ok(()) };
+        Err(Failure::Failed(format!(
+            "{what}, but its secrets key {} is there. If the database was moved, put it back, with the files -wal and -shm \
+             beside it if there are any; if it is lost, restore a backup; if another database is meant, name it with \
+             --database. To begin a new book with this key, on purpose: daybook serve --new-book",
+            key.display()
+        )))
+    }
 }
 
 /// The secrets key of a database. It is made if there is none, unless the database was made with one.

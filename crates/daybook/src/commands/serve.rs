@@ -14,7 +14,7 @@
 use super::control::{public_url, welcome_link};
 use super::keepsakes::Keepsakes;
 use super::listeners::{Listeners, warn_if_readable};
-use super::opening::{PATIENCE, make_file, make_key, make_store, start_service_by, watch_clock};
+use super::opening::{LoneKey, PATIENCE, make_file, make_key, make_store, start_service_by, watch_clock};
 use super::{Failure, control, demo, print, say, sending, settings, wait_for};
 use crate::cli::ServeFlags;
 use crate::config::Settings;
@@ -52,10 +52,13 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
 async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>) -> Result<(), Failure> {
     let listeners = Listeners::open(settings)?;
     let url = public_url(settings, listeners.address());
+    let lone_key = LoneKey::look(settings, flags.new_book);
     if let Some(path) = settings.sqlite_path() {
+        lone_key.check_file(path)?;
         make_file(path)?;
     }
     let store = make_store(&settings.database, PATIENCE).await?;
+    lone_key.check_store(settings, &*store).await?;
     let key = make_key(settings, &*store).await?;
     let clock = watch_clock(settings, &*store, flags.confirm_clock).await?;
     let sender = sending::sender(settings)?;

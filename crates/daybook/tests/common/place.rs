@@ -51,6 +51,11 @@ impl Place {
         Place { daybook: self.daybook.run_by(script), ..self }
     }
 
+    /// Whether its database is a file.
+    pub fn is_sqlite(&self) -> bool {
+        self.database.starts_with("sqlite:")
+    }
+
     /// The folder that commands run in.
     pub fn folder(&self) -> &Path {
         self.daybook.folder()
@@ -64,6 +69,12 @@ impl Place {
     /// Starts a server with these flags.
     pub fn serve_with(&self, flags: &[&str]) -> Server {
         self.daybook.serve(&[&["--database", &self.database], flags].concat())
+    }
+
+    /// Starts a server with more in its environment; if it ends instead of becoming ready, gives what it said.
+    pub fn try_serve_in(&self, variables: &[(&str, &str)], flags: &[&str]) -> Result<Server, String> {
+        let daybook = variables.iter().fold(self.daybook.clone(), |daybook, (name, value)| daybook.with(name, value));
+        daybook.try_serve(&[&["--database", &self.database], flags].concat()).map_err(|(_, stderr)| stderr)
     }
 
     /// Starts a server on loaded demo data.

@@ -2,9 +2,11 @@
 //!
 //! | module | fault |
 //! |---|---|
+//! | [`clocks`] | clocks that differ, or are set while servers run, by libfaketime |
 //! | [`crowds`] | slow and idle connections by the thousand |
 //! | [`door`] | slow heads, bodies and readers, one at a time |
 //! | [`kills`] | `kill -9` under load, and in the middle of a release |
+//! | [`lost_files`] | the database's file moved, removed, replaced, cut short, on a full disk |
 //! | [`nodes`] | four nodes on one PostgreSQL race for due work while they are killed in turn |
 //! | [`outages`] | PostgreSQL stops and starts under load |
 //! | [`silent_names`] | many subscriptions at once of names whose name servers never answer |
@@ -23,10 +25,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod clocks;
 mod crowds;
 mod door;
 mod kills;
 mod load;
+mod lost_files;
 mod nodes;
 mod outages;
 mod silent_names;

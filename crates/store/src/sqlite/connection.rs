@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a statement waits for a lock that another process holds, such as a shell that looks at the file.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// More than there are different statements, so that each is compiled once a connection.
 const STATEMENTS_CACHED: usize = 128;
 /// Enough for the pages of one batch of 500 accounts, which would otherwise be written before their time.
@@ -15,9 +15,9 @@ const WRITER_CACHE_KIB: i64 = 48 * 1024;
 /// Readers find most pages in the operating system's cache.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 /// Should the copier not do it, a commit copies the log into the file when it has so many pages.
-const MOST_PAGES_IN_LOG: i64 = 64_000;
+const MOST_PAGES_IN_LOG: i64 = 16_000;
 /// What is left of the log's file after it was copied.
-const LOG_BYTES_KEPT: i64 = 128 * 1024 * 1024;
+const LOG_BYTES_KEPT: i64 = 32 * 1024 * 1024;
 
 /// The one connection that writes.
 pub(super) fn open_writer(path: &str) -> Result<Connection> {

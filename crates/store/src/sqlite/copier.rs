@@ -2,15 +2,18 @@
 //!
 //! A commit that has to copy the log keeps everybody waiting. So a thread with a connection of its own copies what is
 //! there, again and again, while commits go on. The log begins anew only when all of it was copied, which a busy writer
-//! never lets happen: when it has grown long, the writer is asked to wait for the rest, which is little by then.
+//! never lets happen: when it has grown long, the writer is asked to wait for the rest, which is little by then. It waits a
+//! moment only: a reader that goes on for long holds the log back, which is told ([`Watching`]), and it is tried again.
 
+use super::connection::{BUSY_TIMEOUT, broken};
+use super::identity::Identity;
 use super::threads::Job;
 use crate::Result;
 use crate::error::StoreError;
 use rusqlite::Connection;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,7 +21,20 @@ use std::time::Duration;
 /// once.
 const COPY_EVERY: Duration = Duration::from_millis(500);
 /// The log begins anew when it has so many pages: a start after a crash reads them.
-const LONG_LOG_PAGES: i64 = 32_000;
+const LONG_LOG_PAGES: i64 = 8_000;
+/// How long the writer waits for readers so that the log can begin anew.
+const WAIT_FOR_READERS: Duration = Duration::from_millis(50);
+/// A log that is held back is told of so often, at most: once in so many tries.
+const TELL_EVERY: u64 = 60;
+
+/// How the log is doing.
+#[derive(Debug, Default)]
+pub(super) struct Watching {
+    /// Pages in the log when it was last copied.
+    pub(super) pages: AtomicI64,
+    /// How often it should have begun anew, and a reader held it back.
+    pub(super) held_back: AtomicU64,
+}
 
 /// The thread that copies. Ends when it is dropped, which must be before the writer is.
 pub(super) struct Copier {
@@ -28,11 +44,24 @@ pub(super) struct Copier {
 
 impl Copier {
     /// Starts to copy. `has_work` says whether anything was written since it was last looked at; `jobs` are the writer's.
-    pub(super) fn start(connection: Connection, has_work: Arc<AtomicBool>, jobs: Sender<Job>) -> Result<Copier> {
+    pub(super) fn start(
+        connection: Connection,
+        has_work: Arc<AtomicBool>,
+        jobs: Sender<Job>,
+        identity: Arc<Identity>,
+        watching: Arc<Watching>,
+    ) -> Result<Copier> {
         let (stop, stopped) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("sqlite-copier".to_owned())
-            .spawn(move || copy(&connection, &has_work, &jobs, &stopped))
+            .spawn(move || {
+                while stopped.recv_timeout(COPY_EVERY) == Err(RecvTimeoutError::Timeout) {
+                    // What is lost may be another's database by now.
+                    if has_work.swap(false, Ordering::Relaxed) && identity.check().is_ok() {
+                        copy(&connection, &jobs, &watching);
+                    }
+                }
+            })
             .map_err(|error| StoreError::Unavailable(format!("no thread for the copier: {error}")))?;
         Ok(Copier { stop: Some(stop), thread: Some(thread) })
     }
@@ -48,32 +77,65 @@ impl Drop for Copier {
     }
 }
 
-fn copy(connection: &Connection, has_work: &AtomicBool, jobs: &Sender<Job>, stopped: &Receiver<()>) {
-    while stopped.recv_timeout(COPY_EVERY) == Err(RecvTimeoutError::Timeout) {
-        if !has_work.swap(false, Ordering::Relaxed) {
-            continue;
-        }
-        match checkpoint(connection, "PASSIVE") {
-            Ok(pages) if pages > LONG_LOG_PAGES => {
+fn copy(connection: &Connection, jobs: &Sender<Job>, watching: &Arc<Watching>) {
+    match checkpoint(connection, "PASSIVE") {
+        Ok(copied) => {
+            watching.pages.store(copied.pages, Ordering::Relaxed);
+            if copied.pages > LONG_LOG_PAGES {
+                let watching = watching.clone();
                 // A writer that has stopped needs no new log.
-                let _ = jobs.send(Box::new(begin_anew));
+                let _ = jobs.send(Box::new(move |connection| begin_anew(connection, &watching)));
             }
-            Ok(_) => {}
-            // The writer copies by itself when the log gets too long.
-            Err(error) => tracing::debug!(%error, "the log was not copied into the file"),
         }
+        // The writer copies by itself when the log gets too long.
+        Err(error) => tracing::debug!(%error, "the log was not copied into the file"),
     }
 }
 
-fn begin_anew(connection: &mut Connection) {
-    if let Err(error) = checkpoint(connection, "RESTART") {
-        tracing::debug!(%error, "the log did not begin anew");
+fn begin_anew(connection: &mut Connection, watching: &Watching) {
+    match checkpoint_soon(connection, "RESTART") {
+        Ok(copied) if copied.is_held_back => {
+            let times = watching.held_back.fetch_add(1, Ordering::Relaxed);
+            if times.is_multiple_of(TELL_EVERY) {
+                tracing::warn!(
+                    pages = copied.pages,
+                    "a long read holds back the database's log, which grows meanwhile"
+                );
+            }
+        }
+        Ok(_) => {}
+        Err(error) => tracing::debug!(%error, "the log did not begin anew"),
     }
 }
 
-/// Copies the log, and gives how many pages it has.
-fn checkpoint(connection: &Connection, how: &str) -> rusqlite::Result<i64> {
-    connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |row| row.get(1))
+/// After a write that failed, as where the disk is full: gives back the room that the log takes.
+pub(super) fn make_room(connection: &mut Connection) {
+    if let Err(error) = checkpoint_soon(connection, "TRUNCATE") {
+        tracing::debug!(%error, "the log's room was not given back");
+    }
+}
+
+/// What copying the log gave.
+struct Copied {
+    /// Whether a reader or another writer kept it from going all the way.
+    is_held_back: bool,
+    /// Pages in the log.
+    pages: i64,
+}
+
+/// Copies the log without waiting for others for long.
+fn checkpoint_soon(connection: &Connection, how: &str) -> Result<Copied> {
+    connection.busy_timeout(WAIT_FOR_READERS).map_err(broken)?;
+    let copied = checkpoint(connection, how).map_err(broken);
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(broken)?;
+    copied
+}
+
+/// Copies the log.
+fn checkpoint(connection: &Connection, how: &str) -> rusqlite::Result<Copied> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |row| {
+        Ok(Copied { is_held_back: row.get::<_, i64>(0)? != 0, pages: row.get(1)? })
+    })
 }
 
 #[cfg(test)]
@@ -88,14 +150,36 @@ mod tests {
         let mut writer = open_writer(path.to_str().unwrap()).unwrap();
         writer.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (7)").unwrap();
         let copier = open_copier(&path).unwrap();
-        assert!(checkpoint(&copier, "PASSIVE").unwrap() > 0);
+        assert!(checkpoint(&copier, "PASSIVE").unwrap().pages > 0);
         let alone = directory.path().join("alone.db");
         std::fs::copy(&path, &alone).unwrap();
         let found: i64 = Connection::open(&alone).unwrap().query_row("SELECT a FROM t", [], |row| row.get(0)).unwrap();
         assert_eq!(found, 7);
-        begin_anew(&mut writer);
+        let watching = Watching::default();
+        begin_anew(&mut writer, &watching);
+        assert_eq!(watching.held_back.load(Ordering::Relaxed), 0);
         writer.execute_batch("INSERT INTO t VALUES (8)").unwrap();
-        let pages = checkpoint(&copier, "PASSIVE").unwrap();
+        let pages = checkpoint(&copier, "PASSIVE").unwrap().pages;
         assert_eq!(pages, 1, "the log began anew");
+    }
+
+    #[test]
+    fn a_long_read_holds_the_log_back_and_is_told_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("daybook.db");
+        let mut writer = open_writer(path.to_str().unwrap()).unwrap();
+        writer.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (7)").unwrap();
+        let mut reader = crate::sqlite::connection::open_reader(&path).unwrap();
+        let read = reader.transaction().unwrap();
+        let count =
+            |read: &Connection| read.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(count(&read), 1);
+        writer.execute_batch("INSERT INTO t VALUES (8)").unwrap();
+        let watching = Watching::default();
+        begin_anew(&mut writer, &watching);
+        assert_eq!(watching.held_back.load(Ordering::Relaxed), 1);
+        drop(read);
+        begin_anew(&mut writer, &watching);
+        assert_eq!(watching.held_back.load(Ordering::Relaxed), 1, "the read is over");
     }
 }

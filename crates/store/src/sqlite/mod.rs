@@ -7,6 +7,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`connection`] | opens connections; what errors mean |
+//! | [`identity`] | which file it is, and whether it still is that file |
 //! | [`threads`] | who runs the SQL |
 //! | [`copier`] | who copies the log into the file |
 //! | [`migrations`] | brings the tables up to date |
@@ -27,6 +28,7 @@ mod copier;
 mod copy;
 mod due;
 mod figures;
+mod identity;
 mod log;
 mod migrations;
 mod outbox;
@@ -45,13 +47,15 @@ use crate::records::{
     AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId, Organization, Page,
     ProductKey, ProductRow,
 };
-use crate::{Due, LATEST_MOMENT, Loaded, Result, Store, Want, moment_of};
+use crate::{Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Want, moment_of};
 use async_trait::async_trait;
-use copier::Copier;
+use copier::{Copier, Watching};
 use daybook_engine::time::Time;
+use identity::Identity;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use threads::{Readers, Writer};
 
 /// The path of a database that lives as long as its store.
@@ -68,6 +72,8 @@ pub struct Sqlite {
     /// Stopped before the writer, whose jobs it may ask for.
     _copier: Option<Copier>,
     writer: Writer,
+    identity: Option<Arc<Identity>>,
+    watching: Arc<Watching>,
 }
 
 impl std::fmt::Debug for Sqlite {
@@ -83,13 +89,18 @@ impl Sqlite {
         let opening = tokio::task::spawn_blocking(move || {
             let mut connection = connection::open_writer(&path)?;
             migrations::migrate(&mut connection)?;
-            let readers = (path != MEMORY).then(|| Arc::new(Readers::new(PathBuf::from(&path), READERS)));
-            let writer = Writer::start(connection)?;
+            let identity = if path == MEMORY { None } else { Some(Identity::of(&connection, Path::new(&path))?) };
+            let identity = identity.map(Arc::new);
+            let new_readers = |identity| Arc::new(Readers::new(PathBuf::from(&path), identity, READERS));
+            let readers = identity.clone().map(new_readers);
+            let writer = Writer::start(connection, identity.clone())?;
             let watched = writer.watched().filter(|_| path != MEMORY);
-            let copier = watched.map(|(jobs, has_written)| {
-                Copier::start(connection::open_copier(Path::new(&path))?, has_written, jobs)
+            let watching = Arc::new(Watching::default());
+            let copier = watched.zip(identity.clone()).map(|((jobs, has_written), identity)| {
+                let connection = connection::open_copier(Path::new(&path))?;
+                Copier::start(connection, has_written, jobs, identity, watching.clone())
             });
-            Ok(Sqlite { _copier: copier.transpose()?, path, readers, writer })
+            Ok(Sqlite { _copier: copier.transpose()?, path, readers, writer, identity, watching })
         });
         opening.await.map_err(|error| StoreError::Unavailable(format!("opening was stopped: {error}")))?
     }
@@ -121,7 +132,20 @@ impl Store for Sqlite {
     }
 
     async fn ping(&self) -> Result<()> {
+        if let Some(identity) = self.identity.clone() {
+            // A file system that hangs must not hang those who serve.
+            let checking = tokio::task::spawn_blocking(move || identity.check());
+            checking.await.map_err(|_| StoreError::Unavailable("the database cannot be looked at".to_owned()))??;
+        }
         self.read(|connection| read::one(connection, "SELECT 1 FROM migrations", [], |_| Ok(())).map(|_| ())).await
+    }
+
+    fn log_size(&self) -> Option<LogSize> {
+        self.identity.as_ref()?;
+        Some(LogSize {
+            pages: self.watching.pages.load(Ordering::Relaxed),
+            held_back: self.watching.held_back.load(Ordering::Relaxed),
+        })
     }
 
     /// One thread writes; while it does, another batch can be folded.

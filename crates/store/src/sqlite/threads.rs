@@ -5,6 +5,8 @@
 //! as it was when it began. A database in memory has one connection only, and reads run on the writer.
 
 use super::connection::{broken, open_reader};
+use super::copier::make_room;
+use super::identity::Identity;
 use crate::Result;
 use crate::error::StoreError;
 use rusqlite::Connection;
@@ -27,16 +29,19 @@ pub(super) struct Writer {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     has_written: Arc<AtomicBool>,
+    identity: Option<Arc<Identity>>,
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection) -> Result<Writer> {
+    /// Starts to write. What is done is answered only while the file is the one that it was; nothing to look at means a
+    /// database in memory.
+    pub(super) fn start(connection: Connection, identity: Option<Arc<Identity>>) -> Result<Writer> {
         let (jobs, received) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".to_owned())
             .spawn(move || work(connection, &received))
             .map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
-        Ok(Writer { jobs: Some(jobs), thread: Some(thread), has_written: Arc::default() })
+        Ok(Writer { jobs: Some(jobs), thread: Some(thread), has_written: Arc::default(), identity })
     }
 
     /// Where jobs are put, and whether any was since it was last looked at.
@@ -52,15 +57,36 @@ impl Writer {
     {
         let stopped = || StoreError::Unavailable("the writer of the database has stopped".to_owned());
         let (answer, answered) = oneshot::channel();
+        let identity = self.identity.clone();
         let job: Job = Box::new(move |connection| {
+            let worked = match &identity {
+                Some(identity) => guarded(connection, identity, work),
+                None => work(connection),
+            };
             // Nobody waits any more: the caller gave up, the work is done all the same.
-            let _ = answer.send(work(connection));
+            let _ = answer.send(worked);
         });
         self.jobs.as_ref().ok_or_else(stopped)?.send(job).map_err(|_| stopped())?;
         let answer = answered.await.map_err(|_| stopped())?;
         self.has_written.store(true, Ordering::Relaxed);
         answer
     }
+}
+
+/// Works on a file while it is the one that it was.
+fn guarded<T>(
+    connection: &mut Connection,
+    identity: &Identity,
+    work: impl FnOnce(&mut Connection) -> Result<T>,
+) -> Result<T> {
+    // What is known to be lost is not written to: it may be another's database by now.
+    identity.check_if_lost()?;
+    let worked = work(connection);
+    identity.check()?;
+    if matches!(&worked, Err(StoreError::Unavailable(_))) {
+        make_room(connection);
+    }
+    worked
 }
 
 impl Drop for Writer {
@@ -101,13 +127,14 @@ fn work(mut connection: Connection, jobs: &Receiver<Job>) {
 /// Connections that read, opened when they are first needed.
 pub(super) struct Readers {
     path: PathBuf,
+    identity: Arc<Identity>,
     idle: Mutex<Vec<Connection>>,
     turns: Arc<Semaphore>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf, most: usize) -> Readers {
-        Readers { path, idle: Mutex::new(Vec::new()), turns: Arc::new(Semaphore::new(most)) }
+    pub(super) fn new(path: PathBuf, identity: Arc<Identity>, most: usize) -> Readers {
+        Readers { path, identity, idle: Mutex::new(Vec::new()), turns: Arc::new(Semaphore::new(most)) }
     }
 
     /// Runs a read on one of the connections, on the database as it is now.
@@ -132,9 +159,14 @@ impl Readers {
             let idle = readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = match idle {
                 Some(connection) => connection,
-                None => open_reader(&readers.path)?,
+                // The path may lead to another database by now.
+                None => {
+                    readers.identity.check()?;
+                    open_reader(&readers.path)?
+                }
             };
-            let answer = read(&connection);
+            // What is read out of a file that was overwritten is no bug.
+            let answer = read(&connection).or_else(|error| readers.identity.check().and(Err(error)));
             readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             drop(turn);
             answer

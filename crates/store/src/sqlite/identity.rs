@@ -1,0 +1,322 @@
+//! Which file the database is, and whether it still is that file.
+//!
+//! A file that is moved, removed or replaced while it is open goes on taking writes, and nothing tells: they are lost with
+//! the process, or lie where no start will look. So the writer looks after each piece of its work, before its callers are
+//! answered ([`Identity::check`]): the path still names the file that was opened; its log and the log's index are still
+//! beside it; it has not become shorter; it may be written; it holds the same database. That takes a few microseconds. What
+//! is not all so is refused, and the same check after it was put right is passed again: the open files are the same.
+//!
+//! The file of the database itself is looked at by one handle that is never closed. To close any handle of a file gives up
+//! all locks that this process holds on it: that is how POSIX has it.
+
+use crate::Result;
+use crate::error::StoreError;
+use rusqlite::Connection;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// Where SQLite's header has the mark of an application: here each database has one of its own.
+const MARK_AT: u64 = 68;
+/// Permission to write, for anybody.
+const MAY_WRITE: u32 = 0o222;
+/// What the log begins with, but for its last bit.
+const LOG_MAGIC: u32 = 0x377f_0682;
+
+/// One file among all.
+type FileId = (u64, u64);
+
+/// Handles that are never closed, by the file they are of.
+static OPEN_FOR_EVER: LazyLock<Mutex<HashMap<FileId, Arc<File>>>> = LazyLock::new(Mutex::default);
+
+/// Which file a database is.
+#[derive(Debug)]
+pub(super) struct Identity {
+    /// As it was named, absolute, its links not resolved: this is what the next start will open.
+    path: PathBuf,
+    id: FileId,
+    header: Arc<File>,
+    /// Nothing if it was not in the header yet when the file was opened: another process was reading.
+    mark: Option<u32>,
+    /// The longest it was seen.
+    length: AtomicU64,
+    log: Beside,
+    index: Beside,
+    /// Whether the last look found that something is not as it was.
+    is_lost: AtomicBool,
+}
+
+/// A file beside the database.
+#[derive(Debug)]
+struct Beside {
+    path: PathBuf,
+    id: FileId,
+    file: Option<File>,
+}
+
+fn id_of(file: &Metadata) -> FileId {
+    (file.dev(), file.ino())
+}
+
+fn lost(path: &Path, what: &str) -> StoreError {
+    StoreError::Unavailable(format!(
+        "the database file {} {what}: nothing is acknowledged until it is put back as it was; if it cannot be, stop the \
+         server and restore a backup",
+        path.display()
+    ))
+}
+
+impl Identity {
+    /// The file that a connection has open, after its tables were brought up to date: its log is there then.
+    pub(super) fn of(connection: &Connection, path: &Path) -> Result<Identity> {
+        let failed = |error: std::io::Error| lost(path, &format!("cannot be looked at: {error}"));
+        let mark = marked(connection).map_err(super::connection::broken)?;
+        let absolute = std::path::absolute(path).map_err(failed)?;
+        let real = fs::canonicalize(path).map_err(failed)?;
+        let found = fs::metadata(&absolute).map_err(failed)?;
+        let id = id_of(&found);
+        let header = {
+            let mut open = OPEN_FOR_EVER.lock().unwrap_or_else(PoisonError::into_inner);
+            match open.get(&id) {
+                Some(file) => file.clone(),
+                None => {
+                    let file = Arc::new(File::open(&real).map_err(failed)?);
+                    open.insert(id, file.clone());
+                    file
+                }
+            }
+        };
+        let mark = mark_in(&header).filter(|found| *found == mark);
+        let log = Beside::of(&real, "-wal", true).map_err(failed)?;
+        let index = Beside::of(&real, "-shm", false).map_err(failed)?;
+        Ok(Identity {
+            path: absolute,
+            id,
+            header,
+            mark,
+            length: AtomicU64::new(found.len()),
+            log,
+            index,
+            is_lost: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether all is as it was.
+    pub(super) fn check(&self) -> Result<()> {
+        let looked = self.look();
+        self.is_lost.store(looked.is_err(), Ordering::Relaxed);
+        looked
+    }
+
+    /// The same before something is done: costs nothing where the last look found all well.
+    pub(super) fn check_if_lost(&self) -> Result<()> {
+        if self.is_lost.load(Ordering::Relaxed) { self.check() } else { Ok(()) }
+    }
+
+    fn look(&self) -> Result<()> {
+        let found = match fs::metadata(&self.path) {
+            Ok(found) => found,
+            Err(error) => return Err(lost(&self.path, &format!("is not there any more ({error})"))),
+        };
+        if id_of(&found) != self.id {
+            return Err(lost(&self.path, "was replaced by another file"));
+        }
+        if found.mode() & MAY_WRITE == 0 {
+            return Err(lost(&self.path, "was made read-only"));
+        }
+        if found.len() < self.length.fetch_max(found.len(), Ordering::Relaxed) {
+            return Err(lost(&self.path, "was cut short"));
+        }
+        if self.mark.is_some() && mark_in(&self.header) != self.mark {
+            return Err(lost(&self.path, "was overwritten by another database"));
+        }
+        self.log.check()?;
+        self.index.check()
+    }
+}
+
+fn mark_in(header: &File) -> Option<u32> {
+    let mut mark = [0; 4];
+    header.read_exact_at(&mut mark, MARK_AT).ok()?;
+    Some(u32::from_be_bytes(mark))
+}
+
+impl Beside {
+    fn of(database: &Path, suffix: &str, is_read: bool) -> std::io::Result<Beside> {
+        let mut name = OsString::from(database);
+        name.push(suffix);
+        let path = PathBuf::from(name);
+        let id = id_of(&fs::metadata(&path)?);
+        // The log is not locked by its own file: this handle may be closed.
+        let file = if is_read { Some(File::open(&path)?) } else { None };
+        Ok(Beside { path, id, file })
+    }
+
+    fn check(&self) -> Result<()> {
+        match fs::metadata(&self.path) {
+            Ok(found) if id_of(&found) == self.id => {}
+            Ok(_) => return Err(lost(&self.path, "was replaced by another file")),
+            Err(error) => return Err(lost(&self.path, &format!("is not there any more ({error})"))),
+        }
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut magic = [0; 4];
+        // A log that was copied may be empty.
+        let is_log = file.read_exact_at(&mut magic, 0).is_err() || u32::from_be_bytes(magic) & !1 == LOG_MAGIC;
+        if is_log { Ok(()) } else { Err(lost(&self.path, "was cut short or overwritten")) }
+    }
+}
+
+/// The mark of a database, which it gets when it is first opened, and which is in its file's header from then on.
+fn marked(connection: &Connection) -> rusqlite::Result<u32> {
+    let read = || connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i32>(0));
+    if read()? == 0 {
+        let mark: i32 = connection.query_row("SELECT 1 + abs(random() % 2147483646)", [], |row| row.get(0))?;
+        connection.pragma_update(None, "application_id", mark)?;
+    }
+    // Into the file itself, where it is looked for.
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+    Ok(read()?.cast_unsigned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::connection::open_writer;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    struct Book {
+        folder: tempfile::TempDir,
+        writer: Connection,
+        identity: Identity,
+    }
+
+    fn path_in(folder: &Path) -> PathBuf {
+        folder.join("book/daybook.db")
+    }
+
+    fn make(path: &Path) -> Connection {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let writer = open_writer(path.to_str().unwrap()).unwrap();
+        writer.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (7)").unwrap();
+        writer
+    }
+
+    fn book() -> Book {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = make(&path_in(folder.path()));
+        let identity = Identity::of(&writer, &path_in(folder.path())).unwrap();
+        identity.check().expect("nothing happened to it");
+        Book { folder, writer, identity }
+    }
+
+    #[track_caller]
+    fn refused(book: &Book, why: &str) {
+        let error = book.identity.check().expect_err("it is lost").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+
+    #[test]
+    fn what_its_own_process_does_to_it_is_fine() {
+        let book = book();
+        for number in 0..50 {
+            book.writer.execute("INSERT INTO t VALUES (zeroblob(20000 + ?1))", [number]).unwrap();
+            book.identity.check().unwrap();
+            let how = if number % 2 == 0 { "PASSIVE" } else { "TRUNCATE" };
+            book.writer.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(())).unwrap();
+            book.identity.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn moved_and_put_back() {
+        let book = book();
+        let (path, away) = (path_in(book.folder.path()), book.folder.path().join("away.db"));
+        fs::rename(&path, &away).unwrap();
+        refused(&book, "is not there any more");
+        fs::write(&path, "").unwrap();
+        refused(&book, "was replaced by another file");
+        fs::rename(&away, &path).unwrap();
+        book.identity.check().expect("it is where it was");
+    }
+
+    #[test]
+    fn overwritten_in_place() {
+        let book = book();
+        let other = book.folder.path().join("other/other.db");
+        let writer = make(&other);
+        drop(Identity::of(&writer, &other).unwrap());
+        writer.execute("INSERT INTO t VALUES (zeroblob(100000))", []).unwrap();
+        drop(writer);
+        // As `cp other.db daybook.db` does: the same file, with other bytes.
+        fs::write(path_in(book.folder.path()), fs::read(&other).unwrap()).unwrap();
+        refused(&book, "was overwritten by another database");
+    }
+
+    #[test]
+    fn cut_short() {
+        let book = book();
+        let path = path_in(book.folder.path());
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+        refused(&book, "was cut short");
+    }
+
+    #[test]
+    fn the_log_cut_short_and_written_on() {
+        let book = book();
+        book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
+        let log = fs::OpenOptions::new().write(true).open(&book.identity.log.path).unwrap();
+        log.set_len(0).unwrap();
+        book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
+        refused(&book, "was cut short or overwritten");
+    }
+
+    #[test]
+    fn read_only() {
+        let book = book();
+        fs::set_permissions(path_in(book.folder.path()), fs::Permissions::from_mode(0o444)).unwrap();
+        refused(&book, "was made read-only");
+    }
+
+    #[test]
+    fn its_folder_renamed_and_its_link_changed() {
+        let book = book();
+        fs::rename(book.folder.path().join("book"), book.folder.path().join("gone")).unwrap();
+        refused(&book, "is not there any more");
+
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("first.db"), folder.path().join("second.db"));
+        let link = folder.path().join("link.db");
+        drop((make(&first), make(&second)));
+        symlink(&first, &link).unwrap();
+        let writer = open_writer(link.to_str().unwrap()).unwrap();
+        writer.execute_batch("INSERT INTO t VALUES (8)").unwrap();
+        let identity = Identity::of(&writer, &link).unwrap();
+        identity.check().expect("a link is fine");
+        fs::remove_file(&link).unwrap();
+        symlink(&second, &link).unwrap();
+        let error = identity.check().expect_err("it leads elsewhere").to_string();
+        assert!(error.contains("was replaced by another file"), "{error}");
+    }
+
+    #[test]
+    fn without_its_log_or_its_index() {
+        for suffix in ["-wal", "-shm"] {
+            let book = book();
+            let mut name = path_in(book.folder.path()).into_os_string();
+            name.push(suffix);
+            fs::remove_file(PathBuf::from(name)).unwrap();
+            refused(&book, "is not there any more");
+        }
+    }
+
+    #[test]
+    fn every_database_has_a_mark_of_its_own() {
+        let marks: Vec<u32> = (0..3).map(|_| book().identity.mark.expect("it is in the header")).collect();
+        assert!(marks[0] != marks[1] && marks[1] != marks[2] && marks[0] != marks[2], "{marks:?}");
+        assert!(marks.iter().all(|mark| *mark != 0));
+    }
+}

@@ -89,8 +89,9 @@ Examples:
 Examples:
   daybook verify
   daybook verify --json
+  daybook verify --fix
 
-Exits with 1 if an account differs. A server may be running meanwhile.")]
+Exits with 1 if an account differs. A server may be running meanwhile, but not with --fix on SQLite.")]
     Verify(VerifyArgs),
     /// Bring a database of an earlier build up to date, without serving it
     #[command(after_help = "Examples:\n  daybook migrate\n  daybook migrate --json")]

@@ -3,9 +3,8 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
-use crate::account::herald::NOTICE;
 use crate::account::profile::Profile;
-use crate::account::timeline::{Happening, Progress};
+use crate::catalog::ProductInfo;
 use crate::changes::Change;
 use crate::find::Wanted;
 use crate::form;
@@ -26,11 +25,7 @@ use daybook_engine::status::{Standing, Status};
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ProductKey};
 use daybook_store::{Inputs, Loaded, Want};
-use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The most messages of an account that its timeline looks at.
-const MOST_MESSAGES: usize = 100_000;
 
 /// Which accounts to list, and as of when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,11 +117,10 @@ impl Service {
     pub async fn get_account(&self, who: &Caller, account: &str, as_of: Option<Time>) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
-        let book = match as_of {
-            Some(_) => self.whole_book(who, account).await?,
-            None => self.book_as_it_stands(who, account, now).await?,
-        };
-        show_account(&book, as_of, now)
+        if as_of.is_some() {
+            return self.with_whole_book(who, account, move |book| show_account(&book, as_of, now)).await;
+        }
+        show_account(&self.book_as_it_stands(who, account, now).await?, None, now)
     }
 
     /// Accounts, a page of them.
@@ -204,40 +198,19 @@ impl Service {
     ) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
-        let book = self.whole_book(who, account).await?;
-        let waits = book.now.held_events > 0 || book.product.mode.holding;
-        let processed = book.now.processed_through.filter(|through| *through >= book.terms.opening.effective_at);
-        let rows = match (as_of, processed) {
-            // What is held is not part of how it stands.
-            (None, Some(through)) if waits => book.settled_schedule(through),
-            (None, None) if waits => book.agreed_schedule(),
-            _ => book.schedule(as_of.unwrap_or_else(|| book.clock(now)), now),
-        };
-        let rows = rows.map_err(problem)?;
-        Ok(render(&view::Schedule::new(&book.terms, &rows)))
-    }
-
-    /// Why the balance is this: everything that happened to an account.
-    pub async fn list_account_events(&self, who: &Caller, account: &str, paging: Paging) -> Result<Bytes, Problem> {
-        who.may(Right::Read)?;
-        let now = self.clock.now();
-        let mut book = self.whole_book(who, account).await?;
-        let _ = book.as_it_stands(now);
-        let happenings = book.happenings().map_err(problem)?;
-        let mark_of = |happening: &Happening| {
-            let seq = happening.seq.map_or_else(|| happening.cause.clone(), |seq| seq.to_string());
-            format!("{}/{seq}", happening.applies_at.micros())
-        };
-        let (page, mark) = paging.of_list(happenings, mark_of)?;
-        let messages = self.store.messages_of(&book.key, 0, MOST_MESSAGES).await?;
-        let mut webhooks: HashMap<String, Vec<view::EventWebhook>> = HashMap::new();
-        for message in messages {
-            let state = view::MessageState::from(&message);
-            let webhook = view::EventWebhook { event: message.event, event_id: message.event_id, state };
-            webhooks.entry(cause_mark(message.cause, message.effective_at)).or_default().push(webhook);
-        }
-        let results = page.iter().map(|happening| show_happening(&book, happening, &webhooks)).collect();
-        Ok(render(&view::Page { results, paging: mark }))
+        self.with_whole_book(who, account, move |book| {
+            let waits = book.now.held_events > 0 || book.product.mode.holding;
+            let processed = book.now.processed_through.filter(|through| *through >= book.terms.opening.effective_at);
+            let rows = match (as_of, processed) {
+                // What is held is not part of how it stands.
+                (None, Some(through)) if waits => book.settled_schedule(through),
+                (None, None) if waits => book.agreed_schedule(),
+                _ => book.schedule(as_of.unwrap_or_else(|| book.clock(now)), now),
+            };
+            let rows = rows.map_err(problem)?;
+            Ok(render(&view::Schedule::new(&book.terms, &rows)))
+        })
+        .await
     }
 
     /// The trail of an account's status.
@@ -249,34 +222,31 @@ impl Service {
     ) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
-        let mut book = self.whole_book(who, account).await?;
-        let _ = book.as_it_stands(now);
-        let Some(through) = book.now.processed_through else {
-            return Ok(render(&view::Page::<view::StatusChange<'_>> {
-                results: Vec::new(),
-                paging: view::Paging::default(),
-            }));
-        };
-        let entries = book.settled_entries(through);
-        let (_, out) =
-            replay(&book.terms, &entries, through).map_err(|_| Problem::internal("the account cannot be folded"))?;
-        let changes = out.events.iter().filter_map(|event| match event.what {
-            What::AccountCreated => Some((event.at, Status::ACTIVE)),
-            What::StatusChanged { to, .. } => Some((event.at, to)),
-            _ => None,
-        });
-        let changes: Vec<(usize, (Time, Status))> = changes.enumerate().collect();
-        let (page, mark) = paging.of_list(changes, |(index, _)| index.to_string())?;
-        let results = page.into_iter().map(|(_, (at, status))| view::StatusChange {
-            changed_at: view::time::Local::new(at, &book.terms.zone),
-            account_overview: status.into(),
-        });
-        Ok(render(&view::Page { results: results.collect(), paging: mark }))
+        self.with_whole_book(who, account, move |mut book| {
+            let _ = book.as_it_stands(now);
+            status_changes(&book, &paging)
+        })
+        .await
     }
 
     /// An account with its whole journal.
     pub(crate) async fn whole_book(&self, who: &Caller, account: &str) -> Result<Book, Problem> {
         self.load_book(&account_key(who, account), Inputs::All).await
+    }
+
+    /// Does something with an account and its whole journal, beside the threads that serve callers.
+    pub(crate) async fn with_whole_book<T: Send + 'static>(
+        &self,
+        who: &Caller,
+        account: &str,
+        work: impl FnOnce(Book) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let key = account_key(who, account);
+        let want = Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
+        let loaded = self.load_current(&[want]).await?.into_iter().next().flatten();
+        let loaded = loaded.ok_or_else(|| Problem::not_found("account", &key.account))?;
+        let product = self.product_of(&loaded).await?;
+        self.readers.run(key.org, move || work(Book::read(loaded, product, true)?)).await
     }
 
     /// An account brought up to its clock in memory.
@@ -303,11 +273,15 @@ impl Service {
     }
 
     pub(crate) async fn book(&self, loaded: Loaded, complete: bool) -> Result<Book, Problem> {
-        let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
-        // A read shows the mode as it is, not as it was remembered.
-        let product = self.catalog.fresh_product(&key).await?;
-        let product = product.ok_or_else(|| Problem::internal("an account has no product"))?;
+        let product = self.product_of(&loaded).await?;
         Book::read(loaded, product, complete)
+    }
+
+    /// The product of an account. A read shows its mode as it is, not as it was remembered.
+    async fn product_of(&self, loaded: &Loaded) -> Result<Arc<ProductInfo>, Problem> {
+        let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
+        let product = self.catalog.fresh_product(&key).await?;
+        product.ok_or_else(|| Problem::internal("an account has no product"))
     }
 }
 
@@ -359,36 +333,27 @@ fn show_account(book: &Book, as_of: Option<Time>, now: Time) -> Result<Bytes, Pr
     Ok(render(&shown))
 }
 
-/// What tells the causes of messages apart. All notices of a kind have one cause, each at its own moment.
-fn cause_mark(cause: String, at: Time) -> String {
-    if cause.starts_with(NOTICE) { format!("{cause}/{}", at.micros()) } else { cause }
-}
-
-fn show_happening<'a>(
-    book: &'a Book,
-    happening: &'a Happening,
-    webhooks: &HashMap<String, Vec<view::EventWebhook>>,
-) -> view::TimelineEvent<'a> {
-    let local = |time: Time| view::time::Local::new(time, &book.terms.zone);
-    let done = happening.progress == Progress::Processed;
-    view::TimelineEvent {
-        event: happening.kind,
-        seq: happening.seq.map(|seq| seq as u64),
-        effective_at: local(happening.effective_at),
-        applies_at: local(happening.applies_at),
-        recorded_at: happening.recorded_at.map(local),
-        state: match happening.progress {
-            Progress::Held => view::ProcessingState::Held,
-            Progress::Scheduled => view::ProcessingState::Scheduled,
-            Progress::Processed => view::ProcessingState::Processed,
-            Progress::Failed => view::ProcessingState::Failed,
-        },
-        reason: happening.reason.as_deref(),
-        effect: done.then(|| view::Amounts::change(&happening.before, &happening.after)),
-        balance_after: done.then(|| view::Amounts::from(happening.after)),
-        postings: happening.postings.iter().map(Into::into).collect(),
-        line_items: happening.items.clone(),
-        webhooks: webhooks.get(&cause_mark(happening.cause.clone(), happening.applies_at)).cloned().unwrap_or_default(),
-        description: happening.description.clone(),
-    }
+/// The trail of an account's status, a page of it.
+fn status_changes(book: &Book, paging: &Paging) -> Result<Bytes, Problem> {
+    let Some(through) = book.now.processed_through else {
+        return Ok(render(&view::Page::<view::StatusChange<'_>> {
+            results: Vec::new(),
+            paging: view::Paging::default(),
+        }));
+    };
+    let entries = book.settled_entries(through);
+    let (_, out) =
+        replay(&book.terms, &entries, through).map_err(|_| Problem::internal("the account cannot be folded"))?;
+    let changes = out.events.iter().filter_map(|event| match event.what {
+        What::AccountCreated => Some((event.at, Status::ACTIVE)),
+        What::StatusChanged { to, .. } => Some((event.at, to)),
+        _ => None,
+    });
+    let changes: Vec<(usize, (Time, Status))> = changes.enumerate().collect();
+    let (page, mark) = paging.of_list(changes, |(index, _)| index.to_string())?;
+    let results = page.into_iter().map(|(_, (at, status))| view::StatusChange {
+        changed_at: view::time::Local::new(at, &book.terms.zone),
+        account_overview: status.into(),
+    });
+    Ok(render(&view::Page { results: results.collect(), paging: mark }))
 }

@@ -103,7 +103,7 @@ impl Service {
             ..History::default()
         };
         let failed: HashMap<i64, Option<String>> = book
-            .happenings()
+            .happenings(None)
             .map_err(problem)?
             .into_iter()
             .filter(|happening| happening.progress == Progress::Failed)

@@ -22,6 +22,7 @@ pub mod catalog;
 pub mod changes;
 pub mod clockwatch;
 pub mod customers;
+pub mod events;
 pub mod find;
 pub mod form;
 mod gathering;
@@ -43,6 +44,7 @@ pub mod previewing;
 pub mod problem;
 pub mod processor;
 pub mod products;
+mod readers;
 pub mod refold;
 pub mod rolling;
 pub mod secrets;
@@ -94,6 +96,7 @@ pub struct Service {
     pub(crate) portfolio: Arc<portfolio::Kept>,
     pub(crate) held: Arc<beside::Beside<ProductKey, migration::Counted>>,
     pub(crate) gathering: Arc<gathering::Gathering>,
+    pub(crate) readers: Arc<readers::Readers>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
     /// What runs by itself: timers, sending.
@@ -153,6 +156,7 @@ impl Service {
             portfolio: Arc::default(),
             held: Arc::default(),
             gathering: Arc::default(),
+            readers: Arc::default(),
             metrics,
             stop,
             running,

@@ -3,6 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::Book;
+use crate::account::journal::{Journal, Names, named};
 use crate::accounts::{account_key, page_of, problem};
 use crate::changes::Change;
 use crate::form;
@@ -15,6 +16,8 @@ use crate::view::render;
 use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemStatus};
 use daybook_engine::time::Time;
+use daybook_store::records::ItemRow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Which line items to list, and as of when.
@@ -171,15 +174,19 @@ impl Service {
     ) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         query.check()?;
-        let (book, mut items) = self.stored_items(who, account, query.as_of).await?;
-        items.retain(|item| query.takes(item));
-        items.sort_by(|a, b| {
-            let key = |item: &Stored| (item.row.effective_at, item.row.applied_at, item.row.item_id.clone());
-            key(a).cmp(&key(b))
-        });
-        let (page, mark) = paging.of_list(items, |item| item.row.item_id.to_string())?;
-        let shown = page.iter().map(|item| show_item(&book, item)).collect::<Result<Vec<_>, _>>()?;
-        page_of(&shown, &mark)
+        let (book, rows) = match query.as_of {
+            Some(at) => {
+                let now = self.clock.now();
+                return self
+                    .with_whole_book(who, account, move |book| {
+                        let items = items_as_of(&book, at, now)?;
+                        item_page(&book, items, &paging, &query)
+                    })
+                    .await;
+            }
+            None => self.stored_items(who, account).await?,
+        };
+        self.readers.run(who.org, move || item_page(&book, standing_items(&book, rows), &paging, &query)).await
     }
 
     /// A line item.
@@ -191,46 +198,70 @@ impl Service {
         as_of: Option<Time>,
     ) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
-        let (book, items) = self.stored_items(who, account, as_of).await?;
-        let found = items.iter().find(|stored| &*stored.row.item_id == item);
-        show_item(&book, found.ok_or_else(|| Problem::not_found("line item", item))?)
+        let missing = Problem::not_found("line item", item);
+        let item = item.to_owned();
+        if let Some(at) = as_of {
+            let now = self.clock.now();
+            let show = move |book: Book| {
+                let items = items_as_of(&book, at, now)?;
+                let found = items.iter().find(|stored| *stored.row.item_id == *item);
+                show_item(&book, found.ok_or(missing)?)
+            };
+            return self.with_whole_book(who, account, show).await;
+        }
+        let book = self.load_book(&account_key(who, account), daybook_store::Inputs::Pending).await?;
+        let row = self.store.items_by_id(&book.key, &[Arc::from(&*item)]).await?.into_iter().next();
+        let waits = |record: &&Journal| *record.name == *item;
+        let waiting = || Stored::waiting(book.waiting().find(waits)?, book.is_held(book.waiting().find(waits)?));
+        let found = row.map(Stored::processed).or_else(waiting);
+        show_item(&book, &found.ok_or(missing)?)
     }
 
-    /// All line items of an account: those that count, and those that wait.
-    async fn stored_items(
-        &self,
-        who: &Caller,
-        account: &str,
-        as_of: Option<Time>,
-    ) -> Result<(Book, Vec<Stored>), Problem> {
-        let now = self.clock.now();
-        let Some(at) = as_of else {
-            let book = self.load_book(&account_key(who, account), daybook_store::Inputs::Pending).await?;
-            let rows = self.store.items(&book.key).await?;
-            let mut items: Vec<Stored> = rows.into_iter().map(Stored::processed).collect();
-            for record in book.waiting() {
-                let waiting = Stored::waiting(record, book.is_held(record));
-                // An input that was folded between the two reads is there already.
-                items
-                    .extend(waiting.filter(|waiting| items.iter().all(|item| item.row.item_id != waiting.row.item_id)));
-            }
-            return Ok((book, items));
-        };
-        let book = self.whole_book(who, account).await?;
-        let then = book.as_of(at, now).map_err(problem)?;
-        let recorded = |id: &ItemId| match id {
-            ItemId::Input(name) => book.named(name).map(|record| (record.extra.clone(), record.recorded_at)),
-            _ => None,
-        };
-        let mut items = Vec::new();
-        for item in
-            then.ledger.items().filter(|item| item.status != ItemStatus::Invalid || recorded(&item.id).is_some())
-        {
-            let (extra, recorded_at) = recorded(&item.id).unwrap_or((None, item.applied_at));
-            items.push(Stored::as_of(item, extra, recorded_at));
-        }
-        Ok((book, items))
+    /// An account as it is stored, with its line items that count.
+    async fn stored_items(&self, who: &Caller, account: &str) -> Result<(Book, Vec<ItemRow>), Problem> {
+        let book = self.load_book(&account_key(who, account), daybook_store::Inputs::Pending).await?;
+        let rows = self.store.items(&book.key).await?;
+        Ok((book, rows))
     }
+}
+
+/// All line items of an account: those that count, and those that wait.
+fn standing_items(book: &Book, rows: Vec<ItemRow>) -> Vec<Stored> {
+    let known: HashSet<Arc<str>> = rows.iter().map(|row| row.item_id.clone()).collect();
+    let mut items: Vec<Stored> = rows.into_iter().map(Stored::processed).collect();
+    for record in book.waiting() {
+        // An input that was folded between the two reads is there already.
+        let waiting = Stored::waiting(record, book.is_held(record));
+        items.extend(waiting.filter(|waiting| !known.contains(&waiting.row.item_id)));
+    }
+    items
+}
+
+/// All line items of an account as of a moment.
+fn items_as_of(book: &Book, at: Time, now: Time) -> Result<Vec<Stored>, Problem> {
+    let then = book.as_of(at, now).map_err(problem)?;
+    let names = Names::of(&book.journal);
+    let recorded = |id: &ItemId| match id {
+        ItemId::Input(name) => {
+            named(Some(&names), &book.journal, name).map(|record| (record.extra.clone(), record.recorded_at))
+        }
+        _ => None,
+    };
+    let mut items = Vec::new();
+    for item in then.ledger.items().filter(|item| item.status != ItemStatus::Invalid || recorded(&item.id).is_some()) {
+        let (extra, recorded_at) = recorded(&item.id).unwrap_or((None, item.applied_at));
+        items.push(Stored::as_of(item, extra, recorded_at));
+    }
+    Ok(items)
+}
+
+/// A page of these line items, by time.
+fn item_page(book: &Book, mut items: Vec<Stored>, paging: &Paging, query: &ItemQuery) -> Result<Bytes, Problem> {
+    items.retain(|item| query.takes(item));
+    items.sort_by_cached_key(|item| (item.row.effective_at, item.row.applied_at, item.row.item_id.clone()));
+    let (page, mark) = paging.of_list(items, |item| item.row.item_id.to_string())?;
+    let shown = page.iter().map(|item| show_item(book, item)).collect::<Result<Vec<_>, _>>()?;
+    page_of(&shown, &mark)
 }
 
 fn show_item(book: &Book, stored: &Stored) -> Result<Bytes, Problem> {

@@ -21,6 +21,11 @@ impl Count {
         self.0.fetch_sub(less, Relaxed);
     }
 
+    /// Becomes this.
+    pub fn set(&self, number: u64) {
+        self.0.store(number, Relaxed);
+    }
+
     /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
@@ -48,6 +53,12 @@ pub struct Metrics {
     pub items: Count,
     /// Messages written.
     pub messages: Count,
+    /// Accounts verified in the background.
+    pub verified: Count,
+    /// Rounds of that.
+    pub verify_rounds: Count,
+    /// What differed in the last round.
+    pub differences: Count,
 }
 
 impl Metrics {
@@ -73,7 +84,7 @@ impl Metrics {
     /// All figures, in the text format that Prometheus reads.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let figures: [(&str, &str, &str, f64); 9] = [
+        let figures: [(&str, &str, &str, f64); 12] = [
             ("daybook_queue_jobs", "gauge", "Calls that wait for a lane or are being worked on", whole(&self.queued)),
             ("daybook_batches_total", "counter", "Batches done", whole(&self.batches)),
             ("daybook_jobs_total", "counter", "Jobs done in batches", whole(&self.jobs)),
@@ -88,6 +99,24 @@ impl Metrics {
             ("daybook_inputs_written_total", "counter", "Inputs accepted", whole(&self.inputs)),
             ("daybook_line_items_written_total", "counter", "Line items made or made anew", whole(&self.items)),
             ("daybook_messages_written_total", "counter", "Webhook messages recorded", whole(&self.messages)),
+            (
+                "daybook_verified_accounts_total",
+                "counter",
+                "Accounts verified in the background",
+                whole(&self.verified),
+            ),
+            (
+                "daybook_verify_rounds_total",
+                "counter",
+                "Times that every account was verified",
+                whole(&self.verify_rounds),
+            ),
+            (
+                "daybook_verify_differences",
+                "gauge",
+                "What was not as its journal gives in the last round of verifying",
+                whole(&self.differences),
+            ),
         ];
         for (name, kind, help, value) in figures {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");

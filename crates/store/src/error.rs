@@ -11,6 +11,8 @@ pub enum StoreError {
     Broken(String),
     /// The address is of no known database.
     Address(String),
+    /// Its tables are of another version.
+    Tables(String),
     /// This dialect cannot do it.
     Unsupported(&'static str),
 }
@@ -25,6 +27,7 @@ impl fmt::Display for StoreError {
                 "\"{}\" is no database address: it starts with sqlite: or postgres://",
                 address.split_once('@').map_or(address.as_str(), |(_, after)| after)
             ),
+            StoreError::Tables(why) => f.write_str(why),
             StoreError::Unsupported(what) => f.write_str(what),
         }
     }

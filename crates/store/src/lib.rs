@@ -22,6 +22,7 @@
 //! | `subscriptions`, `failures`, `ranges`, `attempts` | who gets messages, and what became of them: see [`outbox`] |
 //! | `words`, `delivery_hours` | what things are found by; how sending went, by the hour: see [`figures`] |
 //! | `accounts_to_refold`, `refolds` | accounts to be folded again by newer rules; what that moved: see [`refolds`] |
+//! | `migrations` | the steps that made the tables |
 //! | `answers` | answers kept for callers who repeat themselves |
 //! | `people`, `sessions`, `invitations`, `guesses` | who uses the console, and how they come in: see [`people`] |
 //! | `settings` | a few values about the database itself |
@@ -37,6 +38,7 @@ pub mod postgres;
 pub mod records;
 pub mod refolds;
 pub mod sqlite;
+pub mod upkeep;
 
 use async_trait::async_trait;
 use batch::{Batch, Claimed};
@@ -68,11 +70,27 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 /// `sqlite:PATH` is a file, made if it is not there; `sqlite::memory:` lives as long as the store;
 /// `postgres://…` (or `postgresql://…`) is a server.
 pub async fn open(address: &str) -> Result<Arc<dyn Store>> {
+    open_as(address, Tables::BringUpToDate).await
+}
+
+/// What is done with the tables of a database that is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tables {
+    /// They are brought up to date.
+    BringUpToDate,
+    /// They are not changed; tables of another version are refused.
+    MustBeCurrent,
+    /// They are not changed, and may be of any version.
+    AsTheyAre,
+}
+
+/// Opens the database at an address. Unless its tables are to be brought up to date, it must be there.
+pub async fn open_as(address: &str, tables: Tables) -> Result<Arc<dyn Store>> {
     if let Some(path) = address.strip_prefix("sqlite:") {
-        return Ok(Arc::new(sqlite::Sqlite::open(path).await?));
+        return Ok(Arc::new(sqlite::Sqlite::open_as(path, tables).await?));
     }
     if address.starts_with("postgres://") || address.starts_with("postgresql://") {
-        return Ok(Arc::new(postgres::Postgres::open(address).await?));
+        return Ok(Arc::new(postgres::Postgres::open_as(address, tables).await?));
     }
     Err(StoreError::Address(address.to_owned()))
 }
@@ -128,7 +146,7 @@ pub struct LogSize {
 
 /// A database.
 #[async_trait]
-pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::Refolds {
+pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::Refolds + upkeep::Upkeep {
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 
@@ -231,6 +249,12 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
     /// Accounts with inputs, in one go; `None` for those that do not exist. Answers come in the order asked.
     async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>>;
 
+    /// The first inputs of an account's timeline, in its order (`applies_at`, `rank`, `seq`), at most `limit`.
+    async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>>;
+
+    /// Whether an account has an input whose payload begins with one of these.
+    async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool>;
+
     /// Accounts by id.
     async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>>;
 
@@ -242,6 +266,9 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
 
     /// Messages about an account, in the log and waiting, by their sequence: those after `after`, at most `limit`.
     async fn messages_of(&self, key: &AccountKey, after: i64, limit: usize) -> Result<Vec<MessageRow>>;
+
+    /// Messages about an account with one of these causes, by their sequence.
+    async fn messages_by_cause(&self, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>>;
 
     /// The log of an organization: messages at positions after `after`, in order, at most `limit`.
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>>;

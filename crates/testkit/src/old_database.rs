@@ -64,11 +64,20 @@ impl OldDatabase {
 
     /// Makes so many copies of every account of the first organization, with all that was asked of them.
     pub fn multiply(&self, copies: usize) {
-        let item = if self.path.is_some() { "item" } else { "item_id" };
-        let tables =
-            [("accounts", ACCOUNT.to_owned()), ("inputs", INPUT.to_owned()), ("line_items", format!("{item}, {ITEM}"))];
+        let (item, customer) = if self.path.is_some() { ("item", "customer") } else { ("item_id", "customer_id") };
+        let tables = [
+            ("accounts", ACCOUNT.to_owned()),
+            ("inputs", INPUT.to_owned()),
+            ("line_items", format!("{item}, {ITEM}")),
+            ("account_customers", format!("org, {customer}, role")),
+        ];
+        let every = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n";
+        self.run(&format!(
+            "INSERT INTO words (id, org, word, kind)
+             {every} < {copies})
+             SELECT id || '-copy-' || n, org, word, kind FROM words, n WHERE org = 1 AND kind = 1"
+        ));
         for (table, columns) in tables {
-            let every = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n";
             self.run(&format!(
                 "INSERT INTO {table} (account, {columns})
                  {every} < {copies})

@@ -111,6 +111,9 @@ pub struct ServeFlags {
     /// empty one, is refused
     #[arg(long)]
     pub new_book: bool,
+    /// Accounts a second that are verified while serving, or off [default: 1]
+    #[arg(long, value_name = "RATE")]
+    pub verify_rate: Option<String>,
     /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable
     #[arg(long, value_name = "CIDR")]
     pub allow_network: Vec<String>,
@@ -168,6 +171,7 @@ impl ServeFlags {
             ("body-timeout", &self.body_timeout),
             ("max-clock-skew", &self.max_clock_skew),
             ("max-clock-jump", &self.max_clock_jump),
+            ("verify-rate", &self.verify_rate),
         ]));
         if !self.trust_proxy.is_empty() {
             values.push(("trust-proxy", self.trust_proxy.clone()));

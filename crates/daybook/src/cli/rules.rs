@@ -6,6 +6,9 @@ use clap::{Args, ValueEnum};
 /// `daybook verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
+    /// Make what follows from the journals what they give, and say what was changed
+    #[arg(long)]
+    pub fix: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

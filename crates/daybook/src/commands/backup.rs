@@ -3,11 +3,12 @@
 //! The copy is the database as of one moment. Its file is made here, for its owner alone and only if there is none; when
 //! the copying fails it is removed again, so that a file with the name of a backup is one.
 
-use super::opening::open_store;
+use super::opening::open_store_as;
 use super::{Failure, prepare, say, wait_for};
 use crate::cli::BackupArgs;
 use crate::config::Settings;
 use crate::config::values::without_password;
+use daybook_store::Tables;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -32,7 +33,8 @@ pub fn run(args: &BackupArgs) -> Result<(), Failure> {
 }
 
 async fn copy(settings: &Settings, to: &Path) -> Result<(), Failure> {
-    let store = open_store(settings).await?;
+    // Of whatever version its tables are: a copy is made before they are brought up to date.
+    let store = open_store_as(settings, Tables::AsTheyAre).await?;
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("the copy {}: {error}", to.display()));
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => failed(&"there is such a file already, and it is not overwritten"),

@@ -3,7 +3,7 @@
 //! Each check is a [`Finding`]: fine, worth a thought, or wrong. Checks go on after one that fails, as far as they can:
 //! somebody who asks a doctor wants the whole list. Nothing is made: a database or key that is not there yet is told.
 
-use super::opening::{is_missing, make_store, open_key, start_service};
+use super::opening::{is_missing, open_key, open_store_as, start_service};
 use super::table::table;
 use super::{Failure, print, quiet_logging, settings, wait_for};
 use crate::cli::DoctorArgs;
@@ -13,12 +13,11 @@ use crate::instance;
 use crate::secrets_file::SecretsKey;
 use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
-use daybook_store::Store;
+use daybook_store::{Store, Tables};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 /// A disk with less than this left is nearly full.
@@ -146,15 +145,21 @@ async fn database(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Ar
         return None;
     }
     let opened = async {
-        let store = make_store(&settings.database, Duration::ZERO).await?;
+        let store = open_store_as(settings, Tables::AsTheyAre).await?;
         store.ping().await?;
-        let sentence = format!("{}, tables up to date", store.describe().await?);
-        Ok::<_, Failure>((store, sentence))
+        Ok::<_, Failure>((store.describe().await?, store.tables().await?, store))
     };
     match opened.await {
-        Ok((store, sentence)) => {
-            findings.push(Finding::ok("database", sentence));
-            Some(store)
+        Ok((database, standing, store)) => {
+            let sentence = format!("{database}, {standing}");
+            let is_current = standing.is_current();
+            findings.push(if is_current {
+                Finding::ok("database", sentence)
+            } else {
+                Finding::fail("database", sentence)
+            });
+            // What is in tables of another version cannot be read.
+            is_current.then_some(store)
         }
         Err(failure) => {
             findings.push(Finding::fail("database", failure.to_string()));

@@ -3,7 +3,7 @@
 //! Opening the database brings its tables up to date; accounts that earlier rules wrote are then folded again by those of
 //! today. Stopped in between, it goes on where it was when it is started again.
 
-use super::opening::open_service;
+use super::opening::{make_store, must_be_there, open_key, start_service};
 use super::progress::Progress;
 use super::{Failure, prepare, print, wait_for};
 use crate::cli::MigrateArgs;
@@ -12,14 +12,15 @@ use crate::instance;
 use daybook_service::Service;
 use daybook_service::refold::Refolded;
 use serde_json::json;
+use std::time::Duration;
 
 /// Migrates, and prints what that did.
 pub fn run(args: &MigrateArgs) -> Result<(), Failure> {
     let settings = prepare(&args.flags)?;
     let _held = settings.sqlite_path().filter(|path| path.exists()).map(instance::take).transpose()?;
     let done = wait_for(migrate(&settings))?;
-    print(&if args.json { as_json(done) } else { as_text(done) })?;
-    match done.failed {
+    print(&if args.json { as_json(&done) } else { as_text(&done) })?;
+    match done.refolded.failed {
         0 => Ok(()),
         1 => Err(Failure::Failed("1 account could not be folded again: `daybook rules-report` says why".to_owned())),
         count => {
@@ -28,11 +29,25 @@ pub fn run(args: &MigrateArgs) -> Result<(), Failure> {
     }
 }
 
-async fn migrate(settings: &Settings) -> Result<Refolded, Failure> {
-    let service = open_service(settings).await?;
-    let done = refold(&service).await?;
+/// What was done.
+struct Done {
+    /// The migrations of the tables that were run, by number.
+    tables: Vec<i64>,
+    /// Accounts that were folded again.
+    refolded: Refolded,
+    /// Things whose words were written.
+    words: u64,
+}
+
+async fn migrate(settings: &Settings) -> Result<Done, Failure> {
+    must_be_there(settings)?;
+    let store = make_store(&settings.database, Duration::ZERO).await?;
+    let tables = store.migrated();
+    let service = start_service(store, &open_key(settings)?).await?;
+    let refolded = refold(&service).await?;
+    let words = service.fill_in_words().await?;
     service.stop().await;
-    Ok(done)
+    Ok(Done { tables, refolded, words })
 }
 
 /// Folds every account again that earlier rules wrote, and shows how far that is.
@@ -47,14 +62,34 @@ pub async fn refold(service: &Service) -> Result<Refolded, Failure> {
     Ok(done?)
 }
 
-fn as_text(done: Refolded) -> String {
-    let Refolded { accounts, moved, failed } = done;
-    if accounts + failed == 0 {
+fn as_text(done: &Done) -> String {
+    let Refolded { accounts, moved, failed } = done.refolded;
+    if done.tables.is_empty() && accounts + failed + done.words == 0 {
         return "the database is up to date\n".to_owned();
     }
-    format!("folded {accounts} accounts again by newer rules: {moved} moved, {failed} failed, 0 messages written\n")
+    let mut text = String::new();
+    if let (Some(first), Some(last)) = (done.tables.first(), done.tables.last()) {
+        text.push_str(&format!("ran migrations {first} to {last} of the tables\n"));
+    }
+    if done.words > 0 {
+        text.push_str(&format!("wrote the words by which {} things are found\n", done.words));
+    }
+    if accounts + failed > 0 {
+        text.push_str(&format!(
+            "folded {accounts} accounts again by newer rules: {moved} moved, {failed} failed, 0 messages written\n"
+        ));
+    }
+    text
 }
 
-fn as_json(done: Refolded) -> String {
-    format!("{:#}\n", json!({ "accounts": done.accounts, "moved": done.moved, "failed": done.failed }))
+fn as_json(done: &Done) -> String {
+    let Refolded { accounts, moved, failed } = done.refolded;
+    let answer = json!({
+        "migrations": done.tables,
+        "words": done.words,
+        "accounts": accounts,
+        "moved": moved,
+        "failed": failed,
+    });
+    format!("{answer:#}\n")
 }

@@ -1,7 +1,8 @@
 //! From settings to a service: the database, the secrets key, and both together.
 //!
 //! `serve` makes what is missing: the file, the tables, the key. Every other command works on what is there, and says so
-//! when it is not. A key is never made for a database that was made with another: its secrets could not be opened.
+//! when it is not. Only `serve` and `migrate` change tables: all others refuse a database whose tables are of another
+//! version, and leave it as it is. A key is never made for a database that was made with another: its secrets could not be opened.
 
 use super::Failure;
 use crate::config::Settings;
@@ -9,8 +10,8 @@ use crate::config::values::without_password;
 use crate::secrets_file::{self, KeyError, SecretsKey};
 use daybook_clock::{Clock, Limits, Stopwatch, System, Watched};
 use daybook_service::{FINGERPRINT, Service, clockwatch};
-use daybook_store::Store;
 use daybook_store::error::StoreError;
+use daybook_store::{Store, Tables};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -23,7 +24,7 @@ pub const PATIENCE: Duration = Duration::from_secs(15);
 /// How long between two tries.
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
-/// Opens the database, or makes it. A database server that is not there yet is waited for.
+/// Opens the database, or makes it, and brings its tables up to date. A database server that is not there yet is waited for.
 pub async fn make_store(database: &str, patience: Duration) -> Result<Arc<dyn Store>, Failure> {
     let is_server = !database.starts_with("sqlite:");
     let watch = Stopwatch::start();
@@ -42,15 +43,27 @@ fn cannot_open(database: &str, error: &StoreError) -> Failure {
     Failure::Failed(format!("the database {} cannot be opened: {error}", without_password(database)))
 }
 
-/// Opens a database that is there.
+/// Opens a database that is there and whose tables are up to date. They are not changed.
 pub async fn open_store(settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
+    open_store_as(settings, Tables::MustBeCurrent).await
+}
+
+/// Opens a database that is there. Its tables are not changed.
+pub async fn open_store_as(settings: &Settings, tables: Tables) -> Result<Arc<dyn Store>, Failure> {
+    must_be_there(settings)?;
+    let opened = daybook_store::open_as(&settings.database, tables).await;
+    opened.map_err(|error| cannot_open(&settings.database, &error))
+}
+
+/// A database in a file must be there.
+pub fn must_be_there(settings: &Settings) -> Result<(), Failure> {
     if let Some(path) = settings.sqlite_path().filter(|path| !path.exists()) {
         return Err(Failure::Failed(format!(
             "there is no database at {}: start the server once, or name another with --database",
             path.display()
         )));
     }
-    make_store(&settings.database, Duration::ZERO).await
+    Ok(())
 }
 
 /// Makes the file of a SQLite database, if there is none, for its owner alone: it will hold what people owe.

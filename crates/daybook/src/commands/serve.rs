@@ -79,6 +79,9 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     }
     service.run_clock_watch(clock);
     service.run_timers();
+    if let Some(rate) = settings.verify_rate {
+        service.run_verifying(rate);
+    }
     service.run_webhooks(sending::settings(settings))?;
 
     let door = Door::new(Limits::of(settings), Front::of(settings));
@@ -132,6 +135,7 @@ async fn begin(settings: &Settings, service: &Service, url: &str, keepsakes: &mu
 /// Folds accounts again that earlier rules wrote, loads what a start loads, and counts ahead what pages show.
 async fn fill(settings: &Settings, service: &Service) -> Result<(), Failure> {
     super::migrate::refold(service).await?;
+    service.fill_in_words().await?;
     if settings.demo {
         let loaded = demo::load(service, System.now()).await?;
         match settings.log_format {

@@ -2,13 +2,17 @@
 //!
 //! A server may be working meanwhile: an account that changes while it is looked at seems to differ. So what differs is
 //! looked at again, and only what differs every time counts.
+//!
+//! With `--fix`, derived data becomes what the journals give. The journal is not touched, and nothing is sent. A SQLite
+//! database that a server uses is refused; on PostgreSQL an account is corrected only if nobody changed it meanwhile.
 
 use super::opening::open_service;
 use super::{Failure, prepare, print, say, wait_for};
 use crate::cli::VerifyArgs;
 use crate::config::Settings;
+use crate::instance;
 use daybook_service::Service;
-use daybook_service::verify::Verified;
+use daybook_service::verify::{Fixed, Verified};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
@@ -19,9 +23,14 @@ const LOOKS: usize = 3;
 /// Verifies, and prints what was found.
 pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     let settings = prepare(&args.flags)?;
-    let verified = wait_for(verify(&settings))?;
-    let count = verified.differences.len();
-    print(&if args.json { as_json(&verified) } else { as_text(&verified) })?;
+    let fixed = if args.fix {
+        let _held = settings.sqlite_path().filter(|path| path.exists()).map(instance::take).transpose()?;
+        wait_for(fix(&settings))?
+    } else {
+        Fixed { verified: wait_for(verify(&settings))?, ..Fixed::default() }
+    };
+    let count = fixed.verified.differences.len();
+    print(&if args.json { as_json(&fixed) } else { as_text(&fixed) })?;
     match count {
         0 => Ok(()),
         1 => Err(Failure::Failed("there is 1 difference".to_owned())),
@@ -43,6 +52,13 @@ async fn verify(settings: &Settings) -> Result<Verified, Failure> {
     Ok(verified)
 }
 
+async fn fix(settings: &Settings) -> Result<Fixed, Failure> {
+    let service = open_service(settings).await?;
+    let fixed = service.fix(&mut |_| {}).await;
+    service.stop().await;
+    Ok(fixed?)
+}
+
 async fn look(service: &Service) -> Result<Verified, Failure> {
     let is_watched = io::stderr().is_terminal();
     let mut progress = |accounts: u64| {
@@ -57,10 +73,11 @@ async fn look(service: &Service) -> Result<Verified, Failure> {
     Ok(verified?)
 }
 
-fn as_text(verified: &Verified) -> String {
-    let Verified { accounts, items, messages, differences } = verified;
+fn as_text(fixed: &Fixed) -> String {
+    let Verified { accounts, items, messages, differences, .. } = &fixed.verified;
     let count = differences.len();
-    let mut text: String = differences.iter().map(|difference| format!("{difference}\n")).collect();
+    let mut text: String = fixed.fixed.iter().map(|difference| format!("fixed: {difference}\n")).collect();
+    text.extend(differences.iter().map(|difference| format!("{difference}\n")));
     let plural = if count == 1 { "difference" } else { "differences" };
     text.push_str(&format!(
         "verified {accounts} accounts, {items} line items, {messages} messages: {count} {plural}\n"
@@ -68,12 +85,14 @@ fn as_text(verified: &Verified) -> String {
     text
 }
 
-fn as_json(verified: &Verified) -> String {
+fn as_json(fixed: &Fixed) -> String {
+    let verified = &fixed.verified;
     let answer = json!({
         "accounts": verified.accounts,
         "line_items": verified.items,
         "messages": verified.messages,
         "differences": verified.differences,
+        "fixed": fixed.fixed,
     });
     format!("{answer:#}\n")
 }

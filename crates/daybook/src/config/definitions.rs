@@ -70,6 +70,7 @@ pub const DEFINITIONS: &[Definition] = &[
     setting("body-timeout", "1m"),
     setting("max-clock-skew", "5s"),
     setting("max-clock-jump", "7d"),
+    setting("verify-rate", "1"),
     optional("allow-network"),
     optional("name-server"),
     optional("secrets-key-file"),

@@ -14,6 +14,7 @@ use sources::{Layer, Source, Written};
 use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use values::{Environment, LogFormat, Network, Read, Secret};
@@ -71,6 +72,8 @@ pub struct Settings {
     pub max_clock_skew: Duration,
     /// How far the clock may be ahead of the latest moment known before a start has to be confirmed.
     pub max_clock_jump: Duration,
+    /// Accounts a second that are verified while serving; `None`: none are.
+    pub verify_rate: Option<NonZeroU32>,
     /// Private networks that webhook URLs may point into.
     pub allow_networks: Vec<Network>,
     /// The name servers that are asked for the addresses of webhook URLs; none: those of the machine.
@@ -239,6 +242,7 @@ impl Reader<'_> {
         let body_timeout = self.required("body-timeout", values::positive_length);
         let max_clock_skew = self.required("max-clock-skew", values::positive_length);
         let max_clock_jump = self.required("max-clock-jump", values::positive_length);
+        let verify_rate = self.required("verify-rate", values::verify_rate);
         let allow_networks = self.all("allow-network", values::network);
         let name_servers = self.all("name-server", values::name_server);
         let secrets_key_file = self.secrets_key_file(database.as_deref());
@@ -275,6 +279,7 @@ impl Reader<'_> {
             body_timeout: body_timeout?,
             max_clock_skew: max_clock_skew?,
             max_clock_jump: max_clock_jump?,
+            verify_rate: verify_rate?,
             allow_networks: allow_networks?,
             name_servers: name_servers?,
             secrets_key_file: secrets_key_file?,

@@ -7,6 +7,7 @@ use daybook_service::people::{PASSWORD_LONGEST, PASSWORD_SHORTEST};
 use daybook_webhooks::guard::NAME_SERVER_PORT;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -114,6 +115,15 @@ pub fn rate(text: &str) -> Read<Option<u32>> {
         return Ok(None);
     }
     count(text).map(Some).map_err(|_| "must be off, or a whole number of requests a second from 1")
+}
+
+/// Reads how many accounts a second are verified.
+pub fn verify_rate(text: &str) -> Read<Option<NonZeroU32>> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let rate = count(text).ok().and_then(NonZeroU32::new);
+    rate.map(Some).ok_or("must be off, or a whole number of accounts a second from 1")
 }
 
 /// Reads `TEST` or `LIVE`.
@@ -304,6 +314,9 @@ mod tests {
     fn rates_and_levels() {
         assert_eq!(rate("off"), Ok(None));
         assert_eq!(rate("250"), Ok(Some(250)));
+        assert_eq!(verify_rate("off"), Ok(None));
+        assert_eq!(verify_rate("5"), Ok(NonZeroU32::new(5)));
+        assert!(verify_rate("0").is_err() && verify_rate("slow").is_err());
         assert!(rate("0").is_err() && rate("fast").is_err() && rate("-1").is_err());
         assert!(log_level("info,daybook_store=debug").is_ok());
         assert!(log_level("loud").is_err() && log_level("=info").is_err() && log_level("").is_err());

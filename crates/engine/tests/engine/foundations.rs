@@ -359,6 +359,28 @@ fn a_snapshot_says_what_it_is() {
     assert_eq!(snapshot::read(&longer), Err(NoSnapshot::Damaged), "nothing may follow");
     let other: Vec<u8> = [9].into_iter().chain(bytes[1..].iter().copied()).collect();
     assert_eq!(snapshot::read(&other), Err(NoSnapshot::Version(9)));
-    assert_eq!(NoSnapshot::Version(9).to_string(), "snapshot version 9 is unknown, 2 is written");
+    assert_eq!(NoSnapshot::Version(9).to_string(), "snapshot version 9 is unknown, 4 is written");
     assert_eq!(NoSnapshot::Damaged.to_string(), "the snapshot is damaged");
+}
+
+/// Bytes that changed since they were written are never read as another state.
+#[test]
+fn a_snapshot_with_a_flipped_bit_is_refused() {
+    let bytes = snapshot::write(&State::new()).unwrap();
+    for index in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut flipped = bytes.clone();
+            flipped[index] ^= 1 << bit;
+            assert!(snapshot::read(&flipped).is_err(), "byte {index}, bit {bit}");
+        }
+    }
+}
+
+/// What was written before there was a checksum.
+#[test]
+fn a_snapshot_of_version_2_is_read() {
+    let bytes = snapshot::write(&State::new()).unwrap();
+    let earlier: Vec<u8> = [2].into_iter().chain(bytes[9..].iter().copied()).collect();
+    assert_eq!(snapshot::read(&earlier), snapshot::read(&bytes));
+    assert!(snapshot::read(&earlier).is_ok());
 }

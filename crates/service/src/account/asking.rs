@@ -8,6 +8,7 @@ use crate::problem::Problem;
 use daybook_engine::item::{ItemId, ItemStatus, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Input, Place, Placement, Rank, Situation, place};
+use std::collections::BTreeSet;
 
 impl Book {
     /// Puts an input in its place and, unless it waits or is held, folds it.
@@ -29,8 +30,14 @@ impl Book {
             .into());
         }
         self.settle(now)?;
-        let before = self.clone();
-        self.try_submit(asked, now).map(|()| Applied::Now).inspect_err(|_| *self = before)
+        let before = self.before();
+        match self.try_submit(asked, now) {
+            Ok(()) => Ok(Applied::Now),
+            Err(halt) => {
+                self.go_back(before);
+                Err(halt)
+            }
+        }
     }
 
     fn try_submit(&mut self, asked: Asked, now: Time) -> Result<(), Halt> {
@@ -60,7 +67,7 @@ impl Book {
         };
         let entry = record.entry();
         self.writes.inputs.push(record.write()?);
-        self.journal.push(record);
+        self.push(record);
         self.now.next_seq += 1;
         self.now.updated_at = now;
         if held {
@@ -74,11 +81,11 @@ impl Book {
         let new = entry.into_iter().collect::<Vec<_>>();
         match placement {
             Placement::Scheduled(_) => {
-                self.announce_waiting(&[seq as i64], clock, timing);
+                self.announce_waiting(&BTreeSet::from([seq as i64]), clock, timing);
                 self.recount();
             }
             Placement::Next(_) => {
-                self.fold_on(self.state.clone(), &new, clock, timing, false)?;
+                self.fold_on(&new, clock, timing, false)?;
                 let refused = self.writes.refused.iter().find(|(refused, _)| *refused == seq).copied();
                 if let Some((_, refusal)) = refused {
                     return Err(self.refused(seq, refusal).into());
@@ -163,7 +170,7 @@ impl Book {
             self.now.next_moment = Some(self.now.next_moment.map_or(now, |next| next.min(now)));
         } else {
             self.now.settled_seq = seq;
-            self.announce_waiting(&[seq], clock, Timing { now, suppress_before: None, at_once: false });
+            self.announce_waiting(&BTreeSet::from([seq]), clock, Timing { now, suppress_before: None, at_once: false });
         }
         Ok(())
     }
@@ -177,9 +184,15 @@ impl Book {
         if to <= self.clock(now) {
             return Ok(Rolled::default());
         }
-        let before = self.clone();
+        let before = self.before();
         let timing = Timing { now, suppress_before: None, at_once: webhooks };
-        let rolled = self.advance(to, timing).inspect_err(|_| *self = before)?;
+        let rolled = match self.advance(to, timing) {
+            Ok(rolled) => rolled,
+            Err(halt) => {
+                self.go_back(before);
+                return Err(halt);
+            }
+        };
         self.now.rolled_to = Some(to);
         let seq = self.now.next_seq;
         self.append(Record::Roll { to }, "roll", to, now)?;
@@ -203,7 +216,7 @@ impl Book {
             content_hash: Vec::new(),
         };
         self.writes.inputs.push(record.write()?);
-        self.journal.push(record);
+        self.push(record);
         self.now.next_seq += 1;
         self.now.updated_at = now;
         Ok(())
@@ -221,7 +234,8 @@ impl Book {
             }
             _ => false,
         };
-        if self.journal.iter().any(decides) {
+        let is_decided = if held { self.journal.iter().any(decides) } else { self.named(payment).is_some_and(decides) };
+        if is_decided {
             return Err(Problem::new(
                 "status_is_final",
                 format!("payment \"{payment}\": the payment's status is final"),

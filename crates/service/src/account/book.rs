@@ -10,7 +10,7 @@
 //! past needs the whole journal: then [`Halt::NeedsAll`] says so, and the caller loads the account again.
 
 use super::herald::{About, Timing};
-use super::journal::{Journal, OPEN, Record};
+use super::journal::{Journal, Names, OPEN, Record, named};
 use super::profile::Profile;
 use super::writes::Writes;
 use crate::catalog::ProductInfo;
@@ -132,6 +132,17 @@ pub struct Book {
     pub placed_by: Option<Time>,
     /// What is to be written.
     pub writes: Writes,
+    /// The names of its records, where the book is only ever added to.
+    pub(super) names: Option<Names>,
+}
+
+/// How a book stood before something was tried.
+pub(super) struct Before {
+    state: State,
+    profile: Profile,
+    now: AccountNow,
+    records: usize,
+    writes: Writes,
 }
 
 impl Book {
@@ -195,6 +206,7 @@ impl Book {
             waiting_messages: 0,
             placed_by: None,
             writes,
+            names: None,
         })
     }
 
@@ -241,6 +253,7 @@ impl Book {
             waiting_messages: 0,
             placed_by: None,
             writes: Writes::default(),
+            names: None,
         })
     }
 
@@ -264,9 +277,62 @@ impl Book {
         processed.map_or(now, |through| through.max(now))
     }
 
+    /// Takes these records of the beginning of the timeline for the journal, of an account that was stored like this.
+    pub fn begin_with(&mut self, mut journal: Vec<Journal>, stored: &AccountNow) {
+        mark_scheduled(&mut journal, stored);
+        self.journal = journal;
+        self.complete = true;
+        self.names = None;
+    }
+
     /// A record by its name, if it is loaded.
     pub fn named(&self, name: &str) -> Option<&Journal> {
-        self.journal.iter().find(|record| &*record.name == name)
+        named(self.names.as_ref(), &self.journal, name)
+    }
+
+    /// Makes this a book whose journal is worked through from one end to the other: it remembers its past, knows its line
+    /// items and finds records by name, so that each record costs the same however many came before. Nothing can be taken
+    /// back: once something fails, the book is spent.
+    pub fn work_through(&mut self) {
+        self.names = Some(Names::of(&self.journal));
+        self.ledger.get_or_insert_default();
+    }
+
+    /// Whether the book is worked through, and nothing is taken back.
+    pub(super) fn is_worked_through(&self) -> bool {
+        self.names.is_some()
+    }
+
+    /// Adds a record.
+    pub(super) fn push(&mut self, record: Journal) {
+        self.journal.push(record);
+        if let Some(names) = &mut self.names {
+            names.note(&self.journal);
+        }
+    }
+
+    /// How the book stands, to go back to when what is tried fails. What is tried only adds to the journal.
+    pub(super) fn before(&self) -> Option<Before> {
+        (!self.is_worked_through()).then(|| Before {
+            state: self.state.clone(),
+            profile: self.profile.clone(),
+            now: self.now.clone(),
+            records: self.journal.len(),
+            writes: self.writes.clone(),
+        })
+    }
+
+    /// Goes back to how the book stood. Line items are worked out again when they are needed.
+    pub(super) fn go_back(&mut self, before: Option<Before>) {
+        let Some(Before { state, profile, now, records, writes }) = before else { return };
+        (self.state, self.profile, self.now, self.writes) = (state, profile, now, writes);
+        self.journal.truncate(records);
+        self.ledger = None;
+    }
+
+    /// The state to fold on. One that is not taken back is not copied.
+    pub(super) fn state_to_fold(&mut self) -> State {
+        if self.is_worked_through() { std::mem::take(&mut self.state) } else { self.state.clone() }
     }
 
     /// Whether a record is held.
@@ -298,7 +364,7 @@ impl Book {
             return Ok(Rolled::default());
         }
         let ahead = self.ahead();
-        self.fold_on(self.state.clone(), &ahead, until, timing, self.now.scheduled_events > 0)
+        self.fold_on(&ahead, until, timing, self.now.scheduled_events > 0)
     }
 
     /// Notes that the account could not be processed, and why. It is left alone until it is tried again.
@@ -310,7 +376,7 @@ impl Book {
     }
 
     /// Counts what waits for its time.
-    pub(super) fn recount(&mut self) {
+    pub fn recount(&mut self) {
         let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
         let ahead = |record: &&Journal| {
             !self.is_held(record) && record.place.at > through && matches!(record.record, Record::Input(_))
@@ -377,6 +443,7 @@ impl Book {
             profile: &self.profile,
             known: self.ledger.as_ref(),
             journal: &self.journal,
+            names: self.names.as_ref(),
         }
     }
 

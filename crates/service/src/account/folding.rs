@@ -8,27 +8,30 @@ use daybook_engine::fold::{Stop, fold_watched};
 use daybook_engine::item::{ItemId, ItemStatus};
 use daybook_engine::outcome::{Outcome, What};
 use daybook_engine::replay::{Ledger, recalculate, replay};
-use daybook_engine::state::State;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 impl Book {
     /// Folds entries onto a state and gathers what that makes.
     pub(super) fn fold_on(
         &mut self,
-        state: State,
         ahead: &[Entry],
         until: Time,
         timing: Timing,
         recount: bool,
     ) -> Result<Rolled, Halt> {
+        let state = self.state_to_fold();
         let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
         let folded = fold_watched(&self.terms, state, ahead, until, &mut herald);
         let (state, out) = match folded {
             Ok(folded) => folded,
             Err(Stop::NeedsPast) => return self.fold_with_past(ahead, until, timing, recount),
-            Err(Stop::Revise(_)) => return self.fold_around_revising(ahead, until, timing),
+            Err(Stop::Revise(_)) => {
+                self.recall(ahead)?;
+                return self.fold_around_revising(ahead, until, timing);
+            }
             Err(Stop::Overflow) => return Err(overflow().into()),
         };
         if herald.missing {
@@ -41,7 +44,7 @@ impl Book {
             refused: out.refused.len() as u64,
             messages: messages.iter().filter(|message| message.due_at.is_none()).count() as u64,
         };
-        self.writes.absorb(&out, timing.now, &self.journal);
+        self.writes.absorb(&out, timing.now, &self.journal, self.names.as_ref());
         self.note_cancelled(&out, until, timing.now);
         self.writes.refused.extend(out.refused.iter().copied());
         if was_closed {
@@ -66,7 +69,16 @@ impl Book {
             return Err(Problem::internal("a fold asked for its past twice").into());
         }
         self.remember(ahead)?;
-        self.fold_on(self.state.clone(), ahead, until, timing, recount)
+        self.fold_on(ahead, until, timing, recount)
+    }
+
+    /// A state that was given to a fold is gone with it: it is worked out again.
+    fn recall(&mut self, ahead: &[Entry]) -> Result<(), Halt> {
+        if !self.is_worked_through() {
+            return Ok(());
+        }
+        self.ledger = None;
+        self.remember(ahead)
     }
 
     /// Works out the state from the beginning, so that it remembers its past, and the line items with it. What is about to
@@ -80,7 +92,8 @@ impl Book {
         }
         let Some(through) = self.now.processed_through else { return Ok(()) };
         let mut past = self.settled_entries(through);
-        past.retain(|entry| ahead.iter().all(|ahead| ahead.place != entry.place));
+        let ahead: HashSet<u64> = ahead.iter().map(|entry| entry.place.seq).collect();
+        past.retain(|entry| !ahead.contains(&entry.place.seq));
         let (state, out) = replay(&self.terms, &past, through).map_err(stopped)?;
         self.state = state;
         self.ledger = Some(Ledger::of(&out));
@@ -161,7 +174,7 @@ impl Book {
         if self.now.processed_through.is_some_and(|through| through < at) {
             let is_first = |entry: &&Entry| entry.place.at <= at && !self.revises(entry);
             let first: Vec<Entry> = ahead.iter().filter(is_first).cloned().collect();
-            rolled.add(self.fold_on(self.state.clone(), &first, at, timing, false)?);
+            rolled.add(self.fold_on(&first, at, timing, false)?);
         }
         let is_meant = |entry: &&Entry| entry.place.at == at && self.revises(entry);
         let revising: Vec<Entry> = ahead.iter().filter(is_meant).cloned().collect();
@@ -169,7 +182,7 @@ impl Book {
         rolled.add(self.recalculate_with(&revising, until_then, until_then, timing)?);
         if self.now.processed_through.is_some_and(|through| through < until) {
             let rest: Vec<Entry> = ahead.iter().filter(|entry| entry.place.at > at).cloned().collect();
-            rolled.add(self.fold_on(self.state.clone(), &rest, until, timing, true)?);
+            rolled.add(self.fold_on(&rest, until, timing, true)?);
         }
         Ok(rolled)
     }
@@ -201,7 +214,10 @@ impl Book {
         for event in &out.events {
             let What::ItemUpdated(id @ ItemId::Input(name)) = &event.what else { continue };
             let is_ahead = self.named(name).is_some_and(|record| record.place.at > through);
-            let item = self.about().decided_early(id).filter(|item| is_ahead && item.status == ItemStatus::Invalid);
+            if !is_ahead {
+                continue;
+            }
+            let item = self.about().decided_early(id).filter(|item| item.status == ItemStatus::Invalid);
             if let Some(item) = item {
                 let extra = self.extra_of(id);
                 let recorded_at = self.about().recorded_at(id, now);

@@ -3,7 +3,7 @@
 //! It watches a fold. After each step it writes one message for each event of that step: the line item or the account
 //! right after the step, rendered to the exact bytes that every receiver will get, and signed. Nothing is sent here.
 
-use super::journal::{Journal, Record};
+use super::journal::{Journal, Names, Record, named};
 use super::profile::Profile;
 use crate::catalog::ProductInfo;
 use crate::form::fields::ExternalField;
@@ -39,6 +39,8 @@ pub struct About<'a> {
     pub known: Option<&'a Ledger>,
     /// Its journal, as far as it is loaded.
     pub journal: &'a [Journal],
+    /// The names of its records, where they are kept.
+    pub names: Option<&'a Names>,
 }
 
 /// When messages are sent.
@@ -416,11 +418,14 @@ pub fn cause_text(cause: Cause) -> String {
 }
 
 impl<'a> About<'a> {
+    fn named(&self, name: &str) -> Option<&'a Journal> {
+        named(self.names, self.journal, name)
+    }
+
     /// What the caller put on an input.
     pub fn extra(&self, id: &ItemId) -> Vec<ExternalField> {
         let ItemId::Input(name) = id else { return Vec::new() };
-        let named = self.journal.iter().find(|record| record.extra.is_some() && record.name == *name);
-        external_fields(named.and_then(|record| record.extra.as_deref()))
+        external_fields(self.named(name).and_then(|record| record.extra.as_deref()))
     }
 
     /// When an item was made and changed, for one that changes now.
@@ -431,13 +436,13 @@ impl<'a> About<'a> {
     /// When an item's input was accepted; for what came by itself, now.
     pub fn recorded_at(&self, id: &ItemId, now: Time) -> Time {
         let ItemId::Input(name) = id else { return now };
-        self.journal.iter().find(|record| record.name == *name).map_or(now, |record| record.recorded_at)
+        self.named(name).map_or(now, |record| record.recorded_at)
     }
 
     /// A payment that was decided about before its own time came.
     pub fn decided_early(&self, id: &ItemId) -> Option<LineItem> {
         let ItemId::Input(name) = id else { return None };
-        let mut item = self.journal.iter().find(|record| record.name == *name)?.waiting_item()?;
+        let mut item = self.named(name)?.waiting_item()?;
         let is_valid = self.journal.iter().rev().find_map(|record| match &record.record {
             Record::Input(Input::Reversal { payment }) if payment == name => Some(false),
             Record::Input(Input::PaymentStatus { payment, valid }) if payment == name => Some(*valid),

@@ -11,6 +11,7 @@ use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Place, Rank};
 use daybook_store::records::InputRow;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The name of the record that opens an account.
@@ -166,6 +167,47 @@ impl Journal {
             name: self.name.clone(),
             input: input.clone(),
         })
+    }
+}
+
+/// What the payloads begin with of records that may make a payment count otherwise from its own time on: its reversal, and
+/// what is decided about it.
+pub fn revising() -> Result<Vec<Vec<u8>>, Problem> {
+    let payment = || Name::from("");
+    let inputs = [Input::Reversal { payment: payment() }, Input::PaymentStatus { payment: payment(), valid: true }];
+    let begins = |input: Input| {
+        let bytes = postcard::to_allocvec(&Record::Input(input))
+            .map_err(|error| Problem::internal(format!("a record cannot be written: {error}")))?;
+        // Which record, and which input; each number is one byte.
+        Ok(bytes[..2].to_vec())
+    };
+    inputs.into_iter().map(begins).collect()
+}
+
+/// Where the records of a long journal are, by name. A journal that is only ever added to has one; without it, a name is
+/// looked for record by record.
+#[derive(Clone, Debug, Default)]
+pub struct Names(HashMap<Name, usize>);
+
+impl Names {
+    /// The names of these records.
+    pub fn of(journal: &[Journal]) -> Names {
+        Names(journal.iter().enumerate().map(|(index, record)| (record.name.clone(), index)).collect())
+    }
+
+    /// Notes the record that was just added.
+    pub fn note(&mut self, journal: &[Journal]) {
+        if let Some(last) = journal.last() {
+            self.0.insert(last.name.clone(), journal.len() - 1);
+        }
+    }
+}
+
+/// The record of a name.
+pub fn named<'a>(names: Option<&Names>, journal: &'a [Journal], name: &str) -> Option<&'a Journal> {
+    match names {
+        Some(names) => names.0.get(name).and_then(|index| journal.get(*index)),
+        None => journal.iter().find(|record| &*record.name == name),
     }
 }
 

@@ -41,7 +41,7 @@ impl Book {
             let entries = self.settled_entries(through);
             let (state, out) = replay(&self.terms, &entries, through).map_err(stopped).map_err(problem)?;
             self.state = state;
-            self.writes.absorb(&out, now, &self.journal);
+            self.writes.absorb(&out, now, &self.journal, self.names.as_ref());
             self.note_cancelled(&out, through, now);
             self.ledger = Some(Ledger::of(&out));
             keep_changed_items(&mut self.writes, stored, now);
@@ -66,6 +66,7 @@ impl Book {
         let mut book = stored.clone();
         book.journal.truncate(index);
         book.ledger = None;
+        book.names = None;
         book.state = State::new();
         book.writes = Writes::default();
         book.now.processed_through = mark.processed_through;

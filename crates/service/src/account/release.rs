@@ -6,12 +6,16 @@ use super::journal::{Journal, Record, entries};
 use crate::problem::Problem;
 use daybook_engine::replay::{Ledger, replay_watched};
 use daybook_engine::time::Time;
+use std::collections::BTreeSet;
 
 impl Book {
     /// Lets go of what is held.
     pub fn release(&mut self, now: Time) -> Result<Rolled, Halt> {
         if !self.complete {
             return Err(Halt::NeedsAll);
+        }
+        if self.is_worked_through() {
+            return self.try_release(now);
         }
         let before = self.clone();
         self.try_release(now).inspect_err(|_| *self = before)
@@ -23,7 +27,7 @@ impl Book {
         let suppress_before = self.loaded_version.and(self.product.mode.suppress_before);
         let timing = Timing { now, suppress_before, at_once: false };
         let settled_seq = self.now.settled_seq;
-        let held: Vec<i64> = self.journal.iter().map(Journal::seq).filter(|seq| *seq > settled_seq).collect();
+        let held: BTreeSet<i64> = self.journal.iter().map(Journal::seq).filter(|seq| *seq > settled_seq).collect();
         let last = held.last().copied().unwrap_or(settled_seq);
         for record in self.journal.iter_mut().filter(|record| record.seq() > settled_seq) {
             record.scheduled = record.place.at > clock;
@@ -65,12 +69,15 @@ impl Book {
         }
         let (steps, sequence, messages) = herald.finish();
         let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
-        self.writes.absorb(&out, timing.now, &self.journal);
+        self.writes.absorb(&out, timing.now, &self.journal, self.names.as_ref());
         self.note_cancelled(&out, clock, timing.now);
         self.writes.refused.extend(out.refused.iter().copied());
         self.writes.messages.extend(messages);
         self.now.message_seq = sequence;
         self.state = state;
+        if let Some(ledger) = &mut self.ledger {
+            *ledger = Ledger::of(&out);
+        }
         self.now.processed_through = Some(clock);
         Ok(Rolled { steps, refused: out.refused.len() as u64, messages: sent })
     }
@@ -81,7 +88,7 @@ impl Book {
         through: Time,
         clock: Time,
         timing: Timing,
-        held: &[i64],
+        held: &BTreeSet<i64>,
         last: i64,
     ) -> Result<Rolled, Halt> {
         let is_held = |record: &&Journal| held.contains(&record.seq());
@@ -92,14 +99,17 @@ impl Book {
         }
         self.now.settled_seq = last;
         let ahead = self.ahead();
-        rolled.add(self.fold_on(self.state.clone(), &ahead, clock, timing, false)?);
+        rolled.add(self.fold_on(&ahead, clock, timing, false)?);
         Ok(rolled)
     }
 
     /// Announces what was held and now waits for its time, and changes of the profile.
-    pub(super) fn announce_waiting(&mut self, held: &[i64], clock: Time, timing: Timing) {
+    pub(super) fn announce_waiting(&mut self, held: &BTreeSet<i64>, clock: Time, timing: Timing) {
         let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
-        for record in self.journal.iter().filter(|record| held.contains(&record.seq())) {
+        // The journal is in the order of its numbers: what came before the first is not looked at.
+        let first = held.first().copied().unwrap_or(i64::MAX);
+        let from = self.journal.partition_point(|record| record.seq() < first);
+        for record in self.journal[from..].iter().filter(|record| held.contains(&record.seq())) {
             let cause = format!("input:{}", record.place.seq);
             match &record.record {
                 Record::Profile => herald.account_updated(clock, cause, &self.state),

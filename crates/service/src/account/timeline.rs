@@ -107,8 +107,9 @@ impl Watch for Notes {
 }
 
 impl Book {
-    /// Everything that happened, in order, and what is to come. Needs the whole journal.
-    pub fn happenings(&self) -> Result<Vec<Happening>, Halt> {
+    /// Everything that happened, in order, and what is to come; or all of it up to a moment. Needs the whole journal, or
+    /// all of it up to that moment.
+    pub fn happenings(&self, until: Option<Time>) -> Result<Vec<Happening>, Halt> {
         if !self.complete {
             return Err(Halt::NeedsAll);
         }
@@ -116,6 +117,7 @@ impl Book {
         let mut reasons = HashMap::new();
         if let Some(through) = self.now.processed_through {
             let settled = entries(self.journal.iter().filter(|record| !self.is_held(record)));
+            let through = until.map_or(through, |until| until.min(through));
             if let Ok((_, out)) = replay_watched(&self.terms, &settled, through, &mut notes) {
                 reasons.extend(out.refused.iter().map(|(seq, refusal)| (*seq, refusal.rule())));
             }

@@ -1,7 +1,7 @@
 //! What a book gathers to be written.
 
 use super::herald::cancel_notices;
-use super::journal::Journal;
+use super::journal::{Journal, Names, named};
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
 use daybook_engine::outcome::{Outcome, Refusal};
 use daybook_engine::time::Time;
@@ -53,12 +53,12 @@ impl Writes {
     }
 
     /// Takes up what a fold made and changed.
-    pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[Journal]) {
+    pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[Journal], names: Option<&Names>) {
         // An input that came just now, with nothing to remember, need not be looked for.
         let any_held_or_extra = journal.iter().any(|record| record.extra.is_some() || record.recorded_at != now);
         for item in &out.items {
             let record = match &item.id {
-                ItemId::Input(name) if any_held_or_extra => journal.iter().find(|record| record.name == *name),
+                ItemId::Input(name) if any_held_or_extra => named(names, journal, name),
                 _ => None,
             };
             let extra = record.and_then(|record| record.extra.clone());

@@ -28,7 +28,7 @@ pub const FAILURE: &str = "It could not be folded again by newer rules";
 /// Whether an account was written by earlier rules or in an earlier form: it has to be folded again. What is of a version
 /// that never was is damaged, and is no business of this.
 pub fn is_outdated(row: &AccountRow) -> bool {
-    let is_old_state = row.now.state.first().is_some_and(|version| (1..snapshot::VERSION).contains(version));
+    let is_old_state = row.now.state.first().is_some_and(|version| (1..snapshot::OLDEST).contains(version));
     is_old_state || (1..RULES_VERSION).contains(&rules_version(&row.terms))
 }
 

@@ -7,10 +7,13 @@
 mod carried;
 mod clock_guard;
 mod clocks;
+mod columns;
 mod customers;
+mod earlier_schemas;
 mod figures;
 mod histories;
 mod lent_keys;
+mod long_accounts;
 mod messages;
 mod migration;
 mod migration_failures;

@@ -4,6 +4,7 @@ use crate::support::{Home, Trial, code_of, form_of, json_of, on_both, product};
 use daybook_service::form::NewProduct;
 use daybook_service::secrets::hash;
 use daybook_store::batch::{Batch, ProductWrite, Unit};
+use daybook_store::figures::{Kind, Words};
 use daybook_store::records::{Mode, ProductKey, ProductRow};
 use serde_json::{Value, json};
 
@@ -48,7 +49,10 @@ async fn a_product_of_the_build_before_keeps_its_close_of_business(home: Home) {
         created_at: trial.clock_now(),
         mode: Mode { version: 1, ..Mode::default() },
     };
-    let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], ..Unit::default() };
+    let words = ["12", "auto"].map(str::to_owned).to_vec();
+    let words = Words { org: trial.who.org, kind: Kind::Product, id: "old".into(), words, is_new: true };
+    let products = vec![ProductWrite::Insert(Box::new(row))];
+    let unit = Unit { products, words: vec![words], ..Unit::default() };
     trial.store.commit(Batch { units: vec![unit] }).await.expect("it is written");
     let read = json_of(trial.service.get_product(&trial.who, "old").await);
     assert_eq!(close(&read), "20:00:00");

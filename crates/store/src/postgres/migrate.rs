@@ -7,39 +7,44 @@
 use super::server::{Server, refused};
 use crate::Result;
 use crate::error::StoreError;
-use deadpool_postgres::Client;
+use crate::upkeep::TablesStanding;
+use tokio_postgres::GenericClient;
 
-/// In order; the first is number 1.
-const MIGRATIONS: &[&str] = &[
-    include_str!("../../migrations/postgres/0001_tables.sql"),
-    include_str!("../../migrations/postgres/0002_outbox.sql"),
-    include_str!("../../migrations/postgres/0003_people.sql"),
-    include_str!("../../migrations/postgres/0004_figures.sql"),
-    include_str!("../../migrations/postgres/0005_sending_again.sql"),
-    include_str!("../../migrations/postgres/0006_event_marks.sql"),
-    include_str!("../../migrations/postgres/0007_cancelled_notices.sql"),
-    include_str!("../../migrations/postgres/0008_refolds.sql"),
-    include_str!("../../migrations/postgres/0009_pacing.sql"),
-    include_str!("../../migrations/postgres/0010_reversed_by.sql"),
+/// Number and text of every migration, in order.
+const MIGRATIONS: &[(i64, &str)] = &[
+    (1, include_str!("../../migrations/postgres/0001_tables.sql")),
+    (2, include_str!("../../migrations/postgres/0002_outbox.sql")),
+    (3, include_str!("../../migrations/postgres/0003_people.sql")),
+    (4, include_str!("../../migrations/postgres/0004_figures.sql")),
+    (5, include_str!("../../migrations/postgres/0005_sending_again.sql")),
+    (6, include_str!("../../migrations/postgres/0006_event_marks.sql")),
+    (7, include_str!("../../migrations/postgres/0007_cancelled_notices.sql")),
+    (8, include_str!("../../migrations/postgres/0008_refolds.sql")),
+    (9, include_str!("../../migrations/postgres/0009_pacing.sql")),
+    (10, include_str!("../../migrations/postgres/0010_reversed_by.sql")),
+    (12, include_str!("../../migrations/postgres/0012_upkeep.sql")),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.
 const LOCK: i64 = 0x64_61_79_62_6f_6f_6b;
 
-/// Runs the migrations that have not been run, in one transaction.
-pub(super) async fn bring_up_to_date(server: &Server) -> Result<()> {
-    bring_to(server, MIGRATIONS).await
+/// Which version the tables are of. Changes nothing.
+pub(super) async fn standing(server: &Server) -> Result<TablesStanding> {
+    let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();
+    Ok(TablesStanding::of(&applied(&**server.client().await?).await?, &known))
 }
 
-async fn bring_to(server: &Server, migrations: &[&str]) -> Result<()> {
+/// Runs the migrations that have not been run, in one transaction, and gives their numbers.
+pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
     let mut client = server.client().await?;
     let encoding: String =
         client.query_one("SHOW server_encoding", &[]).await.map_err(refused)?.try_get(0).map_err(refused)?;
     if encoding != "UTF8" {
         return Err(StoreError::Broken(format!("its encoding is {encoding}, and must be UTF8")));
     }
-    if version(&client).await? == Some(migrations.len()) {
-        return Ok(());
+    // Asked without a lock first, so that a node that starts on a database in use waits for nobody.
+    if missing(&applied(&**client).await?)?.is_empty() {
+        return Ok(Vec::new());
     }
     let transaction = client.transaction().await.map_err(refused)?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(refused)?;
@@ -47,31 +52,30 @@ async fn bring_to(server: &Server, migrations: &[&str]) -> Result<()> {
         .batch_execute("CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY)")
         .await
         .map_err(refused)?;
-    let row = transaction.query_one("SELECT count(*) FROM migrations", &[]).await.map_err(refused)?;
-    let done: i64 = row.try_get(0).map_err(refused)?;
-    let done = usize::try_from(done).unwrap_or_default();
-    if done > migrations.len() {
-        return Err(StoreError::Broken(format!(
-            "its tables are of version {done}, and this program knows them up to version {}: use a newer program",
-            migrations.len()
-        )));
-    }
-    for (index, sql) in migrations.iter().enumerate().skip(done) {
+    let mut migrated = Vec::new();
+    for (number, sql) in missing(&applied(&*transaction).await?)? {
         transaction.batch_execute(sql).await.map_err(refused)?;
-        let number = index as i64 + 1;
-        transaction.execute("INSERT INTO migrations VALUES ($1)", &[&number]).await.map_err(refused)?;
+        transaction.execute("INSERT INTO migrations VALUES ($1)", &[number]).await.map_err(refused)?;
         tracing::info!(number, "migrated the database");
+        migrated.push(*number);
     }
-    transaction.commit().await.map_err(refused)
+    transaction.commit().await.map_err(refused)?;
+    Ok(migrated)
 }
 
-/// How many migrations have been run; nothing if there never was one. Asked without a lock, so that a node that starts
-/// on a database in use waits for nobody.
-async fn version(client: &Client) -> Result<Option<usize>> {
+/// The migrations that have not been run. Refuses a database that a newer program has been at.
+fn missing(applied: &[i64]) -> Result<Vec<&'static (i64, &'static str)>> {
+    let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();
+    TablesStanding::of(applied, &known).must_not_be_newer()?;
+    Ok(MIGRATIONS.iter().filter(|(number, _)| !applied.contains(number)).collect())
+}
+
+/// The migrations that have been run.
+async fn applied<C: GenericClient>(client: &C) -> Result<Vec<i64>> {
     let there = client.query_one("SELECT to_regclass('migrations') IS NOT NULL", &[]).await.map_err(refused)?;
     if !there.try_get::<_, bool>(0).map_err(refused)? {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let row = client.query_one("SELECT count(*) FROM migrations", &[]).await.map_err(refused)?;
-    Ok(usize::try_from(row.try_get::<_, i64>(0).map_err(refused)?).ok())
+    let rows = client.query("SELECT number FROM migrations ORDER BY number", &[]).await.map_err(refused)?;
+    rows.iter().map(|row| row.try_get(0).map_err(refused)).collect()
 }

@@ -36,16 +36,17 @@ mod refolds;
 mod rotate;
 mod server;
 mod tls;
+mod upkeep;
 mod words;
 mod write;
 
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId, Organization, Page,
-    ProductKey, ProductRow,
+    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
+    Organization, Page, ProductKey, ProductRow,
 };
-use crate::{Due, LATEST_MOMENT, Loaded, Result, Store, Want, moment_of};
+use crate::{Due, LATEST_MOMENT, Loaded, Result, Store, Tables, Want, moment_of};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use growth::Growth;
@@ -61,14 +62,28 @@ const WRITERS: usize = 4;
 pub struct Postgres {
     server: Server,
     growth: Growth,
+    /// The migrations that opening ran.
+    migrated: Vec<i64>,
 }
 
 impl Postgres {
     /// Connects to the server at a `postgres://` address and brings the tables up to date.
     pub async fn open(address: &str) -> Result<Postgres> {
+        Postgres::open_as(address, Tables::BringUpToDate).await
+    }
+
+    /// Connects to the server. Unless the tables are brought up to date, they are not changed.
+    pub async fn open_as(address: &str, tables: Tables) -> Result<Postgres> {
         let server = Server::at(address)?;
-        migrate::bring_up_to_date(&server).await?;
-        Ok(Postgres { server, growth: Growth::default() })
+        let migrated = match tables {
+            Tables::BringUpToDate => migrate::bring_up_to_date(&server).await?,
+            Tables::MustBeCurrent => {
+                migrate::standing(&server).await?.must_be_current()?;
+                Vec::new()
+            }
+            Tables::AsTheyAre => Vec::new(),
+        };
+        Ok(Postgres { server, growth: Growth::default(), migrated })
     }
 }
 
@@ -190,6 +205,14 @@ impl Store for Postgres {
         load::load(&self.server, wanted).await
     }
 
+    async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
+        reading::first_inputs(&self.server, key, limit).await
+    }
+
+    async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool> {
+        reading::has_input_beginning(&self.server, key, beginnings).await
+    }
+
     async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
         reading::accounts(&self.server, org, page).await
     }
@@ -204,6 +227,10 @@ impl Store for Postgres {
 
     async fn messages_of(&self, key: &AccountKey, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
         reading::messages_of(&self.server, key, after, limit).await
+    }
+
+    async fn messages_by_cause(&self, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>> {
+        reading::messages_by_cause(&self.server, key, causes).await
     }
 
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {

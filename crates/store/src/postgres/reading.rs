@@ -5,7 +5,7 @@ use super::cells::{self, ACCOUNT, CUSTOMER, Cells, ITEM, PRODUCT, each, maybe};
 use super::server::Server;
 use crate::Result;
 use crate::records::{
-    AccountKey, AccountRow, CustomerRow, HeldCounts, ItemRow, MessageRow, OrgId, Page, ProductKey, ProductRow,
+    AccountKey, AccountRow, CustomerRow, HeldCounts, InputRow, ItemRow, MessageRow, OrgId, Page, ProductKey, ProductRow,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -140,6 +140,40 @@ pub(super) async fn messages_of(
                ORDER BY sequence LIMIT $4";
     let rows = server.query(sql, &[&key.org, &&*key.account, &after, &most(limit)]).await?;
     each(&rows, cells::message)
+}
+
+pub(super) async fn messages_by_cause(server: &Server, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>> {
+    let sql = "(SELECT position, NULL::bigint AS due_at, NULL::bigint AS cancelled_at, account, sequence, event, event_id, cause, subject,
+                       effective_at, recorded_at, data, signature
+                FROM messages JOIN (
+                    -- From the index alone, which has the cause.
+                    SELECT sequence FROM messages
+                    WHERE org = $1 AND account = $2 AND cause || '' = ANY($3::text[]) OFFSET 0) found USING (sequence)
+                WHERE org = $1 AND account = $2)
+               UNION ALL
+               (SELECT NULL::bigint, due_at, cancelled_at, account, sequence, event, event_id, cause, subject,
+                       effective_at, recorded_at, data, signature
+                FROM waiting_messages WHERE org = $1 AND account = $2 AND cause = ANY($3::text[]))
+               ORDER BY sequence";
+    each(&server.query(sql, &[&key.org, &&*key.account, &causes]).await?, cells::message)
+}
+
+pub(super) async fn first_inputs(server: &Server, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
+    let sql =
+        "SELECT seq, name, effective_at, applies_at, rank, scheduled, recorded_at, clock, payload, extra, content_hash
+               FROM inputs WHERE org = $1 AND account = $2 ORDER BY applies_at, rank, seq LIMIT $3";
+    each(&server.query(sql, &[&key.org, &&*key.account, &most(limit)]).await?, cells::input)
+}
+
+pub(super) async fn has_input_beginning(server: &Server, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool> {
+    let sql = "SELECT 1 FROM inputs WHERE org = $1 AND account = $2 AND substr(payload, 1, $3) = $4 LIMIT 1";
+    for begins in beginnings {
+        let length = begins.len() as i32;
+        if server.query_opt(sql, &[&key.org, &&*key.account, &length, begins]).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) async fn messages(server: &Server, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {

@@ -1,11 +1,11 @@
 //! Bringing the tables up to date.
 //!
-//! The files under `migrations/sqlite/` are numbered from 1 without gaps and never change once released. Each runs in a
+//! The files under `migrations/sqlite/` are numbered and never change once released. Each runs in a
 //! transaction that also notes its number, so that a crash leaves a database at one version or at the next.
 
 use super::connection::broken;
 use crate::Result;
-use crate::error::StoreError;
+use crate::upkeep::TablesStanding;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Number, name and text of every migration, in order.
@@ -20,28 +20,42 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (8, "refolds", include_str!("../../migrations/sqlite/0008_refolds.sql")),
     (9, "pacing", include_str!("../../migrations/sqlite/0009_pacing.sql")),
     (10, "reversed_by", include_str!("../../migrations/sqlite/0010_reversed_by.sql")),
+    (12, "upkeep", include_str!("../../migrations/sqlite/0012_upkeep.sql")),
 ];
 
-/// Runs the migrations that are missing. Refuses a database that a newer version has been at.
-pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
+/// Which version the tables are of. Changes nothing.
+pub(super) fn standing(connection: &Connection) -> Result<TablesStanding> {
+    let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _, _)| *number).collect();
+    Ok(TablesStanding::of(&applied(connection)?, &known))
+}
+
+/// The migrations that were run.
+fn applied(connection: &Connection) -> Result<Vec<i64>> {
+    let there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations'";
+    if !connection.prepare(there).and_then(|mut statement| statement.exists([])).map_err(broken)? {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare("SELECT number FROM migrations").map_err(broken)?;
+    statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(broken)
+}
+
+/// Runs the migrations that are missing, and gives their numbers. Refuses a database that a newer version has been at.
+pub(super) fn migrate(connection: &mut Connection) -> Result<Vec<i64>> {
+    standing(connection)?.must_not_be_newer()?;
     connection
         .execute_batch("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;")
         .map_err(broken)?;
-    let latest_known = MIGRATIONS.last().map_or(0, |(number, _, _)| *number);
-    let latest_applied: i64 = connection
-        .query_row("SELECT coalesce(max(number), 0) FROM migrations", [], |row| row.get(0))
-        .map_err(broken)?;
-    if latest_applied > latest_known {
-        return Err(StoreError::Broken(format!(
-            "the database is at version {latest_applied}, this program knows versions up to {latest_known}: \
-             use the newer program that has been at it"
-        )));
-    }
-    for (number, name, sql) in MIGRATIONS.iter().filter(|(number, _, _)| *number > latest_applied) {
+    let applied = applied(connection)?;
+    let mut migrated = Vec::new();
+    for (number, name, sql) in MIGRATIONS.iter().filter(|(number, _, _)| !applied.contains(number)) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         transaction.execute_batch(sql).map_err(broken)?;
         transaction.execute("INSERT INTO migrations (number, name) VALUES (?1, ?2)", (number, name)).map_err(broken)?;
         transaction.commit().map_err(broken)?;
+        migrated.push(*number);
+        if !applied.is_empty() {
+            tracing::info!(number, name, "migrated the database");
+        }
     }
-    Ok(())
+    Ok(migrated)
 }

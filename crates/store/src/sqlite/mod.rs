@@ -39,15 +39,16 @@ mod registry;
 mod rows;
 mod threads;
 mod unit;
+mod upkeep;
 mod words;
 
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;
 use crate::records::{
-    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, ItemRow, KeyRow, MessageRow, OrgId, Organization, Page,
-    ProductKey, ProductRow,
+    AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
+    Organization, Page, ProductKey, ProductRow,
 };
-use crate::{Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Want, moment_of};
+use crate::{Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Tables, Want, moment_of};
 use async_trait::async_trait;
 use copier::{Copier, Watching};
 use daybook_engine::time::Time;
@@ -74,6 +75,8 @@ pub struct Sqlite {
     writer: Writer,
     identity: Option<Arc<Identity>>,
     watching: Arc<Watching>,
+    /// The migrations that opening ran.
+    migrated: Vec<i64>,
 }
 
 impl std::fmt::Debug for Sqlite {
@@ -85,10 +88,22 @@ impl std::fmt::Debug for Sqlite {
 impl Sqlite {
     /// Opens a file, which is made if it is not there, or `:memory:`.
     pub async fn open(path: &str) -> Result<Sqlite> {
+        Sqlite::open_as(path, Tables::BringUpToDate).await
+    }
+
+    /// Opens a file. Unless its tables are brought up to date, they are not changed.
+    pub async fn open_as(path: &str, tables: Tables) -> Result<Sqlite> {
         let path = path.to_owned();
         let opening = tokio::task::spawn_blocking(move || {
             let mut connection = connection::open_writer(&path)?;
-            migrations::migrate(&mut connection)?;
+            let migrated = match tables {
+                Tables::BringUpToDate => migrations::migrate(&mut connection)?,
+                Tables::MustBeCurrent => {
+                    migrations::standing(&connection)?.must_be_current()?;
+                    Vec::new()
+                }
+                Tables::AsTheyAre => Vec::new(),
+            };
             let identity = if path == MEMORY { None } else { Some(Identity::of(&connection, Path::new(&path))?) };
             let identity = identity.map(Arc::new);
             let new_readers = |identity| Arc::new(Readers::new(PathBuf::from(&path), identity, READERS));
@@ -100,7 +115,7 @@ impl Sqlite {
                 let connection = connection::open_copier(Path::new(&path))?;
                 Copier::start(connection, has_written, jobs, identity, watching.clone())
             });
-            Ok(Sqlite { _copier: copier.transpose()?, path, readers, writer, identity, watching })
+            Ok(Sqlite { _copier: copier.transpose()?, path, readers, writer, identity, watching, migrated })
         });
         opening.await.map_err(|error| StoreError::Unavailable(format!("opening was stopped: {error}")))?
     }
@@ -283,6 +298,16 @@ impl Store for Sqlite {
         self.read(move |connection| read::load(connection, &wanted)).await
     }
 
+    async fn first_inputs(&self, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
+        let key = key.clone();
+        self.read(move |connection| read::first_inputs(connection, &key, limit)).await
+    }
+
+    async fn has_input_beginning(&self, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool> {
+        let (key, beginnings) = (key.clone(), beginnings.to_owned());
+        self.read(move |connection| read::has_input_beginning(connection, &key, &beginnings)).await
+    }
+
     async fn accounts(&self, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
         let page = page.clone();
         self.read(move |connection| read::accounts(connection, org, &page)).await
@@ -301,6 +326,11 @@ impl Store for Sqlite {
     async fn messages_of(&self, key: &AccountKey, after: i64, limit: usize) -> Result<Vec<MessageRow>> {
         let key = key.clone();
         self.read(move |connection| read::messages_of(connection, &key, after, limit)).await
+    }
+
+    async fn messages_by_cause(&self, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>> {
+        let (key, causes) = (key.clone(), read::json_list(causes));
+        self.read(move |connection| read::messages_by_cause(connection, &key, &causes)).await
     }
 
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>> {

@@ -112,6 +112,7 @@ pub(super) fn load(connection: &Connection, wanted: &[Want]) -> Result<Vec<Optio
     let mut loader = Loader {
         account: connection.prepare_cached(&account).map_err(broken)?,
         all: connection.prepare_cached(&format!("{inputs} ORDER BY seq")).map_err(broken)?,
+        held: connection.prepare_cached(&format!("{inputs} AND seq > ?3 ORDER BY seq")).map_err(broken)?,
         pending: connection
             .prepare_cached(&format!("{inputs} AND (seq > ?3 OR applies_at > ?4) ORDER BY seq"))
             .map_err(broken)?,
@@ -124,6 +125,7 @@ pub(super) fn load(connection: &Connection, wanted: &[Want]) -> Result<Vec<Optio
 struct Loader<'c> {
     account: CachedStatement<'c>,
     all: CachedStatement<'c>,
+    held: CachedStatement<'c>,
     pending: CachedStatement<'c>,
     named: CachedStatement<'c>,
 }
@@ -137,6 +139,11 @@ impl Loader<'_> {
         let mut inputs: Vec<InputRow> = match want.inputs {
             Inputs::None => Vec::new(),
             Inputs::All => self.all.query_map(params![org, account], rows::input)?.collect::<rusqlite::Result<_>>()?,
+            // Only what is held is looked for where nothing waits: its numbers are the last.
+            Inputs::Pending if row.now.scheduled_events == 0 && row.now.processed_through.is_some() => {
+                let params = params![org, account, row.now.settled_seq];
+                self.held.query_map(params, rows::input)?.collect::<rusqlite::Result<_>>()?
+            }
             Inputs::Pending => {
                 // Before the first fold nothing is processed.
                 let processed_through = row.now.processed_through.unwrap_or(Time::BEGINNING).micros();
@@ -153,6 +160,24 @@ impl Loader<'_> {
         }
         Ok(Some(Loaded { row, inputs }))
     }
+}
+
+pub(super) fn first_inputs(connection: &Connection, key: &AccountKey, limit: usize) -> Result<Vec<InputRow>> {
+    let sql = format!(
+        "SELECT {INPUT_COLUMNS} FROM inputs WHERE org = ?1 AND account = ?2 ORDER BY applies_at, rank, seq LIMIT ?3"
+    );
+    all(connection, &sql, params![key.org, key.account, count(limit)], rows::input)
+}
+
+pub(super) fn has_input_beginning(connection: &Connection, key: &AccountKey, beginnings: &[Vec<u8>]) -> Result<bool> {
+    let sql = "SELECT 1 FROM inputs WHERE org = ?1 AND account = ?2 AND substr(payload, 1, ?3) = ?4 LIMIT 1";
+    let mut statement = connection.prepare_cached(sql).map_err(broken)?;
+    for begins in beginnings {
+        if statement.exists(params![key.org, key.account, count(begins.len()), begins]).map_err(broken)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) fn accounts(connection: &Connection, org: OrgId, page: &Page) -> Result<Vec<AccountRow>> {
@@ -217,6 +242,24 @@ pub(super) fn messages_of(
     found.extend(all(connection, &waiting, params, rows::message)?);
     found.sort_by_key(|message| message.sequence);
     found.truncate(limit);
+    Ok(found)
+}
+
+/// A list as SQLite reads it in a statement.
+pub(super) fn json_list(list: &[&str]) -> String {
+    serde_json::Value::from(list.to_vec()).to_string()
+}
+
+/// The index has the cause: messages of other causes are not read.
+pub(super) fn messages_by_cause(connection: &Connection, key: &AccountKey, causes: &str) -> Result<Vec<MessageRow>> {
+    let which = "WHERE org = ?1 AND account = ?2 AND cause IN (SELECT value FROM json_each(?3)) ORDER BY sequence";
+    let params = params![key.org, key.account, causes];
+    let log =
+        format!("SELECT place, NULL, NULL, {MESSAGE_COLUMNS} FROM messages INDEXED BY messages_by_account {which}");
+    let mut found = all(connection, &log, params, rows::message)?;
+    let waiting = format!("SELECT NULL, due_at, cancelled_at, {MESSAGE_COLUMNS} FROM waiting_messages {which}");
+    found.extend(all(connection, &waiting, params, rows::message)?);
+    found.sort_by_key(|message| message.sequence);
     Ok(found)
 }
 

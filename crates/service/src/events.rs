@@ -1,0 +1,139 @@
+//! Why the balance is this: an account's timeline, page by page.
+//!
+//! The first page costs what it shows: of the journal only the first records of the timeline are read and folded. What a
+//! later page shows follows from all that came before it, so the journal is folded whole for it, beside the threads that
+//! serve callers. Where a payment counts otherwise from the beginning because of something that came later (it bounced,
+//! under `REPLAY`), so does the first page.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::account::book::{Book, Halt};
+use crate::account::herald::NOTICE;
+use crate::account::journal::{Journal, revising};
+use crate::account::timeline::{Happening, Progress};
+use crate::accounts::{account_key, problem};
+use crate::paging::Paging;
+use crate::problem::Problem;
+use crate::view;
+use crate::view::render;
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Backdating;
+use daybook_store::Inputs;
+use std::collections::{BTreeSet, HashMap};
+
+/// The most records that are read for a first page before the whole journal is folded.
+const MOST_FIRST: usize = 4_000;
+
+/// A page of a timeline, with the account.
+type Shown = (Book, Vec<Happening>, view::Paging);
+
+impl Service {
+    /// Why the balance is this: everything that happened to an account.
+    pub async fn list_account_events(&self, who: &Caller, account: &str, paging: Paging) -> Result<Bytes, Problem> {
+        who.may(Right::Read)?;
+        let now = self.clock.now();
+        let is_first = paging.after.is_none() && paging.before.is_none();
+        let first = if is_first { self.first_events(who, account, &paging, now).await? } else { None };
+        let (book, page, mark) = match first {
+            Some(shown) => shown,
+            None => {
+                self.with_whole_book(who, account, move |mut book| {
+                    let _ = book.as_it_stands(now);
+                    let happenings = book.happenings(None).map_err(problem)?;
+                    let (page, mark) = paging.of_list(happenings, mark_of)?;
+                    Ok((book, page, mark))
+                })
+                .await?
+            }
+        };
+        let causes: BTreeSet<&str> = page.iter().map(|happening| &*happening.cause).collect();
+        let causes: Vec<&str> = causes.into_iter().collect();
+        let mut webhooks: HashMap<String, Vec<view::EventWebhook>> = HashMap::new();
+        for message in self.store.messages_by_cause(&book.key, &causes).await? {
+            let state = view::MessageState::from(&message);
+            let webhook = view::EventWebhook { event: message.event, event_id: message.event_id, state };
+            webhooks.entry(cause_mark(message.cause, message.effective_at)).or_default().push(webhook);
+        }
+        let results = page.iter().map(|happening| show_happening(&book, happening, &webhooks)).collect();
+        Ok(render(&view::Page { results, paging: mark }))
+    }
+
+    /// The first page, from the first records of the timeline alone; nothing where it does not follow from these.
+    async fn first_events(
+        &self,
+        who: &Caller,
+        account: &str,
+        paging: &Paging,
+        now: Time,
+    ) -> Result<Option<Shown>, Problem> {
+        let key = account_key(who, account);
+        let mut book = self.load_book(&key, Inputs::Pending).await?;
+        let stored = book.now.clone();
+        if matches!(book.as_it_stands(now), Err(Halt::NeedsAll)) {
+            return Ok(None);
+        }
+        let may_revise = book.terms.backdating == Backdating::Replay;
+        if may_revise && self.store.has_input_beginning(&key, &revising()?).await? {
+            return Ok(None);
+        }
+        let mut wanted = paging.limit.saturating_add(16);
+        while wanted < MOST_FIRST {
+            let mut rows = self.store.first_inputs(&key, wanted).await?;
+            let Some(last) = rows.last().filter(|_| rows.len() == wanted) else { return Ok(None) };
+            // All that is placed before the last one is there.
+            let until = last.applies_at.plus_micros(-1);
+            rows.retain(|row| row.applies_at <= until && row.seq < stored.next_seq);
+            rows.sort_by_key(|row| row.seq);
+            let journal = rows.into_iter().map(Journal::read).collect::<Result<Vec<_>, _>>()?;
+            let mut begins = book.clone();
+            begins.begin_with(journal, &stored);
+            let mut happenings = begins.happenings(Some(until)).map_err(problem)?;
+            if happenings.len() > paging.limit {
+                let mark = paging.cut(&mut happenings, mark_of);
+                return Ok(Some((begins, happenings, mark)));
+            }
+            wanted *= 4;
+        }
+        Ok(None)
+    }
+}
+
+fn mark_of(happening: &Happening) -> String {
+    let seq = happening.seq.map_or_else(|| happening.cause.clone(), |seq| seq.to_string());
+    format!("{}/{seq}", happening.applies_at.micros())
+}
+
+/// What tells the causes of messages apart. All notices of a kind have one cause, each at its own moment.
+fn cause_mark(cause: String, at: Time) -> String {
+    if cause.starts_with(NOTICE) { format!("{cause}/{}", at.micros()) } else { cause }
+}
+
+fn show_happening<'a>(
+    book: &'a Book,
+    happening: &'a Happening,
+    webhooks: &HashMap<String, Vec<view::EventWebhook>>,
+) -> view::TimelineEvent<'a> {
+    let local = |time: Time| view::time::Local::new(time, &book.terms.zone);
+    let done = happening.progress == Progress::Processed;
+    view::TimelineEvent {
+        event: happening.kind,
+        seq: happening.seq.map(|seq| seq as u64),
+        effective_at: local(happening.effective_at),
+        applies_at: local(happening.applies_at),
+        recorded_at: happening.recorded_at.map(local),
+        state: match happening.progress {
+            Progress::Held => view::ProcessingState::Held,
+            Progress::Scheduled => view::ProcessingState::Scheduled,
+            Progress::Processed => view::ProcessingState::Processed,
+            Progress::Failed => view::ProcessingState::Failed,
+        },
+        reason: happening.reason.as_deref(),
+        effect: done.then(|| view::Amounts::change(&happening.before, &happening.after)),
+        balance_after: done.then(|| view::Amounts::from(happening.after)),
+        postings: happening.postings.iter().map(Into::into).collect(),
+        line_items: happening.items.clone(),
+        webhooks: webhooks.get(&cause_mark(happening.cause.clone(), happening.applies_at)).cloned().unwrap_or_default(),
+        description: happening.description.clone(),
+    }
+}

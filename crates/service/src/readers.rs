@@ -1,0 +1,82 @@
+//! Long reads: what folds a whole journal runs beside the threads that serve callers, and organizations take turns.
+//!
+//! So many run at once as there are processors. One organization has at most all but one of these places, so that a caller
+//! of another never waits for more than one read to end.
+
+use crate::lock::lock;
+use crate::problem::Problem;
+use daybook_store::records::OrgId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use tokio::sync::Semaphore;
+
+/// The fewest reads that run at once.
+const FEWEST: usize = 2;
+
+/// Where long reads run.
+#[derive(Debug)]
+pub(crate) struct Readers {
+    all: Arc<Semaphore>,
+    most_each: usize,
+    each: Mutex<HashMap<OrgId, Arc<Semaphore>>>,
+}
+
+impl Default for Readers {
+    fn default() -> Readers {
+        Readers::with(std::thread::available_parallelism().map_or(FEWEST, |count| count.get().max(FEWEST)))
+    }
+}
+
+impl Readers {
+    fn with(places: usize) -> Readers {
+        Readers { all: Arc::new(Semaphore::new(places)), most_each: places - 1, each: Mutex::default() }
+    }
+
+    /// Runs something that may take long. A caller who goes away does not free its place before it is done.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        org: OrgId,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let own = lock(&self.each).entry(org).or_insert_with(|| Arc::new(Semaphore::new(self.most_each))).clone();
+        let stopping = |_| Problem::unavailable("the server is stopping: try again");
+        let own = own.acquire_owned().await.map_err(stopping)?;
+        let place = self.all.clone().acquire_owned().await.map_err(stopping)?;
+        let working = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop((place, own));
+            done
+        });
+        working.await.unwrap_or_else(|error| Err(Problem::internal(format!("a read was stopped: {error}"))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// An organization that reads all it may leaves a place for another.
+    #[tokio::test]
+    async fn one_organization_does_not_take_every_place() {
+        let readers = Arc::new(Readers::with(2));
+        let (let_go, waits) = mpsc::channel::<()>();
+        let waits = Arc::new(Mutex::new(waits));
+        let mut long = Vec::new();
+        for _ in 0..3 {
+            let (readers, waits) = (readers.clone(), waits.clone());
+            long.push(tokio::spawn(async move { readers.run(1, move || Ok(lock(&waits).recv().is_ok())).await }));
+        }
+        while readers.all.available_permits() == 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(readers.run(2, || Ok(7)).await.expect("it runs"), 7, "the other organization has its turn");
+        assert_eq!(readers.all.available_permits(), 1, "the first one has one place");
+        for _ in 0..3 {
+            let_go.send(()).expect("they wait");
+        }
+        for task in long {
+            assert!(task.await.expect("it ends").expect("it runs"));
+        }
+    }
+}

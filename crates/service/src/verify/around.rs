@@ -1,0 +1,147 @@
+//! What is no account: the log, cursors, words of customers and products, and rows that belong to nothing.
+
+use super::Verified;
+use crate::Service;
+use crate::account::profile::Profile;
+use crate::customers::read_body;
+use crate::form::NewCustomer;
+use crate::problem::Problem;
+use crate::words::{of_account, of_customer, of_product};
+use daybook_store::batch::{Batch, Unit};
+use daybook_store::figures::Words;
+use daybook_store::records::{OrgId, Page, ProductKey};
+use daybook_store::upkeep::Correction;
+
+/// The settings that say that words are to be written, and that they were.
+const WORDS_WANTED: &str = "words_to_fill_in";
+const WORDS_FILLED_IN: &str = "words_filled_in";
+/// Things read at once.
+const STEP: usize = 200;
+
+impl Service {
+    /// Looks for rows that belong to nothing.
+    pub(super) async fn verify_belonging(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+        let orphans = self.store.orphans().await?;
+        let is_removable = orphans.iter().any(|orphan| orphan.removable);
+        verified.differences.extend(orphans.into_iter().map(|orphan| format!("{} {}", orphan.id, orphan.what)));
+        if fixes && is_removable {
+            self.store.remove_orphans().await?;
+        }
+        Ok(())
+    }
+
+    /// Every position up to the end of the log is there, from the first one that is kept.
+    pub(super) async fn verify_log(&self, org: OrgId, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+        let log = self.store.log_standing(org).await?;
+        let mut differ =
+            |what: String| verified.differences.push(format!("database: the log of organization {org} {what}"));
+        let missing = if log.count == 0 { 0 } else { log.last - log.first + 1 - log.count };
+        if missing != 0 {
+            differ(format!("has {missing} holes between position {} and {}", log.first, log.last));
+        }
+        if log.count > 0 && log.head != log.last {
+            differ(format!("ends at position {}, and its last message is at {}", log.head, log.last));
+        }
+        if log.hurried > log.head.max(log.last) {
+            differ(format!("is to be sent at once up to position {}, and ends at {}", log.hurried, log.head));
+        }
+        // A message may be missing from the end: the end is moved ahead, never back.
+        let head = log.head.max(log.last);
+        if fixes && (head != log.head || log.hurried > head) {
+            let correction = Correction::Head { org, before: log.head, head, hurried: log.hurried.min(head) };
+            self.store.correct(&[correction]).await?;
+        }
+        Ok(())
+    }
+
+    /// The words by which customers and products are found.
+    pub(super) async fn verify_words(&self, org: OrgId, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+        let mut page = Page { limit: STEP, ..Page::default() };
+        loop {
+            let rows = self.store.customers(org, &page).await?;
+            let Some(last) = rows.last() else { break };
+            page.after = Some(last.customer_id.clone());
+            for row in &rows {
+                let form: NewCustomer = match read_body(row) {
+                    Ok(form) => form,
+                    Err(problem) => {
+                        let message = format!("customer {}: cannot be read: {}", row.customer_id, problem.message);
+                        verified.differences.push(message);
+                        continue;
+                    }
+                };
+                let expected = of_customer(org, &row.customer_id, &form, false);
+                self.compare_words("customer", expected, fixes, verified).await?;
+            }
+        }
+        let mut page = Page { limit: STEP, ..Page::default() };
+        loop {
+            let rows = self.store.products(org, &page).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            page.after = Some(last.key.product.clone());
+            for row in &rows {
+                let key = ProductKey { org, product: row.key.product.clone() };
+                let Some(product) = self.catalog.product(&key).await? else { continue };
+                let expected = Words { is_new: false, ..of_product(org, &key.product, &product.form) };
+                self.compare_words("product", expected, fixes, verified).await?;
+            }
+        }
+    }
+
+    /// Writes the words of everything in a database from before there were words; gives how many things had none. Does it
+    /// once.
+    pub async fn fill_in_words(&self) -> Result<u64, Problem> {
+        let is_wanted = self.store.setting(WORDS_WANTED).await?.is_some();
+        if !is_wanted || self.store.setting(WORDS_FILLED_IN).await?.is_some() {
+            return Ok(0);
+        }
+        let mut found = Verified::default();
+        for organization in self.store.organizations().await? {
+            self.verify_words(organization.org, true, &mut found).await?;
+            self.fill_in_account_words(organization.org, &mut found).await?;
+        }
+        self.store.keep_setting(WORDS_FILLED_IN, &[1]).await?;
+        let things = found.differences.len() as u64;
+        tracing::info!(things, "wrote the words by which things are found");
+        Ok(things)
+    }
+
+    async fn fill_in_account_words(&self, org: OrgId, found: &mut Verified) -> Result<(), Problem> {
+        let mut page = Page { limit: STEP, ..Page::default() };
+        loop {
+            let rows = self.store.accounts(org, &page).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            page.after = Some(last.key.account.clone());
+            for row in &rows {
+                let profile = Profile::read(&row.now.profile)?;
+                if let Some(words) = of_account(org, &row.key.account, &profile) {
+                    self.compare_words("account", Words { is_new: false, ..words }, true, found).await?;
+                }
+            }
+        }
+    }
+
+    async fn compare_words(
+        &self,
+        thing: &str,
+        expected: Words,
+        fixes: bool,
+        verified: &mut Verified,
+    ) -> Result<(), Problem> {
+        let kept = self.store.words_of(expected.org, expected.kind, &expected.id).await?;
+        if kept == expected.words {
+            return Ok(());
+        }
+        verified.differences.push(format!(
+            "{thing} {}: is found by \"{}\", and its fields give \"{}\"",
+            expected.id,
+            kept.join(" "),
+            expected.words.join(" ")
+        ));
+        if fixes {
+            let unit = Unit { words: vec![expected], ..Unit::default() };
+            self.store.commit(Batch { units: vec![unit] }).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Comparing the columns of an account that follow from its journal, and what beside it follows from the account.
+
+use super::Plan;
+use super::work::Worked;
+use crate::account::book::Book;
+use crate::account::journal::Record;
+use crate::problem::Problem;
+use crate::refold::earlier;
+use crate::words::of_account;
+use daybook_engine::snapshot;
+use daybook_engine::state::State;
+use daybook_engine::time::Time;
+use daybook_store::figures::{Kind, Words};
+use daybook_store::records::{AccountNow, AccountRow};
+use daybook_store::upkeep::Correction;
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// The columns as the journal gives them. What no journal tells (when it was last written, customers and external fields)
+/// is as it is stored.
+pub(super) fn expected(row: &AccountRow, worked: &Worked, now: Time) -> Result<AccountNow, Problem> {
+    let stored = &row.now;
+    let mut book = worked.standing();
+    book.close(now)?;
+    let mut expected = book.now.clone();
+    (expected.updated_at, expected.profile) = (stored.updated_at, stored.profile.clone());
+    if expected.processed_through.is_none() {
+        expected.state = Vec::new();
+    }
+    // Inputs that were taken back leave a gap, also at the end.
+    expected.next_seq = expected.next_seq.max(stored.next_seq);
+    if stored.failure.is_some() && still_fails(row, worked, now) {
+        (expected.failure, expected.next_moment) = (stored.failure.clone(), None);
+    }
+    // What is due is due, whatever the moment is called: one that was tried again has the moment of that.
+    let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+    if is_due(expected.next_moment) && is_due(stored.next_moment) {
+        expected.next_moment = stored.next_moment;
+    }
+    // Another form of the same state is as good.
+    let stands_same = |state: &State| snapshot::write(state).is_ok_and(|bytes| bytes == expected.state);
+    if snapshot::read(&stored.state).is_ok_and(|state| stands_same(&state)) {
+        expected.state.clone_from(&stored.state);
+    }
+    Ok(expected)
+}
+
+/// Whether an account that is noted as failed would fail again.
+fn still_fails(row: &AccountRow, worked: &Worked, now: Time) -> bool {
+    let by_rules = row.now.failure.as_ref().is_some_and(|failure| failure.starts_with(earlier::FAILURE));
+    by_rules || worked.tried().settle(now).is_err()
+}
+
+fn shown<T: Display>(value: &Option<T>) -> String {
+    value.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string)
+}
+
+/// Compares every column.
+pub(super) fn compare_columns(row: &AccountRow, expected: &AccountNow, differ: &mut dyn FnMut(String)) {
+    let stored = &row.now;
+    let mut column = |name: &str, kept: String, given: String| {
+        if kept != given {
+            differ(format!("{name} is {kept}, and its journal gives {given}"));
+        }
+    };
+    column("processed_through", shown(&stored.processed_through), shown(&expected.processed_through));
+    column("rolled_to", shown(&stored.rolled_to), shown(&expected.rolled_to));
+    column("next_moment", shown(&stored.next_moment), shown(&expected.next_moment));
+    column("oldest_unpaid_due", shown(&stored.oldest_unpaid_due), shown(&expected.oldest_unpaid_due));
+    column("status", stored.status.clone(), expected.status.clone());
+    column("substatus", shown(&stored.substatus), shown(&expected.substatus));
+    column("failure", shown(&stored.failure), shown(&expected.failure));
+    for (name, kept, given) in [
+        ("next_seq", stored.next_seq, expected.next_seq),
+        ("settled_seq", stored.settled_seq, expected.settled_seq),
+        ("held_events", stored.held_events, expected.held_events),
+        ("scheduled_events", stored.scheduled_events, expected.scheduled_events),
+        ("message_seq", stored.message_seq, expected.message_seq),
+        ("balance", stored.balance, expected.balance),
+    ] {
+        column(name, kept.to_string(), given.to_string());
+    }
+}
+
+/// Compares when an account counts from and when it was made.
+pub(super) fn compare_times(row: &AccountRow, worked: &Book, plan: &mut Plan, differ: &mut dyn FnMut(String)) {
+    let effective_at = worked.terms.opening.effective_at;
+    let opened = worked.journal.first().filter(|record| matches!(record.record, Record::Input(_)));
+    let created_at = opened.map_or(row.created_at, |record| record.recorded_at);
+    for (name, kept, given) in
+        [("effective_at", row.effective_at, effective_at), ("created_at", row.created_at, created_at)]
+    {
+        if kept != given {
+            differ(format!("{name} is {kept}, and its journal gives {given}"));
+        }
+    }
+    if (row.effective_at, row.created_at) != (effective_at, created_at) {
+        plan.corrections.push(Correction::AccountTimes(row.key.clone(), effective_at, created_at));
+    }
+}
+
+/// Compares the links to customers and the words with what the account says.
+pub(super) fn compare_links(
+    stored: &Book,
+    links: &[(Arc<str>, String)],
+    words: &[String],
+    plan: &mut Plan,
+    differ: &mut dyn FnMut(String),
+) {
+    let of = |customer: &crate::view::AccountCustomer| {
+        (Arc::from(customer.customer_id.as_str()), customer.customer_account_role.name().to_owned())
+    };
+    let mut expected: Vec<(Arc<str>, String)> = stored.profile.customers.iter().map(of).collect();
+    expected.sort();
+    if links != expected {
+        let shown = |links: &[(Arc<str>, String)]| {
+            let each: Vec<String> = links.iter().map(|(customer, role)| format!("{customer} ({role})")).collect();
+            if each.is_empty() { "none".to_owned() } else { each.join(", ") }
+        };
+        differ(format!("its customers are listed as {}, and it has {}", shown(links), shown(&expected)));
+        plan.customers = Some(expected);
+    }
+    let key = &stored.key;
+    let given = of_account(key.org, &key.account, &stored.profile).map(|words| words.words).unwrap_or_default();
+    if words != given {
+        differ(format!("it is found by \"{}\", and its fields give \"{}\"", words.join(" "), given.join(" ")));
+        let (org, id) = (key.org, key.account.clone());
+        plan.words.push(Words { org, kind: Kind::Account, id, words: given, is_new: false });
+    }
+}

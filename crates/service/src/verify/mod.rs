@@ -1,0 +1,303 @@
+//! Verifying: every account is worked through again from its journal, in order of arrival, and compared.
+//!
+//! The journal is the truth. A fresh [`Book`] is given record after record, each at the time it was accepted, through the
+//! same code that accepted it; then every column that follows from the journal must be what is stored, and every stored
+//! message must carry the signature of its bytes. What is found is a sentence for each account and thing. One account that
+//! cannot be read is one sentence: the others are looked at all the same.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `work` | working through a journal again |
+//! | `columns` | the columns of an account, its links and its words |
+//! | `compare` | line items and messages |
+//! | `around` | what is no account: the log, cursors, words of customers and products, rows that belong to nothing |
+//! | `fix` | correcting derived data |
+//! | `watching` | the same while serving, slowly |
+//!
+//! An account that was folded again by newer rules is worked through from there: what stood before keeps its place and is
+//! folded by the rules of today, and messages are compared from then on. What earlier rules announced cannot be worked
+//! out again, and line items that were invalid then stay.
+
+mod around;
+mod columns;
+mod compare;
+mod fix;
+mod watching;
+mod work;
+
+pub use fix::Fixed;
+
+use crate::Service;
+use crate::account::book::Book;
+use crate::problem::Problem;
+use crate::refold::earlier;
+use columns::{compare_columns, compare_links, compare_times, expected};
+use compare::{compare_items, compare_messages};
+use daybook_engine::installment::audit::audit;
+use daybook_engine::snapshot;
+use daybook_engine::terms::Terms;
+use daybook_store::figures::{Kind, Words};
+use daybook_store::records::{AccountKey, AccountNow, AccountRow, ItemRow, MessageRow, OrgId, Page, ProductKey};
+use daybook_store::upkeep::Correction;
+use daybook_store::{Inputs, Loaded, Want};
+use daybook_webhooks::signature::Key;
+use std::sync::Arc;
+use work::{again, announced_before, refold_of};
+
+/// Accounts read at once.
+const STEP: usize = 200;
+/// Messages read at once.
+const MESSAGES: usize = 1_000;
+
+/// What was verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Accounts worked through.
+    pub accounts: u64,
+    /// Records of journals worked through.
+    pub records: u64,
+    /// Line items compared.
+    pub items: u64,
+    /// Messages compared, and their signatures checked.
+    pub messages: u64,
+    /// What differs, as sentences.
+    pub differences: Vec<String>,
+}
+
+/// What is to be written to make an account's derived data what its journal gives.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    now: Option<AccountNow>,
+    items: Vec<ItemRow>,
+    customers: Option<Vec<(Arc<str>, String)>>,
+    words: Vec<Words>,
+    corrections: Vec<Correction>,
+}
+
+/// What is read of an account.
+struct Stored {
+    loaded: Loaded,
+    items: Vec<ItemRow>,
+    messages: Vec<MessageRow>,
+    links: Vec<(Arc<str>, String)>,
+    words: Vec<String>,
+}
+
+impl Service {
+    /// Verifies every account of every organization. `progress` hears how many accounts are done.
+    pub async fn verify(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Verified, Problem> {
+        self.look(false, progress).await
+    }
+
+    async fn look(&self, fixes: bool, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Verified, Problem> {
+        let mut verified = Verified::default();
+        for sentence in self.store.check().await? {
+            verified.differences.push(format!("database: {sentence}"));
+        }
+        self.verify_belonging(fixes, &mut verified).await?;
+        for organization in self.store.organizations().await? {
+            let org = organization.org;
+            let keys = self.catalog.remembered_keys(org).await?;
+            self.verify_organization(org, &keys, fixes, &mut verified, progress).await?;
+            self.verify_signatures(org, &keys, &mut verified).await?;
+            self.verify_log(org, fixes, &mut verified).await?;
+            self.verify_words(org, fixes, &mut verified).await?;
+        }
+        Ok(verified)
+    }
+
+    async fn verify_organization(
+        &self,
+        org: OrgId,
+        keys: &[Key],
+        fixes: bool,
+        verified: &mut Verified,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<(), Problem> {
+        let mut page = Page { limit: STEP, ..Page::default() };
+        loop {
+            let rows = self.store.accounts(org, &page).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            page.after = Some(last.key.account.clone());
+            for row in rows {
+                self.verify_one(&row.key, keys, fixes, verified).await?;
+            }
+            progress(verified.accounts);
+        }
+    }
+
+    /// Verifies one account, and corrects it if that is asked for.
+    pub(crate) async fn verify_one(
+        &self,
+        key: &AccountKey,
+        keys: &[Key],
+        fixes: bool,
+        verified: &mut Verified,
+    ) -> Result<(), Problem> {
+        let want = Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() };
+        let Some(loaded) = self.store.load(&[want]).await?.into_iter().next().flatten() else { return Ok(()) };
+        let stored = Stored {
+            items: self.store.items(key).await?,
+            messages: self.all_messages(key).await?,
+            links: self.store.account_customers(key).await?,
+            words: self.store.words_of(key.org, Kind::Account, &key.account).await?,
+            loaded,
+        };
+        verified.accounts += 1;
+        verified.items += stored.items.len() as u64;
+        verified.messages += stored.messages.len() as u64;
+        for message in stored.messages.iter().filter(|message| message.due_at.is_some()) {
+            // Those in the log are checked there. Where keys were rotated, one that waits may be older than those that
+            // are remembered.
+            if !is_signed(message, keys) && keys.len() == 1 {
+                verified.differences.push(format!(
+                    "account {}: message {}: its signature is not that of its bytes",
+                    key.account, message.event_id
+                ));
+            }
+        }
+        let version = stored.loaded.row.version;
+        let product = ProductKey { org: key.org, product: stored.loaded.row.product.clone() };
+        let Some(product) = self.catalog.product(&product).await? else {
+            let product = &product.product;
+            verified.differences.push(format!("account {}: its product {product} does not exist", key.account));
+            return Ok(());
+        };
+        let now = self.clock.now();
+        let working = move || {
+            let mut differences = Vec::new();
+            let (plan, records) = compare(stored, &product, now, &mut |what| differences.push(what));
+            Ok((plan, records, differences))
+        };
+        let (plan, records, differences) = self.readers.run(key.org, working).await?;
+        verified.records += records;
+        let about = |what: String| format!("account {}: {what}", key.account);
+        verified.differences.extend(differences.into_iter().map(about));
+        if fixes {
+            self.apply(key, version, plan).await?;
+        }
+        Ok(())
+    }
+
+    async fn all_messages(&self, key: &AccountKey) -> Result<Vec<MessageRow>, Problem> {
+        let mut all: Vec<MessageRow> = Vec::new();
+        loop {
+            let after = all.last().map_or(0, |last| last.sequence);
+            let some = self.store.messages_of(key, after, MESSAGES).await?;
+            let is_last = some.len() < MESSAGES;
+            all.extend(some);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn verify_signatures(&self, org: OrgId, keys: &[Key], verified: &mut Verified) -> Result<(), Problem> {
+        // Where keys were rotated, those before the last two are not remembered. What they signed comes first.
+        let mut is_known = keys.len() == 1;
+        let mut after = 0;
+        loop {
+            let messages = self.store.messages(org, after, MESSAGES).await?;
+            let Some(last) = messages.last() else { return Ok(()) };
+            after = last.position.unwrap_or(after + 1);
+            for message in &messages {
+                let is_signed = is_signed(message, keys);
+                is_known |= is_signed;
+                if is_known && !is_signed {
+                    verified
+                        .differences
+                        .push(format!("message {}: its signature is not that of its bytes", message.event_id));
+                }
+            }
+        }
+    }
+}
+
+fn is_signed(message: &MessageRow, keys: &[Key]) -> bool {
+    keys.iter().any(|key| key.verify(&message.data, &message.signature))
+}
+
+/// Compares one account with what its journal gives. Gives what would correct it, and how many records were worked through.
+fn compare(
+    stored: Stored,
+    product: &Arc<crate::catalog::ProductInfo>,
+    now: daybook_engine::time::Time,
+    differ: &mut dyn FnMut(String),
+) -> (Plan, u64) {
+    let mut plan = Plan::default();
+    let Stored { loaded, items, messages, links, words } = stored;
+    let row: AccountRow = loaded.row.clone();
+    if earlier::is_outdated(&row) {
+        differ(earlier::not_refolded(&row).message);
+        return (plan, 0);
+    }
+    let terms: Terms = match postcard::from_bytes(&row.terms) {
+        Ok(terms) => terms,
+        Err(error) => {
+            differ(format!("its terms cannot be read: {error}"));
+            return (plan, 0);
+        }
+    };
+    let state = (!row.now.state.is_empty()).then(|| snapshot::read(&row.now.state));
+    let through = state.as_ref().and_then(|state| state.as_ref().ok()?.processed_through);
+    let book = match Book::outdated(loaded, product.clone(), terms) {
+        Ok(book) => book,
+        Err(problem) => {
+            differ(format!("cannot be read: {}", problem.message));
+            return (plan, 0);
+        }
+    };
+    compare_links(&book, &links, &words, &mut plan, differ);
+    let through = through.or(row.now.processed_through);
+    let worked = match again(&book, product, through) {
+        Ok(worked) => worked,
+        Err(problem) => {
+            differ(format!("cannot be worked through again: {}", problem.message));
+            return (plan, 0);
+        }
+    };
+    match expected(&row, &worked, now) {
+        Ok(expected) => {
+            compare_state(&row, state.as_ref(), &expected, &worked, differ);
+            compare_columns(&row, &expected, differ);
+            plan.now = (expected != row.now).then_some(expected);
+        }
+        Err(problem) => differ(format!("its columns cannot be worked out: {}", problem.message)),
+    }
+    compare_times(&row, &worked.book, &mut plan, differ);
+    let refold = refold_of(&book);
+    compare_items(&items, &worked, refold.map(|(_, record)| record.recorded_at), &mut plan, differ);
+    let since = refold.map_or(0, |(_, record)| announced_before(record));
+    let messages: Vec<&MessageRow> = messages.iter().filter(|message| message.sequence > since).collect();
+    compare_messages(&messages, &worked, &mut plan, differ);
+    (plan, worked.records)
+}
+
+fn compare_state(
+    row: &AccountRow,
+    state: Option<&Result<daybook_engine::state::State, snapshot::NoSnapshot>>,
+    expected: &AccountNow,
+    worked: &work::Worked,
+    differ: &mut dyn FnMut(String),
+) {
+    match state {
+        Some(Err(error)) => differ(format!("its state cannot be read: {error}")),
+        Some(Ok(state)) => {
+            if let Err(sentence) = audit(state) {
+                differ(format!("its ledgers disagree: {sentence}"));
+            }
+            if row.now.state != expected.state {
+                let (kept, now) = (state.balances(), worked.book.state.balances());
+                differ(format!(
+                    "its state is not what its journal gives: stored {} and {}, worked out {} and {}",
+                    kept.owed(),
+                    state.status,
+                    now.owed(),
+                    worked.book.state.status
+                ));
+            }
+        }
+        None if !expected.state.is_empty() => differ("its state is missing".to_owned()),
+        None => {}
+    }
+}

@@ -1,0 +1,91 @@
+//! Verifying while serving: one account after the other, slowly, round after round.
+//!
+//! After each account it waits at least as long as that account took, so that it never takes more than half of one
+//! processor. What differs is looked at again before it is told: a server is working, and an account that changes while it
+//! is looked at seems to differ.
+
+use super::Verified;
+use crate::Service;
+use crate::lock::lock;
+use crate::problem::Problem;
+use daybook_clock::Stopwatch;
+use daybook_store::records::{AccountKey, Page};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// Accounts whose ids are read at once.
+const STEP: usize = 200;
+/// How often something must differ to count.
+const LOOKS: usize = 3;
+/// How long between two rounds.
+const BETWEEN_ROUNDS: Duration = Duration::from_secs(60);
+
+impl Service {
+    /// Verifies accounts, so many a second at most, until the service stops. What differs is logged and is a figure.
+    pub fn run_verifying(&self, accounts_per_second: NonZeroU32) {
+        let (service, mut stop) = (self.clone(), self.stop.subscribe());
+        let pause = Duration::from_secs(1) / accounts_per_second.get();
+        lock(&self.running).push(tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    done = service.verify_round(pause) => {
+                        if let Err(problem) = done {
+                            tracing::warn!(%problem, "verifying in the background was interrupted");
+                        }
+                    }
+                    _ = stop.wait_for(|stopped| *stopped) => return,
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(BETWEEN_ROUNDS) => {}
+                    _ = stop.wait_for(|stopped| *stopped) => return,
+                }
+            }
+        }));
+    }
+
+    /// Verifies every account once, with a pause after each. Gives how many things differ.
+    pub async fn verify_round(&self, pause: Duration) -> Result<u64, Problem> {
+        let mut differences = 0;
+        for organization in self.store.organizations().await? {
+            let mut page = Page { limit: STEP, ..Page::default() };
+            loop {
+                let rows = self.store.accounts(organization.org, &page).await?;
+                let Some(last) = rows.last() else { break };
+                page.after = Some(last.key.account.clone());
+                for row in rows {
+                    let watch = Stopwatch::start();
+                    differences += self.verify_again_and_again(&row.key).await?;
+                    self.metrics.verified.add(1);
+                    tokio::time::sleep(pause.max(watch.elapsed())).await;
+                }
+            }
+        }
+        self.metrics.differences.set(differences);
+        self.metrics.verify_rounds.add(1);
+        Ok(differences)
+    }
+
+    /// What differs of an account every time that it is looked at.
+    async fn verify_again_and_again(&self, key: &AccountKey) -> Result<u64, Problem> {
+        let keys = self.catalog.remembered_keys(key.org).await?;
+        let mut differ: Option<Vec<String>> = None;
+        for _ in 0..LOOKS {
+            let mut verified = Verified::default();
+            self.verify_one(key, &keys, false, &mut verified).await?;
+            let found = verified.differences;
+            let both = match differ {
+                None => found,
+                Some(before) => before.into_iter().filter(|sentence| found.contains(sentence)).collect(),
+            };
+            if both.is_empty() {
+                return Ok(0);
+            }
+            differ = Some(both);
+        }
+        let differ = differ.unwrap_or_default();
+        for difference in &differ {
+            tracing::error!(difference, "stored data is not what the journal gives: see `daybook verify --fix`");
+        }
+        Ok(differ.len() as u64)
+    }
+}

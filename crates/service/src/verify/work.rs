@@ -1,0 +1,205 @@
+//! Working through a journal again, record by record, each at the time it was accepted, and gathering what the store would
+//! have been told to write.
+
+use crate::account::book::{Asked, Book, Halt};
+use crate::account::herald::NOTICE;
+use crate::account::journal::{Journal, Record};
+use crate::catalog::ProductInfo;
+use crate::problem::Problem;
+use daybook_engine::time::Time;
+use daybook_engine::timeline::Input;
+use daybook_store::batch::ItemChange;
+use daybook_store::records::{ItemRow, MessageRow};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// An account that was worked through again, and all that it wrote.
+pub(super) struct Worked {
+    /// The account.
+    pub book: Book,
+    /// Its line items, as the store would have them.
+    pub items: BTreeMap<Arc<str>, ItemRow>,
+    /// Its messages, in order.
+    pub messages: Vec<MessageRow>,
+    /// Records that were worked through.
+    pub records: u64,
+    /// Which messages wait for their moment.
+    waiting: Vec<usize>,
+}
+
+impl Worked {
+    fn of(book: Book) -> Worked {
+        let (items, messages) = (BTreeMap::new(), Vec::new());
+        let mut worked = Worked { book, items, messages, records: 0, waiting: Vec::new() };
+        worked.gather();
+        worked
+    }
+
+    /// The account as it stands, with what waits counted.
+    pub(super) fn standing(&self) -> Book {
+        let mut book = self.book.clone();
+        book.recount();
+        book
+    }
+
+    /// The account to try something on.
+    pub(super) fn tried(&self) -> Book {
+        self.book.clone()
+    }
+
+    /// Takes what the book has to write, as the store would: each record costs what it writes.
+    fn gather(&mut self) {
+        let writes = std::mem::take(&mut self.book.writes);
+        for (id, row) in writes.items {
+            let created_at = self.items.get(&id).map_or(row.created_at, |before| before.created_at);
+            self.items.insert(id, ItemRow { created_at, ..row });
+        }
+        for (id, change) in writes.changes {
+            if let Some(row) = self.items.get_mut(&id) {
+                change_item(row, &change);
+            }
+        }
+        if let Some(at) = writes.cancel_notices_at {
+            self.cancel_notices(at);
+        }
+        for message in writes.messages {
+            if message.due_at.is_some() {
+                self.waiting.push(self.messages.len());
+            }
+            self.messages.push(message);
+        }
+    }
+
+    fn cancel_notices(&mut self, at: Time) {
+        let messages = &mut self.messages;
+        self.waiting.retain(|index| {
+            let message = &mut messages[*index];
+            let is_due_later = message.due_at.is_some_and(|due| due > at);
+            if is_due_later && message.cause.starts_with(NOTICE) {
+                message.cancelled_at.get_or_insert(at);
+            }
+            // What is due by now is sent, and cannot be cancelled any more.
+            is_due_later && message.cancelled_at.is_none()
+        });
+    }
+}
+
+fn change_item(row: &mut ItemRow, change: &ItemChange) {
+    if change.void {
+        (row.balance, row.principal, row.interest, row.fees) = (0, 0, 0, 0);
+        row.splits.clear();
+    } else {
+        row.balance = change.balance.unwrap_or(row.balance);
+        row.reversed_by = change.reversed_by.clone().or(row.reversed_by.take());
+    }
+    if let Some(status) = change.status {
+        row.status = status.to_owned();
+    }
+    row.updated_at = change.updated_at;
+}
+
+/// The last change of the rules in an account's journal, and where it is.
+pub(super) fn refold_of(stored: &Book) -> Option<(usize, &Journal)> {
+    let index = stored.journal.iter().rposition(|record| matches!(record.record, Record::Refold(_)))?;
+    Some((index, &stored.journal[index]))
+}
+
+/// The sequence of the last message that earlier rules announced.
+pub(super) fn announced_before(record: &Journal) -> i64 {
+    if let Record::Refold(mark) = &record.record { mark.message_seq } else { 0 }
+}
+
+/// Works through an account's journal again, in order of arrival, and on to where it is processed.
+pub(super) fn again(stored: &Book, product: &Arc<ProductInfo>, through: Option<Time>) -> Result<Worked, Problem> {
+    let opening = stored.journal.first().ok_or_else(|| Problem::internal("its journal is empty"))?;
+    let (mut book, done) = match refold_of(stored) {
+        Some((index, _)) => (Book::refolded_at(stored, index)?, index + 1),
+        None => {
+            let product = with_mode(product, true, None);
+            let terms = (*stored.terms).clone();
+            let (profile, hash) = (stored.profile.clone(), stored.content_hash.clone());
+            (Book::open(stored.key.clone(), product, terms, profile, hash, opening.recorded_at)?, 1)
+        }
+    };
+    // Messages of the release of an account that is loaded may be suppressed; a new one's never are.
+    book.loaded_version = Some(0);
+    book.work_through();
+    let mut worked = Worked::of(book);
+    for record in &stored.journal[done..] {
+        worked.records += 1;
+        work_through(&mut worked.book, record, product).map_err(|halt| match halt {
+            Halt::Problem(problem) => Problem::internal(format!("record {}: {}", record.seq(), problem.message)),
+            Halt::NeedsAll => Problem::internal("the whole journal was asked for again"),
+        })?;
+        worked.gather();
+    }
+    worked.book.placed_by = None;
+    worked.book.product = with_mode(product, false, None);
+    if let Some(through) = through.filter(|_| worked.book.now.held_events == 0) {
+        worked.book.settle(through).map_err(crate::accounts::problem)?;
+        worked.gather();
+    }
+    Ok(worked)
+}
+
+fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -> Result<(), Halt> {
+    let at = record.recorded_at;
+    book.placed_by = None;
+    if let Some(through) = record.held.filter(|through| book.now.processed_through.is_some_and(|done| done < *through))
+    {
+        // What was due before its product began to hold was done before.
+        book.product = with_mode(product, false, None);
+        book.settle(through)?;
+    }
+    // The journal has gaps where held inputs were withdrawn.
+    book.now.next_seq = record.seq();
+    // A roll is noted at the moment it leads to.
+    book.placed_by = (!matches!(record.record, Record::Roll { .. })).then_some(record.clock);
+    match &record.record {
+        Record::Release { suppress_before } => {
+            book.product = with_mode(product, false, *suppress_before);
+            book.release(at).map(drop)
+        }
+        Record::Roll { to } => {
+            book.product = with_mode(product, false, None);
+            book.roll(*to, false, at).map(drop)
+        }
+        // The last one is where working through begins.
+        Record::Refold(_) => Ok(()),
+        Record::Profile => {
+            book.product = with_mode(product, record.held.is_some(), None);
+            book.note_profile(at)
+        }
+        Record::Input(input) => {
+            book.product = with_mode(product, record.held.is_some(), None);
+            let asked = Asked {
+                name: record.name.clone(),
+                effective_at: Some(record.effective_at),
+                input: input.clone(),
+                extra: record.extra.clone(),
+                content_hash: record.content_hash.clone(),
+            };
+            book.submit(asked, at)?;
+            let placed = book.journal.last().map(|placed| placed.place);
+            if placed != Some(record.place) && !matches!(input, Input::Open) {
+                let message =
+                    format!("is placed at {:?}, and was placed at {:?}", placed.map(|place| place.at), record.place.at);
+                return Err(Problem::internal(message).into());
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A product in a certain mode.
+fn with_mode(product: &Arc<ProductInfo>, holding: bool, suppress_before: Option<Time>) -> Arc<ProductInfo> {
+    let mode = daybook_store::records::Mode { holding, suppress_before, ..product.mode.clone() };
+    Arc::new(ProductInfo {
+        key: product.key.clone(),
+        form: product.form.clone(),
+        facts: product.facts.clone(),
+        mode,
+        signing: product.signing.clone(),
+        event_ids: product.event_ids.clone(),
+    })
+}

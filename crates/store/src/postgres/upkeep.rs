@@ -1,0 +1,133 @@
+//! Looking after the database.
+
+use super::cells::{each, maybe};
+use super::server::refused;
+use super::{Postgres, migrate};
+use crate::Result;
+use crate::figures::Kind;
+use crate::records::{AccountKey, OrgId};
+use crate::upkeep::{Correction, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
+use async_trait::async_trait;
+use daybook_engine::time::Time;
+use std::sync::Arc;
+use tokio_postgres::Transaction;
+
+#[async_trait]
+impl Upkeep for Postgres {
+    fn migrated(&self) -> Vec<i64> {
+        self.migrated.clone()
+    }
+
+    async fn tables(&self) -> Result<TablesStanding> {
+        migrate::standing(&self.server).await
+    }
+
+    async fn account_customers(&self, key: &AccountKey) -> Result<Vec<(Arc<str>, String)>> {
+        let sql =
+            "SELECT customer_id, role FROM account_customers WHERE org = $1 AND account = $2 ORDER BY customer_id";
+        let rows = self.server.query(sql, &[&key.org, &&*key.account]).await?;
+        each(&rows, |cells| Ok((cells.text()?, cells.next()?)))
+    }
+
+    async fn words_of(&self, org: OrgId, kind: Kind, id: &str) -> Result<Vec<String>> {
+        let sql = "SELECT word FROM words WHERE org = $1 AND kind = $2 AND id = $3 ORDER BY word";
+        each(&self.server.query(sql, &[&org, &kind.number(), &id]).await?, |cells| cells.next())
+    }
+
+    async fn orphans(&self) -> Result<Vec<Orphan>> {
+        let mut found = Vec::new();
+        for kind in ORPHANS {
+            let rows = self.server.query(&in_words(kind.find, "customer_id"), &[]).await?;
+            for row in &rows {
+                let id = row.try_get(1).map_err(refused)?;
+                found.push(Orphan { what: kind.what, id, removable: kind.remove.is_some() });
+            }
+        }
+        Ok(found)
+    }
+
+    async fn remove_orphans(&self) -> Result<u64> {
+        let mut client = self.server.client().await?;
+        let transaction = client.transaction().await.map_err(refused)?;
+        let mut removed = 0;
+        for sql in ORPHANS.iter().filter_map(|kind| kind.remove) {
+            removed += transaction.execute(&in_words(sql, "customer_id"), &[]).await.map_err(refused)?;
+        }
+        transaction.commit().await.map_err(refused)?;
+        Ok(removed)
+    }
+
+    async fn log_standing(&self, org: OrgId) -> Result<LogStanding> {
+        let sql = "SELECT coalesce((SELECT head FROM log_heads WHERE org = $1), 0),
+                          coalesce((SELECT hurried FROM log_heads WHERE org = $1), 0),
+                          coalesce(min(position), 0), coalesce(max(position), 0), count(*)
+                   FROM messages WHERE org = $1";
+        let standing = maybe(self.server.query_opt(sql, &[&org]).await?, |cells| {
+            Ok(LogStanding {
+                head: cells.next()?,
+                hurried: cells.next()?,
+                first: cells.next()?,
+                last: cells.next()?,
+                count: cells.next()?,
+            })
+        });
+        Ok(standing?.unwrap_or_default())
+    }
+
+    async fn correct(&self, corrections: &[Correction]) -> Result<()> {
+        let mut client = self.server.client().await?;
+        let transaction = client.transaction().await.map_err(refused)?;
+        for correction in corrections {
+            correct(&transaction, correction).await.map_err(refused)?;
+        }
+        transaction.commit().await.map_err(refused)
+    }
+}
+
+async fn correct(
+    transaction: &Transaction<'_>,
+    correction: &Correction,
+) -> std::result::Result<u64, tokio_postgres::Error> {
+    match correction {
+        Correction::AccountTimes(key, effective_at, created_at) => {
+            let sql = "UPDATE accounts SET effective_at = $3, created_at = $4 WHERE org = $1 AND account = $2";
+            let times = (effective_at.micros(), created_at.micros());
+            transaction.execute(sql, &[&key.org, &&*key.account, &times.0, &times.1]).await
+        }
+        Correction::RemoveItem(key, item) => {
+            let sql = "DELETE FROM line_items WHERE org = $1 AND account = $2 AND item_id = $3";
+            transaction.execute(sql, &[&key.org, &&*key.account, &&**item]).await
+        }
+        Correction::ItemCreated(key, item, at) => {
+            let sql = "UPDATE line_items SET created_at = $4 WHERE org = $1 AND account = $2 AND item_id = $3";
+            transaction.execute(sql, &[&key.org, &&*key.account, &&**item, &at.micros()]).await
+        }
+        Correction::Message(key, facts) => {
+            let table = if facts.waits.is_some() { "waiting_messages" } else { "messages" };
+            let which = "WHERE org = $1 AND account = $2 AND sequence = $3";
+            let sql = format!(
+                "UPDATE {table} SET event = $4, event_id = $5, cause = $6, subject = $7, effective_at = $8, \
+                 recorded_at = $9 {which}"
+            );
+            let times = (facts.effective_at.micros(), facts.recorded_at.micros());
+            let (account, texts) = (&*key.account, [&facts.event, &facts.event_id, &facts.cause, &facts.subject]);
+            let [event, event_id, cause, subject] = texts;
+            transaction
+                .execute(
+                    &sql,
+                    &[&key.org, &account, &facts.sequence, event, event_id, cause, subject, &times.0, &times.1],
+                )
+                .await?;
+            let Some((due_at, cancelled_at)) = facts.waits else { return Ok(1) };
+            let sql = format!("UPDATE waiting_messages SET due_at = $4, cancelled_at = $5 {which}");
+            let (due_at, cancelled_at) = (due_at.micros(), cancelled_at.map(Time::micros));
+            transaction.execute(&sql, &[&key.org, &account, &facts.sequence, &due_at, &cancelled_at]).await
+        }
+        Correction::Head { org, before, head, hurried } => {
+            let sql = "INSERT INTO log_heads (org, head, hurried) VALUES ($1, $2, $3)
+                       ON CONFLICT (org) DO UPDATE SET head = excluded.head, hurried = excluded.hurried
+                       WHERE log_heads.head = $4";
+            transaction.execute(sql, &[org, head, hurried, before]).await
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Looking after the database.
+
+use super::connection::broken;
+use super::read::{all, one};
+use super::rows::{LAST_POSITION, place, position, text};
+use super::{Sqlite, migrations};
+use crate::Result;
+use crate::figures::Kind;
+use crate::records::{AccountKey, OrgId};
+use crate::upkeep::{Correction, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
+use async_trait::async_trait;
+use rusqlite::{Connection, TransactionBehavior, params};
+use std::sync::Arc;
+
+#[async_trait]
+impl Upkeep for Sqlite {
+    fn migrated(&self) -> Vec<i64> {
+        self.migrated.clone()
+    }
+
+    async fn tables(&self) -> Result<TablesStanding> {
+        self.read(migrations::standing).await
+    }
+
+    async fn account_customers(&self, key: &AccountKey) -> Result<Vec<(Arc<str>, String)>> {
+        let key = key.clone();
+        let sql = "SELECT customer, role FROM account_customers WHERE org = ?1 AND account = ?2 ORDER BY customer";
+        self.read(move |connection| {
+            all(connection, sql, params![key.org, key.account], |row| Ok((text(row, 0)?, row.get(1)?)))
+        })
+        .await
+    }
+
+    async fn words_of(&self, org: OrgId, kind: Kind, id: &str) -> Result<Vec<String>> {
+        let id = id.to_owned();
+        let sql = "SELECT word FROM words WHERE org = ?1 AND kind = ?2 AND id = ?3 ORDER BY word";
+        self.read(move |connection| all(connection, sql, params![org, kind.number(), id], |row| row.get(0))).await
+    }
+
+    async fn orphans(&self) -> Result<Vec<Orphan>> {
+        self.read(|connection| {
+            let mut found = Vec::new();
+            for kind in ORPHANS {
+                let ids: Vec<String> = all(connection, &in_words(kind.find, "customer"), [], |row| row.get(1))?;
+                let orphan = |id| Orphan { what: kind.what, id, removable: kind.remove.is_some() };
+                found.extend(ids.into_iter().map(orphan));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    async fn remove_orphans(&self) -> Result<u64> {
+        self.write(|connection| {
+            let mut removed = 0;
+            for sql in ORPHANS.iter().filter_map(|kind| kind.remove) {
+                removed += connection.execute(&in_words(sql, "customer"), []).map_err(broken)? as u64;
+            }
+            Ok(removed)
+        })
+        .await
+    }
+
+    async fn log_standing(&self, org: OrgId) -> Result<LogStanding> {
+        self.read(move |connection| {
+            let sql = "SELECT head, hurried FROM log_heads WHERE org = ?1";
+            let head = one(connection, sql, params![org], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let (head, hurried) = head.unwrap_or_default();
+            let sql = "SELECT coalesce(min(place), 0), coalesce(max(place), 0), count(*) FROM messages \
+                       WHERE place > ?1 AND place <= ?2";
+            let params = params![place(org, 0), place(org, LAST_POSITION)];
+            let log = one(connection, sql, params, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let (first, last, count) = log.unwrap_or_default();
+            Ok(LogStanding { head, hurried, first: position(first), last: position(last), count })
+        })
+        .await
+    }
+
+    async fn correct(&self, corrections: &[Correction]) -> Result<()> {
+        let corrections = corrections.to_owned();
+        self.write(move |connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
+            for correction in &corrections {
+                correct(&transaction, correction).map_err(broken)?;
+            }
+            transaction.commit().map_err(broken)
+        })
+        .await
+    }
+}
+
+fn correct(connection: &Connection, correction: &Correction) -> rusqlite::Result<()> {
+    match correction {
+        Correction::AccountTimes(key, effective_at, created_at) => connection.execute(
+            "UPDATE accounts SET effective_at = ?3, created_at = ?4 WHERE org = ?1 AND account = ?2",
+            params![key.org, key.account, effective_at.micros(), created_at.micros()],
+        )?,
+        Correction::RemoveItem(key, item) => connection.execute(
+            "DELETE FROM line_items WHERE org = ?1 AND account = ?2 AND item = ?3",
+            params![key.org, key.account, item],
+        )?,
+        Correction::ItemCreated(key, item, at) => connection.execute(
+            "UPDATE line_items SET created_at = ?4 WHERE org = ?1 AND account = ?2 AND item = ?3",
+            params![key.org, key.account, item, at.micros()],
+        )?,
+        Correction::Message(key, facts) => {
+            let params = params![
+                key.org,
+                key.account,
+                facts.sequence,
+                facts.event,
+                facts.event_id,
+                facts.cause,
+                facts.subject,
+                facts.effective_at.micros(),
+                facts.recorded_at.micros(),
+            ];
+            let set = "SET event = ?4, event_id = ?5, cause = ?6, subject = ?7, effective_at = ?8, recorded_at = ?9";
+            let which = "WHERE org = ?1 AND account = ?2 AND sequence = ?3";
+            if let Some((due_at, cancelled_at)) = facts.waits {
+                connection.execute(&format!("UPDATE waiting_messages {set} {which}"), params)?;
+                let cancelled_at = cancelled_at.map(daybook_engine::time::Time::micros);
+                let params = params![key.org, key.account, facts.sequence, due_at.micros(), cancelled_at];
+                let set = "SET due_at = ?4, cancelled_at = ?5";
+                connection.execute(&format!("UPDATE waiting_messages {set} {which}"), params)?
+            } else {
+                connection.execute(&format!("UPDATE messages {set} {which}"), params)?
+            }
+        }
+        Correction::Head { org, before, head, hurried } => connection.execute(
+            "INSERT INTO log_heads (org, head, hurried) VALUES (?1, ?2, ?3)
+             ON CONFLICT (org) DO UPDATE SET head = excluded.head, hurried = excluded.hurried
+             WHERE log_heads.head = ?4",
+            params![org, head, hurried, before],
+        )?,
+    };
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! What `verify` looks at beside accounts, and what `verify --fix` corrects: rows that belong to nothing, the ends of the
+//! log, cursors beyond them, links and words.
+
+use crate::Result;
+use crate::error::StoreError;
+use crate::figures::Kind;
+use crate::records::{AccountKey, OrgId};
+use async_trait::async_trait;
+use daybook_engine::time::Time;
+use std::fmt;
+use std::sync::Arc;
+
+/// A row that belongs to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// What is wrong, as a sentence without its subject: `a line item has no account`.
+    pub what: &'static str,
+    /// Which: an account, a customer, a subscription.
+    pub id: String,
+    /// Whether it is derived data that can be removed.
+    pub removable: bool,
+}
+
+/// How an organization's log stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogStanding {
+    /// The position that was given last.
+    pub head: i64,
+    /// The last position that is sent without waiting.
+    pub hurried: i64,
+    /// The first position that is kept; 0 for none.
+    pub first: i64,
+    /// The last position that is kept; 0 for none.
+    pub last: i64,
+    /// How many messages are kept.
+    pub count: i64,
+}
+
+/// A correction of derived data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Correction {
+    /// When an account counts from, and when it was made.
+    AccountTimes(AccountKey, Time, Time),
+    /// A line item that the journal does not give is removed.
+    RemoveItem(AccountKey, Arc<str>),
+    /// When a line item was made.
+    ItemCreated(AccountKey, Arc<str>, Time),
+    /// What a message is about, by its number among the account's.
+    Message(AccountKey, Box<MessageFacts>),
+    /// The end of an organization's log.
+    Head {
+        /// Whose.
+        org: OrgId,
+        /// Where it was; it is left alone if it has moved since.
+        before: i64,
+        /// Where it is.
+        head: i64,
+        /// Up to where it is sent at once.
+        hurried: i64,
+    },
+}
+
+/// The columns of a message beside its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageFacts {
+    /// Its number among the account's messages.
+    pub sequence: i64,
+    /// The event's name.
+    pub event: String,
+    /// The event's id.
+    pub event_id: String,
+    /// What made it happen.
+    pub cause: String,
+    /// Which thing it is about.
+    pub subject: String,
+    /// When it happened.
+    pub effective_at: Time,
+    /// When it was recorded.
+    pub recorded_at: Time,
+    /// Where it waits: when it is due, and when it was cancelled.
+    pub waits: Option<(Time, Option<Time>)>,
+}
+
+/// Which version the tables are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TablesStanding {
+    /// The last migration that was run; 0 for none.
+    pub at: i64,
+    /// The last one that this program knows.
+    pub known: i64,
+    /// How many of those that it knows were not run.
+    pub missing: usize,
+}
+
+impl TablesStanding {
+    pub(crate) fn of(applied: &[i64], known: &[i64]) -> TablesStanding {
+        TablesStanding {
+            at: applied.iter().copied().max().unwrap_or(0),
+            known: known.iter().copied().max().unwrap_or(0),
+            missing: known.iter().filter(|number| !applied.contains(number)).count(),
+        }
+    }
+
+    /// Whether a newer program has been at them.
+    pub fn is_newer(&self) -> bool {
+        self.at > self.known
+    }
+
+    /// Whether they are what this program works with.
+    pub fn is_current(&self) -> bool {
+        !self.is_newer() && self.missing == 0
+    }
+
+    /// Refuses tables of another version.
+    pub(crate) fn must_be_current(&self) -> Result<()> {
+        if self.is_current() { Ok(()) } else { Err(StoreError::Tables(self.to_string())) }
+    }
+
+    /// Refuses tables that a newer program has been at.
+    pub(crate) fn must_not_be_newer(&self) -> Result<()> {
+        if self.is_newer() { Err(StoreError::Tables(self.to_string())) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for TablesStanding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TablesStanding { at, known, .. } = self;
+        if self.is_newer() {
+            write!(
+                f,
+                "its tables are of version {at}, and this program knows versions up to {known}: \
+                 use the newer program that has been at it"
+            )
+        } else if self.is_current() {
+            f.write_str("tables up to date")
+        } else {
+            write!(
+                f,
+                "its tables are of version {at}, and this program works with version {known}: \
+                 `daybook migrate` brings them up to date, and nothing was changed now"
+            )
+        }
+    }
+}
+
+/// Looking after a database.
+#[async_trait]
+pub trait Upkeep: Send + Sync {
+    /// The migrations that were run when the database was opened, by number.
+    fn migrated(&self) -> Vec<i64>;
+
+    /// Which version the tables are of.
+    async fn tables(&self) -> Result<TablesStanding>;
+
+    /// The customers of an account, with their roles, by customer.
+    async fn account_customers(&self, key: &AccountKey) -> Result<Vec<(Arc<str>, String)>>;
+
+    /// The words of a thing, in order.
+    async fn words_of(&self, org: OrgId, kind: Kind, id: &str) -> Result<Vec<String>>;
+
+    /// Rows that belong to nothing, of all tables.
+    async fn orphans(&self) -> Result<Vec<Orphan>>;
+
+    /// Removes rows of derived data that belong to nothing; gives how many.
+    async fn remove_orphans(&self) -> Result<u64>;
+
+    /// How an organization's log stands.
+    async fn log_standing(&self, org: OrgId) -> Result<LogStanding>;
+
+    /// Writes corrections, all or none.
+    async fn correct(&self, corrections: &[Correction]) -> Result<()>;
+}
+
+/// A kind of orphan: what it is, where it is found, and the statement that removes it, if it may be removed.
+pub(crate) struct Kinds {
+    pub what: &'static str,
+    /// Gives the organization and the id.
+    pub find: &'static str,
+    pub remove: Option<&'static str>,
+}
+
+/// In the words of both dialects, but for `{customer}`, which is the column of a customer's id.
+pub(crate) const ORPHANS: &[Kinds] = &[
+    Kinds {
+        what: "has a journal and no row of its own: put the database back from a backup",
+        find: "SELECT DISTINCT i.org, i.account FROM inputs i
+               WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = i.org AND a.account = i.account)",
+        remove: None,
+    },
+    Kinds {
+        what: "has line items, and neither a row nor a journal",
+        find: "SELECT DISTINCT l.org, l.account FROM line_items l
+               WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = l.org AND a.account = l.account)
+                 AND NOT EXISTS (SELECT 1 FROM inputs i WHERE i.org = l.org AND i.account = l.account)",
+        remove: Some(
+            "DELETE FROM line_items
+             WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = line_items.org AND a.account = line_items.account)
+               AND NOT EXISTS (SELECT 1 FROM inputs i WHERE i.org = line_items.org AND i.account = line_items.account)",
+        ),
+    },
+    Kinds {
+        what: "has customers, and neither a row nor a journal",
+        find: "SELECT DISTINCT c.org, c.account FROM account_customers c
+               WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = c.org AND a.account = c.account)
+                 AND NOT EXISTS (SELECT 1 FROM inputs i WHERE i.org = c.org AND i.account = c.account)",
+        remove: Some(
+            "DELETE FROM account_customers
+             WHERE NOT EXISTS (SELECT 1 FROM accounts a
+                               WHERE a.org = account_customers.org AND a.account = account_customers.account)
+               AND NOT EXISTS (SELECT 1 FROM inputs i
+                               WHERE i.org = account_customers.org AND i.account = account_customers.account)",
+        ),
+    },
+    Kinds {
+        what: "has a customer that does not exist",
+        find: "SELECT DISTINCT l.org, l.account FROM account_customers l
+               WHERE NOT EXISTS (SELECT 1 FROM customers c WHERE c.org = l.org AND c.{customer} = l.{customer})",
+        remove: None,
+    },
+    Kinds {
+        what: "has messages and no row of its own",
+        find: "SELECT DISTINCT m.org, m.account FROM messages m WHERE m.account IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = m.org AND a.account = m.account)",
+        remove: None,
+    },
+    Kinds {
+        what: "has messages that wait and no row of its own",
+        find: "SELECT DISTINCT m.org, m.account FROM waiting_messages m WHERE m.account IS NOT NULL
+                 AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = m.org AND a.account = m.account)",
+        remove: None,
+    },
+    Kinds {
+        what: "waits to be folded again and does not exist",
+        find: "SELECT r.org, r.account FROM accounts_to_refold r
+               WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = r.org AND a.account = r.account)",
+        remove: Some(
+            "DELETE FROM accounts_to_refold
+             WHERE NOT EXISTS (SELECT 1 FROM accounts a
+                               WHERE a.org = accounts_to_refold.org AND a.account = accounts_to_refold.account)",
+        ),
+    },
+    Kinds {
+        what: "is found by words and does not exist",
+        find: "SELECT DISTINCT w.org, w.id FROM words w
+               WHERE NOT (w.kind = 1 AND EXISTS (SELECT 1 FROM accounts a WHERE a.org = w.org AND a.account = w.id))
+                 AND NOT (w.kind = 2 AND EXISTS (SELECT 1 FROM customers c WHERE c.org = w.org AND c.{customer} = w.id))
+                 AND NOT (w.kind = 3 AND EXISTS (SELECT 1 FROM products p WHERE p.org = w.org AND p.product = w.id))",
+        remove: Some(
+            "DELETE FROM words
+             WHERE NOT (kind = 1 AND EXISTS (SELECT 1 FROM accounts a WHERE a.org = words.org AND a.account = words.id))
+               AND NOT (kind = 2
+                        AND EXISTS (SELECT 1 FROM customers c WHERE c.org = words.org AND c.{customer} = words.id))
+               AND NOT (kind = 3 AND EXISTS (SELECT 1 FROM products p WHERE p.org = words.org AND p.product = words.id))",
+        ),
+    },
+    Kinds {
+        what: "has an organization that does not exist",
+        find: "SELECT a.org, a.account FROM accounts a
+               WHERE NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = a.org)",
+        remove: None,
+    },
+    Kinds {
+        what: "is a webhook URL that has read beyond the end of the log",
+        find: "SELECT s.org, s.url FROM subscriptions s
+               WHERE s.cursor > coalesce((SELECT h.head FROM log_heads h WHERE h.org = s.org), 0)",
+        remove: None,
+    },
+    Kinds {
+        what: "has failed messages, and is the number of no webhook URL",
+        find: "SELECT DISTINCT 0, CAST(f.subscription AS TEXT) FROM failures f
+               WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = f.subscription)",
+        remove: Some("DELETE FROM failures WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = subscription)"),
+    },
+    Kinds {
+        what: "has a stretch of the log, and is the number of no webhook URL",
+        find: "SELECT DISTINCT 0, CAST(r.subscription AS TEXT) FROM ranges r
+               WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = r.subscription)",
+        remove: Some("DELETE FROM ranges WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = subscription)"),
+    },
+];
+
+/// A statement in a dialect.
+pub(crate) fn in_words(sql: &str, customer: &str) -> String {
+    sql.replace("{customer}", customer)
+}

@@ -14,9 +14,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How many times as long a connection is kept that was answered before, when others need its room.
-const ANSWERED_BEFORE_WEIGHT: u32 = 8;
-
 /// Why the door closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -171,15 +168,16 @@ impl Connection {
         Some(ending)
     }
 
-    /// How ready it is to make room: the longer it waits for its client, the more. Nothing: it is being worked on.
-    pub fn readiness(&self, now: Duration) -> Option<Duration> {
-        self.state().readiness(now)
+    /// Whether it was answered before, and for how long it has waited for its client. Nothing: it is being worked on.
+    pub fn standing(&self, now: Duration) -> (bool, Option<Duration>) {
+        let state = self.state();
+        (state.is_proven, state.waited(now))
     }
 
     /// Closes it to make room, unless it is being worked on by now.
     pub fn end_to_make_room(&self, ending: Ending, now: Duration) -> bool {
         let mut state = self.state();
-        if state.readiness(now).is_none() {
+        if state.waited(now).is_none() {
             return false;
         }
         state.ended = Some(ending);
@@ -211,14 +209,13 @@ impl State {
         }
     }
 
-    fn readiness(&self, now: Duration) -> Option<Duration> {
+    fn waited(&self, now: Duration) -> Option<Duration> {
         let waits = self.unread_since.is_some() || self.in_flight == self.bodies;
         if self.ended.is_some() || !waits {
             return None;
         }
         let since = self.unread_since.or(self.head_since).unwrap_or(self.waiting_since);
-        let waited = now.saturating_sub(since);
-        Some(if self.is_proven { waited } else { waited * ANSWERED_BEFORE_WEIGHT })
+        Some(now.saturating_sub(since))
     }
 }
 
@@ -257,10 +254,10 @@ mod tests {
     fn a_request_that_is_worked_on_is_never_closed_and_an_idle_connection_is() {
         let connection = Connection::new(s(0));
         assert!(connection.begin(false, s(1)));
-        assert_eq!((connection.end_if_overdue(s(1_000), &limits()), connection.readiness(s(1_000))), (None, None));
+        assert_eq!((connection.end_if_overdue(s(1_000), &limits()), connection.standing(s(1_000)).1), (None, None));
         assert!(!connection.end_to_make_room(Ending::Full, s(1_000)));
         connection.leaving();
-        assert_eq!(connection.readiness(s(1_000)), None, "its answer is not written yet");
+        assert_eq!(connection.standing(s(1_000)).1, None, "its answer is not written yet");
         connection.flushed(s(1_000));
         assert_eq!(connection.end_if_overdue(s(1_060), &limits()), None);
         assert_eq!(connection.end_if_overdue(s(1_061), &limits()), Some(Ending::Idle));
@@ -294,22 +291,12 @@ mod tests {
     fn a_body_that_is_awaited_makes_room_and_one_that_has_come_does_not() {
         let connection = Connection::new(s(0));
         assert!(connection.begin(true, s(1)));
-        assert!(connection.readiness(s(2)).is_some());
+        assert!(connection.standing(s(2)).1.is_some());
         assert!(connection.body_arrived());
-        assert_eq!(connection.readiness(s(2)), None);
+        assert_eq!(connection.standing(s(2)).1, None);
         let other = Connection::new(s(0));
         assert!(other.begin(true, s(1)));
         assert!(other.end_to_make_room(Ending::Address, s(2)));
         assert!(!other.body_arrived(), "its request must not be worked on");
-    }
-
-    #[test]
-    fn who_was_answered_before_is_kept_longer() {
-        let (proven, fresh) = (Connection::new(s(0)), Connection::new(s(7)));
-        assert!(proven.begin(false, s(0)));
-        proven.leaving();
-        proven.flushed(s(0));
-        assert!(proven.readiness(s(8)) == fresh.readiness(s(8)));
-        assert!(proven.readiness(s(9)) < fresh.readiness(s(9)));
     }
 }

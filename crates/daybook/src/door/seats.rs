@@ -9,7 +9,7 @@ use super::connection::{Connection, Ending};
 use super::figures::{Figures, Refused};
 use super::limits::Limits;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -183,23 +183,54 @@ impl Table {
         }
     }
 
-    /// Closes the connection of a place that has waited longest for its client.
+    /// Closes one connection of a place.
     fn make_room_in(&mut self, place: Place, ending: Ending, now: Duration) -> bool {
-        let Some(there) = self.by_place.get(&place) else { return false };
-        let ready = there.iter().filter_map(|(number, one)| one.readiness(now).map(|ready| (ready, *number)));
-        let Some((_, number)) = ready.max() else { return false };
-        if !there.get(&number).is_some_and(|one| one.end_to_make_room(ending, now)) {
+        let victim = self.victim_of(&[place], now);
+        self.close(victim, ending, now)
+    }
+
+    /// Closes one connection of the addresses that have the most, or else of those that have the next most.
+    fn make_room_anywhere(&mut self, now: Duration) -> bool {
+        let mut by_count: BTreeMap<usize, Vec<Place>> = BTreeMap::new();
+        for (place, all) in &self.by_place {
+            by_count.entry(all.len()).or_default().push(*place);
+        }
+        let victim = by_count.values().rev().find_map(|places| self.victim_of(places, now));
+        self.close(victim, Ending::Full, now)
+    }
+
+    /// Who of some places makes room. Those that were never answered go first, as long as they are half or more of all;
+    /// so a crowd that sends nothing does not push out callers at work, and a crowd that was answered once does not keep
+    /// out those who come. Among equals, the one that has waited longest for its client.
+    fn victim_of(&self, places: &[Place], now: Duration) -> Option<(Place, u64)> {
+        let (mut count, mut unproven) = (0, 0);
+        let (mut of_unproven, mut of_proven) = (None, None);
+        for place in places {
+            for (number, connection) in self.by_place.get(place).into_iter().flatten() {
+                let (is_proven, waited) = connection.standing(now);
+                count += 1;
+                unproven += usize::from(!is_proven);
+                let longest = if is_proven { &mut of_proven } else { &mut of_unproven };
+                let candidate = waited.map(|waited| (waited, Reverse(*number), *place));
+                if candidate.map(|(waited, number, _)| (waited, number))
+                    > longest.map(|(waited, number, _)| (waited, number))
+                {
+                    *longest = candidate;
+                }
+            }
+        }
+        let chosen = if unproven * 2 >= count { of_unproven.or(of_proven) } else { of_proven.or(of_unproven) };
+        chosen.map(|(_, Reverse(number), place)| (place, number))
+    }
+
+    fn close(&mut self, victim: Option<(Place, u64)>, ending: Ending, now: Duration) -> bool {
+        let Some((place, number)) = victim else { return false };
+        let connection = self.by_place.get(&place).and_then(|there| there.get(&number));
+        if !connection.is_some_and(|connection| connection.end_to_make_room(ending, now)) {
             return false;
         }
         self.leave(place, number, Row::House);
         true
-    }
-
-    /// The same in the place that has the most connections, or else in the next.
-    fn make_room_anywhere(&mut self, now: Duration) -> bool {
-        let mut places: Vec<(Place, usize)> = self.by_place.iter().map(|(place, all)| (*place, all.len())).collect();
-        places.sort_unstable_by_key(|(_, count)| Reverse(*count));
-        places.into_iter().any(|(place, _)| self.make_room_in(place, Ending::Full, now))
     }
 }
 
@@ -274,6 +305,42 @@ mod tests {
         drop(reserve);
         let reserve = seats.admit(from("10.0.0.3"), false, s(1)).expect("the reserve is free again");
         assert_eq!(reserve.row(), Row::Reserve(Refused::Full));
+    }
+
+    fn proven(seats: &Arc<Seats>, address: &str, second: u64) -> Seat {
+        let seat = seats.admit(from(address), false, s(second)).expect("a seat");
+        assert!(seat.connection().begin(false, s(second)));
+        seat.connection().leaving();
+        seat.connection().flushed(s(second));
+        seat
+    }
+
+    #[test]
+    fn a_crowd_that_sends_nothing_does_not_push_out_who_was_answered() {
+        let seats = seats(20, 4);
+        let callers = [proven(&seats, "10.0.0.1", 0), proven(&seats, "10.0.0.1", 1)];
+        let _crowd: Vec<Seat> =
+            (2..50).map(|second| seats.admit(from("10.0.0.1"), false, s(second)).expect("a seat")).collect();
+        assert!(callers.iter().all(is_open));
+    }
+
+    #[test]
+    fn a_crowd_that_was_answered_does_not_keep_out_who_comes() {
+        let seats = seats(20, 4);
+        let _crowd: Vec<Seat> = (0..4).map(|second| proven(&seats, "10.0.0.1", second)).collect();
+        let (one, other) = (5, 6);
+        let newcomers = [one, other].map(|second| seats.admit(from("10.0.0.1"), false, s(second)).expect("a seat"));
+        assert!(newcomers.iter().all(is_open));
+    }
+
+    #[test]
+    fn many_addresses_with_few_each_go_by_the_same_rule() {
+        let seats = seats(4, 4);
+        let caller = proven(&seats, "10.0.0.9", 0);
+        let crowd: Vec<Seat> = (1..50)
+            .map(|second| seats.admit(IpAddr::from([10, 0, 1, second as u8]), false, s(second)).expect("a seat"))
+            .collect();
+        assert!(is_open(&caller) && is_open(&crowd[48]) && !is_open(&crowd[0]));
     }
 
     #[test]

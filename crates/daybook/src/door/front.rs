@@ -157,9 +157,12 @@ mod tests {
         (arrival.client.ip().to_string(), is_https)
     }
 
+    /// Who connects, the headers of the request, and which client it is from.
+    type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+
     #[test]
     fn a_client_is_as_its_nearest_proxy_says() {
-        let cases: [(&str, &[(&'static str, &str)], &str); 13] = [
+        let cases: [Case; 13] = [
             ("192.0.2.1", &[("x-forwarded-for", "198.51.100.7")], "192.0.2.1"),
             ("192.0.2.1", &[("forwarded", "for=198.51.100.7")], "192.0.2.1"),
             ("10.0.0.1", &[], "10.0.0.1"),

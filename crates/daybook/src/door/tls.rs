@@ -130,7 +130,7 @@ mod tests {
         let (cert, key) = (write("cert", &pem("CERTIFICATE", one.cert.der())), write("key", &key_of(&one.signing_key)));
         let (strange, nothing) = (write("strange", &key_of(&other.signing_key)), write("nothing", "none"));
         assert!(Tls::load(&cert, &key).is_ok());
-        let refused = |cert: &Path, key: &Path| Tls::load(cert, key).err().expect("it is refused");
+        let refused = |cert: &Path, key: &Path| Tls::load(cert, key).map(drop).expect_err("it is refused");
         assert!(refused(&cert, &strange).contains("do not fit"));
         assert!(refused(&nothing, &key).contains("holds no certificate"));
         assert!(refused(&cert, &nothing).contains("holds no private key"));

@@ -222,6 +222,7 @@ async fn a_door_that_closes_lets_calls_finish_and_idle_connections_go() {
     let working = house.send(WORK).await;
     house.until("the call", |house| house.begun.load(Ordering::SeqCst) == 1).await;
     let idle = house.send("GET /quick HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    idle.readable().await.expect("its answer comes");
     house.closing.send_replace(true);
     assert!(read(idle).await.ends_with("quick"), "it is answered and then closed");
     assert!(!house.serving.is_finished(), "a call is being worked on");

@@ -173,7 +173,7 @@ fn a_database_of_a_newer_version_is_refused() {
         drop(connection);
         let refused = open(&format!("sqlite:{}", path.display())).await.unwrap_err();
         assert!(
-            matches!(&refused, StoreError::Broken(why) if why.contains("9999") && why.contains("newer")),
+            matches!(&refused, StoreError::Tables(why) if why.contains("9999") && why.contains("newer")),
             "{refused}"
         );
     });

@@ -112,7 +112,6 @@ pub(super) fn load(connection: &Connection, wanted: &[Want]) -> Result<Vec<Optio
     let mut loader = Loader {
         account: connection.prepare_cached(&account).map_err(broken)?,
         all: connection.prepare_cached(&format!("{inputs} ORDER BY seq")).map_err(broken)?,
-        held: connection.prepare_cached(&format!("{inputs} AND seq > ?3 ORDER BY seq")).map_err(broken)?,
         pending: connection
             .prepare_cached(&format!("{inputs} AND (seq > ?3 OR applies_at > ?4) ORDER BY seq"))
             .map_err(broken)?,
@@ -125,7 +124,6 @@ pub(super) fn load(connection: &Connection, wanted: &[Want]) -> Result<Vec<Optio
 struct Loader<'c> {
     account: CachedStatement<'c>,
     all: CachedStatement<'c>,
-    held: CachedStatement<'c>,
     pending: CachedStatement<'c>,
     named: CachedStatement<'c>,
 }
@@ -139,11 +137,6 @@ impl Loader<'_> {
         let mut inputs: Vec<InputRow> = match want.inputs {
             Inputs::None => Vec::new(),
             Inputs::All => self.all.query_map(params![org, account], rows::input)?.collect::<rusqlite::Result<_>>()?,
-            // Only what is held is looked for where nothing waits: its numbers are the last.
-            Inputs::Pending if row.now.scheduled_events == 0 && row.now.processed_through.is_some() => {
-                let params = params![org, account, row.now.settled_seq];
-                self.held.query_map(params, rows::input)?.collect::<rusqlite::Result<_>>()?
-            }
             Inputs::Pending => {
                 // Before the first fold nothing is processed.
                 let processed_through = row.now.processed_through.unwrap_or(Time::BEGINNING).micros();

@@ -254,7 +254,7 @@ fn a_newer_database_is_refused() {
         drop(daybook_store::open(&address).await.unwrap());
         run_sql(&address, "INSERT INTO migrations SELECT max(number) + 1 FROM migrations").await;
         match daybook_store::open(&address).await {
-            Err(StoreError::Broken(why)) => assert!(why.contains("newer"), "{why}"),
+            Err(StoreError::Tables(why)) => assert!(why.contains("newer"), "{why}"),
             other => panic!("{other:?}"),
         }
     });

@@ -43,7 +43,7 @@ pub struct ServeFlags {
     /// The certificate's key, in PEM form
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<String>,
-    /// Where people reach the server, for links, such as https://books.example.com [default: as their browsers say]
+    /// Where people reach the server, for links, such as <https://books.example.com> [default: as their browsers say]
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
     /// A network of proxies whose word about their clients is believed, such as 10.0.0.0/24; repeatable

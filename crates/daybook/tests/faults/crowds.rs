@@ -5,7 +5,7 @@
 //!
 //! `DAYBOOK_CROWD` says how many; unset, 300 against small caps. A campaign, which also wants 99 of 100 payments within 50
 //! milliseconds on a machine that does nothing else:
-//! `DAYBOOK_CROWD=5000 cargo test --release -p daybook --test faults crowds -- --nocapture --test-threads 1`.
+//! `DAYBOOK_CROWD=5000 cargo test --release -p daybook --test faults crowds -- --ignored --nocapture --test-threads 1`.
 
 use crate::common::chance::setting;
 use crate::common::door::{Door, until};
@@ -175,17 +175,20 @@ fn a_crowd_keeps_no_caller_out(from: From) {
 }
 
 #[test]
+#[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
 fn a_crowd_from_the_callers_own_address_does_not_keep_it_out() {
     a_crowd_keeps_no_caller_out(From::One);
 }
 
 #[test]
+#[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
 fn a_crowd_from_many_addresses_does_not_keep_a_caller_out() {
     a_crowd_keeps_no_caller_out(From::Many);
 }
 
 /// A server that has few descriptors.
 #[test]
+#[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
 fn a_server_with_few_descriptors_serves_beside_a_crowd() {
     let place = Place::sqlite().with_descriptors(128);
     let server = place.serve();
@@ -202,6 +205,7 @@ fn a_server_with_few_descriptors_serves_beside_a_crowd() {
 /// The control: a server with as many threads as the others have seats, which waits for every client as long as that
 /// takes. The same crowd shuts it.
 #[test]
+#[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
 fn a_server_without_such_a_door_is_shut_by_the_same_crowd() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let at = listener.local_addr().expect("an address");

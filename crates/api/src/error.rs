@@ -118,7 +118,7 @@ impl From<Problem> for Refusal {
     fn from(mut problem: Problem) -> Refusal {
         let sentence = match problem.kind {
             Kind::Internal => "something went wrong on our side; the header x-request-id names this call in the log",
-            // A clock that cannot be trusted is nobody's secret, and a caller who knows of it can tell.
+            // The reason is safe to show, and callers can report it.
             Kind::Unavailable if problem.message.starts_with(CLOCK_IN_DOUBT) => return Refusal::shown(problem),
             Kind::Unavailable => "the database is away: try again in a moment",
             _ => return Refusal::shown(problem),

@@ -21,7 +21,7 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// The time that has passed since some beginning. It is never set, and goes on while the machine sleeps.
     fn steady(&self) -> Duration;
 
-    /// Why the time cannot be trusted, and what to do; nothing if it can.
+    /// Why the time cannot be trusted, and what to do; `None` if it can.
     fn trouble(&self) -> Option<String> {
         None
     }

@@ -234,7 +234,7 @@ impl Service {
         self.load_book(&account_key(who, account), Inputs::All).await
     }
 
-    /// Does something with an account and its whole journal, beside the threads that serve callers.
+    /// Does something with an account and its whole journal, off the threads that serve callers.
     pub(crate) async fn with_whole_book<T: Send + 'static>(
         &self,
         who: &Caller,

@@ -1,6 +1,6 @@
 //! Watching the clock: it is compared with the database's own, and with the latest moment that the database knows.
 //!
-//! Everything that happens by itself happens by the clock: a clock that is wrong charges fees that nobody owes yet. So a
+//! Everything that happens by itself happens by the clock: a wrong clock charges fees that are not owed yet. So a
 //! server compares its clock before it does anything ([`begin`]) and every second from then on. While the clock cannot be
 //! trusted ([`Clock::trouble`]) timers stand still, writes are refused and `/readyz` says why; reading goes on. What is in
 //! trouble and what is merely corrected is decided by [`Watched`].

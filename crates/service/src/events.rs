@@ -1,7 +1,7 @@
 //! Why the balance is this: an account's timeline, page by page.
 //!
 //! The first page costs what it shows: of the journal only the first records of the timeline are read and folded. What a
-//! later page shows follows from all that came before it, so the journal is folded whole for it, beside the threads that
+//! later page shows follows from all that came before it, so the journal is folded whole for it, off the threads that
 //! serve callers. Where a payment counts otherwise from the beginning because of something that came later (it bounced,
 //! under `REPLAY`), so does the first page.
 
@@ -59,7 +59,7 @@ impl Service {
         Ok(render(&view::Page { results, paging: mark }))
     }
 
-    /// The first page, from the first records of the timeline alone; nothing where it does not follow from these.
+    /// The first page, from the first records of the timeline alone; `None` where it does not follow from these.
     async fn first_events(
         &self,
         who: &Caller,

@@ -1,4 +1,4 @@
-//! Long reads: what folds a whole journal runs beside the threads that serve callers, and organizations take turns.
+//! Long reads: what folds a whole journal runs off the threads that serve callers, and organizations take turns.
 //!
 //! So many run at once as there are processors. One organization has at most all but one of these places, so that a caller
 //! of another never waits for more than one read to end.

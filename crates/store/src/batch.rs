@@ -96,7 +96,7 @@ pub struct RefoldWrite {
     /// Its terms, as the newer rules write them; the account then no longer waits to be folded again. Nothing where it
     /// could not be: it goes on waiting.
     pub terms: Option<Vec<u8>>,
-    /// What is listed about it; nothing where nothing moved.
+    /// What is listed about it; `None` where nothing moved.
     pub listed: Option<RefoldRow>,
 }
 

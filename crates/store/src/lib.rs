@@ -177,7 +177,7 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
 
     // --- Time ----------------------------------------------------------------------------------------------------
 
-    /// What the database's own clock shows; nothing where it has none but the machine's.
+    /// What the database's own clock shows; `None` where it has only the machine's.
     async fn database_time(&self) -> Result<Option<Time>>;
 
     /// The latest moment that a server noted here while it ran.

@@ -76,9 +76,9 @@ pub struct Subscription {
     pub version: i64,
     /// Whether it is the console's own record. An organization has one such subscription at most.
     pub from_console: bool,
-    /// The most messages a second; nothing for no limit.
+    /// The most messages a second; `None` for no limit.
     pub max_per_second: Option<u32>,
-    /// The most messages at once; nothing for no limit.
+    /// The most messages at once; `None` for no limit.
     pub max_in_flight: Option<u32>,
     /// What is finished with beyond the cursor.
     pub ahead: Ahead,

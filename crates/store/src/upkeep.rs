@@ -1,4 +1,4 @@
-//! What `verify` looks at beside accounts, and what `verify --fix` corrects: rows that belong to nothing, the ends of the
+//! What `verify` looks at in addition to accounts, and what `verify --fix` corrects: rows that belong to nothing, the ends of the
 //! log, cursors beyond them, links and words.
 
 use crate::Result;
@@ -60,7 +60,7 @@ pub enum Correction {
     },
 }
 
-/// The columns of a message beside its bytes.
+/// The columns of a message other than its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageFacts {
     /// Its number among the account's messages.

@@ -21,7 +21,7 @@ pub struct OldDatabase {
 }
 
 impl OldDatabase {
-    /// As an SQLite file in a folder, with the secrets key beside it.
+    /// As an SQLite file in a folder, with the secrets key next to it.
     pub fn sqlite(folder: &Path) -> OldDatabase {
         let path = folder.join("daybook.db");
         std::fs::write(&path, unpacked("old.db.gz")).expect("the file can be written");

@@ -146,7 +146,9 @@ async fn what_is_wrong_is_said_beside_the_field() {
         assert!(answer.body.contains(&wrong(field)), "{field}: {}", answer.body);
         assert_harmless(&answer.body);
     }
-    for (field, text) in [("email", "nobody"), ("phone_number", "12"), ("external_fields", "x"), ("name_first", " ")] {
+    for (field, text) in
+        [("email", "not-an-address"), ("phone_number", "12"), ("external_fields", "x"), ("name_first", " ")]
+    {
         let name = if field == "name_first" { "" } else { "Bo" };
         let answer = world.post("/console/customers/new", &[("name_last", name), (field, text)]).await;
         assert_eq!(answer.status, 422, "{field}");
@@ -221,8 +223,12 @@ fn hidden_fields(page: &str) -> Vec<(String, String)> {
 #[tokio::test]
 async fn a_form_that_is_refused_says_so_at_its_top() {
     let world = World::filled().await;
-    let typed =
-        [("name_last", "Bo"), ("email", "nobody"), ("phone_number", "12"), ("business_details.business_ein", "1")];
+    let typed = [
+        ("name_last", "Bo"),
+        ("email", "not-an-address"),
+        ("phone_number", "12"),
+        ("business_details.business_ein", "1"),
+    ];
     let answer = world.post("/console/customers/new", &typed).await;
     assert_eq!(answer.status, 422);
     let page = &answer.body;
@@ -243,7 +249,7 @@ async fn a_form_that_is_refused_says_so_at_its_top() {
 #[tokio::test]
 async fn a_number_that_was_typed_is_not_lost_unnoticed() {
     let world = World::filled().await;
-    let typed = [("customer_id", "bo"), ("name_first", "Bo"), ("email", "nobody"), ("ssn", "987-65-4321")];
+    let typed = [("customer_id", "bo"), ("name_first", "Bo"), ("email", "not-an-address"), ("ssn", "987-65-4321")];
     let page = world.post("/console/customers/new", &typed).await;
     assert_eq!(page.status, 422);
     assert!(!page.body.contains("4321"), "no page shows it");
@@ -274,7 +280,7 @@ async fn a_number_that_was_typed_is_not_lost_unnoticed() {
         let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
         world.post("/console/customers/bo/edit", &fields).await
     };
-    let page = post(change(&[("email", "nobody"), ("ssn", "123-45-0000")])).await;
+    let page = post(change(&[("email", "not-an-address"), ("ssn", "123-45-0000")])).await;
     assert!(page.status == 422 && page.body.contains("Leave the social security number as it is"), "{}", page.body);
     assert_eq!(post(change(&[("email", "b@example.com"), ("ssn_typed", "1")])).await.status, 422);
     let saved = post(change(&[("email", "b@example.com"), ("ssn_typed", "1"), ("ssn_left_out", "1")])).await;

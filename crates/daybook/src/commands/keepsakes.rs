@@ -2,7 +2,7 @@
 //!
 //! | who reads | where it goes |
 //! |---|---|
-//! | somebody at a terminal | to the terminal: stderr, or stdout where stderr is elsewhere or writes JSON |
+//! | a terminal | to the terminal: stderr, or stdout where stderr is elsewhere or writes JSON |
 //! | a developer (`--dev`, text) | to stderr |
 //! | a log, a pipe, a service manager | into a file for its owner alone, whose path is logged |
 //!
@@ -66,7 +66,7 @@ impl Keepsakes {
         }
         match self.way {
             Way::Stderr => say(&text),
-            // Nobody listening is no reason to stop.
+            // A closed terminal does not stop the server.
             Way::Stdout => drop(io::stdout().lock().write_all(text.as_bytes())),
             Way::File if !self.holds_secret => tracing::info!("this is the first start; every secret was chosen"),
             Way::File => self.write(&text),
@@ -105,7 +105,7 @@ fn way(format: LogFormat, dev: bool, stderr_is_terminal: bool, stdout_is_termina
     }
 }
 
-/// Beside the database's file; on PostgreSQL beside the secrets key.
+/// In the folder of the database's file; on PostgreSQL in that of the secrets key.
 fn file_of(settings: &Settings) -> PathBuf {
     match settings.sqlite_path() {
         Some(path) => {

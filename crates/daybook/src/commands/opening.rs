@@ -73,10 +73,10 @@ pub fn make_file(path: &Path) -> Result<(), Failure> {
 }
 
 /// A secrets key whose database may be lost: a key is made with its database, so one without the other says that a file
-/// was moved, removed or not restored. To begin a new book beside it would hide that.
+/// was moved, removed or not restored. A new database would hide that.
 #[derive(Debug)]
 pub struct LoneKey<'a> {
-    /// The key file that was there before anything was opened; nothing where a new book is wanted, or the key was given.
+    /// The key file that was there before anything was opened; `None` where a new book is wanted, or the key was given.
     path: Option<&'a Path>,
 }
 

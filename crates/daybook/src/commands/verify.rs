@@ -4,7 +4,7 @@
 //! looked at again, and only what differs every time counts.
 //!
 //! With `--fix`, derived data becomes what the journals give. The journal is not touched, and nothing is sent. A SQLite
-//! database that a server uses is refused; on PostgreSQL an account is corrected only if nobody changed it meanwhile.
+//! database that a server uses is refused; on PostgreSQL an account is corrected only if it was not changed meanwhile.
 
 use super::opening::open_service;
 use super::{Failure, prepare, print, say, wait_for};

@@ -127,7 +127,7 @@ impl Answering {
     }
 }
 
-/// HTTP/2 says the host beside the path; the rooms behind look for it in the header.
+/// HTTP/2 sends the host with the path; the routers read it from the `Host` header.
 fn name_host(request: &mut Request<Body>) {
     let host = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
     if let (None, Some(host)) = (request.headers().get(HOST), host) {

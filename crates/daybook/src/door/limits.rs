@@ -11,7 +11,7 @@ use std::time::Duration;
 const DESCRIPTORS_KEPT: u64 = 256;
 /// How long a client may take to read the next piece of its answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Connections beside the cap, for health checks.
+/// Connections in addition to the cap, for health checks.
 const RESERVE: usize = 16;
 
 /// The caps and timeouts of the door.
@@ -21,7 +21,7 @@ pub struct Limits {
     pub connections: usize,
     /// Connections from one address.
     pub per_address: usize,
-    /// Connections beside the cap, which get an answer to a health check only.
+    /// Connections in addition to the cap, which answer health checks only.
     pub reserve: usize,
     /// How long the head of a request may take to arrive.
     pub header_timeout: Duration,
@@ -72,7 +72,7 @@ fn fitting(descriptors: u64) -> usize {
     usize::try_from(descriptors.saturating_sub(kept).max(1)).unwrap_or(usize::MAX)
 }
 
-/// Raises the soft limit of descriptors to the hard one. Gives what holds now; nothing if there is no limit.
+/// Raises the soft limit of descriptors to the hard one. Gives the limit now; `None` if there is none.
 fn raise_descriptors() -> Option<u64> {
     let now = getrlimit(Resource::Nofile);
     if now.current == now.maximum {

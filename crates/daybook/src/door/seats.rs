@@ -168,7 +168,7 @@ impl Table {
         self.last_number
     }
 
-    /// Whoever was closed to make room has left already.
+    /// A connection that was closed to make room has left already.
     fn leave(&mut self, place: Place, number: u64, row: Row) {
         if row != Row::House {
             self.reserve_taken -= 1;

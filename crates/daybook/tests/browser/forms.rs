@@ -35,7 +35,7 @@ async fn refused(browser: &Browser, look: Look) {
     browser.go("/console/customers/new").await;
     browser.unfold().await;
     browser.fill("First name", "Ada").await;
-    browser.fill("Email", "nobody").await;
+    browser.fill("Email", "not-an-address").await;
     browser.fill("Social security number", "987-65-4321").await;
     browser.click("Add the customer").await;
     browser.see("Nothing was saved. ").await;

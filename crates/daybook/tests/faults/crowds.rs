@@ -1,4 +1,4 @@
-//! Slow and idle connections by the thousand, and a caller who pays beside them.
+//! Payments while thousands of slow and idle connections are open.
 //!
 //! The crowd never gives up: a connection that the server closes is opened again. A third of it sends the head of a
 //! request byte by byte, a third the body, a third nothing. It comes from the caller's own address, or from many.
@@ -228,6 +228,6 @@ fn a_server_without_such_a_door_is_shut_by_the_same_crowd() {
     };
     assert_eq!(ask().expect("it answers alone"), 200);
     let crowd = Crowd::gather(150, at, From::One);
-    assert!(ask().is_err(), "the crowd kept nobody out");
+    assert!(ask().is_err(), "without the limits, the server still answered");
     drop(crowd);
 }

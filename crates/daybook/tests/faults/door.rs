@@ -150,11 +150,11 @@ async fn calls_that_are_worked_on_are_not_cut_off_and_the_reserve_answers_health
     let health = house.ask("GET /healthz").await;
     assert!(health.starts_with("HTTP/1.1 200 ") && health.ends_with("ok"), "{health}");
     assert_eq!(house.metric("daybook_connections_refused_total{reason=\"address\"}"), 2);
-    // The reserve has one seat: who comes beside it gets nothing.
-    let beside = house.send(SLOW_HEAD).await;
+    // The reserve has one seat: a second connection gets no answer.
+    let second = house.send(SLOW_HEAD).await;
     house.until("the reserve taken", |house| house.metric("daybook_connections_accepted_total") == 8).await;
     assert_eq!(house.ask("GET /healthz").await, "");
-    drop(beside);
+    drop(second);
     house.work.add_permits(4);
     for one in working {
         let answer = read(one).await;

@@ -74,7 +74,7 @@ fn check(database: &str, place: &Place) {
     took.sort();
     let percentile = |percent: usize| took[(took.len() * percent / 100).min(took.len() - 1)];
     println!(
-        "{database}: {} calls beside {} subscriptions of silent names: p50 {:?}, p99 {:?}, slowest {:?}; {most_threads} threads \
+        "{database}: {} calls during {} subscriptions of silent names: p50 {:?}, p99 {:?}, slowest {:?}; {most_threads} threads \
          at most, {} questions to the name server",
         took.len(),
         asked.unwrap_or(AT_ONCE),

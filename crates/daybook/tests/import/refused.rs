@@ -206,11 +206,11 @@ fn a_loan_needs_a_borrower_and_a_file_needs_rows(place: &Place) {
     make_product(place, &door);
     let before = progress(&door, PRODUCT);
     let heads = "account_id,effective_at,initial_principal_cents,name_last,customer_id\n";
-    let (loan, nobody) = ("a,2025-01-15,100000,Li,\n", "b,2025-01-15,100000,,\n");
+    let (loan, unnamed) = ("a,2025-01-15,100000,Li,\n", "b,2025-01-15,100000,,\n");
     let (payment_heads, payment) = ("account_id,effective_at,original_amount_cents\n", "a,2025-02-15,100\n");
     let rule = "is empty, and so is customer_id: a loan needs a borrower. --allow-no-customer loads loans without one";
     let paid = format!("{payment_heads}{payment}");
-    let found = told(place, server.url(), &format!("{heads}{loan}{nobody}"), &paid);
+    let found = told(place, server.url(), &format!("{heads}{loan}{unnamed}"), &paid);
     assert_eq!(found, [format!("p/loans.csv:3 name_last: {rule}")]);
     let bare = "account_id,effective_at,initial_principal_cents\na,2025-01-15,100000\n";
     assert_eq!(told(place, server.url(), bare, &paid), [format!("p/loans.csv:2 name_last: {rule}")]);
@@ -231,7 +231,7 @@ fn a_loan_needs_a_borrower_and_a_file_needs_rows(place: &Place) {
         assert!(is_told, "{sentence}: {ended:?}");
     }
     nothing_is_loaded(&door, &before);
-    write_portfolio(place, &format!("{heads}{loan}{nobody}"), payment_heads);
+    write_portfolio(place, &format!("{heads}{loan}{unnamed}"), payment_heads);
     let flags = ["--product", PRODUCT, "--allow-no-payments", "--allow-no-customer"];
     assert_eq!(import(place, server.url(), &flags).good()["loans"], 2);
     assert_eq!(counts(&door), [2, 1, 0]);

@@ -69,7 +69,7 @@ fn proxy_before(server: SocketAddr) -> SocketAddr {
                 write!(onward, "{head}x-forwarded-for: {peer}\r\nx-forwarded-proto: https\r\n\r\n").expect("the head");
                 onward.write_all(&body).expect("the body");
                 std::io::copy(&mut onward, &mut client).expect("the answer");
-                // Whoever asked may be gone.
+                // The client may have gone.
                 let _ = client.shutdown(Shutdown::Both);
             });
         }
@@ -104,7 +104,7 @@ fn sign_in(from: Ipv4Addr, to: SocketAddr, email: &str, password: &str) -> Strin
 const GUESSER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const ANA: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
-/// Guesses, each time about somebody else, until the guesser has to wait; then Ana signs in by the same proxy.
+/// Guesses passwords of different people until the guesser is locked out; then Ana signs in through the same proxy.
 fn ana_after_guesses(flags: &[&str]) -> String {
     let (_folder, daybook) = with_ana();
     let server = daybook.serve(flags);
@@ -123,7 +123,7 @@ fn ana_after_guesses(flags: &[&str]) -> String {
 fn behind_a_trusted_proxy_who_guesses_waits_alone() {
     let answer = ana_after_guesses(&["--trust-proxy", "127.0.0.1"]);
     assert!(answer.starts_with("HTTP/1.1 303 ") && answer.contains("daybook_session="), "{answer}");
-    // The control: a proxy that is not trusted is one guesser, whoever it asks for.
+    // The control: all clients of an untrusted proxy count as one.
     let answer = ana_after_guesses(&[]);
     assert!(answer.contains("too many wrong tries"), "{answer}");
 }

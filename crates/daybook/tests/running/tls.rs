@@ -1,4 +1,4 @@
-//! TLS of the server's own: both versions of HTTP, a certificate that is replaced, commands beside it.
+//! The server's own TLS: both versions of HTTP, a certificate that is replaced, commands on the same machine.
 
 use crate::support::fresh;
 use base64::Engine;

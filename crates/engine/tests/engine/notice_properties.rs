@@ -65,7 +65,7 @@ fn a_notice_fires_once_on_the_right_local_date() {
             What::Notice { kind, instalment } => Some((event.at, kind, instalment)),
             _ => None,
         });
-        // Once the rows before one ask for all principal, whether it asks for any depends on interest that nobody knows
+        // Once the rows before one ask for all principal, whether it asks for any depends on interest that is not known
         // yet: such dates are left out.
         let rows = schedule(&book.terms, &book.state, end).unwrap();
         let is_clear = |(_, kind, row): &(Time, NoticeKind, Option<u32>)| {

@@ -43,7 +43,7 @@ pub enum Record {
 pub struct Mark {
     /// The version of the rules from then on.
     pub rules_version: u16,
-    /// Up to and including which moment it was folded; nothing if it never was.
+    /// Up to and including which moment it was folded; `None` if it never was.
     pub processed_through: Option<Time>,
     /// What it was rolled to.
     pub rolled_to: Option<Time>,

@@ -60,7 +60,7 @@ pub fn terms(row: &AccountRow, product: &ProductInfo) -> Result<Terms, Problem> 
     }
 }
 
-/// How an account of version 1 stood; nothing if it never was processed.
+/// How an account of version 1 stood; `None` if it never was processed.
 pub fn standing(row: &AccountRow) -> Option<Standing> {
     let (1, bytes) = row.now.state.split_first().map(|(version, bytes)| (*version, bytes))? else { return None };
     let (state, _) = postcard::take_from_bytes::<OldState>(bytes).ok()?;

@@ -23,7 +23,7 @@ pub struct Moved {
     pub recorded_at: String,
     /// How it stood before.
     pub before: Option<Standing>,
-    /// How it stands after; nothing where it could not be folded.
+    /// How it stands after; `None` where it could not be folded.
     pub after: Option<Standing>,
     /// Why it could not be folded.
     pub failure: Option<String>,

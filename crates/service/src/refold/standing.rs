@@ -18,12 +18,12 @@ pub struct Standing {
     pub fees_cents: i64,
     /// Money that is held for the borrower.
     pub surplus_cents: i64,
-    /// What is past due; nothing for an account that is closed.
+    /// What is past due; `None` for a closed account.
     pub past_due_cents: Option<i64>,
 }
 
 impl Standing {
-    /// How a book stands where it is processed; nothing if it never was.
+    /// How a book stands where it is processed; `None` if it never was.
     pub fn of(book: &Book) -> Option<Standing> {
         let at = book.now.processed_through?;
         let balances = book.state.balances();

@@ -1,4 +1,4 @@
-//! Comparing the columns of an account that follow from its journal, and what beside it follows from the account.
+//! Comparing the columns of an account that follow from its journal, and the other rows that follow from the account.
 
 use super::Plan;
 use super::work::Worked;

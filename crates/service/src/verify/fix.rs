@@ -44,7 +44,7 @@ impl Service {
                 loaded.row.now
             }
         };
-        // Claimed also where only other rows are corrected: whoever works on the account meanwhile does it again.
+        // Claimed also where only other rows are corrected: work on the account that runs meanwhile is done again.
         let write = AccountWrite {
             claim: AccountClaim::Update { key: key.clone(), version, now: Box::new(now) },
             inputs: Vec::new(),

@@ -65,7 +65,7 @@ async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
     receivers.iter().filter(|receiver| receiver.counts().requests < 4).count()
 }
 
-/// A URL is sent to by itself when a retry is due; whoever asks a moment later is told of the attempt.
+/// A due retry is sent without being asked for; the deliveries list it a moment later.
 async fn a_retry_is_counted_whoever_looks_first(home: Home) {
     let settings =
         Settings { batch_interval: Duration::ZERO, retry_first: Duration::from_secs(5), ..Settings::default() };

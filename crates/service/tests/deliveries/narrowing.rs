@@ -34,7 +34,7 @@ fn failing_when(open: &Arc<AtomicBool>) -> Behaviour {
     })
 }
 
-/// Has messages sent beside the test.
+/// Sends messages in the background.
 fn settle(world: &World) -> tokio::task::JoinHandle<usize> {
     let dispatcher = world.dispatcher.clone();
     tokio::spawn(async move { dispatcher.settle().await.expect("it is sent") })

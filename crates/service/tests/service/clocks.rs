@@ -1,5 +1,5 @@
 //! Clocks that disagree or are set back: two nodes on one database, each with a clock of its own, and payments across the
-//! moment when an instalment falls due. What is stored is what the journal gives, whoever was ahead, and nothing is
+//! moment when an instalment falls due. What is stored is what the journal gives, whichever node was ahead, and nothing is
 //! charged before its moment.
 
 use crate::support::{Home, LEVEL, Trial, json_of, on_both, time};
@@ -15,7 +15,7 @@ const BEFORE: &str = "2026-04-10T12:00:00-04:00";
 const SKEWS: [i64; 4] = [50_000, 200_000, 2_000_000, 3_600_000_000];
 
 /// Another node on the same store, with a clock of its own.
-async fn beside(first: &Trial, now: &str) -> Trial {
+async fn second_node(first: &Trial, now: &str) -> Trial {
     let clock = Arc::new(Manual::at(time(now)));
     let service = Service::start(first.store.clone(), clock.clone(), &[7; 32]).await.expect("it starts");
     Trial { service, clock, ..first.clone() }
@@ -41,7 +41,7 @@ async fn nothing_is_charged_early(trial: &Trial, account: &str) {
 async fn pay_across_due_moments(home: Home, backdating: &str) {
     let ahead = Trial::at(home, BEFORE).await;
     ahead.product("auto-12", json!({ "backdating_policy": backdating })).await;
-    let behind = beside(&ahead, BEFORE).await;
+    let behind = second_node(&ahead, BEFORE).await;
     for (number, skew) in SKEWS.into_iter().enumerate() {
         let account = format!("a{number}");
         ahead.clock.set(time(BEFORE));

@@ -155,14 +155,7 @@ struct Looked {
 
 impl Looked {
     async fn lived(home: Home) -> Looked {
-        let (folder, address) = match home {
-            Home::Sqlite => {
-                let folder = tempfile::tempdir().expect("a folder");
-                let address = format!("sqlite:{}", folder.path().join("daybook.db").display());
-                (Some(folder), address)
-            }
-            Home::Postgres => (None, home.address()),
-        };
+        let (folder, address) = home.kept();
         let trial = Trial::over(&address, "2026-04-01T12:00:00-04:00").await;
         trial.product("auto-12", json!({})).await;
         for (id, name) in [("cust-1", "Ada"), ("cust-2", "Bea")] {

@@ -32,7 +32,7 @@ async fn a_lent_key_ends_by_itself(home: Home) {
         trial.service.lend_key(&trial.who, "tool", secret).await.expect("it is lent again");
     }
     trial.clock.set(trial.clock_now().plus_micros(LENT_MICROS));
-    assert!(!works().await && !token_works().await, "whoever borrowed it has gone");
+    assert!(!works().await && !token_works().await, "the borrower has gone");
     trial.service.lend_key(&trial.who, "tool", secret).await.expect("it is lent");
     trial.service.take_key_back(secret);
     assert!(!works().await);

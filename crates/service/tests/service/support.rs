@@ -46,6 +46,18 @@ impl Home {
             Home::Postgres => Server::shared().database(),
         }
     }
+
+    /// The address of a database that another connection can open too, and the folder it is in, if it is a file.
+    pub fn kept(self) -> (Option<tempfile::TempDir>, String) {
+        match self {
+            Home::Sqlite => {
+                let folder = tempfile::tempdir().expect("a folder");
+                let address = format!("sqlite:{}", folder.path().join("daybook.db").display());
+                (Some(folder), address)
+            }
+            Home::Postgres => (None, self.address()),
+        }
+    }
 }
 
 /// Makes a test on SQLite and one on PostgreSQL of each function.

@@ -25,14 +25,7 @@ struct Tampered {
 
 impl Tampered {
     async fn lived(home: Home) -> Tampered {
-        let (folder, address) = match home {
-            Home::Sqlite => {
-                let folder = tempfile::tempdir().expect("a folder");
-                let address = format!("sqlite:{}", folder.path().join("daybook.db").display());
-                (Some(folder), address)
-            }
-            Home::Postgres => (None, home.address()),
-        };
+        let (folder, address) = home.kept();
         let trial = Trial::over(&address, "2026-04-01T12:00:00-04:00").await;
         trial.product("auto-12", json!({})).await;
         trial.account("auto-12", "a1", "2026-03-15T00:00:00-04:00").await;

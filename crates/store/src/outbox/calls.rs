@@ -36,13 +36,13 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// Pauses a subscription unless it is paused: what was to be tried again is dead from then on, and what was being
     /// replayed is dead again, both since the pause. What was delivered out of order is no dead letter. Gives it as it is
-    /// now; nothing if there is none.
+    /// now; `None` if there is none.
     async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>>;
 
     /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters
     /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew, in another row of
     /// failures. What was delivered already, out of order, is not in that range; other ranges stay as they are. Gives it as
-    /// it is now; nothing if there is none.
+    /// it is now; `None` if there is none.
     async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>>;
 
     /// Removes a subscription with all that waits for it; false if there is none.

@@ -17,7 +17,7 @@ pub struct Probed {
     pub paused_at: Time,
     /// What was tried.
     pub attempt: Attempt,
-    /// How it failed, with its fate; nothing if the message was taken. Then the subscription is resumed.
+    /// How it failed, with its fate; `None` if the message was taken. Then the subscription is resumed.
     pub failed: Option<Failure>,
     /// Why the subscription is paused from now on, if that is something else.
     pub reason: Option<String>,

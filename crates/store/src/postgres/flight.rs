@@ -112,25 +112,29 @@ fn plain<'a>(client: &'a Client, sql: &'static str) -> Answer<'a> {
     Box::pin(async move { client.batch_execute(sql).await.map(|()| Vec::new()) })
 }
 
-/// Waits for all, asking each in order; an error before all were asked keeps the rest from being asked.
+/// Sends the steps in order and waits for the answers to all that were sent. Gives every answer, or the error of the
+/// first step that failed. A step that fails before the next one was sent keeps the rest from being sent; the answers
+/// to the steps before it are still waited for, because the server may already be refusing this step for the failure
+/// of an earlier one, whose answer has not been read yet.
 async fn in_order<T, E>(mut futures: Vec<Asked<'_, T, E>>) -> std::result::Result<Vec<T>, E> {
     let mut results: Vec<Option<std::result::Result<T, E>>> = futures.iter().map(|_| None).collect();
-    let mut all_asked = false;
+    let mut all_sent = false;
     poll_fn(move |context| {
-        for (future, result) in futures.iter_mut().zip(&mut results) {
-            if result.is_some() {
+        for (index, future) in futures.iter_mut().enumerate() {
+            if results[index].is_some() {
                 continue;
             }
             if let Poll::Ready(done) = future.as_mut().poll(context) {
                 let failed = done.is_err();
-                *result = Some(done);
-                // A step that could not even be sent: nothing after it may be.
-                if failed && !all_asked {
-                    return Poll::Ready(results.iter_mut().filter_map(Option::take).collect());
+                results[index] = Some(done);
+                if failed && !all_sent {
+                    results.truncate(index + 1);
+                    break;
                 }
             }
         }
-        all_asked = true;
+        all_sent = true;
+        futures.truncate(results.len());
         match results.iter().all(Option::is_some) {
             true => Poll::Ready(results.iter_mut().filter_map(Option::take).collect()),
             false => Poll::Pending,
@@ -175,5 +179,23 @@ mod tests {
             }),
         ];
         assert_eq!(in_order(steps).await, Err("first"));
+    }
+
+    #[tokio::test]
+    async fn a_step_that_is_refused_at_once_does_not_hide_why() {
+        let sent = AtomicUsize::new(0);
+        let steps: Vec<Boxed<'_>> = vec![
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                Err("taken")
+            }),
+            Box::pin(async { Err("the transaction is aborted") }),
+            Box::pin(async {
+                sent.fetch_add(1, Ordering::SeqCst);
+                Ok(3)
+            }),
+        ];
+        assert_eq!(in_order(steps).await, Err("taken"));
+        assert_eq!(sent.load(Ordering::SeqCst), 0);
     }
 }

@@ -42,7 +42,7 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
     if encoding != "UTF8" {
         return Err(StoreError::Broken(format!("its encoding is {encoding}, and must be UTF8")));
     }
-    // Asked without a lock first, so that a node that starts on a database in use waits for nobody.
+    // Asked without a lock first, so that a node that starts on a database in use does not wait.
     if missing(&applied(&**client).await?)?.is_empty() {
         return Ok(Vec::new());
     }

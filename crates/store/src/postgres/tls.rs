@@ -122,12 +122,13 @@ impl Wanted {
             Mode::Disable | Mode::Prefer => false,
         };
         if !checks {
-            return Ok(Arc::new(AnyCertificate(provider)));
+            return Ok(Arc::new(Lenient { provider, authority: None }));
         }
         let roots = Arc::new(self.roots()?);
-        let built = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+        let built = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
         let verifier = built.map_err(|error| wrong(format!("sslrootcert: {error}")))?;
-        Ok(if self.mode == Mode::VerifyFull { verifier } else { Arc::new(AnyName(verifier)) })
+        let is_full = self.mode == Mode::VerifyFull;
+        Ok(if is_full { verifier } else { Arc::new(Lenient { provider, authority: Some(verifier) }) })
     }
 
     fn roots(&self) -> Result<RootCertStore> {
@@ -161,50 +162,15 @@ fn wrong(what: impl Into<String>) -> StoreError {
     StoreError::Broken(format!("in its address: {}", what.into()))
 }
 
-/// Encrypts, and asks nobody who the server is.
+/// Checks less than a name and its authority: the authority alone, or only that the connection is encrypted.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct Lenient {
+    provider: Arc<CryptoProvider>,
+    /// Checks the authority; without it any certificate is accepted.
+    authority: Option<Arc<WebPkiServerVerifier>>,
 }
 
-/// Checks that the certificate comes from a trusted authority, whatever host it names.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -214,7 +180,9 @@ impl ServerCertVerifier for AnyName {
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, rustls::Error> {
         use rustls::Error::InvalidCertificate;
-        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
+        let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
+        match authority.verify_server_cert(certificate, chain, name, ocsp, now) {
+            // The name is checked last: the authority was found good.
             Err(InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -228,7 +196,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -237,11 +205,11 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -3,7 +3,7 @@
 //! A file that is moved, removed or replaced while it is open goes on taking writes, and nothing tells: they are lost with
 //! the process, or lie where no start will look. So the writer looks after each piece of its work, before its callers are
 //! answered ([`Identity::check`]): the path still names the file that was opened; its log and the log's index are still
-//! beside it; it has not become shorter; it may be written; it holds the same database. That takes a few microseconds. What
+//! next to it; it has not become shorter; it may be written; it holds the same database. That takes a few microseconds. What
 //! is not all so is refused, and the same check after it was put right is passed again: the open files are the same.
 //!
 //! The file of the database itself is looked at by one handle that is never closed. To close any handle of a file gives up
@@ -44,15 +44,15 @@ pub(super) struct Identity {
     mark: Option<u32>,
     /// The longest it was seen.
     length: AtomicU64,
-    log: Beside,
-    index: Beside,
+    log: Companion,
+    index: Companion,
     /// Whether the last look found that something is not as it was.
     is_lost: AtomicBool,
 }
 
-/// A file beside the database.
+/// A file that SQLite keeps next to the database.
 #[derive(Debug)]
-struct Beside {
+struct Companion {
     path: PathBuf,
     id: FileId,
     file: Option<File>,
@@ -91,8 +91,8 @@ impl Identity {
             }
         };
         let mark = mark_in(&header).filter(|found| *found == mark);
-        let log = Beside::of(&real, "-wal", true).map_err(failed)?;
-        let index = Beside::of(&real, "-shm", false).map_err(failed)?;
+        let log = Companion::of(&real, "-wal", true).map_err(failed)?;
+        let index = Companion::of(&real, "-shm", false).map_err(failed)?;
         Ok(Identity {
             path: absolute,
             id,
@@ -145,15 +145,15 @@ fn mark_in(header: &File) -> Option<u32> {
     Some(u32::from_be_bytes(mark))
 }
 
-impl Beside {
-    fn of(database: &Path, suffix: &str, is_read: bool) -> std::io::Result<Beside> {
+impl Companion {
+    fn of(database: &Path, suffix: &str, is_read: bool) -> std::io::Result<Companion> {
         let mut name = OsString::from(database);
         name.push(suffix);
         let path = PathBuf::from(name);
         let id = id_of(&fs::metadata(&path)?);
         // The log is not locked by its own file: this handle may be closed.
         let file = if is_read { Some(File::open(&path)?) } else { None };
-        Ok(Beside { path, id, file })
+        Ok(Companion { path, id, file })
     }
 
     fn check(&self) -> Result<()> {

@@ -1,4 +1,4 @@
-//! TLS to a server that lets nobody in without it: which certificates count, by each `sslmode`.
+//! TLS to a server that refuses plain connections: which certificates count, by each `sslmode`.
 
 use crate::block_on;
 use daybook_store::error::StoreError;

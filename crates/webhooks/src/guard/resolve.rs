@@ -162,8 +162,8 @@ fn in_words(error: &NetError) -> io::Error {
     }
 }
 
-/// How many names are looked up at once for one organization, so that an organization whose names are not answered makes
-/// nobody wait but itself.
+/// How many names are looked up at once for one organization, so that an organization whose names are not answered holds
+/// up no other.
 #[derive(Debug)]
 pub struct LookupLimits {
     at_once: usize,

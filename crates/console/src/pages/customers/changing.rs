@@ -2,7 +2,7 @@
 //!
 //! A change sends only what is different: what was emptied is removed, what was left alone stays. So the form carries a
 //! mark of what it was shown with: what somebody else changed meanwhile must not be taken for what was typed. The social
-//! security number can be typed and is never shown, neither here nor in the call beside the form. A page that is shown
+//! security number can be typed and is never shown, neither in the form nor in the example call. A page that is shown
 //! again does not have it either: it then asks for the number again, and saves nothing until it is typed or left out on
 //! purpose.
 

@@ -17,7 +17,7 @@ use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use serde::Deserialize;
 
-/// The fields of a search beside those of the other lists.
+/// The search fields that the other lists do not have.
 const FIELDS: [&str; 7] = ["event_id", "state", "webhook_uuid", "event", "account_id", "since", "until"];
 
 /// What is shown of a message.

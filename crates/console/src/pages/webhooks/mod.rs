@@ -48,9 +48,9 @@ pub struct Subscription {
     pub paused_at: Option<Moment>,
     /// When one of its messages is tried.
     pub next_probe_at: Option<Moment>,
-    /// The most messages in a second; nothing for no limit.
+    /// The most messages in a second; `None` for no limit.
     pub max_per_second: Option<u64>,
-    /// The most messages at once; nothing for no limit.
+    /// The most messages at once; `None` for no limit.
     pub max_in_flight: Option<u64>,
     /// Different messages that failed since the last success.
     pub consecutive_errors: u64,

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The subscription is the command's own, and goes with it: on Ctrl+C, on SIGTERM, and when enough has come. That of a run
-//! that was killed is removed by the next one: it is known by its path, and at its port nobody listens.
+//! that was killed is removed by the next one: it is known by its path, and its port is closed.
 
 mod forward;
 mod judge;
@@ -99,7 +99,7 @@ async fn ask<T: Send + 'static>(
     answer.map_err(|error| Failure::Failed(format!("a question to the server broke off: {error}")))?
 }
 
-/// Removes subscriptions of earlier runs of the command that were killed: at their ports nobody listens any more.
+/// Removes subscriptions of earlier runs of the command that were killed: their ports are closed.
 fn remove_leftovers(client: &Client, own: SocketAddr) -> Result<(), Failure> {
     let all = client.get("/organization/subscriptions")?;
     for one in all["results"].as_array().into_iter().flatten() {

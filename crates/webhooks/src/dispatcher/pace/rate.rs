@@ -62,7 +62,7 @@ struct Learnt {
 }
 
 impl Rate {
-    /// When the next may go; nothing if at once.
+    /// When the next may go; `None` if at once.
     pub(super) fn next_at(&self, now: Time, setting: Option<u32>) -> Option<Time> {
         // A clock that went back does not stop a URL.
         let paced = self.next.filter(|(last, _)| *last <= now && self.gap(setting).is_some()).map(|(_, next)| next);

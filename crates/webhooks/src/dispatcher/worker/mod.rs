@@ -112,7 +112,7 @@ pub(super) struct Worker {
     /// The position and the event of each that is in flight.
     sent: HashMap<i64, String>,
     pace: Pace,
-    /// Until when the URL gets nothing, as it answered 429, for whoever watches: microseconds.
+    /// Until when the URL gets nothing, as it answered 429, for the watch: microseconds.
     pub(super) held_until: Arc<AtomicI64>,
     ledger: Ledger,
     /// The log after the cursor.
@@ -383,7 +383,7 @@ impl Worker {
 
     fn answer_waiters(&mut self) {
         let has_more = self.look_for_ranges || self.look_for_failures || self.log.read_to() < self.through;
-        // What was sent while nobody waited counts for whoever asks next.
+        // Attempts that no call waited for count for the next call.
         if self.waiters.is_empty() || (has_more && !self.is_held()) {
             return;
         }

@@ -19,6 +19,7 @@ mod error;
 mod extract;
 mod figures;
 mod handlers;
+mod leftover;
 mod limits;
 mod parameters;
 mod reference;

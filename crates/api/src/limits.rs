@@ -10,6 +10,7 @@
 
 use crate::Api;
 use crate::error::{Refusal, Unforeseen};
+use crate::leftover::Leftover;
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Method};
@@ -106,8 +107,12 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
     let path = path.as_ref().map_or("", MatchedPath::as_str);
     let client = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
     request.extensions_mut().insert(context.clone());
+    let (request, leftover) = Leftover::of(request);
     let answer = tokio::time::timeout(api.settings.timeout, next.run(request)).await;
     let mut response = answer.unwrap_or_else(|_| Refusal::timed_out().into_response());
+    if let Some(leftover) = leftover.filter(|_| !response.status().is_success()) {
+        leftover.drain().await;
+    }
     let took = watch.elapsed();
     api.figures.count(&method, path, response.status().as_u16(), took);
     log(&context, client, &method, path, &response, took);

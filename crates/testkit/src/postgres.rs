@@ -105,6 +105,16 @@ impl Server {
         self.order("start", "started");
     }
 
+    /// Stops all its processes where they are: its connections stay open, and it says nothing.
+    pub fn freeze(&self) {
+        self.order("freeze", "frozen");
+    }
+
+    /// Lets it go on after it was frozen.
+    pub fn thaw(&self) {
+        self.order("thaw", "thawed");
+    }
+
     fn order(&self, order: &str, expected: &str) {
         let keeper = self.keeper.as_ref().expect("a server that others use too is neither stopped nor started");
         let mut keeper = keeper.lock().expect("no test panics while it gives an order");

@@ -31,6 +31,7 @@ mod migrate;
 mod outbox;
 mod people;
 mod publish;
+mod pulse;
 mod reading;
 mod refolds;
 mod rotate;

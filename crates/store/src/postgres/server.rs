@@ -5,6 +5,7 @@
 //! keep that plan. So the ways of reading a table whole are made expensive, and a statement is planned once, not for
 //! each set of arrays.
 
+use super::pulse::Pulse;
 use super::tls::Wanted;
 use crate::Result;
 use crate::error::StoreError;
@@ -21,6 +22,8 @@ pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 const CONNECTIONS: usize = 16;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long it may take until a new connection is set up.
+const CREATE_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long a call waits for a connection while all are in use.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a server that says nothing is believed to be there.
@@ -44,6 +47,7 @@ const SESSION: &str = "
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pool: Pool,
+    pulse: Pulse,
 }
 
 impl Server {
@@ -66,8 +70,9 @@ impl Server {
         }
         config.keepalives_idle(SILENCE_TIMEOUT).tcp_user_timeout(SILENCE_TIMEOUT);
         // A connection that the server closed is noticed by its own task, without asking the server each time.
-        let manager =
-            Manager::from_config(config, tls.connector()?, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let pulse = Pulse::of(&config, tls.connector()?);
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_connect(config, pulse.connections(), recycling);
         let set_up = Hook::async_fn(|client, _| {
             Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
         });
@@ -75,16 +80,19 @@ impl Server {
             .max_size(CONNECTIONS)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(WAIT_TIMEOUT))
-            .create_timeout(Some(CONNECT_TIMEOUT * 2))
+            .create_timeout(Some(CREATE_TIMEOUT))
             .recycle_timeout(Some(CONNECT_TIMEOUT))
             .post_create(set_up)
             .build()
             .map_err(|error| StoreError::Broken(error.to_string()))?;
-        Ok(Server { pool })
+        Ok(Server { pool, pulse })
     }
 
     /// A connection.
     pub async fn client(&self) -> Result<Client> {
+        if self.pulse.is_away() {
+            return Err(StoreError::Unavailable("the server does not answer".to_owned()));
+        }
         self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
                 while_connecting(&error)
@@ -204,8 +212,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_address_that_is_not_understood_does_not_show_its_password() {
+    #[tokio::test]
+    async fn an_address_that_is_not_understood_does_not_show_its_password() {
         let error = Server::at("postgres://user:secret@host:port/base").expect_err("a port is a number");
         assert!(!error.to_string().contains("secret"), "{error}");
     }

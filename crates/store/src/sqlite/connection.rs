@@ -80,6 +80,7 @@ pub(super) fn broken(error: rusqlite::Error) -> StoreError {
             | ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked
             | ErrorCode::CannotOpen
+            | ErrorCode::ReadOnly
             | ErrorCode::OutOfMemory,
         ) => StoreError::Unavailable(error.to_string()),
         _ => StoreError::Broken(error.to_string()),

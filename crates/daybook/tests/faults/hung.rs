@@ -1,0 +1,56 @@
+//! PostgreSQL hangs: all its processes are stopped, its connections stay open, and it says nothing. Callers hear 503 within
+//! seconds, readiness says so, and when it goes on the server does too.
+//!
+//! Times are what this is about, so they are bounded here, generously for a machine that does other things besides: the
+//! server gives up after 3 seconds of silence, a caller who waits to the end of its patience waits 60.
+
+use crate::common::door::{Door, until};
+use crate::common::loans::payments_of;
+use crate::common::place::Place;
+use crate::load::make_accounts;
+use daybook_clock::Stopwatch;
+use daybook_testkit::postgres;
+use serde_json::json;
+use std::time::Duration;
+
+/// The longest that a call, or the way back, may take.
+const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 15 } else { 5 });
+
+#[test]
+fn a_database_that_hangs_is_noticed_within_seconds() {
+    let database = postgres::Server::start_durable();
+    let place = Place::with(database.database());
+    let (server, door) = place.open();
+    make_accounts(&door);
+    pay(&door, "before");
+    assert_eq!(door.get("/readyz").status, 200);
+    for round in 0..2 {
+        database.freeze();
+        let watch = Stopwatch::start();
+        assert_eq!(door.get("/readyz").status, 503);
+        let readiness = watch.elapsed();
+        let watch = Stopwatch::start();
+        let body = json!({ "line_item_id": format!("frozen-{round}"), "original_amount_cents": 1 });
+        assert_eq!(door.post(&payments_of("loan-1"), &body).status, 503);
+        assert_eq!(door.get("/accounts/loan-1").status, 503);
+        let calls = watch.elapsed();
+        assert_eq!(door.get("/healthz").status, 200, "the server itself is well");
+        database.thaw();
+        let watch = Stopwatch::start();
+        until("readiness", || match door.get("/readyz").status {
+            200 => Ok(()),
+            other => Err(other.to_string()),
+        });
+        pay(&door, &format!("after-{round}"));
+        let back = watch.elapsed();
+        println!("hung: readiness said so after {readiness:?}, two calls after {calls:?}, served again after {back:?}");
+        assert!(readiness < LONGEST && calls < LONGEST && back < LONGEST);
+    }
+    let said = server.stop();
+    assert!(said.contains("the database does not answer"), "{said}");
+    place.verify();
+}
+
+fn pay(door: &Door, id: &str) {
+    door.post(&payments_of("loan-1"), &json!({ "line_item_id": id, "original_amount_cents": 1 })).good();
+}

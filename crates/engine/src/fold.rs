@@ -101,6 +101,12 @@ pub trait Watch {
 
     /// The fold begins again: what was seen so far did not happen.
     fn restart(&mut self);
+
+    /// Whether the fold is to stop here for now. Asked between two steps; steps of one instant are never parted. The
+    /// state then says how far it came.
+    fn is_enough(&self) -> bool {
+        false
+    }
 }
 
 /// What is seen of a step: everything as it stands right after it.
@@ -145,6 +151,7 @@ pub(crate) fn fold_as(
     let mut out = Outcome::with_room(2 * due, 3 * due);
     state.loan_mut().make_room(due);
     let mut entries = entries[..due].iter().peekable();
+    let (mut until, mut last) = (until, None);
     loop {
         let moment = next_moment(&state).filter(|(at, _)| *at <= until);
         let entry_is_next = match (entries.peek(), moment) {
@@ -153,6 +160,16 @@ pub(crate) fn fold_as(
             (None, Some(_)) => false,
             (Some(entry), Some((at, _))) => entry.place < Place { at, rank: Rank::Moment, seq: 0 },
         };
+        if let (Some(last), Some(watch)) = (last, &watch)
+            && watch.is_enough()
+        {
+            let next =
+                if entry_is_next { entries.peek().map(|entry| entry.place.at) } else { moment.map(|(at, _)| at) };
+            if next.is_some_and(|next| next > last) {
+                until = last;
+                break;
+            }
+        }
         let events_before = out.events.len();
         let (at, cause) = if entry_is_next {
             let Some(entry) = entries.next() else { break };
@@ -162,6 +179,7 @@ pub(crate) fn fold_as(
             let place = Place { at, rank: Rank::Moment, seq: 0 };
             (at, Run::new(terms, &mut state, &mut out, place, how).moment(moment)?)
         };
+        last = Some(at);
         if let Some(watch) = &mut watch {
             watch.step(&Seen { at, cause, state: &state, out: &out, events_before, revised: how.revised });
         }

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 /// Folds a whole timeline, up to and including `until`.
 pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
-    replay_as(terms, entries, until, false, None)
+    replay_as(terms, &State::new(), entries, until, false, None)
 }
 
 /// [`replay`], shown step by step to somebody who watches.
@@ -26,16 +26,29 @@ pub fn replay_watched(
     until: Time,
     watch: &mut dyn Watch,
 ) -> Result<(State, Outcome), Stop> {
-    replay_as(terms, entries, until, false, Some(watch))
+    replay_as(terms, &State::new(), entries, until, false, Some(watch))
+}
+
+/// [`replay_watched`], going on from where an earlier part of the same replay stopped. No entry may change what a payment
+/// before that point counts for.
+pub fn replay_on(
+    terms: &Terms,
+    state: &State,
+    entries: &[Entry],
+    until: Time,
+    watch: &mut dyn Watch,
+) -> Result<(State, Outcome), Stop> {
+    replay_as(terms, state, entries, until, false, Some(watch))
 }
 
 /// [`replay`], with every step and the balances after it: why the balance is this.
 pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
-    replay_as(terms, entries, until, true, None)
+    replay_as(terms, &State::new(), entries, until, true, None)
 }
 
 fn replay_as(
     terms: &Terms,
+    state: &State,
     entries: &[Entry],
     until: Time,
     explained: bool,
@@ -44,7 +57,7 @@ fn replay_as(
     let mut revised = Vec::new();
     loop {
         let how = How { revised: &revised, explained };
-        match fold_as(terms, State::new(), entries, until, how, watch.as_deref_mut().map(|watch| watch as _)) {
+        match fold_as(terms, state.clone(), entries, until, how, watch.as_deref_mut().map(|watch| watch as _)) {
             Err(Stop::Revise(revision)) => {
                 revised.push(*revision);
                 if let Some(watch) = &mut watch {

@@ -80,7 +80,16 @@ impl Service {
             Some(id) => Arc::from(id.as_str()),
             None => Arc::from(mint_id("acc")),
         };
-        let opening = Opening { product, terms, profile, content_hash: content_hash(form)?, warnings: form.warnings() };
+        let (steps, too_far_back) = policy::way_back(&info.form, &terms, self.clock.now());
+        let opening = Opening {
+            product,
+            terms,
+            profile,
+            content_hash: content_hash(form)?,
+            warnings: form.warnings(),
+            steps,
+            too_far_back,
+        };
         Ok((AccountKey { org: who.org, account }, opening))
     }
 

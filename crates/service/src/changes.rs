@@ -6,7 +6,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::account::book::{Asked, Book};
+use crate::account::book::{Asked, Book, Rolled};
 use crate::accounts::{account_key, content_hash, problem};
 use crate::form;
 use crate::form::fields::{ExternalField, Id, Moment};
@@ -134,7 +134,7 @@ impl Change {
             }
             Change::Roll(form) => {
                 let order = form.clone().order()?;
-                return Ok(Work::Roll { to: order.until, webhooks: order.roll_webhooks });
+                return Ok(Work::Roll { to: order.until, webhooks: order.roll_webhooks, done: Rolled::default() });
             }
         };
         Ok(Work::Submit(Box::new(asked), Show::Item))
@@ -167,12 +167,24 @@ impl Service {
         }
         let now = self.clock.now();
         let mut book = self.load_book(&account_key(who, account), Inputs::All).await?;
-        let came = work::work(&mut book, &change.work()?, now)
-            .map_err(|_| Problem::internal("the whole journal was loaded and asked for again"))?;
+        let mut asked = change.work()?;
+        let worked = self.processor.off_the_threads_that_serve(move || {
+            loop {
+                let came = work::work(&mut book, &asked, now)
+                    .map_err(|_| Problem::internal("the whole journal was loaded and asked for again"))?;
+                let (Came::ToMore(more), Work::Roll { done, .. }) = (&came, &mut asked) else {
+                    return Ok::<(Book, Came), Problem>((book, came));
+                };
+                *done = *more;
+                book.writes.messages.clear();
+            }
+        });
+        let (book, came) = worked.await??;
         let answer = match came {
             Came::To(answer) => answer,
             Came::ToItem(item) => self.get_line_item(who, account, &item, None).await?,
             Came::ToItemIf(_, _, problem) | Came::ToProblem(problem) => return Err(problem),
+            Came::ToMore(_) => return Err(Problem::internal("a roll came to no end")),
         };
         let account = work::account(&book, now, &[]).map_err(problem)?;
         Ok(Rehearsal { answer, account })
@@ -200,12 +212,18 @@ impl Service {
         let product = product.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
         let (terms, profile) = (opening.terms.clone(), opening.profile.clone());
         let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
-        let came = work::work(&mut book, &Work::Open(Box::new(opening)), now)
-            .map_err(|_| Problem::internal("a new account has its whole journal"))?;
+        let worked = self.processor.off_the_threads_that_serve(move || {
+            let came = work::work(&mut book, &Work::Open(Box::new(opening)), now)
+                .map_err(|_| Problem::internal("a new account has its whole journal"))?;
+            Ok::<(Book, Came), Problem>((book, came))
+        });
+        let (book, came): (Book, Came) = worked.await??;
         let account = match came {
             Came::To(account) => account,
             Came::ToProblem(problem) | Came::ToItemIf(_, _, problem) => return Err(problem),
-            Came::ToItem(_) => return Err(Problem::internal("opening an account gave a line item")),
+            Came::ToItem(_) | Came::ToMore(_) => {
+                return Err(Problem::internal("opening an account gave no account"));
+            }
         };
         let is_late_fee = |item: &&ItemRow| item.kind == ItemKind::LateFee.name();
         let late_fees: Vec<i64> = book.writes.items.values().filter(is_late_fee).map(|item| item.amount).collect();

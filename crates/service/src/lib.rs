@@ -73,12 +73,16 @@ use processor::timekeeper::Timekeeper;
 use processor::{Processor, Shared};
 use secrets::Secrets;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use webhooks::Gate;
 
 /// The setting that tells which secrets key a database was made with.
 pub const FINGERPRINT: &str = "secrets_key_fingerprint";
+
+/// How long the database may take to show that it can work.
+const READY_WITHIN: Duration = Duration::from_secs(4);
 
 /// The service. Cloning is cheap; all clones are one.
 #[derive(Clone, Debug)]
@@ -136,6 +140,7 @@ impl Service {
             access: access.clone(),
             metrics: metrics.clone(),
             nudge: nudge.clone(),
+            folding: processor::turns(),
         });
         let processor = Processor::start(shared.clone());
         let timekeeper = Timekeeper::new(shared, processor.clone());
@@ -202,7 +207,10 @@ impl Service {
     /// Whether work can be done: the time can be trusted, and the database answers.
     pub async fn ping(&self) -> Result<(), Problem> {
         self.check_clock()?;
-        Ok(self.store.ping().await?)
+        match tokio::time::timeout(READY_WITHIN, self.store.ping()).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Problem::unavailable(format!("the database took no write within {READY_WITHIN:?}"))),
+        }
     }
 
     /// Which database it is, for people.

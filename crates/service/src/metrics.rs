@@ -43,6 +43,8 @@ pub struct Metrics {
     pub jobs: Count,
     /// Microseconds they took.
     pub batch_micros: Count,
+    /// Parts of accounts that had too much to do for one transaction.
+    pub slices: Count,
     /// Accounts that became due.
     pub due: Count,
     /// Accounts written.
@@ -84,11 +86,17 @@ impl Metrics {
     /// All figures, in the text format that Prometheus reads.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let figures: [(&str, &str, &str, f64); 12] = [
+        let figures: [(&str, &str, &str, f64); 13] = [
             ("daybook_queue_jobs", "gauge", "Calls that wait for a lane or are being worked on", whole(&self.queued)),
             ("daybook_batches_total", "counter", "Batches done", whole(&self.batches)),
             ("daybook_jobs_total", "counter", "Jobs done in batches", whole(&self.jobs)),
             ("daybook_batch_seconds_total", "counter", "Time that batches took", whole(&self.batch_micros) / 1e6),
+            (
+                "daybook_slices_total",
+                "counter",
+                "Parts written of accounts with too much to do for one transaction",
+                whole(&self.slices),
+            ),
             (
                 "daybook_due_accounts_total",
                 "counter",

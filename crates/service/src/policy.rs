@@ -10,6 +10,8 @@
 //! NewAccount ─┘                        └──────► describe ──► the product as it is shown, defaults filled in
 //! ```
 
+mod openings;
+
 pub use crate::form::Problem;
 use crate::form::fields::*;
 use crate::form::{
@@ -23,6 +25,8 @@ use daybook_engine::money::{Cents, Percent};
 use daybook_engine::terms::{Invalid, Opening, Policy, ProductPolicy, Terms};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
+
+pub use openings::{openings, way_back};
 
 /// The zone of products that name none.
 pub const DEFAULT_ZONE: &str = "America/New_York";
@@ -278,6 +282,8 @@ pub fn describe(policy: &Policy, credit_limit: Option<Cents>) -> (LifecyclePolic
             surplus: Some(loan.surplus.into()),
         }),
         backdating_policy: Some(policy.backdating.into()),
+        // No policy of the fold: the product's own, see `openings`.
+        opening_policies: None,
         default_attributes: Some(DefaultAttributes {
             default_credit_limit_cents: credit_limit.map(AmountOrZero::known),
             default_late_fee_cents: Some(AmountOrZero::known(late.flat)),

@@ -2,6 +2,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::account::book::Rolled;
 use crate::accounts::account_key;
 use crate::form::Roll;
 use crate::problem::Problem;
@@ -13,7 +14,7 @@ impl Service {
     pub async fn roll_account(&self, who: &Caller, repeat: Option<Repeat>, form: Roll) -> Result<Bytes, Problem> {
         may_roll(who)?;
         let order = form.order()?;
-        let work = Work::Roll { to: order.until, webhooks: order.roll_webhooks };
+        let work = Work::Roll { to: order.until, webhooks: order.roll_webhooks, done: Rolled::default() };
         self.processor.ask(account_key(who, order.account_id.as_str()), work, repeat, false).await
     }
 }

@@ -133,6 +133,8 @@ pub struct Due {
     pub key: AccountKey,
     /// Its product.
     pub product: Arc<str>,
+    /// If it holds events back: how many inputs it has. Else nothing.
+    pub held: i64,
 }
 
 /// How a write-ahead log is doing that is copied into the database's file.
@@ -150,7 +152,7 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 
-    /// Whether the database answers.
+    /// Whether the database answers, and takes a write.
     async fn ping(&self) -> Result<()>;
 
     /// How the write-ahead log is doing, where that is this program's to look after.

@@ -199,6 +199,13 @@ impl Server {
         self.send(self.agent.post(format!("{}{path}", self.url)), bearer, body)
     }
 
+    /// Makes many calls in one, a line for each.
+    pub fn post_lines(&self, path: &str, bearer: &str, lines: &str) -> Answer {
+        let request =
+            self.agent.post(format!("{}{path}", self.url)).header("authorization", format!("Bearer {bearer}"));
+        answer(request.header("content-type", "application/x-ndjson").send(lines))
+    }
+
     /// Puts something.
     pub fn put(&self, path: &str, bearer: &str, body: &Value) -> Answer {
         self.send(self.agent.put(format!("{}{path}", self.url)), bearer, body)

@@ -48,6 +48,7 @@ pages! {
     "operating/clocks",
     "operating/installing",
     "operating/limits",
+    "operating/load",
     "operating/lost-files",
     "operating/performance",
     "operating/postgresql",

@@ -5,6 +5,8 @@
 //! | [`clocks`] | clocks that differ, or are set while servers run, by libfaketime |
 //! | [`crowds`] | slow and idle connections by the thousand |
 //! | [`door`] | slow heads, bodies and readers, one at a time |
+//! | [`crowding`] | an organization with very much to work through, beside one that pays |
+//! | [`hung`] | PostgreSQL hangs, and goes on |
 //! | [`kills`] | `kill -9` under load, and in the middle of a release |
 //! | [`lost_files`] | the database's file moved, removed, replaced, cut short, on a full disk |
 //! | [`nodes`] | four nodes on one PostgreSQL race for due work while they are killed in turn |
@@ -28,6 +30,8 @@ mod common;
 mod clocks;
 mod crowds;
 mod door;
+mod crowding;
+mod hung;
 mod kills;
 mod load;
 mod lost_files;

@@ -193,6 +193,8 @@ impl Book {
                 return Err(halt);
             }
         };
+        // A slice that is full moves the clock less far.
+        let to = self.now.processed_through.map_or(to, |through| through.min(to));
         self.now.rolled_to = Some(to);
         let seq = self.now.next_seq;
         self.append(Record::Roll { to }, "roll", to, now)?;

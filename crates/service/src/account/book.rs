@@ -12,6 +12,7 @@
 use super::herald::{About, Timing};
 use super::journal::{Journal, Names, OPEN, Record, named};
 use super::profile::Profile;
+use super::slice::Slice;
 use super::writes::Writes;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
@@ -92,7 +93,8 @@ pub struct Rolled {
 }
 
 impl Rolled {
-    pub(super) fn add(&mut self, more: Rolled) {
+    /// Adds what another part of it did.
+    pub fn add(&mut self, more: Rolled) {
         self.steps += more.steps;
         self.refused += more.refused;
         self.messages += more.messages;
@@ -134,6 +136,8 @@ pub struct Book {
     pub writes: Writes,
     /// The names of its records, where the book is only ever added to.
     pub(super) names: Option<Names>,
+    /// While it is brought up to its clock: how much of that is done at once.
+    pub(super) slice: Option<Slice>,
 }
 
 /// How a book stood before something was tried.
@@ -207,6 +211,7 @@ impl Book {
             placed_by: None,
             writes,
             names: None,
+            slice: None,
         })
     }
 
@@ -254,6 +259,7 @@ impl Book {
             placed_by: None,
             writes: Writes::default(),
             names: None,
+            slice: None,
         })
     }
 
@@ -335,15 +341,17 @@ impl Book {
         if self.is_worked_through() { std::mem::take(&mut self.state) } else { self.state.clone() }
     }
 
-    /// Whether a record is held.
+    /// Whether a record is held. While a first fold is under way, what it has folded is not.
     pub fn is_held(&self, record: &Journal) -> bool {
-        record.seq() > self.now.settled_seq
+        let is_folded = || self.now.settled_seq == 0 && self.now.processed_through >= Some(record.place.at);
+        record.seq() > self.now.settled_seq && !is_folded()
     }
 
     /// Brings the account up to its clock, unless its product holds: lets go of what is held, works through what is
     /// due.
     pub fn settle(&mut self, now: Time) -> Result<Rolled, Halt> {
-        if self.product.mode.holding {
+        // What has begun is ended, even where the product holds again.
+        if self.product.mode.holding && !self.is_under_way() {
             return Ok(Rolled::default());
         }
         if self.now.held_events > 0 {

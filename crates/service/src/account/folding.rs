@@ -23,7 +23,7 @@ impl Book {
         recount: bool,
     ) -> Result<Rolled, Halt> {
         let state = self.state_to_fold();
-        let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
+        let mut herald = Herald::new(self.about(), timing, self.now.message_seq).within(self.slice, Time::NEVER);
         let folded = fold_watched(&self.terms, state, ahead, until, &mut herald);
         let (state, out) = match folded {
             Ok(folded) => folded,
@@ -38,6 +38,7 @@ impl Book {
             return self.fold_with_past(ahead, until, timing, recount);
         }
         let was_closed = herald.was_closed;
+        let until = state.processed_through.unwrap_or(until);
         let (steps, sequence, messages) = herald.finish();
         let rolled = Rolled {
             steps,
@@ -170,6 +171,8 @@ impl Book {
             return Err(Problem::internal("a fold revises a payment that no entry revises").into());
         };
         let mut rolled = Rolled::default();
+        // What is folded again is folded as a whole.
+        self.slice = None;
         // Moments of that instant come first: what they make would be on both sides of the comparison, and be lost.
         if self.now.processed_through.is_some_and(|through| through < at) {
             let is_first = |entry: &&Entry| entry.place.at <= at && !self.revises(entry);

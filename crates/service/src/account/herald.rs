@@ -3,15 +3,17 @@
 //! It watches a fold. After each step it writes one message for each event of that step: the line item or the account
 //! right after the step, rendered to the exact bytes that every receiver will get, and signed. Nothing is sent here.
 
+pub use super::causes::{NOTICE, cancel_notices, cause_text};
 use super::journal::{Journal, Names, Record, named};
 use super::profile::Profile;
+use super::slice::{Meter, Slice};
 use crate::catalog::ProductInfo;
 use crate::form::fields::ExternalField;
 use crate::view;
 use daybook_engine::fold::{Seen, Watch};
 use daybook_engine::installment::reading::{Reading, read};
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
-use daybook_engine::outcome::{Cause, Outcome, What};
+use daybook_engine::outcome::{Outcome, What};
 use daybook_engine::replay::{Ledger, Recalculation};
 use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
@@ -67,6 +69,7 @@ pub struct Herald<'a> {
     pub was_closed: bool,
     /// Whether an event was about a line item that is not known: the account has to be loaded whole.
     pub missing: bool,
+    meter: Option<Meter>,
 }
 
 /// `data` of a message about an account or one of its line items.
@@ -178,7 +181,13 @@ impl<'a> Herald<'a> {
             steps: 0,
             was_closed: false,
             missing: false,
+            meter: None,
         }
+    }
+
+    /// The same herald, who has the fold stop when a slice is full.
+    pub fn within(self, slice: Option<Slice>, firm_until: Time) -> Herald<'a> {
+        Herald { meter: slice.map(|slice| Meter::new(slice, firm_until)), ..self }
     }
 
     /// The sequence of the last message written.
@@ -351,6 +360,9 @@ impl<'a> Herald<'a> {
             object,
         };
         let data = view::render(&data);
+        if let Some(meter) = &mut self.meter {
+            meter.bytes += data.len();
+        }
         let signature = self.about.product.signing.sign(&data);
         let waits = at > self.timing.now && !self.timing.at_once;
         self.messages.push(MessageRow {
@@ -374,6 +386,9 @@ impl<'a> Herald<'a> {
 impl Watch for Herald<'_> {
     fn step(&mut self, seen: &Seen<'_>) {
         self.steps += 1;
+        if let Some(meter) = &mut self.meter {
+            meter.at = seen.at;
+        }
         for event in &seen.out.events[seen.events_before..] {
             self.event(&event.what, event.at, cause_text(seen.cause), seen.state, seen.out);
         }
@@ -387,34 +402,19 @@ impl Watch for Herald<'_> {
         self.messages.clear();
         self.steps = 0;
         self.was_closed = false;
+        if let Some(meter) = &mut self.meter {
+            meter.bytes = 0;
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.meter.as_ref().is_some_and(|meter| meter.is_full(self.steps))
     }
 }
 
 /// Reads external fields that the store keeps as JSON.
 pub fn external_fields(extra: Option<&str>) -> Vec<ExternalField> {
     extra.and_then(|extra| serde_json::from_str(extra).ok()).unwrap_or_default()
-}
-
-/// What the cause of every notice begins with.
-pub const NOTICE: &str = "notice:";
-
-/// Cancels the notices whose moment has not come. The account was closed: other messages are sent all the same.
-pub fn cancel_notices(messages: &mut [MessageRow], now: Time) {
-    for message in messages.iter_mut().filter(|message| message.cause.starts_with(NOTICE)) {
-        if message.cancelled_at.is_none() && message.due_at.is_some_and(|due| due > now) {
-            message.cancelled_at = Some(now);
-        }
-    }
-}
-
-/// What made a message, as the store keeps it.
-pub fn cause_text(cause: Cause) -> String {
-    match cause {
-        Cause::Input(seq) => format!("input:{seq}"),
-        Cause::PeriodEnd { period } => format!("period:{period}"),
-        Cause::GraceEnd { instalment, .. } => format!("grace:{instalment}"),
-        Cause::Notice(kind) => format!("{NOTICE}{}", kind.name()),
-    }
 }
 
 impl<'a> About<'a> {

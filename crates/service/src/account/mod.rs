@@ -7,7 +7,9 @@
 //! | `asking` | what is asked of it: an input, taking one back, a roll |
 //! | `folding` | folding forward, or from the beginning |
 //! | `release` | letting go of what is held |
+//! | `slice` | how much of that is done in one transaction |
 //! | `refolding` | folding the whole journal again by newer rules |
+//! | `causes` | what made a message |
 //! | `herald` | messages, written as things stand when they happen |
 //! | `writes` | what is gathered to be written |
 //! | `profile` | customers and external fields |
@@ -17,6 +19,7 @@
 
 mod asking;
 pub mod book;
+mod causes;
 mod folding;
 pub mod herald;
 pub mod journal;
@@ -25,5 +28,6 @@ pub mod preview;
 pub mod profile;
 pub mod refolding;
 mod release;
+pub mod slice;
 pub mod timeline;
 pub mod writes;

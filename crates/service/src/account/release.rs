@@ -4,7 +4,8 @@ use super::book::{Book, Halt, Rolled, stopped};
 use super::herald::{About, Herald, Timing};
 use super::journal::{Journal, Record, entries};
 use crate::problem::Problem;
-use daybook_engine::replay::{Ledger, replay_watched};
+use daybook_engine::fold::Stop;
+use daybook_engine::replay::{Ledger, replay_on};
 use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 
@@ -24,7 +25,9 @@ impl Book {
     fn try_release(&mut self, now: Time) -> Result<Rolled, Halt> {
         let clock = self.clock(now);
         // An account made just now is no history, whatever else is being released.
-        let suppress_before = self.loaded_version.and(self.product.mode.suppress_before);
+        let is_new = self.loaded_version.is_none()
+            || (self.is_under_way() && self.product.mode.started_at.is_some_and(|started| self.created_at > started));
+        let suppress_before = self.product.mode.suppress_before.filter(|_| !is_new);
         let timing = Timing { now, suppress_before, at_once: false };
         let settled_seq = self.now.settled_seq;
         let held: BTreeSet<i64> = self.journal.iter().map(Journal::seq).filter(|seq| *seq > settled_seq).collect();
@@ -33,15 +36,17 @@ impl Book {
             record.scheduled = record.place.at > clock;
         }
         let rolled = match self.now.processed_through {
-            None => {
-                self.now.settled_seq = last;
-                self.first_fold(clock, timing)?
-            }
-            Some(through) => self.release_onto(through, clock, timing, &held, last)?,
+            Some(through) if !self.is_under_way() => self.release_onto(through, clock, timing, &held, last)?,
+            _ => self.first_fold(clock, timing)?,
         };
         if let Some((seq, refusal)) = self.writes.refused.iter().find(|(seq, _)| held.contains(&(*seq as i64))) {
             return Err(self.refused(*seq, *refusal).into());
         }
+        if self.is_under_way() && self.now.processed_through < Some(clock) {
+            // A slice is full: the rest is let go by the next ones.
+            return Ok(rolled);
+        }
+        self.now.settled_seq = last;
         self.announce_waiting(&held, clock, timing);
         self.now.held_events = 0;
         self.now.failure = None;
@@ -51,35 +56,51 @@ impl Book {
         Ok(rolled)
     }
 
-    /// The first fold of an account: everything, from the beginning.
+    /// The first fold of an account: everything, from the beginning or from where an earlier slice stopped.
     fn first_fold(&mut self, clock: Time, timing: Timing) -> Result<Rolled, Halt> {
         if self.terms.opening.effective_at > clock {
             // It opens in the future: there is nothing to process yet.
             self.now.processed_through = Some(clock);
             return Ok(Rolled::default());
         }
-        let all = entries(&self.journal);
-        // There is nothing but what this fold makes: what else is named was decided before its time.
+        let through = self.now.processed_through;
+        let ahead = entries(self.journal.iter().filter(|record| Some(record.place.at) > through));
+        // From the beginning there is nothing but what this fold makes: what else is named was decided before its time.
         let nothing = Ledger::default();
-        let about = About { known: Some(&nothing), ..self.about() };
-        let mut herald = Herald::new(about, timing, self.now.message_seq);
-        let (state, out) = replay_watched(&self.terms, &all, clock, &mut herald).map_err(stopped)?;
+        let known = if through.is_none() { Some(&nothing) } else { self.ledger.as_ref() };
+        let about = About { known, ..self.about() };
+        let herald = Herald::new(about, timing, self.now.message_seq);
+        let mut herald = herald.within(self.slice, self.firm_until());
+        let folded = replay_on(&self.terms, &self.state, &ahead, clock, &mut herald);
+        if (herald.missing || matches!(folded, Err(Stop::NeedsPast))) && through.is_some() && self.ledger.is_none() {
+            self.remember(&ahead)?;
+            return self.first_fold(clock, timing);
+        }
+        let (state, out) = folded.map_err(stopped)?;
         if herald.missing {
             return Err(Problem::internal("an event names a line item that does not exist").into());
         }
         let (steps, sequence, messages) = herald.finish();
         let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
+        let done = state.processed_through.unwrap_or(clock);
         self.writes.absorb(&out, timing.now, &self.journal, self.names.as_ref());
-        self.note_cancelled(&out, clock, timing.now);
+        self.note_cancelled(&out, done, timing.now);
         self.writes.refused.extend(out.refused.iter().copied());
         self.writes.messages.extend(messages);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.absorb(&out);
+        }
         self.now.message_seq = sequence;
         self.state = state;
-        if let Some(ledger) = &mut self.ledger {
-            *ledger = Ledger::of(&out);
-        }
-        self.now.processed_through = Some(clock);
+        self.now.processed_through = Some(done);
         Ok(Rolled { steps, refused: out.refused.len() as u64, messages: sent })
+    }
+
+    /// Does the part of a first fold up to a moment, as it was done before: for an account whose first fold is under way.
+    pub fn fold_first_until(&mut self, until: Time) -> Result<(), Halt> {
+        let is_new = self.product.mode.started_at.is_some_and(|started| self.created_at > started);
+        let suppress_before = self.product.mode.suppress_before.filter(|_| !is_new);
+        self.first_fold(until, Timing { now: until, suppress_before, at_once: false }).map(drop)
     }
 
     /// Held inputs onto an account with history: folded again from the earliest of them as under replay, then on.

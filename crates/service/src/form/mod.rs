@@ -35,8 +35,8 @@ pub use notification::NotificationConfig;
 pub(crate) use product::CLOSE_OF_BUSINESS;
 pub use product::{
     Admin, AmortizationPolicies, BillingCyclePolicies, DefaultAttributes, FeePolicies, InterestPolicies,
-    LifecyclePolicies, NewProduct, PaymentDuePolicies, PaymentPouringPolicies, PostPromotionalPolicies,
-    ProductOverview, PromoFamily, SetMigrationMode,
+    LifecyclePolicies, NewProduct, OpeningPolicies, PaymentDuePolicies, PaymentPouringPolicies,
+    PostPromotionalPolicies, ProductOverview, PromoFamily, SetMigrationMode,
 };
 pub use roll::{Roll, RollOrder};
 pub use status_effects::{EffectsByStatus, PairEffects};

@@ -84,6 +84,8 @@ form! {
         payment_pouring_policies: PaymentPouringPolicies,
         /// How backdated inputs count. Default: `AS_POSTED`.
         backdating_policy: BackdatingPolicy,
+        /// How far back accounts may begin.
+        opening_policies: OpeningPolicies,
         /// Amounts that an account may override.
         default_attributes: DefaultAttributes,
         /// What a status stops, by pair of status and reason.
@@ -193,6 +195,17 @@ form! {
         span: PouringSpan,
         /// Where money goes that is left when nothing is due. Default: `LAST_INSTALLMENT`.
         surplus: SurplusRule,
+    }
+}
+
+form! {
+    /// How far back an account may begin. What is opened in migration mode may begin at any time.
+    OpeningPolicies {
+        ;
+        /// At most so many years before now. Default: 60.
+        most_years_back: PositiveCount,
+        /// At most so many due dates before now. Default: 40000.
+        most_due_dates_back: PositiveCount,
     }
 }
 

@@ -1,7 +1,9 @@
 //! What can be asked of an account, and what is answered.
 
-use crate::account::book::Asked;
+use super::queue::LONG;
+use crate::account::book::{Asked, Rolled};
 use crate::account::profile::Profile;
+use crate::lock::lock;
 use crate::problem::Problem;
 use crate::view::AccountCustomer;
 use bytes::Bytes;
@@ -9,8 +11,9 @@ use daybook_engine::item::Name;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 use daybook_store::records::{AccountKey, ProductKey};
-use std::sync::Arc;
-use tokio::sync::oneshot;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// A caller's promise that a call with this key is the same call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,54 @@ pub struct Job {
     pub only_held: bool,
     /// Where the answer goes: JSON.
     pub reply: oneshot::Sender<Result<Bytes, Problem>>,
+    /// Its place among those that wait, until it is answered.
+    pub place: Option<Place>,
+}
+
+/// A place among those that wait: given back when it is dropped.
+#[derive(Debug)]
+pub enum Place {
+    /// Of a call, among those of its organization.
+    Call(OwnedSemaphorePermit),
+    /// Of an account that timers have put.
+    Timer(Timer),
+}
+
+impl Job {
+    /// About how many steps it takes.
+    pub fn cost(&self) -> u64 {
+        match &self.work {
+            Work::Open(opening) => 1 + opening.steps,
+            Work::Settle { cost, .. } => 1 + cost,
+            // How far ahead is for the account to say.
+            Work::Roll { .. } => 1 + LONG,
+            _ => 1,
+        }
+    }
+}
+
+/// The accounts that timers have put and that are not done: none is put twice.
+pub type Timers = Arc<Mutex<HashSet<AccountKey>>>;
+
+/// An account that timers have put.
+#[derive(Debug)]
+pub struct Timer {
+    key: AccountKey,
+    timers: Timers,
+}
+
+impl Timer {
+    /// The place of an account; none if it has one.
+    pub fn of(key: &AccountKey, timers: &Timers) -> Option<Timer> {
+        let is_new = lock(timers).insert(key.clone());
+        is_new.then(|| Timer { key: key.clone(), timers: timers.clone() })
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        lock(&self.timers).remove(&self.key);
+    }
 }
 
 /// What is asked.
@@ -62,11 +113,15 @@ pub enum Work {
         to: Time,
         /// Whether messages up to it are sent at once.
         webhooks: bool,
+        /// What earlier slices of it did.
+        done: Rolled,
     },
     /// To bring it up to its clock.
     Settle {
         /// Whether its whole journal is needed, as for a release.
         whole: bool,
+        /// About how many steps that takes.
+        cost: u64,
     },
 }
 
@@ -83,6 +138,10 @@ pub struct Opening {
     pub content_hash: Vec<u8>,
     /// Unsupported fields that were given.
     pub warnings: Vec<String>,
+    /// About how many steps there are from its beginning until now.
+    pub steps: u64,
+    /// Why it lies too far back, unless its product holds its events.
+    pub too_far_back: Option<Problem>,
 }
 
 /// What the answer shows.
@@ -116,7 +175,7 @@ impl Work {
         match self {
             Work::Submit(asked, _) => matches!(asked.input, Input::Reversal { .. } | Input::Waiver { .. }),
             Work::PaymentStatus { .. } => true,
-            Work::Settle { whole } => *whole,
+            Work::Settle { whole, .. } => *whole,
             _ => false,
         }
     }

@@ -1,16 +1,19 @@
 //! The one door through which accounts change.
 //!
 //! ```text
-//! callers ──► lane ─► load ─► fold ─► commit ─► answer
-//! timers  ──►   │     (whatever queued while the last commit ran is one batch)
+//! callers ──► queue ─► load ─► fold ─► commit ─► answer
+//! timers  ──►   │      (whatever queued while the last commit ran is one batch)
 //! release ──►   │
 //! ```
 //!
-//! An account belongs to a *lane*, by its id. A lane takes all that is waiting as one batch (callers first, then timers
-//! and releases), loads all accounts of the batch in one go, works on each [`Book`](crate::account::book::Book) in
-//! memory with no transaction open, writes everything in one transaction and answers everybody. So one flush to disk
-//! serves many callers, and one payment, a due date, a release of a million events and a roll differ only in what they
-//! put into the batch.
+//! An account belongs to a *lane*, by its id. A lane takes what is waiting as a batch, loads all accounts of the batch in
+//! one go, works on each [`Book`](crate::account::book::Book) in memory with no transaction open, writes everything in one
+//! transaction and answers all callers. So one flush to disk serves many callers, and one payment, a due date, a release
+//! of a million events and a roll differ only in what they put into the batch.
+//!
+//! No caller waits for another's long work: organizations take turns, long work has batches of its own, bounded by their
+//! cost and not by their count, and an account with very much to do is folded and written a slice at a time ([`queue`],
+//! [`lane`]).
 //!
 //! The store writes an account only if it is still the version that was loaded; else the account is loaded and worked on
 //! again. So nothing is done twice, whichever lane or node does it.
@@ -18,32 +21,47 @@
 //! | file | what is there |
 //! |---|---|
 //! | `job` | what can be asked of an account, and what is answered |
-//! | `lane` | the loop: batch, load, fold, commit, answer |
-//! | `work` | doing jobs to a book |
+//! | `queue` | what waits, and whose turn it is |
+//! | `lane` | the loops: batch, load, commit |
+//! | `folding` | working on the accounts of a batch |
+//! | `work` | doing a job to a book |
+//! | `answering` | what callers are told |
 //! | `timekeeper` | finds accounts that are due, ends releases |
 
+mod answering;
+mod folding;
 pub mod job;
-pub mod lane;
+mod lane;
+pub mod queue;
 pub mod timekeeper;
 pub mod work;
 
 use crate::access::Access;
 use crate::catalog::Catalog;
 use crate::clockwatch;
+use crate::lock::lock;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use bytes::Bytes;
 use daybook_clock::Clock;
 use daybook_store::Store;
-use daybook_store::records::AccountKey;
+use daybook_store::records::{AccountKey, OrgId};
 use daybook_webhooks::dispatcher::Nudge;
-use job::{Job, Repeat, Work};
+use job::{Job, Place, Repeat, Timer, Timers, Work};
+use queue::Queue;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot};
 
-/// How many jobs may wait for a lane before callers have to wait to put theirs.
-const QUEUE: usize = 4_096;
+/// How many calls of one organization may wait before further ones have to wait to be put.
+const MOST_WAITING: usize = 2_048;
+/// How long timers wait for what they had put. What takes longer goes on, and they look for what else is due.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long they wait when all that is due is under way.
+const BEFORE_LOOKING_AGAIN: Duration = Duration::from_millis(100);
 
 /// What all lanes share.
 #[derive(Debug)]
@@ -60,33 +78,62 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// Notified when something is announced.
     pub nudge: Nudge,
+    /// Who may fold off the threads that serve, as many at a time as there are processors.
+    pub folding: Arc<Semaphore>,
+}
+
+impl Shared {
+    /// Runs long work off the threads that serve callers; a few of those at a time.
+    pub async fn off_the_threads_that_serve<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let turn = self.folding.clone().acquire_owned().await.map_err(|_| stopping())?;
+        let working = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(turn);
+            done
+        });
+        working.await.map_err(|_| stopping())
+    }
+}
+
+/// Turns for long work: one for each processor.
+pub fn turns() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)))
 }
 
 /// The door.
 #[derive(Clone, Debug)]
 pub struct Processor {
-    lanes: Arc<[Lane]>,
+    lanes: Arc<Lanes>,
     shared: Arc<Shared>,
+    /// What each organization may have waiting.
+    rooms: Arc<Mutex<HashMap<OrgId, Arc<Semaphore>>>>,
+    timers: Timers,
 }
 
-/// The ends of a lane where jobs are put.
-#[derive(Clone, Debug)]
-struct Lane {
-    callers: mpsc::Sender<Job>,
-    background: mpsc::Sender<Job>,
+/// Where jobs are put, a queue for each lane. When it is dropped, the lanes end once all is done.
+#[derive(Debug)]
+struct Lanes(Box<[Arc<Queue>]>);
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|queue| queue.close());
+    }
 }
 
 impl Processor {
     /// Opens the door. The lanes run until the processor is dropped and what was put is done.
     pub fn start(shared: Arc<Shared>) -> Processor {
         let lanes = (0..shared.store.writers().max(1)).map(|_| {
-            let (callers, from_callers) = mpsc::channel(QUEUE);
-            let (background, from_background) = mpsc::channel(QUEUE);
-            tokio::spawn(lane::run(shared.clone(), from_callers, from_background));
-            Lane { callers, background }
+            let queue = Arc::new(Queue::default());
+            tokio::spawn(lane::run_short(shared.clone(), queue.clone()));
+            tokio::spawn(lane::run_long(shared.clone(), queue.clone()));
+            queue
         });
-        let lanes = lanes.collect();
-        Processor { lanes, shared }
+        let lanes = Arc::new(Lanes(lanes.collect()));
+        Processor { lanes, shared, rooms: Arc::default(), timers: Timers::default() }
     }
 
     /// Asks something of an account and waits for the answer.
@@ -98,42 +145,59 @@ impl Processor {
         only_held: bool,
     ) -> Result<Bytes, Problem> {
         clockwatch::trusted(&*self.shared.clock)?;
+        let place = self.room_of(key.org).acquire_owned().await.map_err(|_| stopping())?;
         let (reply, answer) = oneshot::channel();
-        let lane = self.lane(&key);
-        let job = Job { key, work, repeat, only_held, reply };
         self.shared.metrics.queued.add(1);
-        let sent = lane.callers.send(job).await;
-        let answer = match sent {
-            Ok(()) => answer.await.map_err(|_| stopping()),
-            Err(_) => Err(stopping()),
-        };
+        self.queue(&key).put(Job { key, work, repeat, only_held, reply, place: Some(Place::Call(place)) });
+        let answer = answer.await.map_err(|_| stopping());
         self.shared.metrics.queued.sub(1);
         answer?
     }
 
-    /// Has accounts brought up to their clocks; waits until all are done. Gives the first problem, if there was one.
-    pub async fn settle(&self, due: Vec<AccountKey>, whole: bool) -> Result<(), Problem> {
+    /// Has accounts brought up to their clocks; waits until all are done, or for a while. Gives the first problem, if there
+    /// was one.
+    pub async fn settle(&self, due: Vec<(AccountKey, u64)>, whole: bool) -> Result<(), Problem> {
         let mut answers = Vec::with_capacity(due.len());
-        for key in due {
+        for (key, cost) in due {
+            // One that was put before and is not done is under way.
+            let Some(timer) = Timer::of(&key, &self.timers) else { continue };
             let (reply, answer) = oneshot::channel();
-            let lane = self.lane(&key);
-            let job = Job { key, work: Work::Settle { whole }, repeat: None, only_held: false, reply };
-            lane.background.send(job).await.map_err(|_| stopping())?;
+            let (work, place) = (Work::Settle { whole, cost }, Some(Place::Timer(timer)));
+            self.queue(&key).put(Job { key, work, repeat: None, only_held: false, reply, place });
             answers.push(answer);
         }
-        let mut result = Ok(());
-        for answer in answers {
-            if let Err(problem) = answer.await.map_err(|_| stopping()).and_then(|answer| answer) {
-                result = Err(problem);
-            }
+        if answers.is_empty() {
+            tokio::time::sleep(BEFORE_LOOKING_AGAIN).await;
         }
+        let mut result: Result<(), Problem> = Ok(());
+        let waiting = async {
+            for answer in answers {
+                if let Err(problem) = answer.await.map_err(|_| stopping()).and_then(|answer| answer) {
+                    result = Err(problem);
+                }
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, waiting).await;
         result
     }
 
-    fn lane(&self, key: &AccountKey) -> &Lane {
+    /// Runs long work off the threads that serve callers.
+    pub async fn off_the_threads_that_serve<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.shared.off_the_threads_that_serve(work).await
+    }
+
+    fn room_of(&self, org: OrgId) -> Arc<Semaphore> {
+        lock(&self.rooms).entry(org).or_insert_with(|| Arc::new(Semaphore::new(MOST_WAITING))).clone()
+    }
+
+    fn queue(&self, key: &AccountKey) -> &Queue {
+        let lanes = &self.lanes.0;
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
-        &self.lanes[hasher.finish() as usize % self.lanes.len()]
+        &lanes[hasher.finish() as usize % lanes.len()]
     }
 }
 

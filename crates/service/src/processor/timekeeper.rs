@@ -89,10 +89,10 @@ impl Timekeeper {
         let mut settled = Ok(());
         if count > 0 {
             let whole = self.is_releasing(due.iter().map(|due| (due.key.org, &due.product))).await?;
-            let keys: Vec<AccountKey> = due.into_iter().map(|due| due.key).collect();
+            let due: Vec<(AccountKey, u64)> = due.into_iter().map(|due| (due.key, cost(due.held))).collect();
             self.shared.metrics.due.add(count as u64);
             // An account that cannot even be read must not hold up the rest.
-            settled = self.processor.settle(keys, whole).await;
+            settled = self.processor.settle(due, whole).await;
         }
         for product in self.shared.store.releasing_products().await? {
             self.end_release(&product).await?;
@@ -158,6 +158,11 @@ impl Timekeeper {
         }
         Ok(())
     }
+}
+
+/// About how many steps an account takes that holds so many events back: each, and a due date and a grace period beside.
+fn cost(held: i64) -> u64 {
+    2 * u64::try_from(held).unwrap_or(0) + 2
 }
 
 /// The message that a release is done. The mode is the one that ends it.

@@ -3,6 +3,7 @@
 use super::job::{Job, Show, Work};
 use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
 use crate::account::herald::{NOTICE, external_fields};
+use crate::account::slice::Slice;
 use crate::answers;
 use crate::items::item_of_row;
 use crate::problem::Problem;
@@ -16,6 +17,9 @@ use daybook_store::batch::{AccountClaim, AccountWrite, Cancel, NewAnswer, Unit};
 use daybook_store::records::AccountRow;
 use std::sync::Arc;
 
+/// How much of a roll is done in one transaction.
+const SLICE: Slice = Slice { steps: 500, bytes: 4 << 20 };
+
 /// What a job came to, before anything is written.
 #[derive(Clone, Debug)]
 pub enum Came {
@@ -27,6 +31,8 @@ pub enum Came {
     ToItemIf(Name, &'static str, Problem),
     /// It cannot be done.
     ToProblem(Problem),
+    /// A slice of a roll is done, and more is to do.
+    ToMore(Rolled),
 }
 
 /// Does what is asked. `NeedsAll` leaves the book in any state: it has to be loaded again.
@@ -39,7 +45,7 @@ pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<Came, NeedsAll> {
         Work::PaymentStatus { payment, valid, asked } => payment_status(book, payment, *valid, asked, now),
         Work::Withdraw(name) => withdraw(book, name, now),
         Work::AddCustomers(customers) => add_customers(book, customers, now),
-        Work::Roll { to, webhooks } => roll(book, *to, *webhooks, now),
+        Work::Roll { to, webhooks, done } => roll(book, *to, *webhooks, *done, now),
         Work::Settle { .. } => return settle(book, now),
     };
     match came {
@@ -56,6 +62,9 @@ pub struct NeedsAll;
 fn open(book: &mut Book, opening: &super::job::Opening, now: Time) -> Result<Came, Halt> {
     if book.content_hash != opening.content_hash {
         return Err(Problem::id_taken("account_id", "account", &book.key.account).into());
+    }
+    if let (None, false, Some(problem)) = (book.loaded_version, book.product.mode.holding, &opening.too_far_back) {
+        return Err(problem.clone().into());
     }
     settled(book, now)?;
     Ok(Came::To(account(book, now, &opening.warnings)?))
@@ -113,7 +122,7 @@ pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: 
     Ok(Came::To(account(book, now, &[])?))
 }
 
-fn roll(book: &mut Book, to: Time, webhooks: bool, now: Time) -> Result<Came, Halt> {
+fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) -> Result<Came, Halt> {
     let mode = &book.product.mode;
     if mode.holding || mode.releasing {
         let what = if mode.holding { "holds its events" } else { "is releasing its events" };
@@ -122,15 +131,19 @@ fn roll(book: &mut Book, to: Time, webhooks: bool, now: Time) -> Result<Came, Ha
     }
     book.check_horizon("effective_at", to, now)?;
     settled(book, now)?;
-    let waiting = if webhooks { book.waiting_messages } else { 0 };
-    let Rolled { steps, refused, messages } = book.roll(to, webhooks, now)?;
+    done.messages += if webhooks { book.waiting_messages } else { 0 };
+    done.add(book.roll_some(to, webhooks, now, SLICE)?);
+    if book.clock(now) < to {
+        return Ok(Came::ToMore(done));
+    }
+    let Rolled { steps, refused, messages } = done;
     let answer = view::Rolled {
         account_id: &book.key.account,
         rolled_to: view::time::Local { time: book.clock(now), zone: &book.terms.zone },
         successful_events: steps - refused.min(steps),
         failed_events: refused,
         total_attempted: steps,
-        webhooks_sent: messages + waiting,
+        webhooks_sent: messages,
     };
     Ok(Came::To(render(&answer)))
 }

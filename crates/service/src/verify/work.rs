@@ -134,6 +134,11 @@ pub(super) fn again(stored: &Book, product: &Arc<ProductInfo>, through: Option<T
         worked.gather();
     }
     worked.book.placed_by = None;
+    if let Some(through) = through.filter(|_| stored.is_under_way()) {
+        worked.book.product = with_mode(product, false, product.mode.suppress_before);
+        worked.book.fold_first_until(through).map_err(crate::accounts::problem)?;
+        worked.gather();
+    }
     worked.book.product = with_mode(product, false, None);
     if let Some(through) = through.filter(|_| worked.book.now.held_events == 0) {
         worked.book.settle(through).map_err(crate::accounts::problem)?;

@@ -96,7 +96,8 @@ impl<'a> Product<'a> {
     pub fn new(facts: &'a ProductFacts, product: &NewProduct, created_at: Time, state: MigrationState) -> Product<'a> {
         let attributes = product.product_lifecycle_policies.as_ref().and_then(|life| life.default_attributes.as_ref());
         let credit_limit = attributes.and_then(|attributes| attributes.default_credit_limit_cents);
-        let (life, post) = policy::describe(&facts.policy, credit_limit.map(|limit| limit.get()));
+        let (mut life, post) = policy::describe(&facts.policy, credit_limit.map(|limit| limit.get()));
+        life.opening_policies = Some(policy::openings(product));
         let effective_at = product.effective_at.as_ref().map_or(created_at, |moment| *moment.get());
         Product {
             product_id: &facts.product_id,

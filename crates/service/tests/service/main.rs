@@ -30,6 +30,7 @@ mod rehearsing;
 mod repeats;
 mod replays;
 mod rolling;
+mod slices;
 mod spellings;
 mod statuses;
 mod support;

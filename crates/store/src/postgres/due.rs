@@ -45,7 +45,7 @@ const TAKE: &str = "
             ORDER BY a.next_moment LIMIT s.share FOR UPDATE SKIP LOCKED) a)
     UPDATE accounts a SET leased_until = $2 FROM taken t
     WHERE a.org = t.org AND a.account = t.account
-    RETURNING a.org, a.account, a.product";
+    RETURNING a.org, a.account, a.product, CASE WHEN a.held_events > 0 THEN a.next_seq - 1 ELSE 0 END";
 
 pub(super) async fn take_due(server: &Server, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>> {
     let products = each(&server.query(PRODUCTS, &[&now.micros(), &most(limit)]).await?, product_key)?;
@@ -64,7 +64,7 @@ pub(super) async fn take_due(server: &Server, now: Time, limit: usize, lease_unt
     let rows = server.query(TAKE, &[&now.micros(), &lease_until.micros(), &orgs, &ids, &shares]).await?;
     each(&rows, |cells| {
         let key = AccountKey { org: cells.next()?, account: cells.text()? };
-        Ok(Due { key, product: cells.text()? })
+        Ok(Due { key, product: cells.text()?, held: cells.next()? })
     })
 }
 

@@ -23,7 +23,7 @@ const PRODUCTS_DUE: &str = "
 
 /// Due accounts of a product, the one that has waited longest first.
 const ACCOUNTS_DUE: &str = "
-    SELECT account FROM accounts INDEXED BY accounts_due
+    SELECT account, CASE WHEN held_events > 0 THEN next_seq - 1 ELSE 0 END FROM accounts INDEXED BY accounts_due
     WHERE org = ?1 AND product = ?2 AND next_moment <= ?3
     ORDER BY next_moment, account LIMIT ?4 OFFSET ?5";
 
@@ -35,7 +35,7 @@ const NEXT_DUE: &str = "
 /// A product whose due accounts are being taken.
 struct Source {
     key: ProductKey,
-    taken: Vec<Arc<str>>,
+    taken: Vec<(Arc<str>, i64)>,
     exhausted: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn take_due(connection: &Connection, now: Time, limit: usize) -> Resu
             let share = share.min(left);
             let ProductKey { org, product } = &source.key;
             let params = params![org, product, now.micros(), count(share), count(source.taken.len())];
-            let accounts = all(connection, ACCOUNTS_DUE, params, |row| text(row, 0))?;
+            let accounts = all(connection, ACCOUNTS_DUE, params, |row| Ok((text(row, 0)?, row.get(1)?)))?;
             source.exhausted = accounts.len() < share;
             left -= accounts.len();
             source.taken.extend(accounts);
@@ -68,10 +68,11 @@ pub(super) fn take_due(connection: &Connection, now: Time, limit: usize) -> Resu
     }
     let due = |source: Source| {
         let ProductKey { org, product } = source.key;
-        source
-            .taken
-            .into_iter()
-            .map(move |account| Due { key: AccountKey { org, account }, product: Arc::clone(&product) })
+        source.taken.into_iter().map(move |(account, held)| Due {
+            key: AccountKey { org, account },
+            product: Arc::clone(&product),
+            held,
+        })
     };
     Ok(sources.into_iter().flat_map(due).collect())
 }

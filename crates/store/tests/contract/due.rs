@@ -44,7 +44,7 @@ pub async fn due_accounts_are_found(store: Arc<dyn Store>) {
     assert_eq!(take(&store, at(4), 10).await, []);
     let due = take(&store, at(20), 10).await;
     assert_eq!(ids(&due), ["just", "other", "past"]);
-    let other = Due { key: account_key(two, "other"), product: "lease".into() };
+    let other = Due { key: account_key(two, "other"), product: "lease".into(), held: 0 };
     assert!(due.contains(&other), "{due:?}");
     // A commit takes it from the list.
     written(&store, vec![account_unit(update(&account_key(one, "past"), 1, now()))]).await;

@@ -292,13 +292,29 @@ const POURING: &[Field] = &[
     ),
 ];
 
-const BACKDATED: &[Field] = &[Field::new(
-    life!("backdating_policy"),
-    "Entries with an earlier date count",
-    Kind::Choice(BACKDATING),
-    "A payment that arrives on Friday for Monday: either what was charged since Monday stands, or the account is \
-     computed again from Monday.",
-)];
+const BACKDATED: &[Field] = &[
+    Field::new(
+        life!("backdating_policy"),
+        "Entries with an earlier date count",
+        Kind::Choice(BACKDATING),
+        "A payment that arrives on Friday for Monday: either what was charged since Monday stands, or the account is \
+         computed again from Monday.",
+    ),
+    Field::new(
+        life!("opening_policies.most_years_back"),
+        "Years that an account may begin in the past",
+        Kind::Whole,
+        "Everything since is worked through when it is opened. In migration mode this is not asked.",
+    )
+    .hint("60"),
+    Field::new(
+        life!("opening_policies.most_due_dates_back"),
+        "Due dates that may lie in the past",
+        Kind::Whole,
+        "The same, counted by due dates: for instalments that fall due each day.",
+    )
+    .hint("40000"),
+];
 
 const DEFAULTS: &[Field] = &[
     Field::new(

@@ -54,6 +54,7 @@ pub struct Life {
     interest_policies: Interest,
     payment_pouring_policies: Pouring,
     backdating_policy: String,
+    opening_policies: Openings,
     default_attributes: Attributes,
     status_effects: StatusEffects,
 }
@@ -107,6 +108,12 @@ struct Pouring {
     order: Vec<String>,
     span: String,
     surplus: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Openings {
+    most_years_back: u64,
+    most_due_dates_back: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -168,6 +175,7 @@ impl Terms {
             ("Bounced payment", reversal(life.default_attributes.default_payment_reversal_fee_cents)),
             ("Payments go", life.payment_pouring_policies.words()),
             ("Backdated entries", backdating(&life.backdating_policy).to_owned()),
+            ("Accounts begin", life.opening_policies.words()),
             (
                 "Credit limit",
                 life.default_attributes.default_credit_limit_cents.map_or_else(String::new, |limit| limit.to_string()),
@@ -176,6 +184,15 @@ impl Terms {
         .into_iter()
         .filter(|(_, words)| !words.is_empty())
         .collect()
+    }
+}
+
+impl Openings {
+    fn words(&self) -> String {
+        format!(
+            "At most {} years and {} due dates back, but in migration mode.",
+            self.most_years_back, self.most_due_dates_back
+        )
     }
 }
 

@@ -1,0 +1,208 @@
+//! One organization opens, and later releases, loans with very much history: another one's payments are answered as ever,
+//! and memory stays within its bounds.
+//!
+//! Each run checks by counts: payments are answered while the calls of the large organization still run, few of its
+//! accounts are done between two of them, and all of them are done in the end and verified. A campaign has the sizes that
+//! a lender may bring, holds the payments to their limit in time and the server to its limit of memory, and needs a machine
+//! that does little else and a release build:
+//! `DAYBOOK_CROWDING=1000,200 cargo test --release -p daybook --test faults crowding -- --nocapture --test-threads 1`.
+
+use crate::common::door::{Door, until};
+use crate::common::loans::{line, loan, make_product, payments_of};
+use crate::common::place::Place;
+use daybook_clock::Stopwatch;
+use daybook_testkit::server::{Answer, Server};
+use serde_json::{Value, json};
+use std::thread;
+use std::time::Duration;
+
+/// Loans of 360 months, and of 75 years of days.
+const MONTHLY: usize = 40;
+const DAILY: usize = 1;
+/// What a campaign holds payments to, 99 of 100 of them.
+const LIMIT: Duration = Duration::from_millis(250);
+/// What a campaign holds the server to.
+const MOST_KIB: u64 = 1 << 20;
+/// Of the large organization's monthly loans, the most that are done between two payments of the other: a part of them.
+const MOST_BETWEEN: usize = MONTHLY / 2;
+
+#[test]
+fn a_large_organization_does_not_crowd_out_others_on_sqlite() {
+    check("SQLite", &Place::sqlite());
+}
+
+#[test]
+fn a_large_organization_does_not_crowd_out_others_on_postgres() {
+    check("PostgreSQL", &Place::postgres());
+}
+
+/// Sizes of a campaign: monthly loans, daily loans.
+fn asked() -> Option<(usize, usize)> {
+    let text = std::env::var("DAYBOOK_CROWDING").ok()?;
+    let (monthly, daily) = text.split_once(',').expect("two numbers with a comma between");
+    Some((monthly.parse().expect("a number"), daily.parse().expect("a number")))
+}
+
+fn check(database: &str, place: &Place) {
+    let (monthly, daily) = asked().unwrap_or((MONTHLY, DAILY));
+    let (server, door) = place.open();
+    make_product(&door, "auto", json!({}), json!({}));
+    let mut paid = loan("auto", "paid", "");
+    paid.as_object_mut().expect("an object").remove("effective_at");
+    paid["summary"]["initial_principal_cents"] = json!(1_000_000_000_000_i64);
+    door.post("/accounts", &paid).good();
+    let made = place.json_of(&["org", "create", "large", "--json"]);
+    let large = Large { server: &server, secret: made["client_secret"].as_str().expect("a secret").to_owned() };
+    for (product, cycle) in
+        [("monthly", "1 month"), ("daily", "1 day"), ("held-monthly", "1 month"), ("held-daily", "1 day")]
+    {
+        large.make_product(product, cycle);
+    }
+    let mut payer = Payer { door: &door, large: &large, number: 0 };
+    let figures = payer.pay_while("months opened", || large.open("monthly", "m", monthly, "1996-11-17T12:00:00-05:00"));
+    figures.print(database);
+    if asked().is_none() {
+        assert!(figures.between <= MOST_BETWEEN, "{} accounts were done between two payments", figures.between);
+    }
+    payer.pay_while("days opened", || large.open("daily", "d", daily, "1950-11-17T12:00:00-05:00")).print(database);
+    large.release(&mut payer, database, "held-monthly", "hm", monthly, "1996-11-17T12:00:00-05:00");
+    large.release(&mut payer, database, "held-daily", "hd", daily, "1950-11-17T12:00:00-05:00");
+    server.stop();
+    if asked().is_none() {
+        place.verify();
+    }
+}
+
+/// The large organization.
+struct Large<'a> {
+    server: &'a Server,
+    secret: String,
+}
+
+impl Large<'_> {
+    fn make_product(&self, product: &str, cycle: &str) {
+        let form = json!({
+            "product_id": product,
+            "product_overview": { "product_name": product, "product_type": "INSTALLMENT" },
+            "product_lifecycle_policies": {
+                "billing_cycle_policies": { "cycle_interval": cycle },
+                "opening_policies": { "most_years_back": 100 },
+            },
+            "post_promotional_policies":
+                { "post_promo_len": 360, "post_promo_default_interest_rate_percent": 6 },
+            "admin": { "migration_mode": product.starts_with("held") },
+        });
+        self.server.post("/products", &self.secret, &form).good();
+    }
+
+    /// Opens loans in one call, and waits until all are worked through: the call itself may take longer than its caller
+    /// waits.
+    fn open(&self, product: &str, name: &str, count: usize, from: &str) {
+        let lines = (0..count).map(|number| line("/accounts", &loan(product, &format!("{name}-{number}"), from)));
+        let body: String = lines.map(|line| format!("{line}\n")).collect();
+        let answer: Answer = self.server.post_lines("/bulk", &self.secret, &body);
+        assert!([200, 503].contains(&answer.status), "{}", answer.text);
+        if !product.starts_with("held") {
+            until("all loans are worked through", || match self.left(product) {
+                0 => Ok(()),
+                left => Err(format!("{left} are left")),
+            });
+        }
+    }
+
+    /// Accounts that are not worked through.
+    fn left(&self, product: &str) -> u64 {
+        let progress = self.server.get(&format!("/products/{product}/migration_mode"), &self.secret).good();
+        progress["held_events"].as_u64().expect("a number")
+    }
+
+    /// Accounts that are worked through.
+    fn done(&self) -> usize {
+        let page = self.server.get("/accounts?product_id=monthly&limit=200", &self.secret).good();
+        let accounts = page["results"].as_array().expect("a page has results").clone();
+        accounts.iter().filter(|account: &&Value| account["held_events"] == 0).count()
+    }
+
+    fn release(&self, payer: &mut Payer<'_>, database: &str, product: &str, name: &str, count: usize, from: &str) {
+        self.open(product, name, count, from);
+        let what = format!("{product} released");
+        let figures = payer.pay_while(&what, || {
+            let form = json!({ "migration_mode": false });
+            self.server.put(&format!("/products/{product}/migration_mode"), &self.secret, &form).good();
+            until("the release is done", || match self.left(product) {
+                0 => Ok(()),
+                left => Err(format!("{left} are left")),
+            });
+        });
+        figures.print(database);
+    }
+}
+
+/// The other organization, which pays.
+struct Payer<'a> {
+    door: &'a Door,
+    large: &'a Large<'a>,
+    number: u64,
+}
+
+/// What a payer met.
+struct Figures {
+    what: String,
+    took: Vec<Duration>,
+    most_kib: u64,
+    between: usize,
+}
+
+impl Payer<'_> {
+    /// Pays again and again while something is done.
+    fn pay_while(&mut self, what: &str, work: impl FnOnce() + Send) -> Figures {
+        let (mut took, mut most_kib, mut between, mut before) = (Vec::new(), 0, 0, 0);
+        thread::scope(|scope| {
+            let working = scope.spawn(work);
+            while !working.is_finished() {
+                self.number += 1;
+                let body = json!({ "line_item_id": format!("p{}", self.number), "original_amount_cents": 1 });
+                let stopwatch = Stopwatch::start();
+                self.door.post(&payments_of("paid"), &body).good();
+                took.push(stopwatch.elapsed());
+                most_kib = most_kib.max(resident_kib(self.large.server.pid()));
+                if asked().is_none() && what == "months opened" {
+                    let done = self.large.done();
+                    between = between.max(done - before.min(done));
+                    before = done;
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+            working.join().expect("the large organization's calls work");
+        });
+        took.sort();
+        Figures { what: what.to_owned(), took, most_kib, between }
+    }
+}
+
+impl Figures {
+    fn print(&self, database: &str) {
+        let percentile = |percent: usize| self.took[(self.took.len() * percent / 100).min(self.took.len() - 1)];
+        println!(
+            "{database}: {}: {} payments meanwhile, p50 {:?}, p99 {:?}, slowest {:?}; {} MiB resident at most",
+            self.what,
+            self.took.len(),
+            percentile(50),
+            percentile(99),
+            self.took[self.took.len() - 1],
+            self.most_kib >> 10
+        );
+        assert!(self.took.len() > 1, "payments were answered meanwhile");
+        if asked().is_some() {
+            assert!(percentile(99) < LIMIT, "p99 {:?}", percentile(99));
+            assert!(self.most_kib < MOST_KIB, "{} KiB", self.most_kib);
+        }
+    }
+}
+
+/// The memory that a process has now.
+fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,117 @@
+//! Answering callers: what their jobs came to, once everything is written.
+
+use super::Shared;
+use super::folding::Worked;
+use super::job::Job;
+use super::queue::Group;
+use super::work::{Came, answer_to_keep};
+use crate::answers::reused;
+use crate::catalog::ProductInfo;
+use crate::items::{Stored, item_of_row};
+use crate::problem::Problem;
+use crate::view::{self, render};
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use daybook_store::batch::{Batch, Unit};
+use daybook_store::records::AccountKey;
+
+/// Answers calls whose idempotency key was used before; gives the others. A group of which nothing is left is given too.
+pub async fn answer_repeats(shared: &Shared, groups: Vec<Group>, now: Time) -> Vec<Group> {
+    if groups.iter().all(|group| group.jobs.iter().all(|job| job.repeat.is_none())) {
+        return groups;
+    }
+    let mut left = Vec::with_capacity(groups.len());
+    for mut group in groups {
+        let mut jobs = Vec::with_capacity(group.jobs.len());
+        for job in group.jobs {
+            let Some(repeat) = &job.repeat else {
+                jobs.push(job);
+                continue;
+            };
+            match shared.store.answer(job.key.org, &repeat.key, now).await {
+                Ok(None) => jobs.push(job),
+                Ok(Some(answer)) if answer.content_hash == repeat.content_hash => {
+                    let _ = job.reply.send(Ok(answer.body));
+                }
+                Ok(Some(_)) => {
+                    let _ = job.reply.send(Err(reused()));
+                }
+                Err(error) => {
+                    let _ = job.reply.send(Err(error.into()));
+                }
+            }
+        }
+        group.jobs = jobs;
+        left.push(group);
+    }
+    left
+}
+
+/// Refuses all jobs of an account.
+pub fn refuse(group: Group, problem: &Problem) {
+    for job in group.jobs {
+        let _ = job.reply.send(Err(problem.clone()));
+    }
+}
+
+/// Whether a call was refused under a mode that its product is no longer in. What is written says which mode it was
+/// computed under; a refusal writes nothing, so it is asked.
+pub async fn is_refused_by_old_mode(shared: &Shared, worked: &Worked) -> bool {
+    let Some(product) = &worked.product else { return false };
+    if !worked.came.iter().any(|came| matches!(came, Came::ToProblem(_) | Came::ToItemIf(..))) {
+        return false;
+    }
+    let fresh = shared.catalog.fresh_product(&product.key).await;
+    fresh.is_ok_and(|fresh| fresh.is_some_and(|fresh| fresh.mode.version != product.mode.version))
+}
+
+/// Answers the callers of an account.
+pub async fn answer(shared: &Shared, worked: Worked, now: Time) {
+    let Worked { group, came, product, .. } = worked;
+    for (job, came) in group.jobs.into_iter().zip(came) {
+        let written_with_it = matches!(came, Came::To(_));
+        let answer = match came {
+            Came::To(body) => Ok(body),
+            Came::ToProblem(problem) => Err(problem),
+            Came::ToMore(_) => Err(Problem::internal("a roll came to no end")),
+            Came::ToItem(name) => stored_item(shared, &job.key, &name, product.as_deref(), None).await,
+            Came::ToItemIf(name, status, problem) => {
+                match stored_item(shared, &job.key, &name, product.as_deref(), Some(status)).await {
+                    Ok(body) => Ok(body),
+                    Err(other) if other.code == "not_found" => Err(problem),
+                    Err(other) => Err(other),
+                }
+            }
+        };
+        if let (Ok(body), Some(_), false) = (&answer, &job.repeat, written_with_it) {
+            keep_answer(shared, &job, body, now).await;
+        }
+        let _ = job.reply.send(answer);
+    }
+}
+
+/// Keeps the answer to a call that changed nothing. The answers of others were written with what they changed.
+async fn keep_answer(shared: &Shared, job: &Job, body: &Bytes, now: Time) {
+    let unit = Unit { answers: answer_to_keep(job, body, now).into_iter().collect(), ..Unit::default() };
+    if let Err(error) = shared.store.commit(Batch { units: vec![unit] }).await {
+        tracing::warn!(%error, "an answer could not be kept");
+    }
+}
+
+/// A line item as it is in the store, or as it waits there.
+async fn stored_item(
+    shared: &Shared,
+    key: &AccountKey,
+    name: &str,
+    product: Option<&ProductInfo>,
+    status: Option<&str>,
+) -> Result<Bytes, Problem> {
+    let missing = || Problem::not_found("line item", name);
+    let product = product.ok_or_else(missing)?;
+    let stored = Stored::read(shared.store.as_ref(), key, name).await?.ok_or_else(missing)?;
+    if status.is_some_and(|status| stored.row.status != status) {
+        return Err(missing());
+    }
+    let item = item_of_row(&stored.row)?;
+    Ok(render(&view::LineItem::new(&item, &stored.facts(key, &product.facts))))
+}

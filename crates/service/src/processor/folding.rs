@@ -1,0 +1,238 @@
+//! Working on accounts that are loaded: pure, one after the other, as far as a batch has room.
+
+use super::job::{Job, Work};
+use super::queue::Group;
+use super::work::{Came, NeedsAll, answer_to_keep, unit, work};
+use crate::account::book::{Book, Halt};
+use crate::account::slice::Slice;
+use crate::answers::reused;
+use crate::catalog::ProductInfo;
+use crate::migration::not_held;
+use crate::problem::Problem;
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use daybook_store::Loaded;
+use daybook_store::batch::{NewAnswer, Unit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What a batch has room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Of each account.
+    pub slice: Slice,
+    /// Rows of all of them.
+    pub rows: usize,
+    /// Bytes of all of them.
+    pub bytes: usize,
+}
+
+/// A group with what was loaded for it.
+pub struct Ready {
+    /// Whose jobs.
+    pub group: Group,
+    /// The account, if there is one.
+    pub loaded: Option<Loaded>,
+    /// Its product.
+    pub product: Option<Arc<ProductInfo>>,
+    /// Messages of earlier rolls that a roll with webhooks would send.
+    pub waiting_messages: u64,
+}
+
+/// A group that was worked on.
+pub struct Worked {
+    /// Whose jobs.
+    pub group: Group,
+    /// What each came to.
+    pub came: Vec<Came>,
+    /// What is written.
+    pub unit: Option<Unit>,
+    /// Of which product.
+    pub product: Option<Arc<ProductInfo>>,
+    /// Whether a slice is done, and more is to do.
+    pub is_part: bool,
+}
+
+/// What working on a group gave.
+pub enum Folded {
+    /// It is done, or a slice of it.
+    Worked(Box<Worked>),
+    /// The whole journal has to be loaded.
+    NeedsAll(Group),
+    /// The batch had no room for it.
+    Later(Group),
+}
+
+/// Works on accounts until the batch is full.
+pub fn fold_all(ready: Vec<Ready>, room: &Room, now: Time) -> Vec<Folded> {
+    let (mut rows, mut bytes) = (0, 0);
+    let mut folded = Vec::with_capacity(ready.len());
+    for ready in ready {
+        if rows >= room.rows || bytes >= room.bytes {
+            folded.push(Folded::Later(ready.group));
+            continue;
+        }
+        let one = fold_one(ready, room.slice, now);
+        if let Folded::Worked(worked) = &one
+            && let Some(unit) = &worked.unit
+        {
+            let (more_rows, more_bytes) = size(unit);
+            rows += more_rows;
+            bytes += more_bytes;
+        }
+        folded.push(one);
+    }
+    folded
+}
+
+/// About how much is written: rows, and bytes of messages and states.
+fn size(unit: &Unit) -> (usize, usize) {
+    let messages: usize = unit.messages.iter().map(|(_, message)| message.data.len() + 256).sum();
+    let of_account = |write: &daybook_store::batch::AccountWrite| write.inputs.len() + write.items.len() + 1;
+    let rows: usize = unit.accounts.iter().map(of_account).sum();
+    (rows + unit.messages.len(), messages + 256 * rows)
+}
+
+/// Works on one account. Should that panic, the account fails alone.
+fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
+    let Ready { mut group, loaded, product, waiting_messages } = ready;
+    let kept = product.clone();
+    let again = loaded.clone();
+    let worked = catch_unwind(AssertUnwindSafe(|| jobs_done(&group, loaded, product, waiting_messages, slice, now)));
+    let done = match worked {
+        Ok(Ok(done)) => done,
+        Ok(Err(NeedsAll)) => return Folded::NeedsAll(Group { whole: true, ..group }),
+        Err(_) => broken(&group, again, kept.clone(), now),
+    };
+    if let (Some(job), Some(Came::ToMore(more))) = (group.jobs.first_mut(), done.came.first())
+        && let Work::Roll { done, .. } = &mut job.work
+    {
+        *done = *more;
+    }
+    let Done { came, unit, is_part } = done;
+    Folded::Worked(Box::new(Worked { group, came, unit, product: kept, is_part }))
+}
+
+/// What working on an account gave.
+struct Done {
+    came: Vec<Came>,
+    unit: Option<Unit>,
+    is_part: bool,
+}
+
+impl Done {
+    fn refused(jobs: &[Job], problem: &Problem) -> Done {
+        Done { came: vec![Came::ToProblem(problem.clone()); jobs.len()], unit: None, is_part: false }
+    }
+}
+
+fn jobs_done(
+    group: &Group,
+    loaded: Option<Loaded>,
+    product: Option<Arc<ProductInfo>>,
+    waiting_messages: u64,
+    slice: Slice,
+    now: Time,
+) -> Result<Done, NeedsAll> {
+    let mut came = Vec::with_capacity(group.jobs.len());
+    let mut answers: Vec<NewAnswer> = Vec::new();
+    let mut book = match (loaded, &product) {
+        (Some(loaded), Some(product)) => match Book::read(loaded, product.clone(), group.whole) {
+            Ok(book) => Some(book),
+            Err(problem) => return Ok(Done::refused(&group.jobs, &problem)),
+        },
+        _ => None,
+    };
+    for job in &group.jobs {
+        if book.is_none()
+            && let (Work::Open(opening), Some(product)) = (&job.work, &product)
+        {
+            let opening = opening.as_ref().clone();
+            let opened = Book::open(
+                group.key.clone(),
+                product.clone(),
+                opening.terms,
+                opening.profile,
+                opening.content_hash,
+                now,
+            );
+            book = opened.ok();
+        }
+        let Some(book) = &mut book else {
+            came.push(Came::ToProblem(Problem::not_found("account", &group.key.account)));
+            continue;
+        };
+        book.waiting_messages = waiting_messages;
+        if job.only_held && !book.product.mode.holding {
+            came.push(Came::ToProblem(not_held(&book.product.key)));
+            continue;
+        }
+        if let Some(earlier) =
+            job.repeat.as_ref().and_then(|repeat| answers.iter().find(|answer| answer.key == repeat.key))
+        {
+            let same = job.repeat.as_ref().is_some_and(|repeat| repeat.content_hash == earlier.answer.content_hash);
+            came.push(if same { Came::To(earlier.answer.body.clone()) } else { Came::ToProblem(reused()) });
+            continue;
+        }
+        if came.is_empty() && is_settled_first(book, &job.work) {
+            match book.settle_some(now, slice) {
+                Ok(false) => return Ok(part(book, group, came, now)),
+                Err(Halt::NeedsAll) => return Err(NeedsAll),
+                // What is wrong is for the job to say.
+                Ok(true) | Err(Halt::Problem(_)) => {}
+            }
+        }
+        let done = work(book, &job.work, now)?;
+        match &done {
+            Came::To(body) => answers.extend(answer_to_keep(job, body, now)),
+            Came::ToMore(_) => return Ok(part(book, group, vec![done], now)),
+            _ => {}
+        }
+        came.push(done);
+    }
+    let Some(mut book) = book else { return Ok(Done { came, unit: None, is_part: false }) };
+    if book.loaded_version.is_none() && came.iter().all(|came| matches!(came, Came::ToProblem(_))) {
+        // It was never opened.
+        return Ok(Done { came, unit: None, is_part: false });
+    }
+    match unit(&mut book, answers, now) {
+        Ok(unit) => Ok(Done { came, unit, is_part: false }),
+        Err(problem) => Ok(Done::refused(&group.jobs, &problem)),
+    }
+}
+
+/// Whether an account is brought up to its clock before a job, a slice at a time.
+fn is_settled_first(book: &Book, asked: &Work) -> bool {
+    match asked {
+        Work::Open(opening) => {
+            // Another account has the id, or it lies too far back: the job says so.
+            book.content_hash == opening.content_hash
+                && (book.loaded_version.is_some() || book.product.mode.holding || opening.too_far_back.is_none())
+        }
+        Work::Settle { .. } | Work::Withdraw(_) => book.now.failure.is_none(),
+        _ => true,
+    }
+}
+
+/// A slice is done: it is written, and the jobs wait for the next one.
+fn part(book: &mut Book, group: &Group, came: Vec<Came>, now: Time) -> Done {
+    match unit(book, Vec::new(), now) {
+        Ok(unit) => Done { came, unit, is_part: true },
+        Err(problem) => Done::refused(&group.jobs, &problem),
+    }
+}
+
+/// A panic is a bug. Callers hear of it; an account that a timer cannot work on is noted as failed.
+fn broken(group: &Group, loaded: Option<Loaded>, product: Option<Arc<ProductInfo>>, now: Time) -> Done {
+    tracing::error!(account = %group.key.account, "working on an account panicked");
+    let problem = Problem::internal("working on the account failed: this is a bug");
+    let refused = Done::refused(&group.jobs, &problem);
+    let only_settles = group.jobs.iter().all(|job| matches!(job.work, Work::Settle { .. }));
+    let (Some(loaded), Some(product), true) = (loaded, product, only_settles) else { return refused };
+    let Ok(mut book) = Book::read(loaded, product, group.whole) else { return refused };
+    book.fail(problem.message, now);
+    match unit(&mut book, Vec::new(), now) {
+        Ok(unit) => Done { came: vec![Came::To(Bytes::new()); group.jobs.len()], unit, is_part: false },
+        Err(_) => refused,
+    }
+}

@@ -1,0 +1,365 @@
+//! What waits for a lane: organizations take turns, and long work waits apart from short work.
+//!
+//! ```text
+//! callers ──► short work, a queue for each organization ──► short batches, as much as waits
+//!                │ turns out to be long                            │
+//! timers,        ▼                                                 ▼ jobs for an account that is in long work join it
+//! releases, ──► long work, a queue for each organization ──► long batches, bounded by their cost
+//! openings far back                ▲                               │
+//!                                  └── what a slice left over ─────┘
+//! ```
+//!
+//! An account that is in long work takes every job that comes for it meanwhile: so jobs of one account are done in the
+//! order they came, whatever they are.
+
+use super::job::{Job, Work};
+use crate::lock::lock;
+use daybook_store::records::{AccountKey, OrgId};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tokio::sync::Notify;
+
+/// Work that costs more than this many steps is long.
+pub const LONG: u64 = 64;
+/// The most accounts of a long batch.
+const MOST_ACCOUNTS: usize = 500;
+
+/// The jobs of one account, in order of arrival.
+#[derive(Debug)]
+pub struct Group {
+    /// The account.
+    pub key: AccountKey,
+    /// What is asked of it.
+    pub jobs: Vec<Job>,
+    /// Whether its whole journal is needed.
+    pub whole: bool,
+    /// How often it was tried and another node was faster.
+    pub tries: usize,
+}
+
+impl Group {
+    /// The steps that it may take.
+    fn cost(&self) -> u64 {
+        self.jobs.iter().map(Job::cost).sum()
+    }
+}
+
+/// What waits for a lane.
+#[derive(Debug, Default)]
+pub struct Queue {
+    waiting: Mutex<Waiting>,
+    short: Notify,
+    long: Notify,
+    /// Short jobs that came, ever.
+    came: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    short: Turns<Job>,
+    long: Turns<AccountKey>,
+    /// Accounts in long work.
+    accounts: HashMap<AccountKey, Long>,
+    is_closed: bool,
+}
+
+/// An account in long work.
+#[derive(Debug)]
+enum Long {
+    /// It waits for its turn.
+    Waits(Group),
+    /// It is being worked on; these jobs came meanwhile.
+    Worked(Vec<Job>),
+}
+
+impl Queue {
+    /// Puts a job.
+    pub fn put(&self, job: Job) {
+        let mut waiting = lock(&self.waiting);
+        match waiting.accounts.get_mut(&job.key) {
+            Some(Long::Waits(group)) => {
+                group.whole |= job.work.needs_all();
+                group.jobs.push(job);
+            }
+            Some(Long::Worked(jobs)) => jobs.push(job),
+            None if job.cost() > LONG || matches!(job.work, Work::Settle { .. }) => {
+                let group = Group { key: job.key.clone(), whole: job.work.needs_all(), jobs: vec![job], tries: 0 };
+                waiting.wait_long(group, false);
+                self.long.notify_one();
+            }
+            None => {
+                self.came.fetch_add(1, Relaxed);
+                waiting.short.push(job.key.org, job);
+                self.short.notify_one();
+            }
+        }
+    }
+
+    /// The next short jobs, one of each organization in turn; nothing when no more will come.
+    pub async fn take_short(&self, most: usize) -> Option<Vec<Job>> {
+        loop {
+            {
+                let mut waiting = lock(&self.waiting);
+                let mut jobs = Vec::new();
+                while jobs.len() < most
+                    && let Some(job) = waiting.short.take()
+                {
+                    jobs.push(job);
+                }
+                if !jobs.is_empty() {
+                    return Some(jobs);
+                }
+                if waiting.is_closed {
+                    return None;
+                }
+            }
+            self.short.notified().await;
+        }
+    }
+
+    /// The next accounts of long work, one of each organization in turn, of about this cost; nothing when no more will
+    /// come. Each is either given [`back`](Queue::back) or [`done`](Queue::done) with.
+    pub async fn take_long(&self, room: u64) -> Option<Vec<Group>> {
+        loop {
+            {
+                let mut waiting = lock(&self.waiting);
+                let groups = waiting.take_long(room);
+                if !groups.is_empty() {
+                    return Some(groups);
+                }
+                if waiting.is_closed && waiting.accounts.is_empty() {
+                    return None;
+                }
+            }
+            self.long.notified().await;
+        }
+    }
+
+    /// Short work turned out to be long.
+    pub fn make_long(&self, group: Group) {
+        let mut waiting = lock(&self.waiting);
+        match waiting.accounts.get_mut(&group.key) {
+            // What is here came before what came since.
+            Some(Long::Waits(other)) => {
+                other.whole |= group.whole;
+                other.jobs.splice(0..0, group.jobs);
+            }
+            Some(Long::Worked(jobs)) => drop(jobs.splice(0..0, group.jobs)),
+            None => {
+                waiting.wait_long(group, false);
+                self.long.notify_one();
+            }
+        }
+    }
+
+    /// Short work for which a batch had no room is the next of its organization.
+    pub fn put_back(&self, group: Group) {
+        let mut waiting = lock(&self.waiting);
+        for job in group.jobs.into_iter().rev() {
+            waiting.short.push_first(job.key.org, job);
+        }
+        self.short.notify_one();
+    }
+
+    /// Long work that is not done waits again: as the next of its organization, or as its last.
+    pub fn back(&self, mut group: Group, is_next: bool) {
+        let mut waiting = lock(&self.waiting);
+        if let Some(Long::Worked(jobs)) = waiting.accounts.remove(&group.key) {
+            group.whole |= jobs.iter().any(|job| job.work.needs_all());
+            group.jobs.extend(jobs);
+        }
+        waiting.wait_long(group, is_next);
+        self.long.notify_one();
+    }
+
+    /// Long work on an account is done: what came meanwhile has its turn.
+    pub fn done(&self, key: &AccountKey) {
+        let came = match lock(&self.waiting).accounts.remove(key) {
+            Some(Long::Worked(jobs)) => jobs,
+            _ => Vec::new(),
+        };
+        came.into_iter().for_each(|job| self.put(job));
+        // Whoever waits for the last account to be done looks again.
+        self.long.notify_one();
+    }
+
+    /// How many short jobs came, ever.
+    pub fn came(&self) -> u64 {
+        self.came.load(Relaxed)
+    }
+
+    /// No more jobs come.
+    pub fn close(&self) {
+        lock(&self.waiting).is_closed = true;
+        self.short.notify_one();
+        self.long.notify_one();
+    }
+}
+
+impl Waiting {
+    fn wait_long(&mut self, group: Group, is_next: bool) {
+        let key = group.key.clone();
+        if is_next {
+            self.long.push_first(key.org, key.clone());
+        } else {
+            self.long.push(key.org, key.clone());
+        }
+        self.accounts.insert(key, Long::Waits(group));
+    }
+
+    fn take_long(&mut self, room: u64) -> Vec<Group> {
+        let (mut groups, mut cost) = (Vec::new(), 0);
+        while groups.len() < MOST_ACCOUNTS && cost < room {
+            let Some(key) = self.long.take() else { break };
+            let Some(waits) = self.accounts.remove(&key) else { continue };
+            match waits {
+                Long::Waits(mut group) => {
+                    // A roll is answered with all that it did, so it is worked on alone.
+                    let rest = group.jobs.split_off(alone(&group.jobs));
+                    cost += group.cost();
+                    groups.push(group);
+                    self.accounts.insert(key, Long::Worked(rest));
+                }
+                worked => drop(self.accounts.insert(key, worked)),
+            }
+        }
+        groups
+    }
+}
+
+/// How many jobs at the front are done together.
+fn alone(jobs: &[Job]) -> usize {
+    let is_roll = |job: &Job| matches!(job.work, Work::Roll { .. });
+    match jobs.iter().position(is_roll) {
+        Some(0) => 1,
+        Some(place) => place,
+        None => jobs.len(),
+    }
+}
+
+/// Things that wait, a queue for each organization; organizations take turns.
+#[derive(Debug)]
+struct Turns<T> {
+    queues: HashMap<OrgId, VecDeque<T>>,
+    order: VecDeque<OrgId>,
+}
+
+impl<T> Default for Turns<T> {
+    fn default() -> Turns<T> {
+        Turns { queues: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T> Turns<T> {
+    fn push(&mut self, org: OrgId, thing: T) {
+        self.queue(org).push_back(thing);
+    }
+
+    fn push_first(&mut self, org: OrgId, thing: T) {
+        self.queue(org).push_front(thing);
+    }
+
+    fn queue(&mut self, org: OrgId) -> &mut VecDeque<T> {
+        let order = &mut self.order;
+        self.queues.entry(org).or_insert_with(|| {
+            order.push_back(org);
+            VecDeque::new()
+        })
+    }
+
+    /// The next thing of the organization whose turn it is.
+    fn take(&mut self) -> Option<T> {
+        loop {
+            let org = self.order.pop_front()?;
+            let Some(queue) = self.queues.get_mut(&org) else { continue };
+            let thing = queue.pop_front();
+            if queue.is_empty() {
+                self.queues.remove(&org);
+            } else {
+                self.order.push_back(org);
+            }
+            if thing.is_some() {
+                return thing;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tokio::sync::oneshot;
+
+    fn job(org: OrgId, account: &str, cost: u64) -> Job {
+        let key = AccountKey { org, account: Arc::from(account) };
+        let (reply, _) = oneshot::channel();
+        let work = Work::Settle { whole: false, cost };
+        Job { key, work, repeat: None, only_held: false, reply, place: None }
+    }
+
+    fn payment(org: OrgId, account: &str) -> Job {
+        Job { work: Work::Withdraw(Arc::from("p")), ..job(org, account, 0) }
+    }
+
+    fn names(groups: &[Group]) -> Vec<&str> {
+        groups.iter().map(|group| &*group.key.account).collect()
+    }
+
+    #[tokio::test]
+    async fn organizations_take_turns_in_short_work() {
+        let queue = Queue::default();
+        ["a1", "a2", "a3"].iter().for_each(|account| queue.put(payment(1, account)));
+        queue.put(payment(2, "b1"));
+        let taken = queue.take_short(3).await.expect("there is some");
+        let taken: Vec<&str> = taken.iter().map(|job| &*job.key.account).collect();
+        assert_eq!(taken, ["a1", "b1", "a2"]);
+    }
+
+    #[tokio::test]
+    async fn long_work_is_bounded_by_its_cost_and_organizations_take_turns() {
+        let queue = Queue::default();
+        ["a1", "a2", "a3"].iter().for_each(|account| queue.put(job(1, account, 100)));
+        queue.put(job(2, "b1", 100));
+        assert_eq!(names(&queue.take_long(150).await.expect("there is some")), ["a1", "b1"]);
+        assert_eq!(names(&queue.take_long(150).await.expect("there is some")), ["a2", "a3"]);
+    }
+
+    #[tokio::test]
+    async fn one_account_is_taken_however_much_it_costs() {
+        let queue = Queue::default();
+        ["a1", "a2"].iter().for_each(|account| queue.put(job(1, account, 1_000_000)));
+        assert_eq!(names(&queue.take_long(64).await.expect("there is some")), ["a1"]);
+    }
+
+    #[tokio::test]
+    async fn what_comes_for_an_account_in_long_work_waits_for_it_in_order() {
+        let queue = Queue::default();
+        queue.put(job(1, "a", 100));
+        queue.put(payment(1, "a"));
+        let mut groups = queue.take_long(1).await.expect("there is some");
+        let group = groups.pop().expect("one account");
+        assert_eq!(group.jobs.len(), 2, "what came before it began is done with it");
+        queue.put(payment(1, "a"));
+        queue.back(group, false);
+        let groups = queue.take_long(1).await.expect("there is some");
+        assert_eq!(groups[0].jobs.len(), 3, "what came meanwhile is done after it");
+        queue.put(payment(1, "a"));
+        queue.done(&groups[0].key);
+        assert_eq!(queue.take_short(10).await.expect("there is some").len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_closed_queue_gives_what_waits_and_then_nothing() {
+        let queue = Queue::default();
+        queue.put(payment(1, "a"));
+        queue.put(job(1, "b", 100));
+        queue.close();
+        assert_eq!(queue.take_short(10).await.map(|jobs| jobs.len()), Some(1));
+        assert!(queue.take_short(10).await.is_none());
+        let groups = queue.take_long(1).await.expect("there is some");
+        queue.done(&groups[0].key);
+        assert!(queue.take_long(1).await.is_none());
+    }
+}

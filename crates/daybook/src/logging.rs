@@ -3,17 +3,31 @@
 //! Text for people, or a JSON object a line for machines: then nothing else goes to stderr, not even why the program
 //! failed. A `--dev` start leaves out what only an operator wants: date
 //! and module. Colours only on a terminal, and never with `NO_COLOR`.
+//!
+//! A server writes its lines from a thread of its own. Where stderr is a pipe that is not read, lines are dropped and
+//! counted once the queue is full, and calls are answered as ever. What is queued is written before the process ends.
 
 use crate::config::Settings;
 use crate::config::values::LogFormat;
 use std::io::{self, IsTerminal};
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use tracing::Subscriber;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Whether stderr is for JSON alone.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Lines that may wait to be written. The longest are some hundred bytes.
+const QUEUED_LINES: usize = 32_768;
+
+/// What writes a server's lines: dropped, it writes what is queued.
+static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
+/// The lines that were dropped.
+static DROPPED: Mutex<Option<ErrorCounter>> = Mutex::new(None);
 
 /// How to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +58,40 @@ impl Style {
 
 /// Starts logging to stderr, for the whole process.
 pub fn start(style: &Style) -> Result<(), String> {
-    let subscriber = subscriber(style, io::stderr)?;
+    start_with(style, io::stderr)
+}
+
+/// Starts logging to stderr from a thread of its own, for a server. [`finish`] writes what is queued.
+pub fn start_for_server(style: &Style) -> Result<(), String> {
+    let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(QUEUED_LINES).thread_name("log");
+    let (writer, guard) = builder.finish(io::stderr());
+    *DROPPED.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer.error_counter());
+    *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+    start_with(style, writer)
+}
+
+/// Writes what is queued, or gives up after a second where stderr takes nothing.
+pub fn finish() {
+    drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
+
+/// Figures about the log, in the text format that Prometheus reads.
+pub fn metrics_text() -> String {
+    let dropped = DROPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut text = String::new();
+    if let Some(dropped) = &*dropped {
+        let name = "daybook_log_lines_dropped_total";
+        let lines = dropped.dropped_lines();
+        let _ = writeln!(text, "# HELP {name} Log lines that could not be written\n# TYPE {name} counter\n{name} {lines}");
+    }
+    text
+}
+
+fn start_with<W>(style: &Style, writer: W) -> Result<(), String>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let subscriber = subscriber(style, writer)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|error| format!("logging cannot start: {error}"))?;
     if style.format == LogFormat::Json {
         IS_JSON.store(true, Relaxed);
@@ -58,6 +105,8 @@ pub fn tell_failure(failure: &dyn std::fmt::Display) {
     if IS_JSON.load(Relaxed) {
         tracing::error!("{failure}");
     } else {
+        // After what was logged before.
+        finish();
         eprintln!("daybook: {failure}");
     }
 }

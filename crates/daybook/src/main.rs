@@ -12,11 +12,13 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match daybook::commands::run(&Cli::parse()) {
+    let code = match daybook::commands::run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             daybook::logging::tell_failure(&failure);
             ExitCode::from(failure.exit_code())
         }
-    }
+    };
+    daybook::logging::finish();
+    code
 }

@@ -168,7 +168,7 @@ impl Service {
         let now = self.clock.now();
         let mut book = self.load_book(&account_key(who, account), Inputs::All).await?;
         let mut asked = change.work()?;
-        let worked = self.processor.off_the_threads_that_serve(move || {
+        let worked = self.readers.run(who.org, move || {
             loop {
                 let came = work::work(&mut book, &asked, now)
                     .map_err(|_| Problem::internal("the whole journal was loaded and asked for again"))?;
@@ -179,7 +179,7 @@ impl Service {
                 book.writes.messages.clear();
             }
         });
-        let (book, came) = worked.await??;
+        let (book, came) = worked.await?;
         let answer = match came {
             Came::To(answer) => answer,
             Came::ToItem(item) => self.get_line_item(who, account, &item, None).await?,
@@ -212,12 +212,12 @@ impl Service {
         let product = product.ok_or_else(|| Problem::invalid("product_id", "names a product that does not exist"))?;
         let (terms, profile) = (opening.terms.clone(), opening.profile.clone());
         let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
-        let worked = self.processor.off_the_threads_that_serve(move || {
+        let worked = self.readers.run(who.org, move || {
             let came = work::work(&mut book, &Work::Open(Box::new(opening)), now)
                 .map_err(|_| Problem::internal("a new account has its whole journal"))?;
             Ok::<(Book, Came), Problem>((book, came))
         });
-        let (book, came): (Book, Came) = worked.await??;
+        let (book, came): (Book, Came) = worked.await?;
         let account = match came {
             Came::To(account) => account,
             Came::ToProblem(problem) | Came::ToItemIf(_, _, problem) => return Err(problem),

@@ -45,6 +45,7 @@ pub mod problem;
 pub mod processor;
 pub mod products;
 mod readers;
+mod readiness;
 pub mod refold;
 pub mod rolling;
 pub mod secrets;
@@ -73,16 +74,12 @@ use processor::timekeeper::Timekeeper;
 use processor::{Processor, Shared};
 use secrets::Secrets;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use webhooks::Gate;
 
 /// The setting that tells which secrets key a database was made with.
 pub const FINGERPRINT: &str = "secrets_key_fingerprint";
-
-/// How long the database may take to show that it can work.
-const READY_WITHIN: Duration = Duration::from_secs(4);
 
 /// The service. Cloning is cheap; all clones are one.
 #[derive(Clone, Debug)]
@@ -101,6 +98,7 @@ pub struct Service {
     pub(crate) held: Arc<beside::Beside<ProductKey, migration::Counted>>,
     pub(crate) gathering: Arc<gathering::Gathering>,
     pub(crate) readers: Arc<readers::Readers>,
+    readiness: Arc<readiness::Readiness>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
     /// What runs by itself: timers, sending.
@@ -162,6 +160,7 @@ impl Service {
             held: Arc::default(),
             gathering: Arc::default(),
             readers: Arc::default(),
+            readiness: Arc::default(),
             metrics,
             stop,
             running,
@@ -204,13 +203,10 @@ impl Service {
         Ok(view::render(&self.access.issue_token(form).await?))
     }
 
-    /// Whether work can be done: the time can be trusted, and the database answers.
+    /// Whether work can be done: the time can be trusted, and the database takes a write.
     pub async fn ping(&self) -> Result<(), Problem> {
         self.check_clock()?;
-        match tokio::time::timeout(READY_WITHIN, self.store.ping()).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(Problem::unavailable(format!("the database took no write within {READY_WITHIN:?}"))),
-        }
+        self.readiness.check(&*self.store).await
     }
 
     /// Which database it is, for people.

@@ -152,8 +152,11 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 
-    /// Whether the database answers, and takes a write.
+    /// Whether the database answers.
     async fn ping(&self) -> Result<()>;
+
+    /// Whether the database takes a write: writes a row as it is.
+    async fn try_write(&self) -> Result<()>;
 
     /// How the write-ahead log is doing, where that is this program's to look after.
     fn log_size(&self) -> Option<LogSize> {

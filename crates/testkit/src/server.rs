@@ -154,6 +154,13 @@ impl Server {
         self.child.id()
     }
 
+    /// The memory that the process has now, in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    }
+
     /// What it has said on stderr so far.
     pub fn stderr(&self) -> String {
         self.stderr.so_far()

@@ -43,7 +43,7 @@ const FAREWELL: Duration = Duration::from_secs(30);
 /// Serves until it is told to stop.
 pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
     let settings = settings(flags.common.config.as_deref(), flags.given())?.settings;
-    logging::start(&Style::of(&settings)).map_err(Failure::Failed)?;
+    logging::start_for_server(&Style::of(&settings)).map_err(Failure::Failed)?;
     // Outlives the runtime, and with it every thread that uses the database.
     let mut held = settings.sqlite_path().map(instance::take).transpose()?;
     wait_for(serve(&settings, flags, held.as_mut()))
@@ -88,7 +88,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     let figures = door.clone();
     let api = ApiSettings {
         rate_limit_per_second: settings.rate_limit,
-        more_figures: Some(MoreFigures(Arc::new(move || figures.metrics_text()))),
+        more_figures: Some(MoreFigures(Arc::new(move || figures.metrics_text() + &logging::metrics_text()))),
         ..ApiSettings::default()
     };
     let mut router = daybook_api::router(service.clone(), api);

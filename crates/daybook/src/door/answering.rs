@@ -1,7 +1,7 @@
 //! One request of a connection, from the parser to the router and back.
 
 use super::Door;
-use super::bodies::{Arriving, Leaving};
+use super::bodies::{Arriving, Fate, Leaving, Missing};
 use super::connection::Connection;
 use super::figures::Refused;
 use super::seats::Row;
@@ -65,21 +65,26 @@ impl Answering {
             return Err(Closed);
         }
         let version = request.version();
-        let is_late = Arc::new(AtomicBool::new(false));
+        let fate = Fate::default();
         let patience = self.door.limits.body_timeout;
-        let request = request.map(|body| Arriving::new(body, self.connection.clone(), patience, is_late.clone()));
+        let request = request.map(|body| Arriving::new(body, self.connection.clone(), patience, fate.clone()));
         let is_ambiguous = self.is_ambiguous.load(Relaxed);
         let mut response = match self.refusal(&request) {
             _ if is_ambiguous => ambiguous(),
             Some(refused) => self.refuse(refused, request.into_body()).await,
             None => self.pass_on(request).await,
         };
-        if is_late.load(Relaxed) {
-            self.door.figures.body_late();
-            response = late(patience);
+        match fate.missing() {
+            Some(Missing::Late) => {
+                self.door.figures.body_late();
+                response = late(patience);
+            }
+            // If the caller hears this at all, it hears that it may come again.
+            Some(Missing::Closed) => response = made_room(),
+            None => {}
         }
         self.door.front.send(response.headers_mut());
-        let is_last = self.row != Row::House || is_ambiguous || is_late.load(Relaxed);
+        let is_last = self.row != Row::House || is_ambiguous || fate.missing().is_some();
         if is_last && version < Version::HTTP_2 {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -121,10 +126,18 @@ impl Answering {
 
     fn too_many(&self, refused: Refused) -> Response<Body> {
         self.door.figures.refused(refused, self.door.now());
-        let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, "unavailable", refused.sentence());
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        response
+        come_again(refused.sentence())
     }
+}
+
+fn made_room() -> Response<Body> {
+    come_again("the connection was closed before its request had arrived, to make room for others: nothing was done")
+}
+
+fn come_again(sentence: &str) -> Response<Body> {
+    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, "unavailable", sentence);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// HTTP/2 sends the host with the path; the routers read it from the `Host` header.

@@ -6,12 +6,44 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a body did not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// It took too long.
+    Late,
+    /// The door closed its connection meanwhile.
+    Closed,
+}
+
+/// Why the body of a request did not arrive, for its answer.
+#[derive(Clone, Debug, Default)]
+pub struct Fate(Arc<AtomicU8>);
+
+impl Fate {
+    /// Why it did not arrive; `None` if it did, or was not needed.
+    pub fn missing(&self) -> Option<Missing> {
+        match self.0.load(Relaxed) {
+            1 => Some(Missing::Late),
+            2 => Some(Missing::Closed),
+            _ => None,
+        }
+    }
+
+    fn set(&self, missing: Missing) {
+        let number = match missing {
+            Missing::Late => 1,
+            Missing::Closed => 2,
+        };
+        self.0.store(number, Relaxed);
+    }
+}
 
 /// The body of a request.
 #[derive(Debug)]
@@ -22,14 +54,14 @@ pub struct Arriving {
     /// Made when the body is first waited for: most are there with their heads.
     sleep: Option<Pin<Box<Sleep>>>,
     has_arrived: bool,
-    is_late: Arc<AtomicBool>,
+    fate: Fate,
 }
 
 impl Arriving {
-    /// A body that may take so long. `is_late` is set if it takes longer.
-    pub fn new(body: Incoming, connection: Arc<Connection>, patience: Duration, is_late: Arc<AtomicBool>) -> Arriving {
+    /// A body that may take so long. What becomes of it is told to `fate`.
+    pub fn new(body: Incoming, connection: Arc<Connection>, patience: Duration, fate: Fate) -> Arriving {
         let has_arrived = body.is_end_stream();
-        Arriving { body, connection, patience, sleep: None, has_arrived, is_late }
+        Arriving { body, connection, patience, sleep: None, has_arrived, fate }
     }
 
     /// `false`: the connection was closed before.
@@ -54,6 +86,7 @@ impl Body for Arriving {
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {
             let is_over = frame.is_none() || this.body.is_end_stream();
             if is_over && !this.arrive() {
+                this.fate.set(Missing::Closed);
                 return Poll::Ready(Some(Err("the connection was closed".into())));
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(AnyError::from)));
@@ -61,7 +94,7 @@ impl Body for Arriving {
         let patience = this.patience;
         let sleep = this.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(sleep.as_mut().poll(cx));
-        this.is_late.store(true, Relaxed);
+        this.fate.set(Missing::Late);
         Poll::Ready(Some(Err("the body did not arrive in time".into())))
     }
 

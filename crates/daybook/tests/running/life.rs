@@ -2,11 +2,13 @@
 
 use crate::support::{fresh, lend};
 use daybook_testkit::server::Daybook;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -221,4 +223,31 @@ fn what_was_answered_survives_a_kill() {
     let server = again.serve(&[]);
     let payment = server.get("/accounts/loan-1/line_items/p1", &secret).good();
     assert_eq!(payment["line_item_id"], "p1");
+}
+
+/// A pipe holds 64 KiB: far less than a thousand calls log at this level.
+#[test]
+fn a_log_that_is_not_read_stops_no_call() {
+    let (folder, _daybook) = fresh();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_daybook"))
+        .args(["serve", "--dev", "--listen", "127.0.0.1:0", "--log-level", "trace"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the server starts");
+    let unread = server.stderr.take().expect("stderr is a pipe");
+    let mut ready = String::new();
+    BufReader::new(server.stdout.take().expect("stdout is a pipe")).read_line(&mut ready).expect("a line");
+    let url = ready.trim_end().strip_prefix("daybook ready on ").expect("it is ready").to_owned();
+    let agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(60))).build().new_agent();
+    for _ in 0..1_000 {
+        let answer = agent.get(format!("{url}/healthz")).call().expect("an answer");
+        assert_eq!(answer.status(), 200);
+    }
+    kill_process(Pid::from_child(&server), Signal::TERM).expect("it can be told to stop");
+    // What is queued for a log that takes nothing is given up.
+    assert!(server.wait().expect("it ends").success());
+    drop(unread);
 }

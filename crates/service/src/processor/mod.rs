@@ -181,14 +181,6 @@ impl Processor {
         result
     }
 
-    /// Runs long work off the threads that serve callers.
-    pub async fn off_the_threads_that_serve<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Problem> {
-        self.shared.off_the_threads_that_serve(work).await
-    }
-
     fn room_of(&self, org: OrgId) -> Arc<Semaphore> {
         lock(&self.rooms).entry(org).or_insert_with(|| Arc::new(Semaphore::new(MOST_WAITING))).clone()
     }

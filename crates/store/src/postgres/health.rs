@@ -11,8 +11,12 @@ pub(super) async fn describe(server: &Server) -> Result<String> {
     Ok(format!("PostgreSQL {}", version.split_whitespace().next().unwrap_or_default()))
 }
 
-/// Writes a row as it is: a server that only reads, or has no room left, is not ready.
 pub(super) async fn ping(server: &Server) -> Result<()> {
+    server.query("SELECT 1", &[]).await.map(drop)
+}
+
+/// A server that only reads, or has no room left, refuses this.
+pub(super) async fn try_write(server: &Server) -> Result<()> {
     let sql = "UPDATE settings SET value = value WHERE name = (SELECT min(name) FROM settings)";
     server.execute(sql, &[]).await.map(drop)
 }

@@ -98,6 +98,10 @@ impl Store for Postgres {
         health::ping(&self.server).await
     }
 
+    async fn try_write(&self) -> Result<()> {
+        health::try_write(&self.server).await
+    }
+
     fn writers(&self) -> usize {
         WRITERS
     }

@@ -152,8 +152,12 @@ impl Store for Sqlite {
             let checking = tokio::task::spawn_blocking(move || identity.check());
             checking.await.map_err(|_| StoreError::Unavailable("the database cannot be looked at".to_owned()))??;
         }
+        self.read(|connection| read::one(connection, "SELECT 1 FROM migrations", [], |_| Ok(())).map(|_| ())).await
+    }
+
+    async fn try_write(&self) -> Result<()> {
         self.write(|connection| {
-            // A row as it is: a file that can only be read, or a disk that is full, is not ready.
+            // A file that can only be read, or a disk that is full, refuses this.
             let sql = "UPDATE settings SET value = value WHERE name = (SELECT min(name) FROM settings)";
             connection.execute(sql, []).map(drop).map_err(connection::broken)
         })

@@ -5,7 +5,7 @@
 //! accounts are done between two of them, and all of them are done in the end and verified. A campaign has the sizes that
 //! a lender may bring, holds the payments to their limit in time and the server to its limit of memory, and needs a machine
 //! that does little else and a release build:
-//! `DAYBOOK_CROWDING=1000,200 cargo test --release -p daybook --test faults crowding -- --nocapture --test-threads 1`.
+//! `DAYBOOK_LARGE=1000,200 cargo test --release -p daybook --test faults large_organization -- --nocapture --test-threads 1`.
 
 use crate::common::door::{Door, until};
 use crate::common::loans::{line, loan, make_product, payments_of};
@@ -38,7 +38,7 @@ fn a_large_organization_does_not_crowd_out_others_on_postgres() {
 
 /// Sizes of a campaign: monthly loans, daily loans.
 fn asked() -> Option<(usize, usize)> {
-    let text = std::env::var("DAYBOOK_CROWDING").ok()?;
+    let text = std::env::var("DAYBOOK_LARGE").ok()?;
     let (monthly, daily) = text.split_once(',').expect("two numbers with a comma between");
     Some((monthly.parse().expect("a number"), daily.parse().expect("a number")))
 }
@@ -165,7 +165,7 @@ impl Payer<'_> {
                 let stopwatch = Stopwatch::start();
                 self.door.post(&payments_of("paid"), &body).good();
                 took.push(stopwatch.elapsed());
-                most_kib = most_kib.max(resident_kib(self.large.server.pid()));
+                most_kib = most_kib.max(self.large.server.resident_kib());
                 if asked().is_none() && what == "months opened" {
                     let done = self.large.done();
                     between = between.max(done - before.min(done));
@@ -198,11 +198,4 @@ impl Figures {
             assert!(self.most_kib < MOST_KIB, "{} KiB", self.most_kib);
         }
     }
-}
-
-/// The memory that a process has now.
-fn resident_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }

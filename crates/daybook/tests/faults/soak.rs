@@ -1,0 +1,130 @@
+//! Memory under mixed load: payments, openings, bulk calls, lists, timelines, previews and webhooks, from several callers,
+//! for as long as `DAYBOOK_SOAK_SECONDS` says. The server's memory stays within its bound, and is level in the second half.
+//!
+//! A short run checks the bound alone. A campaign of an hour, which also wants the second half level:
+//! `DAYBOOK_SOAK_SECONDS=3600 cargo test --release -p daybook --test faults soak -- --nocapture --test-threads 1`.
+
+use crate::common::chance::{Chance, seed, setting};
+use crate::common::door::Door;
+use crate::common::loans::{line, loan, make_product, payments_of};
+use crate::webhooks_office::{AT_ONCE, Office, subscribe};
+use daybook_clock::Stopwatch;
+use daybook_testkit::postgres;
+use daybook_testkit::receiver::Receiver;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const ACCOUNTS: u64 = 2_000;
+const CALLERS: u64 = 6;
+const SECONDS: u64 = 8;
+const BETWEEN_CALLS: Duration = Duration::from_millis(8);
+/// The most memory of the server.
+const MOST_KIB: u64 = 512 << 10;
+/// A run of this length or more is a campaign.
+const CAMPAIGN_SECONDS: u64 = 600;
+/// By how much the end of a campaign may exceed its middle, in percent.
+const LEVEL_PERCENT: u64 = 10;
+/// Samples of memory in a run.
+const SAMPLES: u64 = 60;
+
+#[test]
+fn memory_is_bounded_under_mixed_load_on_sqlite() {
+    memory_is_bounded("SQLite", &Office::sqlite());
+}
+
+#[test]
+fn memory_is_bounded_under_mixed_load_on_postgres() {
+    let server = postgres::Server::start_durable();
+    memory_is_bounded("PostgreSQL", &Office::postgres(&server.database()));
+}
+
+fn memory_is_bounded(database: &str, office: &Office) {
+    let seconds = setting("DAYBOOK_SOAK_SECONDS", SECONDS);
+    let server = office.serve(&AT_ONCE);
+    let door = Door::to(server.url());
+    make_product(&door, "auto", json!({}), json!({}));
+    let accounts: Vec<Value> = (0..ACCOUNTS).map(|number| line("/accounts", &today(&account(number)))).collect();
+    door.bulk(&accounts);
+    let receivers = [Receiver::counting(), Receiver::counting()];
+    for receiver in &receivers {
+        subscribe(&door, &receiver.url(), None);
+    }
+    let (is_over, calls) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut samples = Vec::new();
+    thread::scope(|scope| {
+        for caller in 0..CALLERS {
+            let (door, is_over, calls) = (door.another(), &is_over, &calls);
+            scope.spawn(move || {
+                let mut chance = Chance::of_seed(seed()).for_one(caller);
+                let mut number = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    number += 1;
+                    call(&door, &mut chance, &format!("c{caller}-{number}"));
+                    calls.fetch_add(1, Ordering::Relaxed);
+                    thread::sleep(BETWEEN_CALLS);
+                }
+            });
+        }
+        let watch = Stopwatch::start();
+        for sample in 1..=SAMPLES {
+            let due = Duration::from_secs(seconds).mul_f64(sample as f64 / SAMPLES as f64);
+            thread::sleep(due.saturating_sub(watch.elapsed()));
+            samples.push(server.resident_kib() >> 10);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    println!(
+        "{database}: {seconds} s, {} calls, {} webhooks; MiB resident: {samples:?}",
+        calls.load(Ordering::Relaxed),
+        receivers.iter().map(|receiver| receiver.counts().requests).sum::<usize>(),
+    );
+    let most = samples.iter().max().copied().unwrap_or(0);
+    assert!(most > 0, "no memory was measured");
+    assert!(most < MOST_KIB >> 10, "{most} MiB");
+    if seconds >= CAMPAIGN_SECONDS {
+        // The greatest of the third quarter against the greatest of the last: peaks come and go.
+        let (middle, end) = samples[samples.len() / 2..].split_at(samples.len() / 4);
+        let greatest = |some: &[u64]| some.iter().max().copied().unwrap_or(0);
+        let most = greatest(middle) * (100 + LEVEL_PERCENT) / 100;
+        assert!(greatest(end) <= most, "{} MiB after {} MiB", greatest(end), greatest(middle));
+    }
+    server.stop();
+}
+
+fn account(number: u64) -> String {
+    format!("loan-{number}")
+}
+
+/// A loan that is opened today and is never paid off.
+fn today(account: &str) -> Value {
+    let mut form = loan("auto", account, "");
+    form.as_object_mut().expect("an object").remove("effective_at");
+    form["summary"]["initial_principal_cents"] = json!(1_000_000_000_000_i64);
+    form
+}
+
+/// One call of the mix.
+fn call(door: &Door, chance: &mut Chance, id: &str) {
+    let some = account(chance.below(ACCOUNTS));
+    let payment = |id: &str| json!({ "line_item_id": id, "original_amount_cents": 7 });
+    let reply = match chance.below(100) {
+        0..50 => door.post(&payments_of(&some), &payment(id)),
+        50..62 => door.get(&format!("/accounts/{some}")),
+        62..70 => door.get(&format!("/accounts/{some}?effective_as_of=2031-01-01T12:00:00Z")),
+        70..78 => door.get(&format!("/accounts/{some}/events?limit=50")),
+        78..85 => door.get(&format!("/accounts/{some}/line_items?limit=200")),
+        85..90 => door.get(&format!("/accounts?limit=100&starting_after={some}")),
+        90..95 => door.post("/accounts", &loan("auto", id, "2024-01-05T12:00:00-05:00")),
+        95..97 => door.get("/metrics"),
+        _ => {
+            let lines = (0..200).map(|number| {
+                let account = account(chance.below(ACCOUNTS));
+                line(&payments_of(&account), &payment(&format!("{id}-{number}")))
+            });
+            return drop(door.bulk(&lines.collect::<Vec<_>>()));
+        }
+    };
+    assert_eq!(reply.status, 200, "{}", reply.text);
+}

@@ -1,0 +1,37 @@
+//! Readiness: whether the database takes a write.
+//!
+//! `/readyz` needs no key, so any number of callers may ask at once. One write is tried at a time, and its result is good for
+//! a moment: whoever asks within that moment gets the same answer.
+
+use crate::problem::Problem;
+use daybook_clock::Stopwatch;
+use daybook_store::Store;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// How long the database may take to write.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// For how long a result is good.
+const GOOD_FOR: Duration = Duration::from_millis(250);
+
+/// The last try, and when it ended.
+#[derive(Debug, Default)]
+pub(crate) struct Readiness(Mutex<Option<(Stopwatch, Result<(), Problem>)>>);
+
+impl Readiness {
+    /// Tries a write, unless one was tried just now.
+    pub async fn check(&self, store: &dyn Store) -> Result<(), Problem> {
+        let mut last = self.0.lock().await;
+        if let Some((since, result)) = &*last
+            && since.elapsed() < GOOD_FOR
+        {
+            return result.clone();
+        }
+        let result = match tokio::time::timeout(PATIENCE, store.try_write()).await {
+            Ok(written) => written.map_err(Problem::from),
+            Err(_) => Err(Problem::unavailable(format!("the database took no write within {PATIENCE:?}"))),
+        };
+        *last = Some((Stopwatch::start(), result.clone()));
+        result
+    }
+}

@@ -9,8 +9,8 @@
 
 use crate::config::Settings;
 use crate::config::values::LogFormat;
-use std::io::{self, IsTerminal};
 use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use tracing::Subscriber;
@@ -82,7 +82,8 @@ pub fn metrics_text() -> String {
     if let Some(dropped) = &*dropped {
         let name = "daybook_log_lines_dropped_total";
         let lines = dropped.dropped_lines();
-        let _ = writeln!(text, "# HELP {name} Log lines that could not be written\n# TYPE {name} counter\n{name} {lines}");
+        let _ =
+            writeln!(text, "# HELP {name} Log lines that could not be written\n# TYPE {name} counter\n{name} {lines}");
     }
     text
 }

@@ -115,7 +115,7 @@ fn call(door: &Door, chance: &mut Chance, id: &str) {
         62..70 => door.get(&format!("/accounts/{some}?effective_as_of=2031-01-01T12:00:00Z")),
         70..78 => door.get(&format!("/accounts/{some}/events?limit=50")),
         78..85 => door.get(&format!("/accounts/{some}/line_items?limit=200")),
-        85..90 => door.get(&format!("/accounts?limit=100&starting_after={some}")),
+        85..90 => door.get("/accounts?limit=100&product_id=auto"),
         90..95 => door.post("/accounts", &loan("auto", id, "2024-01-05T12:00:00-05:00")),
         95..97 => door.get("/metrics"),
         _ => {

@@ -23,7 +23,7 @@ impl Book {
         recount: bool,
     ) -> Result<Rolled, Halt> {
         let state = self.state_to_fold();
-        let mut herald = Herald::new(self.about(), timing, self.now.message_seq).within(self.slice, Time::NEVER);
+        let mut herald = Herald::new(self.about(), timing, self.now.message_seq).within(self.slice, Vec::new());
         let folded = fold_watched(&self.terms, state, ahead, until, &mut herald);
         let (state, out) = match folded {
             Ok(folded) => folded,

@@ -186,8 +186,8 @@ impl<'a> Herald<'a> {
     }
 
     /// The same herald, who has the fold stop when a slice is full.
-    pub fn within(self, slice: Option<Slice>, firm_until: Time) -> Herald<'a> {
-        Herald { meter: slice.map(|slice| Meter::new(slice, firm_until)), ..self }
+    pub fn within(self, slice: Option<Slice>, unsettled: Vec<(Time, Time)>) -> Herald<'a> {
+        Herald { meter: slice.map(|slice| Meter::new(slice, unsettled)), ..self }
     }
 
     /// The sequence of the last message written.

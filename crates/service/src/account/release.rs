@@ -70,7 +70,7 @@ impl Book {
         let known = if through.is_none() { Some(&nothing) } else { self.ledger.as_ref() };
         let about = About { known, ..self.about() };
         let herald = Herald::new(about, timing, self.now.message_seq);
-        let mut herald = herald.within(self.slice, self.firm_until());
+        let mut herald = herald.within(self.slice, if self.slice.is_some() { self.unsettled() } else { Vec::new() });
         let folded = replay_on(&self.terms, &self.state, &ahead, clock, &mut herald);
         if (herald.missing || matches!(folded, Err(Stop::NeedsPast))) && through.is_some() && self.ledger.is_none() {
             self.remember(&ahead)?;

@@ -1,7 +1,7 @@
 //! Readiness: whether the database takes a write.
 //!
-//! `/readyz` needs no key, so any number of callers may ask at once. One write is tried at a time, and its result is good for
-//! a moment: whoever asks within that moment gets the same answer.
+//! `/readyz` needs no key, so any number of callers may ask at once. One write is tried at a time; its result is good for all
+//! who asked before it was there, and a success for a moment longer.
 
 use crate::problem::Problem;
 use daybook_clock::Stopwatch;
@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 /// How long the database may take to write.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// For how long a result is good.
+/// For how long a success is good.
 const GOOD_FOR: Duration = Duration::from_millis(250);
 
 /// The last try, and when it ended.
@@ -21,11 +21,13 @@ pub(crate) struct Readiness(Mutex<Option<(Stopwatch, Result<(), Problem>)>>);
 impl Readiness {
     /// Tries a write, unless one was tried just now.
     pub async fn check(&self, store: &dyn Store) -> Result<(), Problem> {
+        let asked = Stopwatch::start();
         let mut last = self.0.lock().await;
-        if let Some((since, result)) = &*last
-            && since.elapsed() < GOOD_FOR
-        {
-            return result.clone();
+        if let Some((ended, result)) = &*last {
+            let age = ended.elapsed();
+            if age <= asked.elapsed() || (result.is_ok() && age < GOOD_FOR) {
+                return result.clone();
+            }
         }
         let result = match tokio::time::timeout(PATIENCE, store.try_write()).await {
             Ok(written) => written.map_err(Problem::from),

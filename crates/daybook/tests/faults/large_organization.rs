@@ -3,8 +3,9 @@
 //!
 //! Each run checks by counts: payments are answered while the calls of the large organization still run, few of its
 //! accounts are done between two of them, and all of them are done in the end and verified. A campaign has the sizes that
-//! a lender may bring, holds the payments to their limit in time and the server to its limit of memory, and needs a machine
-//! that does little else and a release build:
+//! a lender may bring, and looks at each part of the work for at most a minute and a half; the rest goes on during the next
+//! part. It holds the payments to their limit in time and the server to its limit of memory, and needs a machine that does
+//! little else and a release build:
 //! `DAYBOOK_LARGE=1000,200 cargo test --release -p daybook --test faults large_organization -- --nocapture --test-threads 1`.
 
 use crate::common::door::{Door, until};
@@ -13,6 +14,7 @@ use crate::common::place::Place;
 use daybook_clock::Stopwatch;
 use daybook_testkit::server::{Answer, Server};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ const MONTHLY: usize = 40;
 const DAILY: usize = 1;
 /// What a campaign holds payments to, 99 of 100 of them.
 const LIMIT: Duration = Duration::from_millis(250);
+/// How long a campaign looks at each part of the work.
+const LONGEST_PART: Duration = Duration::from_secs(90);
 /// What a campaign holds the server to.
 const MOST_KIB: u64 = 1 << 20;
 /// Of the large organization's monthly loans, the most that are done between two payments of the other: a part of them.
@@ -52,7 +56,8 @@ fn check(database: &str, place: &Place) {
     paid["summary"]["initial_principal_cents"] = json!(1_000_000_000_000_i64);
     door.post("/accounts", &paid).good();
     let made = place.json_of(&["org", "create", "large", "--json"]);
-    let large = Large { server: &server, secret: made["client_secret"].as_str().expect("a secret").to_owned() };
+    let secret = made["client_secret"].as_str().expect("a secret").to_owned();
+    let large = Large { server: &server, secret, is_over: AtomicBool::new(false) };
     for (product, cycle) in
         [("monthly", "1 month"), ("daily", "1 day"), ("held-monthly", "1 month"), ("held-daily", "1 day")]
     {
@@ -77,6 +82,8 @@ fn check(database: &str, place: &Place) {
 struct Large<'a> {
     server: &'a Server,
     secret: String,
+    /// Whether its work is no longer waited for.
+    is_over: AtomicBool,
 }
 
 impl Large<'_> {
@@ -103,11 +110,15 @@ impl Large<'_> {
         let answer: Answer = self.server.post_lines("/bulk", &self.secret, &body);
         assert!([200, 503].contains(&answer.status), "{}", answer.text);
         if !product.starts_with("held") {
-            until("all loans are worked through", || match self.left(product) {
-                0 => Ok(()),
-                left => Err(format!("{left} are left")),
-            });
+            self.wait_for(product);
         }
+    }
+
+    fn wait_for(&self, product: &str) {
+        until("all loans are worked through", || match self.left(product) {
+            left if left > 0 && !self.is_over.load(Relaxed) => Err(format!("{left} are left")),
+            _ => Ok(()),
+        });
     }
 
     /// Accounts that are not worked through.
@@ -129,10 +140,7 @@ impl Large<'_> {
         let figures = payer.pay_while(&what, || {
             let form = json!({ "migration_mode": false });
             self.server.put(&format!("/products/{product}/migration_mode"), &self.secret, &form).good();
-            until("the release is done", || match self.left(product) {
-                0 => Ok(()),
-                left => Err(format!("{left} are left")),
-            });
+            self.wait_for(product);
         });
         figures.print(database);
     }
@@ -157,9 +165,14 @@ impl Payer<'_> {
     /// Pays again and again while something is done.
     fn pay_while(&mut self, what: &str, work: impl FnOnce() + Send) -> Figures {
         let (mut took, mut most_kib, mut between, mut before) = (Vec::new(), 0, 0, 0);
+        let part = Stopwatch::start();
+        self.large.is_over.store(false, Relaxed);
         thread::scope(|scope| {
             let working = scope.spawn(work);
             while !working.is_finished() {
+                if asked().is_some() && part.elapsed() > LONGEST_PART {
+                    self.large.is_over.store(true, Relaxed);
+                }
                 self.number += 1;
                 let body = json!({ "line_item_id": format!("p{}", self.number), "original_amount_cents": 1 });
                 let stopwatch = Stopwatch::start();

@@ -19,6 +19,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use daybook_service::access::{Caller, Right};
 use daybook_service::ids::mint_secret;
+use daybook_service::muting::Muted;
 use daybook_service::people::Visit;
 use daybook_service::problem::Problem;
 use std::sync::Arc;
@@ -90,6 +91,8 @@ pub struct Manner {
     pub base_url: String,
     /// Where they come from, as far as the connection tells.
     pub address: Option<std::net::IpAddr>,
+    /// Why nothing is sent and no timer runs, while that is so.
+    pub muted: Option<Muted>,
 }
 
 impl Visitor {
@@ -290,6 +293,7 @@ pub fn manner_of(console: &Console, request: &Request) -> (Manner, Option<String
         here: here(request.uri()),
         base_url,
         address: address.map(|address| address.0.ip()),
+        muted: console.service.muted(),
     };
     (manner, fresh)
 }

@@ -5,6 +5,7 @@
 //! [`config`](crate::config).
 
 mod bench;
+mod care;
 mod cases;
 mod flags;
 mod help;
@@ -20,6 +21,7 @@ pub use bench::{
     BenchAction, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
     BenchWebhookClientArgs, BenchWebhooksArgs,
 };
+pub use care::{BackupArgs, DoctorArgs, MuteArgs, UnmuteArgs};
 pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
 pub use help::{CompletionsArgs, ExplainArgs, ManArgs};
@@ -35,7 +37,6 @@ pub use webhooks::{
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
 
 /// A loan-servicing platform in one binary.
 #[derive(Debug, Parser)]
@@ -105,8 +106,26 @@ Examples:
   daybook backup --to /backups/daybook-monday.db
   daybook backup --database sqlite:/var/lib/daybook/daybook.db --to /backups/today.db
 
-Keep a copy of the secrets key file too, in another place: without it the copy's secrets cannot be read.")]
+A server on the copy starts muted: see `daybook unmute`. Keep a copy of the secrets key file too, in another place:
+without it the copy's secrets cannot be read.")]
     Backup(BackupArgs),
+    /// Have servers send nothing and run no timers, as on a copy of a database
+    #[command(after_help = "\
+Examples:
+  daybook mute
+  daybook mute --database postgres://daybook@db/rehearsal
+
+A database that was restored from `daybook backup` or from a dump of PostgreSQL is muted by itself. One that was copied
+in another way, such as by a snapshot of its disk, is not: mute it before a server starts on it.")]
+    Mute(MuteArgs),
+    /// Have servers send and work through what waits in a muted database
+    #[command(after_help = "\
+Examples:
+  daybook unmute --dry-run                say what waits
+  daybook unmute
+
+Stop the server of the original first: both would send the same messages.")]
+    Unmute(UnmuteArgs),
     /// Look for what would keep the server from working well
     #[command(after_help = "\
 Examples:
@@ -428,28 +447,6 @@ pub struct RollArgs {
     /// The settings.
     #[command(flatten)]
     pub flags: CommonFlags,
-}
-
-/// `daybook backup`
-#[derive(Args, Debug)]
-pub struct BackupArgs {
-    /// The file to write; it must not exist yet
-    #[arg(long, value_name = "FILE")]
-    pub to: PathBuf,
-    /// The settings.
-    #[command(flatten)]
-    pub flags: CommonFlags,
-}
-
-/// `daybook doctor`
-#[derive(Args, Debug)]
-pub struct DoctorArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// The settings.
-    #[command(flatten)]
-    pub flags: ServeFlags,
 }
 
 #[cfg(test)]

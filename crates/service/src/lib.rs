@@ -34,6 +34,7 @@ pub mod line_items;
 mod lock;
 pub mod metrics;
 pub mod migration;
+pub mod muting;
 pub mod notifications;
 pub mod organizations;
 pub mod paging;
@@ -105,6 +106,7 @@ pub struct Service {
     running: Arc<Mutex<Vec<JoinHandle<()>>>>,
     dispatcher: Arc<OnceLock<Dispatcher>>,
     url_figures: webhooks::figures::Remembered,
+    pub(crate) known_mute: Arc<muting::Known>,
 }
 
 impl Service {
@@ -166,6 +168,7 @@ impl Service {
             running,
             dispatcher,
             url_figures: webhooks::figures::Remembered::default(),
+            known_mute: Arc::default(),
         })
     }
 
@@ -220,6 +223,7 @@ impl Service {
         self.metrics.text()
             + &metrics::log_text(&*self.store)
             + &self.clock_metrics_text()
+            + &self.mute_metrics_text()
             + &sending.unwrap_or_default()
     }
 }

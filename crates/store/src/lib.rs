@@ -166,8 +166,8 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
     /// How many transactions it makes sense to have under way at once.
     fn writers(&self) -> usize;
 
-    /// Copies the whole database to a file while it is in use. SQLite only.
-    async fn backup(&self, to: &std::path::Path) -> Result<()>;
+    /// Copies the whole database to a file while it is in use, and has the copy keep these values about itself. SQLite only.
+    async fn backup(&self, to: &std::path::Path, settings: &[(&str, &[u8])]) -> Result<()>;
 
     /// Checks the database's own structures; the sentences say what is wrong. Empty: nothing.
     async fn check(&self) -> Result<Vec<String>>;
@@ -179,6 +179,16 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
 
     /// Keeps a value unless there is one already; gives the one that is kept.
     async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>>;
+
+    /// Keeps a value in place of the one there is, if there is one.
+    async fn put_setting(&self, name: &str, value: &[u8]) -> Result<()>;
+
+    /// Removes a value; gives whether there was one.
+    async fn remove_setting(&self, name: &str) -> Result<bool>;
+
+    /// Where the tables are, for telling a restored dump from the database it was made of: a dump that is restored makes
+    /// other tables, in another database or on another server. `None` where a copy cannot be told from its original.
+    async fn whereabouts(&self) -> Result<Option<String>>;
 
     // --- Time ----------------------------------------------------------------------------------------------------
 
@@ -291,6 +301,9 @@ pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::R
     /// The earliest `next_moment` after `now` in products that do not hold, looking no further than some products'
     /// first; for sleeping until then. `None`: nothing is to come.
     async fn next_due(&self, now: Time) -> Result<Option<Time>>;
+
+    /// How many accounts have `next_moment <= now` in products that do not hold.
+    async fn count_due(&self, now: Time) -> Result<u64>;
 
     /// Makes the failed accounts of a product due again; gives how many.
     async fn retry_failed(&self, key: &ProductKey, now: Time) -> Result<u64>;

@@ -240,7 +240,7 @@ fn a_backup_is_taken_while_writing() {
             }
         });
         wait_for_start.await.unwrap();
-        store.backup(&copy).await.unwrap();
+        store.backup(&copy, &[]).await.unwrap();
         writing.await.unwrap();
         assert_eq!(log(&store, org).await.len(), 201);
 
@@ -263,7 +263,7 @@ fn a_database_in_memory_is_backed_up_too() {
     runtime().block_on(async {
         let store = open("sqlite::memory:").await.unwrap();
         let org = furnish(&store).await;
-        store.backup(&copy).await.unwrap();
+        store.backup(&copy, &[]).await.unwrap();
         drop(store);
         assert_furnished(&open_file(&copy).await, org).await;
     });

@@ -7,7 +7,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -95,6 +95,18 @@ impl Server {
         self.execute(&format!("DROP DATABASE {name} WITH (FORCE)")).expect("the database can be removed");
     }
 
+    /// Dumps a database, restores it as a new one, and gives that one's address.
+    pub fn copy(&self, address: &str) -> String {
+        let copy = self.database();
+        restore(&dump(address), &copy, &[]);
+        copy
+    }
+
+    /// Dumps a database, and restores it in its own place: its tables are removed and made again.
+    pub fn restore_in_place(&self, address: &str) {
+        restore(&dump(address), address, &["--clean", "--if-exists"]);
+    }
+
     /// Stops the server as a crash would: connections are cut, nothing is tidied up.
     pub fn stop_immediate(&self) {
         self.order("stop", "stopped");
@@ -155,6 +167,29 @@ impl Drop for Keeper {
         // Its files are gone when it is.
         let _ = self.child.wait();
     }
+}
+
+/// What `pg_dump` makes of a database.
+fn dump(address: &str) -> Vec<u8> {
+    run("pg_dump", &["--format", "custom", "--dbname", address], &[])
+}
+
+fn restore(dump: &[u8], address: &str, more: &[&str]) {
+    run("pg_restore", &[&["--exit-on-error", "--dbname", address], more].concat(), dump);
+}
+
+/// Runs a program of PostgreSQL, of the same version as the tests' server; gives what it prints.
+fn run(program: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let found = Command::new(SCRIPT).arg("--find").stdin(Stdio::null()).output().expect("the script runs");
+    let folder = PathBuf::from(String::from_utf8(found.stdout).expect("a path is text").trim_end());
+    let mut command = Command::new(folder.join(program));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{program} does not start: {error}"));
+    // Its output is short or comes after all input was read: neither side waits for the other.
+    child.stdin.take().expect("stdin is a pipe").write_all(input).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
 }
 
 fn without_database(address: &str) -> String {

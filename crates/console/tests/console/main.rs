@@ -10,6 +10,7 @@ mod finding;
 mod home;
 mod keys;
 mod lists;
+mod muted;
 mod people;
 mod products;
 mod webhooks;

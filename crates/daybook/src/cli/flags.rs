@@ -111,6 +111,9 @@ pub struct ServeFlags {
     /// empty one, is refused
     #[arg(long)]
     pub new_book: bool,
+    /// Mute the database, as `daybook mute` does, and serve it: nothing is sent and no timer runs until `daybook unmute`
+    #[arg(long)]
+    pub muted: bool,
     /// Accounts a second that are verified while serving, or off [default: 1]
     #[arg(long, value_name = "RATE")]
     pub verify_rate: Option<String>,

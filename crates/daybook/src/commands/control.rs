@@ -117,6 +117,13 @@ pub enum Order {
         /// The body of `PATCH /admin/roll/account`.
         roll: Value,
     },
+    /// Have nothing sent, and no timer run.
+    Mute,
+    /// Have what waits in a muted database sent and worked through.
+    Unmute {
+        /// Only say what waits.
+        dry_run: bool,
+    },
     /// Write the history of an account as a test case.
     WriteCase {
         /// Of which organization.
@@ -211,6 +218,16 @@ impl Order {
                 let who = service.operator(organization.as_deref()).await?;
                 read(&service.roll_account(&who, None, parse(roll)?).await?)
             }
+            Order::Mute => Ok(json!(service.mute("`daybook mute` was run").await?)),
+            Order::Unmute { dry_run } => {
+                let muted = service.look_whether_muted().await?;
+                let waiting = match (&muted, dry_run) {
+                    (None, _) => None,
+                    (Some(_), true) => Some(service.waiting().await?),
+                    (Some(_), false) => service.unmute().await?,
+                };
+                Ok(json!({ "muted": muted, "waiting": waiting, "dry_run": dry_run }))
+            }
             Order::WriteCase { organization, account_id } => {
                 let who = service.operator(organization.as_deref()).await?;
                 Ok(json!({ "case": daybook_cases::from_account(service, &who, account_id).await? }))
@@ -291,7 +308,11 @@ async fn answer(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> Re
         Ok(order) => order,
         Err(error) => return refusal(StatusCode::BAD_REQUEST, &format!("the order is not understood: {error}")),
     };
-    match order.carry_out(&door.service, &door.url).await {
+    let mut done = order.carry_out(&door.service, &door.url).await;
+    if done.is_ok() && matches!(order, Order::Mute | Order::Unmute { .. }) {
+        done = door.service.follow_mark().await.and(done);
+    }
+    match done {
         Ok(answer) => axum::Json(answer).into_response(),
         Err(problem) => refusal(StatusCode::UNPROCESSABLE_ENTITY, &Failure::from(problem).to_string()),
     }

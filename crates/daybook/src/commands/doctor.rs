@@ -13,6 +13,7 @@ use crate::instance;
 use crate::secrets_file::SecretsKey;
 use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
+use daybook_service::muting::{self, Muted};
 use daybook_store::{Store, Tables};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -190,6 +191,13 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
             }
         }
         Err(error) => findings.push(Finding::fail("organizations", error.to_string())),
+    }
+    match muting::look(&**store).await {
+        Ok(Some(Muted { since, why })) => {
+            findings.push(Finding::warn("muted", format!("since {since}: {why}; `daybook unmute` ends it")));
+        }
+        Ok(None) => {}
+        Err(problem) => findings.push(Finding::fail("muted", problem.to_string())),
     }
     // Not of a database that nobody has started yet: starting a service would bind it to this key.
     let Some(key) = key else {

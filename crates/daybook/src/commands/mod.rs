@@ -3,6 +3,7 @@
 //! ```text
 //! serve ─────────────────────► opening ─► demo ─► HTTP (api, control)
 //! org, keys, people, roll ───► control ─► the server that holds the database, or opening ─► service
+//! mute, unmute ──────────────► the same
 //! verify, backup, doctor ────► opening ─► service, store
 //! migrate, rules-report ─────► opening ─► service
 //! import ────────────────────► remote ─► a server, over HTTP
@@ -31,6 +32,7 @@ mod listen;
 mod listeners;
 mod manual;
 mod migrate;
+mod muting;
 mod opening;
 mod org;
 mod people;
@@ -73,6 +75,8 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Migrate(args) => migrate::run(args),
         Command::RulesReport(args) => rules_report::run(args),
         Command::Backup(args) => backup::run(args),
+        Command::Mute(args) => muting::mute(args),
+        Command::Unmute(args) => muting::unmute(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Bench(command) => bench::run(command),
         Command::Listen(args) => listen::run(args),

@@ -63,6 +63,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     let clock = watch_clock(settings, &*store, flags.confirm_clock).await?;
     let sender = sending::sender(settings)?;
     let service = start_service_by(store, clock.clone(), &key).await?.with_sender(sender);
+    service.begin_muting(flags.muted).await?;
     // Heard from here on: a start that is stopped still shows what is shown once.
     let mut stop = Stop::listen()?;
     let mut keepsakes = Keepsakes::of(settings);
@@ -78,6 +79,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
         }
     }
     service.run_clock_watch(clock);
+    service.run_mute_watch();
     service.run_timers();
     if let Some(rate) = settings.verify_rate {
         service.run_verifying(rate);

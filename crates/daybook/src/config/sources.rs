@@ -68,7 +68,7 @@ fn listed(definition: &Definition, text: &str) -> Vec<String> {
 }
 
 fn is_repeatable(definition: &Definition) -> bool {
-    ["allow-network", "name-server"].contains(&definition.name)
+    ["allow-network", "name-server", "trust-proxy"].contains(&definition.name)
 }
 
 /// Takes the values that a TOML file sets. Keys are the flags' names, with dashes or underscores.

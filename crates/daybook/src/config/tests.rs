@@ -112,6 +112,18 @@ fn networks_are_listed_in_each_source() {
 }
 
 #[test]
+fn proxies_are_listed_in_each_source() {
+    let proxies = |loaded: Result<Loaded, Problems>| {
+        let proxies = loaded.expect("good settings").settings.trust_proxies;
+        proxies.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let file = Some("trust-proxy = [\"10.0.0.0/24\", \"10.0.1.0/24\"]");
+    assert_eq!(proxies(load_with(&[], &[], file)), ["10.0.0.0/24", "10.0.1.0/24"]);
+    let variables = [("DAYBOOK_TRUST_PROXY", "10.0.0.0/24,fd00::/8")];
+    assert_eq!(proxies(load_with(&[], &variables, file)), ["10.0.0.0/24", "fd00::/8"]);
+}
+
+#[test]
 fn the_key_lies_beside_the_sqlite_file() {
     let key_file = |database: &str| {
         let loaded = load_with(&[("database", database)], &[], None).expect("good settings");

@@ -1,4 +1,5 @@
-//! A copy of the database has everything that is still to be sent: a server on the copy sends it, all of it, once.
+//! A copy of the database has everything that is still to be sent. A server on the copy is muted and sends nothing, over
+//! restarts, whatever it is asked; unmuted it sends all of it, once.
 //!
 //! The copy is taken while the server runs, with what the database's own people use: `daybook backup` for SQLite,
 //! `pg_dump` and `pg_restore` for PostgreSQL.
@@ -10,13 +11,11 @@ use crate::webhooks_office::{
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::Value;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 const CUSTOMERS: u64 = 400;
 
 #[test]
-fn a_restored_backup_sends_what_was_not_sent() {
+fn a_restored_backup_sends_what_was_not_sent_when_it_is_unmuted() {
     let office = Office::sqlite();
     a_copy_sends_what_was_not_sent("SQLite", &office, || {
         let copy = office.daybook.folder().join("copy.db");
@@ -27,27 +26,10 @@ fn a_restored_backup_sends_what_was_not_sent() {
 }
 
 #[test]
-fn a_restored_dump_sends_what_was_not_sent() {
+fn a_restored_dump_sends_what_was_not_sent_when_it_is_unmuted() {
     let server = postgres::Server::shared();
     let office = Office::postgres(&server.database());
-    a_copy_sends_what_was_not_sent("PostgreSQL", &office, || {
-        let dump = office.daybook.folder().join("dump");
-        let file = dump.to_str().expect("a path is text");
-        run("pg_dump", &["--format", "custom", "--file", file, "--dbname", &office.database]);
-        let copy = server.database();
-        run("pg_restore", &["--exit-on-error", "--dbname", &copy, file]);
-        copy
-    });
-}
-
-/// Runs a program of PostgreSQL, of the same version as the tests' server.
-fn run(program: &str, arguments: &[&str]) {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/private-postgres");
-    let found = Command::new(script).arg("--find").stdin(Stdio::null()).output().expect("the script runs");
-    let folder = PathBuf::from(String::from_utf8(found.stdout).expect("a path is text").trim_end());
-    let output = Command::new(folder.join(program)).args(arguments).stdin(Stdio::null()).output();
-    let output = output.unwrap_or_else(|error| panic!("{program} does not start: {error}"));
-    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    a_copy_sends_what_was_not_sent("PostgreSQL", &office, || server.copy(&office.database));
 }
 
 fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl FnOnce() -> String) {
@@ -66,9 +48,30 @@ fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl Fn
     assert!(wanted_by_all > CUSTOMERS as usize, "only {wanted_by_all} messages");
     assert_eq!((all.counts().requests, some.counts().requests), (0, 0), "nothing was sent before");
 
+    let unmute = ["unmute", "--json", "--database", &copy];
+    for start in ["first", "second"] {
+        let server = office.serve_on(&copy, &AT_ONCE);
+        door.lead_to(server.url());
+        assert_eq!(door.get("/readyz").status, 200);
+        assert!(door.get("/metrics").text.contains("\ndaybook_muted 1\n"));
+        // What would be sent at once: a test event, and the second time everything that waits once more.
+        door.get("/organization/subscribe/test").good();
+        let would = office.daybook.json_of(&[&unmute[..], &["--dry-run"]].concat());
+        let waiting = &would["waiting"];
+        assert_eq!(waiting["urls"], 2, "{would}");
+        assert!(waiting["messages"].as_u64().is_some_and(|count| count > (wanted_by_all + wanted_by_some) as u64));
+        let said = server.stop();
+        assert!(said.contains("muted: nothing is sent and no timer runs until `daybook unmute`"), "{said}");
+        assert_eq!((all.counts().requests, some.counts().requests), (0, 0), "nothing is sent after the {start} start");
+    }
+    let (wanted_by_all, wanted_by_some) = (wanted_by_all + 2, wanted_by_some + 2);
+
     let server = office.serve_on(&copy, &AT_ONCE);
     door.lead_to(server.url());
+    let waited = office.daybook.json_of(&unmute);
+    assert_eq!(waited["waiting"]["messages"], wanted_by_all + wanted_by_some, "{waited}");
     wait_until_sent(&door, &urls, || {});
+    assert!(door.get("/metrics").text.contains("\ndaybook_muted 0\n"));
     server.stop();
     // After another start nothing comes but what is new: a test event, which goes to both.
     let server = office.serve_on(&copy, &AT_ONCE);

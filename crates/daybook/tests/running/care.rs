@@ -62,6 +62,9 @@ fn a_backup_is_a_database_that_verifies() {
     let copy = folder.path().join("copy.db");
     assert_eq!(fs::metadata(&copy).expect("the copy is there").permissions().mode() & 0o7777, 0o600);
 
+    for more in ["copy.db-wal", "copy.db-shm", "copy.db.unfinished"] {
+        assert!(!folder.path().join(more).exists(), "a copy is one file: {more}");
+    }
     let before = fs::read(&copy).expect("the copy is readable");
     let (code, stderr) = daybook.failure_of(&["backup", "--to", "copy.db"]);
     assert!(code == 1 && stderr.contains("it is not overwritten"), "{stderr}");

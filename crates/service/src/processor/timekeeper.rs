@@ -78,9 +78,9 @@ impl Timekeeper {
     }
 
     /// Does everything that is due now, once; gives how many accounts that was. At nothing, tidies up. Does nothing while
-    /// the time cannot be trusted.
+    /// the time cannot be trusted, or the database is muted.
     pub async fn tick(&self) -> Result<usize, Problem> {
-        if self.shared.clock.trouble().is_some() {
+        if self.shared.clock.trouble().is_some() || self.shared.nudge.is_muted() {
             return Ok(0);
         }
         let now = self.shared.clock.now();

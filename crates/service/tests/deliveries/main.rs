@@ -12,6 +12,7 @@ mod dead_letters;
 mod due_retries;
 mod log_lines;
 mod messages;
+mod muting;
 mod narrowing;
 mod nodes;
 mod notices;

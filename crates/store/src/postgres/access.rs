@@ -20,6 +20,34 @@ pub(super) async fn keep_setting(server: &Server, name: &str, value: &[u8]) -> R
     setting(server, name).await?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not kept")))
 }
 
+pub(super) async fn put_setting(server: &Server, name: &str, value: &[u8]) -> Result<()> {
+    let sql = "INSERT INTO settings (name, value) VALUES ($1, $2)
+               ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    server.execute(sql, &[&name, &value]).await.map(drop)
+}
+
+pub(super) async fn remove_setting(server: &Server, name: &str) -> Result<bool> {
+    Ok(server.execute("DELETE FROM settings WHERE name = $1", &[&name]).await? > 0)
+}
+
+/// The server, the database and the table, by their numbers. A role that may not see the server's number (some who run
+/// servers for others forbid it) goes without.
+pub(super) async fn whereabouts(server: &Server) -> Result<String> {
+    let sql = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')";
+    let may_ask = maybe(server.query_opt(sql, &[]).await?, |cells| cells.next())?.unwrap_or(false);
+    let cluster = match may_ask {
+        true => server.query_opt("SELECT system_identifier::text FROM pg_control_system()", &[]).await?,
+        false => None,
+    };
+    let cluster: Option<String> = maybe(cluster, |cells| cells.next())?;
+    let sql =
+        "SELECT d.oid::text, 'settings'::regclass::oid::text FROM pg_database d WHERE d.datname = current_database()";
+    let rest = maybe(server.query_opt(sql, &[]).await?, |cells| Ok((cells.next()?, cells.next()?)))?;
+    let (database, table): (String, String) =
+        rest.ok_or_else(|| StoreError::Broken("the database does not know its own number".to_owned()))?;
+    Ok(format!("cluster {} database {database} table {table}", cluster.as_deref().unwrap_or("unknown")))
+}
+
 pub(super) async fn database_time(server: &Server) -> Result<Option<Time>> {
     let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
     maybe(server.query_opt(sql, &[]).await?, |cells| Ok(Time::from_micros(cells.next()?)))

@@ -95,6 +95,13 @@ pub(super) async fn next_due(server: &Server, now: Time) -> Result<Option<Time>>
     Ok(maybe(server.query_opt(sql, &[&now.micros()]).await?, |cells| cells.time_or_none())?.flatten())
 }
 
+pub(super) async fn count_due(server: &Server, now: Time) -> Result<u64> {
+    let sql = "SELECT count(*) FROM products p JOIN accounts a ON a.org = p.org AND a.product = p.product
+               WHERE NOT p.holding AND a.next_moment <= $1";
+    let due: Option<i64> = maybe(server.query_opt(sql, &[&now.micros()]).await?, |cells| cells.next())?;
+    Ok(due.unwrap_or(0).unsigned_abs())
+}
+
 /// The version goes up, so that nothing computed from the failed account is written over this.
 pub(super) async fn retry_failed(server: &Server, key: &ProductKey, now: Time) -> Result<u64> {
     let sql = "WITH failed AS MATERIALIZED (

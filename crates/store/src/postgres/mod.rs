@@ -106,7 +106,7 @@ impl Store for Postgres {
         WRITERS
     }
 
-    async fn backup(&self, _to: &Path) -> Result<()> {
+    async fn backup(&self, _to: &Path, _settings: &[(&str, &[u8])]) -> Result<()> {
         Err(StoreError::Unsupported("a PostgreSQL database is backed up with pg_dump or with the server's own tools"))
     }
 
@@ -120,6 +120,18 @@ impl Store for Postgres {
 
     async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
         access::keep_setting(&self.server, name, value).await
+    }
+
+    async fn put_setting(&self, name: &str, value: &[u8]) -> Result<()> {
+        access::put_setting(&self.server, name, value).await
+    }
+
+    async fn remove_setting(&self, name: &str) -> Result<bool> {
+        access::remove_setting(&self.server, name).await
+    }
+
+    async fn whereabouts(&self) -> Result<Option<String>> {
+        access::whereabouts(&self.server).await.map(Some)
     }
 
     async fn database_time(&self) -> Result<Option<Time>> {
@@ -252,6 +264,10 @@ impl Store for Postgres {
 
     async fn next_due(&self, now: Time) -> Result<Option<Time>> {
         due::next_due(&self.server, now).await
+    }
+
+    async fn count_due(&self, now: Time) -> Result<u64> {
+        due::count_due(&self.server, now).await
     }
 
     async fn retry_failed(&self, key: &ProductKey, now: Time) -> Result<u64> {

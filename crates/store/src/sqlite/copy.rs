@@ -1,21 +1,28 @@
 //! Copying the database while it is in use, and checking its structures.
 
 use super::connection::broken;
+use super::registry;
 use crate::Result;
 use crate::error::StoreError;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode};
 use std::path::Path;
 
-/// Copies the database as it is now. The copy is made in one transaction on its side, and stands or falls whole.
-pub(super) fn backup(connection: &Connection, to: &Path) -> Result<()> {
+/// Copies the database as it is now, and writes values about itself into the copy. The copy is made in one transaction on
+/// its side; until this returns it lacks the values.
+pub(super) fn backup(connection: &Connection, to: &Path, settings: &[(String, Vec<u8>)]) -> Result<()> {
     let mut copy = Connection::open(to).map_err(broken)?;
     let backup = Backup::new(connection, &mut copy).map_err(broken)?;
     // All pages in one step: the reader keeps its moment, and writers go on meanwhile.
-    match backup.step(-1).map_err(broken)? {
-        StepResult::Done => Ok(()),
-        _ => Err(StoreError::Unavailable(format!("the copy at {} is in use by somebody else", to.display()))),
+    let StepResult::Done = backup.step(-1).map_err(broken)? else {
+        return Err(StoreError::Unavailable(format!("the copy at {} is in use by somebody else", to.display())));
+    };
+    drop(backup);
+    for (name, value) in settings {
+        registry::put_setting(&copy, name, value)?;
     }
+    // The last connection to a file takes its write-ahead log with it.
+    copy.close().map_err(|(_, error)| broken(error))
 }
 
 /// What SQLite finds wrong with its own structures.

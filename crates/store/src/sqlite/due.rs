@@ -82,6 +82,14 @@ pub(super) fn next_due(connection: &Connection, now: Time) -> Result<Option<Time
     Ok(moment.flatten().map(Time::from_micros))
 }
 
+pub(super) fn count_due(connection: &Connection, now: Time) -> Result<u64> {
+    let sql = "SELECT count(*) FROM products p INDEXED BY products_not_holding \
+               JOIN accounts a INDEXED BY accounts_due ON a.org = p.org AND a.product = p.product \
+               WHERE p.holding = 0 AND a.next_moment <= ?1";
+    let due: Option<i64> = one(connection, sql, [now.micros()], |row| row.get(0))?;
+    Ok(due.unwrap_or(0).unsigned_abs())
+}
+
 /// The version goes up, so that work that is under way with the failed account does not undo it.
 pub(super) fn retry_failed(connection: &Connection, key: &ProductKey, now: Time) -> Result<u64> {
     let sql = "UPDATE accounts SET failure = NULL, next_moment = ?3, version = version + 1 \

@@ -177,11 +177,12 @@ impl Store for Sqlite {
         2
     }
 
-    async fn backup(&self, to: &Path) -> Result<()> {
+    async fn backup(&self, to: &Path, settings: &[(&str, &[u8])]) -> Result<()> {
         let to = to.to_owned();
+        let settings: Vec<_> = settings.iter().map(|(name, value)| ((*name).to_owned(), value.to_vec())).collect();
         match &self.readers {
-            Some(readers) => readers.run_alone(move |connection| copy::backup(connection, &to)).await,
-            None => self.write(move |connection| copy::backup(connection, &to)).await,
+            Some(readers) => readers.run_alone(move |connection| copy::backup(connection, &to, &settings)).await,
+            None => self.write(move |connection| copy::backup(connection, &to, &settings)).await,
         }
     }
 
@@ -201,6 +202,21 @@ impl Store for Sqlite {
     async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>> {
         let (name, value) = (name.to_owned(), value.to_owned());
         self.write(move |connection| registry::keep_setting(connection, &name, &value)).await
+    }
+
+    async fn put_setting(&self, name: &str, value: &[u8]) -> Result<()> {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        self.write(move |connection| registry::put_setting(connection, &name, &value)).await
+    }
+
+    async fn remove_setting(&self, name: &str) -> Result<bool> {
+        let name = name.to_owned();
+        self.write(move |connection| registry::remove_setting(connection, &name)).await
+    }
+
+    /// A file may be moved, and a copy of it has the same bytes.
+    async fn whereabouts(&self) -> Result<Option<String>> {
+        Ok(None)
     }
 
     async fn database_time(&self) -> Result<Option<Time>> {
@@ -357,6 +373,10 @@ impl Store for Sqlite {
 
     async fn next_due(&self, now: Time) -> Result<Option<Time>> {
         self.read(move |connection| due::next_due(connection, now)).await
+    }
+
+    async fn count_due(&self, now: Time) -> Result<u64> {
+        self.read(move |connection| due::count_due(connection, now)).await
     }
 
     async fn retry_failed(&self, key: &ProductKey, now: Time) -> Result<u64> {

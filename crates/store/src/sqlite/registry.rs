@@ -20,6 +20,17 @@ pub(super) fn keep_setting(connection: &Connection, name: &str, value: &[u8]) ->
     setting(connection, name)?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not kept")))
 }
 
+pub(super) fn put_setting(connection: &Connection, name: &str, value: &[u8]) -> Result<()> {
+    let sql = "INSERT INTO settings (name, value) VALUES (?1, ?2) \
+               ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    connection.execute(sql, params![name, value]).map(drop).map_err(broken)
+}
+
+pub(super) fn remove_setting(connection: &Connection, name: &str) -> Result<bool> {
+    let removed = connection.execute("DELETE FROM settings WHERE name = ?1", [name]).map_err(broken)?;
+    Ok(removed > 0)
+}
+
 pub(super) fn note_moment(connection: &Connection, at: Time, even_back: bool) -> Result<()> {
     let sql = "INSERT INTO settings (name, value) VALUES (?1, ?2) \
                ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE ?3 OR value < excluded.value";

@@ -69,6 +69,31 @@ pub async fn holding_products_are_never_due(store: Arc<dyn Store>) {
     assert_eq!(store.next_due(at(20)).await.unwrap(), Some(at(30)));
 }
 
+pub async fn due_accounts_are_counted(store: Arc<dyn Store>) {
+    let (one, two) = (organization(&store, "one").await, organization(&store, "two").await);
+    let held = product(&store, product_row(one, "held")).await;
+    product(&store, product_row(one, "loan")).await;
+    product(&store, product_row(two, "loan")).await;
+    for (org, id, of, seconds) in [
+        (one, "a", "loan", Some(10)),
+        (one, "b", "loan", Some(20)),
+        (one, "c", "loan", None),
+        (one, "h", "held", Some(5)),
+    ] {
+        timer(&store, org, id, of, seconds).await;
+    }
+    timer(&store, two, "a", "loan", Some(20)).await;
+    assert_eq!(store.count_due(at(4)).await.unwrap(), 0);
+    assert_eq!(store.count_due(at(20)).await.unwrap(), 4);
+    let mode = Mode { version: 2, holding: true, ..Mode::default() };
+    written(&store, vec![product_unit(ProductWrite::Mode(held, mode))]).await;
+    assert_eq!(store.count_due(at(19)).await.unwrap(), 1);
+    assert_eq!(store.count_due(at(20)).await.unwrap(), 3);
+    // One that is taken is due until it is committed.
+    store.take_due(at(20), 1, at(30)).await.unwrap();
+    assert_eq!(store.count_due(at(20)).await.unwrap(), 3);
+}
+
 pub async fn products_share_the_limit(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     for of in ["big", "small"] {

@@ -13,6 +13,19 @@ pub async fn settings_are_kept_once(store: Arc<dyn Store>) {
     assert_eq!(store.setting("other").await.unwrap(), None);
 }
 
+pub async fn settings_are_put_and_removed(store: Arc<dyn Store>) {
+    assert!(!store.remove_setting("mark").await.unwrap(), "there is none");
+    for value in [&[1, 2][..], &[3]] {
+        store.put_setting("mark", value).await.unwrap();
+        assert_eq!(store.setting("mark").await.unwrap(), Some(value.to_vec()));
+    }
+    store.put_setting("other", &[4]).await.unwrap();
+    assert!(store.remove_setting("mark").await.unwrap());
+    assert_eq!(store.setting("mark").await.unwrap(), None);
+    assert_eq!(store.setting("other").await.unwrap(), Some(vec![4]));
+    assert_eq!(store.whereabouts().await.unwrap(), store.whereabouts().await.unwrap());
+}
+
 pub async fn organizations_are_numbered(store: Arc<dyn Store>) {
     assert_eq!(store.organizations().await.unwrap(), []);
     let first = organization(&store, "first").await;

@@ -43,6 +43,7 @@ macro_rules! contract_tests {
         $crate::contract::contract_tests! { @each $run;
             keys: [
                 settings_are_kept_once,
+                settings_are_put_and_removed,
                 organizations_are_numbered,
                 an_organization_name_is_unique,
                 a_key_is_found_by_id_and_by_secret,
@@ -116,6 +117,7 @@ macro_rules! contract_tests {
             due: [
                 due_accounts_are_found,
                 holding_products_are_never_due,
+                due_accounts_are_counted,
                 products_share_the_limit,
                 what_one_product_leaves_goes_to_others,
                 many_products_take_turns_by_age,

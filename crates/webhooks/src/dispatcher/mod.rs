@@ -160,6 +160,8 @@ struct Nudged {
     changed: AtomicBool,
     /// Whether messages wait for a batch: then nobody needs to hear of each.
     in_batches: AtomicBool,
+    /// Whether nothing is sent, and nothing is let go.
+    muted: AtomicBool,
 }
 
 impl Nudge {
@@ -174,6 +176,17 @@ impl Nudge {
         if !self.0.in_batches.load(Ordering::Relaxed) {
             self.0.notify.notify_one();
         }
+    }
+
+    /// From now on nothing is sent (what is on its way arrives), or things are sent again.
+    pub fn mute(&self, is_muted: bool) {
+        self.0.muted.store(is_muted, Ordering::Release);
+        self.changed();
+    }
+
+    /// Whether nothing is sent.
+    pub fn is_muted(&self) -> bool {
+        self.0.muted.load(Ordering::Acquire)
     }
 
     /// Waits until there is something to do.
@@ -282,7 +295,7 @@ impl Dispatcher {
         let mut watch = watching::Told::default();
         while !*stop.borrow() {
             let now = self.shared.clock.now();
-            if tidied_at.is_none_or(|at| now >= at.plus_micros(TIDY_EVERY_MICROS)) {
+            if !self.nudge.is_muted() && tidied_at.is_none_or(|at| now >= at.plus_micros(TIDY_EVERY_MICROS)) {
                 tidied_at = Some(now);
                 if let Err(error) = self.tidy().await {
                     tracing::warn!(%error, "what is no longer kept could not be removed");
@@ -322,8 +335,11 @@ impl Dispatcher {
         }
     }
 
-    /// Removes what is no longer kept by the clock now. Runs by itself in [`Dispatcher::run`].
+    /// Removes what is no longer kept by the clock now, unless it is muted. Runs by itself in [`Dispatcher::run`].
     pub async fn tidy(&self) -> Result<(), StoreError> {
+        if self.nudge.is_muted() {
+            return Ok(());
+        }
         let Settings { dead_letter_retention, message_retention, attempt_retention, .. } = &self.shared.settings;
         let now = self.shared.clock.now();
         let before = |kept: &Duration| now.plus_micros(-i64::try_from(kept.as_micros()).unwrap_or(i64::MAX / 2));
@@ -358,6 +374,10 @@ impl Dispatcher {
         let hired = desk.workers.len();
         desk.workers.retain(|_, hand| !hand.task.is_finished());
         let has_ended = desk.workers.len() < hired;
+        if self.nudge.is_muted() {
+            desk.dismiss(&self.shared, now, &mut done);
+            return Ok(());
+        }
         if changed || has_ended || desk.leased_at.is_none_or(|at| now >= at.plus_micros(LEASE_EVERY_MICROS)) {
             self.lease(&mut desk, now).await?;
             self.probe(&mut desk, now, &mut done).await?;
@@ -397,6 +417,14 @@ impl Dispatcher {
 }
 
 impl Desk {
+    /// Has every worker end; leases run out, and those of this node are renewed when it sends again.
+    fn dismiss(&mut self, shared: &Arc<Shared>, now: Time, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
+        self.rows.clear();
+        self.leased_at = None;
+        self.tick = tick_at(now, shared.settings.batch_interval);
+        self.give_orders(shared, done);
+    }
+
     fn give_orders(&mut self, shared: &Arc<Shared>, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
         let mut mine: Vec<SubscriptionId> = Vec::with_capacity(self.rows.len());
         for row in &self.rows {

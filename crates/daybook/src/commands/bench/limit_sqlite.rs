@@ -14,7 +14,7 @@ const STEP: usize = 500;
 /// Copies the database as it is before the release.
 pub async fn copy(bench: &Bench, file: &Path) -> Result<PathBuf, Failure> {
     let to = file.with_extension("before.db");
-    bench.store.backup(&to).await.map_err(|error| Failure::Failed(error.to_string()))?;
+    bench.store.backup(&to, &[]).await.map_err(|error| Failure::Failed(error.to_string()))?;
     Ok(to)
 }
 

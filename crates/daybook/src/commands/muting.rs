@@ -1,0 +1,77 @@
+//! `daybook mute` and `daybook unmute`: whether a database is quiet, as a restored copy is.
+//!
+//! On SQLite the server that holds the database does it, if there is one, and at once; on PostgreSQL every node follows
+//! within a second.
+
+use super::control::Order;
+use super::{Failure, prepare, print, say};
+use crate::cli::{MuteArgs, UnmuteArgs};
+use serde_json::Value;
+
+/// Mutes.
+pub fn mute(args: &MuteArgs) -> Result<(), Failure> {
+    let muted = Order::Mute.get_done(&prepare(&args.flags)?)?;
+    say(&format!(
+        "The database is muted since {}: {}. Servers send nothing and run no timers until `daybook unmute`.\n",
+        text(&muted["since"]),
+        text(&muted["why"])
+    ));
+    Ok(())
+}
+
+/// Unmutes, and prints what waited.
+pub fn unmute(args: &UnmuteArgs) -> Result<(), Failure> {
+    let done = Order::Unmute { dry_run: args.dry_run }.get_done(&prepare(&args.flags)?)?;
+    print(&if args.json { format!("{done:#}\n") } else { as_text(&done) })
+}
+
+fn as_text(done: &Value) -> String {
+    let (muted, waiting) = (&done["muted"], &done["waiting"]);
+    if muted.is_null() || waiting.is_null() {
+        return "the database is not muted\n".to_owned();
+    }
+    let was = if done["dry_run"] == true { "is" } else { "was" };
+    let count = |name: &str, one: &str, many: &str| match waiting[name].as_u64().unwrap_or(0) {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    };
+    let mut told = format!(
+        "the database {was} muted since {}: {}\n{} for {} to be sent, {} due\n",
+        text(&muted["since"]),
+        text(&muted["why"]),
+        count("messages", "message", "messages"),
+        count("urls", "webhook URL", "webhook URLs"),
+        count("accounts", "account", "accounts"),
+    );
+    told.push_str(if done["dry_run"] == true {
+        "nothing was changed; `daybook unmute` has them sent and worked through\n"
+    } else {
+        "servers send and work through them now, and send what that announces\n"
+    });
+    told
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_waits_is_told_in_whole_sentences() {
+        let muted = json!({ "since": "2026-11-17T11:00:00Z", "why": "`daybook mute` was run" });
+        let waiting = json!({ "messages": 1, "urls": 1, "accounts": 2 });
+        let told = as_text(&json!({ "muted": muted, "waiting": waiting, "dry_run": true }));
+        assert_eq!(
+            told,
+            "the database is muted since 2026-11-17T11:00:00Z: `daybook mute` was run\n\
+             1 message for 1 webhook URL to be sent, 2 accounts due\n\
+             nothing was changed; `daybook unmute` has them sent and worked through\n"
+        );
+        let told = as_text(&json!({ "muted": null, "waiting": null, "dry_run": false }));
+        assert_eq!(told, "the database is not muted\n");
+    }
+}

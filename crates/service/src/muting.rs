@@ -1,0 +1,196 @@
+//! A muted database: a restored copy sends nothing, and nothing in it happens by itself, until an operator says so.
+//!
+//! A copy of a database has everything that its original has: messages that wait, accounts that are due. A server on the
+//! copy would send and work through all of that beside the original. So a copy carries a mark among the settings of the
+//! database ([`mark`]), and a server that finds one is muted: no message leaves, timers stand still and nothing is let go;
+//! reading and writing go on, and what they announce waits. Three ways lead there:
+//!
+//! | what | who sets the mark |
+//! |---|---|
+//! | `daybook backup` | it writes the mark into the copy |
+//! | a dump of PostgreSQL that was restored | the server, at its start: the tables are not where they were ([`begin`]) |
+//! | `daybook mute`, `daybook serve --muted` | the operator |
+//!
+//! Only [`Service::unmute`] takes it away. The mark is the database's: all nodes follow it, within a second.
+
+use crate::Service;
+use crate::lock::lock;
+use crate::problem::Problem;
+use daybook_engine::time::Time;
+use daybook_store::Store;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The setting that says that the database is muted, and why.
+pub const MUTED: &str = "muted";
+/// The setting that says where the tables were when a server last started on them.
+const WHEREABOUTS: &str = "whereabouts";
+/// How often the mark is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Why a copy is muted that `daybook backup` made.
+pub const OF_A_BACKUP: &str = "it was restored from a copy that `daybook backup` made";
+/// Why a database is muted whose tables are not where they were.
+const OF_A_DUMP: &str = "its tables are not where a server last used them: it was restored from a dump, or moved";
+
+/// That a database is muted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Muted {
+    /// Since when, as text.
+    pub since: String,
+    /// Why, as a sentence about the database.
+    pub why: String,
+}
+
+/// What waits in a muted database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Messages to be sent, for each webhook URL that gets them.
+    pub messages: u64,
+    /// Webhook URLs that they are for.
+    pub urls: u64,
+    /// Accounts that are due.
+    pub accounts: u64,
+}
+
+/// What this process knows of the mark.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Option<Muted>>);
+
+/// The value of the mark.
+pub fn mark(why: &str, now: Time) -> Vec<u8> {
+    let muted = Muted { since: now.to_string(), why: why.to_owned() };
+    serde_json::to_vec(&muted).unwrap_or_default()
+}
+
+/// Whether a database is muted. A mark that cannot be read is one all the same.
+pub async fn look(store: &dyn Store) -> Result<Option<Muted>, Problem> {
+    let value = store.setting(MUTED).await?;
+    let unreadable = || Muted { since: "an unknown time".to_owned(), why: "its mark cannot be read".to_owned() };
+    Ok(value.map(|value| serde_json::from_slice(&value).unwrap_or_else(|_| unreadable())))
+}
+
+/// Looks at a database before it is served: whether it is muted, is to be, or is a restored dump and so must be.
+pub async fn begin(store: &dyn Store, now: Time, is_wanted: bool) -> Result<Option<Muted>, Problem> {
+    if let Some(here) = store.whereabouts().await? {
+        let known = store.keep_setting(WHEREABOUTS, here.as_bytes()).await?;
+        if known != here.as_bytes() {
+            tracing::warn!(here, before = %String::from_utf8_lossy(&known), "the tables are not where they were");
+            // The mark first: a start that is cut off in between finds the same again.
+            store.keep_setting(MUTED, &mark(OF_A_DUMP, now)).await?;
+            store.put_setting(WHEREABOUTS, here.as_bytes()).await?;
+        }
+    }
+    if is_wanted {
+        store.keep_setting(MUTED, &mark("`daybook serve --muted` was asked for", now)).await?;
+    }
+    look(store).await
+}
+
+impl Service {
+    /// Whether the database is muted, as far as this process knows: at most a second ago.
+    pub fn muted(&self) -> Option<Muted> {
+        lock(&self.known_mute.0).clone()
+    }
+
+    /// Whether the database is muted, as it says itself now.
+    pub async fn look_whether_muted(&self) -> Result<Option<Muted>, Problem> {
+        look(&*self.store).await
+    }
+
+    /// Mutes the database; servers follow within a second. Gives since when it is muted.
+    pub async fn mute(&self, why: &str) -> Result<Muted, Problem> {
+        self.store.keep_setting(MUTED, &mark(why, self.clock.now())).await?;
+        let muted = self.look_whether_muted().await?;
+        muted.ok_or_else(|| Problem::internal("the mark of a muted database was not kept"))
+    }
+
+    /// Has servers send and work through what waits, within a second. Gives what that is; nothing if the database was not
+    /// muted.
+    pub async fn unmute(&self) -> Result<Option<Waiting>, Problem> {
+        let waiting = self.waiting().await?;
+        if !self.store.remove_setting(MUTED).await? {
+            return Ok(None);
+        }
+        let Waiting { messages, urls, accounts } = waiting;
+        tracing::info!(messages, urls, accounts, "unmuted by the operator: what waited is sent and worked through");
+        Ok(Some(waiting))
+    }
+
+    /// What is sent and worked through as soon as the database is not muted.
+    pub async fn waiting(&self) -> Result<Waiting, Problem> {
+        let mut waiting = Waiting { accounts: self.store.count_due(self.clock.now()).await?, ..Waiting::default() };
+        for organization in self.store.organizations().await? {
+            for (_, backlog) in self.store.backlogs(organization.org).await? {
+                waiting.messages += backlog.pending;
+                waiting.urls += u64::from(backlog.pending > 0);
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Looks at the mark before the database is served, and warns if it is muted; `is_wanted` mutes it. To be called before
+    /// timers run and messages are sent.
+    pub async fn begin_muting(&self, is_wanted: bool) -> Result<(), Problem> {
+        let muted = begin(&*self.store, self.clock.now(), is_wanted).await?;
+        self.follow(muted);
+        Ok(())
+    }
+
+    /// Looks at the mark every second from now on, and follows it.
+    pub fn run_mute_watch(&self) {
+        let watching = keep_looking(self.clone(), self.stop.subscribe());
+        lock(&self.running).push(tokio::spawn(watching));
+    }
+
+    /// Looks at the mark, and does what it says.
+    pub async fn follow_mark(&self) -> Result<(), Problem> {
+        let muted = look(&*self.store).await?;
+        self.follow(muted);
+        Ok(())
+    }
+
+    fn follow(&self, muted: Option<Muted>) {
+        let before = std::mem::replace(&mut *lock(&self.known_mute.0), muted.clone());
+        if before.is_some() == muted.is_some() {
+            return;
+        }
+        self.nudge.mute(muted.is_some());
+        match muted {
+            Some(Muted { since, why }) => tracing::warn!(
+                since,
+                why,
+                "muted: nothing is sent and no timer runs until `daybook unmute`; calls are answered, and what they announce waits"
+            ),
+            None => {
+                tracing::info!("no longer muted: messages are sent and timers run");
+                self.timekeeper.wake();
+            }
+        }
+    }
+
+    /// Whether the database is muted, in the text format that Prometheus reads.
+    pub(crate) fn mute_metrics_text(&self) -> String {
+        let mut text = String::new();
+        let name = "daybook_muted";
+        let help = "1 while nothing is sent and no timer runs, as after a restore, else 0";
+        let value = u8::from(self.muted().is_some());
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        text
+    }
+}
+
+async fn keep_looking(service: Service, mut stop: watch::Receiver<bool>) {
+    while !*stop.borrow() {
+        if let Err(problem) = service.follow_mark().await {
+            tracing::debug!(%problem, "the mark of a muted database was not looked at");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            _ = stop.changed() => {}
+        }
+    }
+}

@@ -49,6 +49,7 @@ pages! {
     "operating/installing",
     "operating/limits",
     "operating/lost-files",
+    "operating/monitoring",
     "operating/performance",
     "operating/postgresql",
     "operating/tls-and-proxies",

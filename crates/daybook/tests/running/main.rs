@@ -5,6 +5,7 @@ mod administration;
 mod care;
 mod fronts;
 mod life;
+mod monitoring;
 mod people;
 mod postgres;
 mod secrecy;

@@ -17,6 +17,7 @@ use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use daybook_clock::Stopwatch;
+use daybook_metrics::Families;
 use daybook_service::ids::mint_id;
 use std::collections::HashMap;
 use std::fmt;
@@ -31,9 +32,9 @@ const LONGEST_REQUEST_ID: usize = 128;
 /// The most keys whose calls are counted; beyond that, those that have been quiet are forgotten.
 const MOST_BUCKETS: usize = 10_000;
 
-/// Figures that the API shows among its own, in the text format that Prometheus reads.
+/// Figures that the API shows among its own.
 #[derive(Clone)]
-pub struct MoreFigures(pub Arc<dyn Fn() -> String + Send + Sync>);
+pub struct MoreFigures(pub Arc<dyn Fn() -> Families + Send + Sync>);
 
 impl fmt::Debug for MoreFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@
 
 use crate::config::Settings;
 use crate::config::values::LogFormat;
-use std::fmt::Write as _;
+use daybook_metrics::{Families, Registry};
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -75,17 +75,14 @@ pub fn finish() {
     drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-/// Figures about the log, in the text format that Prometheus reads.
-pub fn metrics_text() -> String {
-    let dropped = DROPPED.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut text = String::new();
-    if let Some(dropped) = &*dropped {
-        let name = "daybook_log_lines_dropped_total";
-        let lines = dropped.dropped_lines();
-        let _ =
-            writeln!(text, "# HELP {name} Log lines that could not be written\n# TYPE {name} counter\n{name} {lines}");
+/// Figures about the log.
+pub fn metrics() -> Families {
+    let figures = Registry::default();
+    if let Some(dropped) = &*DROPPED.lock().unwrap_or_else(PoisonError::into_inner) {
+        let help = "Log lines that were dropped because stderr was not read";
+        figures.total("daybook_log_lines_dropped_total", help, dropped.dropped_lines() as f64);
     }
-    text
+    figures.families()
 }
 
 fn start_with<W>(style: &Style, writer: W) -> Result<(), String>

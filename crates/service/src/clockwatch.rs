@@ -15,7 +15,6 @@ use crate::problem::Problem;
 use daybook_clock::{Clock, Trouble, WORTH_A_WARNING, Watched};
 use daybook_engine::time::Time;
 use daybook_store::Store;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -84,29 +83,6 @@ impl Service {
     pub fn run_clock_watch(&self, watched: Arc<Watched>) {
         let watching = keep_comparing(self.store.clone(), watched, self.stop.subscribe());
         lock(&self.running).push(tokio::spawn(watching));
-    }
-
-    /// Figures about the clock, in the text format that Prometheus reads.
-    pub(crate) fn clock_metrics_text(&self) -> String {
-        let mut text = String::new();
-        let Some(offset) = self.clock.offset_micros() else { return text };
-        let is_trusted = u8::from(self.clock.trouble().is_none());
-        let figures = [
-            (
-                "daybook_clock_offset_seconds",
-                "How far this machine's clock is ahead of the one it is compared with",
-                offset as f64 / 1e6,
-            ),
-            (
-                "daybook_clock_trusted",
-                "1 while work is done by the clock, 0 while it cannot be trusted",
-                is_trusted.into(),
-            ),
-        ];
-        for (name, help, value) in figures {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
-        }
-        text
     }
 }
 

@@ -34,6 +34,7 @@ pub mod line_items;
 mod lock;
 pub mod metrics;
 pub mod migration;
+mod monitoring;
 pub mod muting;
 pub mod notifications;
 pub mod organizations;
@@ -105,8 +106,8 @@ pub struct Service {
     /// What runs by itself: timers, sending.
     running: Arc<Mutex<Vec<JoinHandle<()>>>>,
     dispatcher: Arc<OnceLock<Dispatcher>>,
-    url_figures: webhooks::figures::Remembered,
     pub(crate) known_mute: Arc<muting::Known>,
+    monitored: Arc<beside::Beside<(), monitoring::Read>>,
 }
 
 impl Service {
@@ -167,8 +168,8 @@ impl Service {
             stop,
             running,
             dispatcher,
-            url_figures: webhooks::figures::Remembered::default(),
             known_mute: Arc::default(),
+            monitored: Arc::default(),
         })
     }
 
@@ -215,15 +216,5 @@ impl Service {
     /// Which database it is, for people.
     pub async fn describe_store(&self) -> Result<String, Problem> {
         Ok(self.store.describe().await?)
-    }
-
-    /// Figures about the work, in the text format that Prometheus reads.
-    pub fn metrics_text(&self) -> String {
-        let sending = self.dispatcher.get().map(|dispatcher| dispatcher.figures().text());
-        self.metrics.text()
-            + &metrics::log_text(&*self.store)
-            + &self.clock_metrics_text()
-            + &self.mute_metrics_text()
-            + &sending.unwrap_or_default()
     }
 }

@@ -1,74 +1,72 @@
 //! Figures about the work, for people who run the server.
 
-use daybook_store::Store;
+use daybook_metrics::{Counter, Durations, Families, Gauge, Registry};
 use daybook_store::batch::Batch;
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A number that goes up (or, for a gauge, down).
-#[derive(Debug, Default)]
-pub struct Count(AtomicU64);
-
-impl Count {
-    /// Adds.
-    pub fn add(&self, more: u64) {
-        self.0.fetch_add(more, Relaxed);
-    }
-
-    /// Takes away.
-    pub fn sub(&self, less: u64) {
-        self.0.fetch_sub(less, Relaxed);
-    }
-
-    /// Becomes this.
-    pub fn set(&self, number: u64) {
-        self.0.store(number, Relaxed);
-    }
-
-    /// The number.
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
+/// Bounds of how long a batch takes, in seconds: a release's may be long.
+const BATCH_BOUNDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
 /// Figures about the work.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Metrics {
+    registry: Registry,
     /// Calls that wait for a lane or are being worked on.
-    pub queued: Count,
-    /// Batches done.
-    pub batches: Count,
+    pub queued: Gauge,
+    /// How long batches took.
+    pub batches: Durations,
     /// Jobs in them.
-    pub jobs: Count,
-    /// Microseconds they took.
-    pub batch_micros: Count,
+    pub jobs: Counter,
     /// Parts of accounts that had too much to do for one transaction.
-    pub slices: Count,
+    pub slices: Counter,
     /// Accounts that became due.
-    pub due: Count,
+    pub due: Counter,
     /// Accounts written.
-    pub accounts: Count,
+    pub accounts: Counter,
     /// Inputs written.
-    pub inputs: Count,
+    pub inputs: Counter,
     /// Line items written.
-    pub items: Count,
+    pub items: Counter,
     /// Messages written.
-    pub messages: Count,
+    pub messages: Counter,
     /// Accounts verified in the background.
-    pub verified: Count,
+    pub verified: Counter,
     /// Rounds of that.
-    pub verify_rounds: Count,
+    pub verify_rounds: Counter,
     /// What differed in the last round.
-    pub differences: Count,
+    pub differences: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        let registry = Registry::default();
+        let counter = |name, help| registry.counter(name, help);
+        Metrics {
+            queued: registry.gauge("daybook_queue_jobs", "Calls that wait for a lane or are being worked on"),
+            batches: registry.durations("daybook_batch_seconds", "How long batches of jobs took", &BATCH_BOUNDS),
+            jobs: counter("daybook_jobs_total", "Jobs done in batches"),
+            slices: counter("daybook_slices_total", "Parts written of accounts with too much to do for one transaction"),
+            due: counter("daybook_due_accounts_total", "Accounts that were due for a moment or a release"),
+            accounts: counter("daybook_accounts_written_total", "Accounts folded and written"),
+            inputs: counter("daybook_inputs_written_total", "Inputs accepted"),
+            items: counter("daybook_line_items_written_total", "Line items made or made anew"),
+            messages: counter("daybook_messages_written_total", "Webhook messages recorded"),
+            verified: counter("daybook_verified_accounts_total", "Accounts verified in the background"),
+            verify_rounds: counter("daybook_verify_rounds_total", "Times that every account was verified"),
+            differences: registry.gauge(
+                "daybook_verify_differences",
+                "What was not as its journal gives in the last round of verifying",
+            ),
+            registry,
+        }
+    }
 }
 
 impl Metrics {
     /// A batch is done.
     pub fn batch(&self, jobs: usize, took: Duration) {
-        self.batches.add(1);
+        self.batches.note(took);
         self.jobs.add(jobs as u64);
-        self.batch_micros.add(took.as_micros() as u64);
     }
 
     /// A batch is about to be written.
@@ -83,75 +81,8 @@ impl Metrics {
         }
     }
 
-    /// All figures, in the text format that Prometheus reads.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        let figures: [(&str, &str, &str, f64); 13] = [
-            ("daybook_queue_jobs", "gauge", "Calls that wait for a lane or are being worked on", whole(&self.queued)),
-            ("daybook_batches_total", "counter", "Batches done", whole(&self.batches)),
-            ("daybook_jobs_total", "counter", "Jobs done in batches", whole(&self.jobs)),
-            ("daybook_batch_seconds_total", "counter", "Time that batches took", whole(&self.batch_micros) / 1e6),
-            (
-                "daybook_slices_total",
-                "counter",
-                "Parts written of accounts with too much to do for one transaction",
-                whole(&self.slices),
-            ),
-            (
-                "daybook_due_accounts_total",
-                "counter",
-                "Accounts that were due for a moment or a release",
-                whole(&self.due),
-            ),
-            ("daybook_accounts_written_total", "counter", "Accounts folded and written", whole(&self.accounts)),
-            ("daybook_inputs_written_total", "counter", "Inputs accepted", whole(&self.inputs)),
-            ("daybook_line_items_written_total", "counter", "Line items made or made anew", whole(&self.items)),
-            ("daybook_messages_written_total", "counter", "Webhook messages recorded", whole(&self.messages)),
-            (
-                "daybook_verified_accounts_total",
-                "counter",
-                "Accounts verified in the background",
-                whole(&self.verified),
-            ),
-            (
-                "daybook_verify_rounds_total",
-                "counter",
-                "Times that every account was verified",
-                whole(&self.verify_rounds),
-            ),
-            (
-                "daybook_verify_differences",
-                "gauge",
-                "What was not as its journal gives in the last round of verifying",
-                whole(&self.differences),
-            ),
-        ];
-        for (name, kind, help, value) in figures {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
-        }
-        text
+    /// All figures.
+    pub fn families(&self) -> Families {
+        self.registry.families()
     }
-}
-
-/// Figures about the database's write-ahead log, where there is one that is this program's to look after.
-pub(crate) fn log_text(store: &dyn Store) -> String {
-    let mut text = String::new();
-    let Some(log) = store.log_size() else { return text };
-    let figures = [
-        ("daybook_sqlite_log_pages", "gauge", "Pages in the write-ahead log when it was last copied", log.pages as f64),
-        (
-            "daybook_sqlite_log_held_back_total",
-            "counter",
-            "How often a long read kept the write-ahead log from beginning anew",
-            log.held_back as f64,
-        ),
-    ];
-    for (name, kind, help, value) in figures {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
-    }
-    text
-}
-
-fn whole(count: &Count) -> f64 {
-    count.get() as f64
 }

@@ -17,9 +17,9 @@ use crate::Service;
 use crate::lock::lock;
 use crate::problem::Problem;
 use daybook_engine::time::Time;
+use daybook_metrics::Registry;
 use daybook_store::Store;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -172,14 +172,10 @@ impl Service {
         }
     }
 
-    /// Whether the database is muted, in the text format that Prometheus reads.
-    pub(crate) fn mute_metrics_text(&self) -> String {
-        let mut text = String::new();
-        let name = "daybook_muted";
+    /// Whether the database is muted.
+    pub(crate) fn show_mute(&self, figures: &Registry) {
         let help = "1 while nothing is sent and no timer runs, as after a restore, else 0";
-        let value = u8::from(self.muted().is_some());
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
-        text
+        figures.value("daybook_muted", help, f64::from(u8::from(self.muted().is_some())));
     }
 }
 

@@ -32,6 +32,7 @@
 pub mod batch;
 pub mod error;
 pub mod figures;
+pub mod monitoring;
 pub mod outbox;
 pub mod people;
 pub mod postgres;
@@ -148,7 +149,9 @@ pub struct LogSize {
 
 /// A database.
 #[async_trait]
-pub trait Store: outbox::Outbox + people::People + figures::Figures + refolds::Refolds + upkeep::Upkeep {
+pub trait Store:
+    outbox::Outbox + people::People + figures::Figures + monitoring::Monitoring + refolds::Refolds + upkeep::Upkeep
+{
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 

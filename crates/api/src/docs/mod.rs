@@ -53,6 +53,7 @@ pages! {
     "operating/load",
     "operating/lost-files",
     "operating/many-nodes",
+    "operating/monitoring",
     "operating/performance",
     "operating/postgresql",
     "operating/security",

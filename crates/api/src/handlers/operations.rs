@@ -27,7 +27,8 @@ pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
 #[utoipa::path(get, path = "/metrics", tag = "Operations", security(()),
     responses((status = 200, description = "The figures", body = String, content_type = "text/plain")))]
 pub async fn metrics(State(api): State<Api>) -> Response {
-    let more = api.settings.more_figures.as_ref().map(|more| (more.0)()).unwrap_or_default();
-    let text = api.service.metrics_text() + &api.service.url_metrics_text().await + &api.figures.text() + &more;
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+    let mut families = api.service.metrics().await;
+    families.extend(api.figures.families());
+    families.extend(api.settings.more_figures.as_ref().map(|more| (more.0)()).unwrap_or_default());
+    ([(CONTENT_TYPE, daybook_metrics::CONTENT_TYPE)], daybook_metrics::text(&families)).into_response()
 }

@@ -18,11 +18,11 @@ async fn figures_tell_of_calls_by_their_route() {
     let got = server.call("GET", "/metrics", None, &[], Vec::new()).await;
     assert_eq!(got.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
     for line in [
-        "daybook_http_requests_total{path=\"/accounts/{account_id}\",method=\"GET\",status=\"2xx\"} 1",
-        "daybook_http_requests_total{path=\"/accounts/{account_id}\",method=\"GET\",status=\"4xx\"} 1",
-        "daybook_http_requests_total{path=\"unknown\",method=\"GET\",status=\"4xx\"} 1",
-        "daybook_http_request_seconds_count{path=\"/accounts/{account_id}\",method=\"GET\"} 2",
-        "# TYPE daybook_batches_total counter",
+        "daybook_http_requests_total{method=\"GET\",path=\"/accounts/{account_id}\",status=\"2xx\"} 1",
+        "daybook_http_requests_total{method=\"GET\",path=\"/accounts/{account_id}\",status=\"4xx\"} 1",
+        "daybook_http_requests_total{method=\"GET\",path=\"unknown\",status=\"4xx\"} 1",
+        "daybook_http_request_seconds_count{method=\"GET\",path=\"/accounts/{account_id}\"} 2",
+        "# TYPE daybook_batch_seconds histogram",
     ] {
         assert!(got.text.lines().any(|given| given == line), "{line} is not in\n{}", got.text);
     }

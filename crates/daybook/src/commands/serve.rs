@@ -31,6 +31,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use daybook_api::{ApiSettings, MoreFigures};
 use daybook_clock::{Clock, System};
 use daybook_console::ConsoleSettings;
+use daybook_metrics::process::Process;
 use daybook_service::Service;
 use daybook_service::organizations::{Bootstrap, FirstKey};
 use std::sync::Arc;
@@ -87,10 +88,9 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     service.run_webhooks(sending::settings(settings))?;
 
     let door = Door::new(Limits::of(settings), Front::of(settings));
-    let figures = door.clone();
     let api = ApiSettings {
         rate_limit_per_second: settings.rate_limit,
-        more_figures: Some(MoreFigures(Arc::new(move || figures.metrics_text() + &logging::metrics_text()))),
+        more_figures: Some(figures_of(&door)),
         ..ApiSettings::default()
     };
     let mut router = daybook_api::router(service.clone(), api);
@@ -112,6 +112,12 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     service.stop().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Figures of the door and of the process, for `/metrics`.
+fn figures_of(door: &Arc<Door>) -> MoreFigures {
+    let (door, process) = (door.clone(), Process::default());
+    MoreFigures(Arc::new(move || [door.metrics(), process.families(door.now()), logging::metrics()].concat()))
 }
 
 /// Makes what a first start makes.

@@ -1,8 +1,7 @@
 //! Figures about connections, and lines about them that are not written too often.
 
 use super::connection::Ending;
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use daybook_metrics::{Counter, Families, Gauge, Registry};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -40,27 +39,52 @@ impl Refused {
 }
 
 /// Figures about connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Figures {
-    accepted: AtomicU64,
-    accept_errors: AtomicU64,
-    bodies_late: AtomicU64,
-    refused: [AtomicU64; Refused::ALL.len()],
-    closed: [AtomicU64; Ending::ALL.len()],
+    registry: Registry,
+    open: Gauge,
+    limit: Gauge,
+    accepted: Counter,
+    accept_errors: Counter,
+    bodies_late: Counter,
+    refused: [Counter; Refused::ALL.len()],
+    closed: [Counter; Ending::ALL.len()],
     /// About connections that were closed to make room, or refused; and about those that could not be accepted.
     full_lines: Seldom,
     error_lines: Seldom,
 }
 
+impl Default for Figures {
+    fn default() -> Figures {
+        let registry = Registry::default();
+        let counter = |name, help| registry.counter(name, help);
+        let by_reason = |name, help| registry.counters(name, help, &["reason"]);
+        let refused = by_reason("daybook_connections_refused_total", "Connections that found no room");
+        let closed = by_reason("daybook_connections_closed_total", "Connections closed while waiting for callers");
+        Figures {
+            open: registry.gauge("daybook_connections_open", "Connections of callers"),
+            limit: registry.gauge("daybook_connections_limit", "The most connections of callers"),
+            accepted: counter("daybook_connections_accepted_total", "Connections accepted"),
+            accept_errors: counter("daybook_connections_accept_errors_total", "Connections that the system refused"),
+            bodies_late: counter("daybook_request_bodies_late_total", "Requests whose bodies took too long"),
+            refused: Refused::ALL.map(|why| refused.of(&[why.label()])),
+            closed: Ending::ALL.map(|why| closed.of(&[why.label()])),
+            full_lines: Seldom::default(),
+            error_lines: Seldom::default(),
+            registry,
+        }
+    }
+}
+
 impl Figures {
     /// A connection was accepted.
     pub fn accepted(&self) {
-        self.accepted.fetch_add(1, Relaxed);
+        self.accepted.add(1);
     }
 
     /// A connection could not be accepted.
     pub fn not_accepted(&self, error: &std::io::Error, now: Duration) {
-        self.accept_errors.fetch_add(1, Relaxed);
+        self.accept_errors.add(1);
         if let Some(times) = self.error_lines.count(now) {
             tracing::error!(%error, times, "connections cannot be accepted");
         }
@@ -68,12 +92,12 @@ impl Figures {
 
     /// A connection was closed by the door.
     pub fn closed(&self, ending: Ending) {
-        self.closed[ending as usize].fetch_add(1, Relaxed);
+        self.closed[ending as usize].add(1);
     }
 
     /// A connection found no room.
     pub fn refused(&self, refused: Refused, now: Duration) {
-        self.refused[refused as usize].fetch_add(1, Relaxed);
+        self.refused[refused as usize].add(1);
         if let Some(times) = self.full_lines.count(now) {
             tracing::warn!(reason = refused.label(), times, "connections are refused: there are too many");
         }
@@ -88,36 +112,14 @@ impl Figures {
 
     /// The body of a request took too long.
     pub fn body_late(&self) {
-        self.bodies_late.fetch_add(1, Relaxed);
+        self.bodies_late.add(1);
     }
 
-    /// All figures, in the text format that Prometheus reads.
-    pub fn text(&self, open: usize, limit: usize) -> String {
-        let mut text = String::new();
-        let mut metric = |name: &str, kind: &str, help: &str, values: &[(String, u64)]| {
-            // Writing to a text does not fail.
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-            for (labels, value) in values {
-                let _ = writeln!(text, "{name}{labels} {value}");
-            }
-        };
-        let one = |value: u64| vec![(String::new(), value)];
-        let labelled = |label: &str, value: &AtomicU64| (format!("{{reason=\"{label}\"}}"), value.load(Relaxed));
-        let refused = Refused::ALL.iter().zip(&self.refused).map(|(why, count)| labelled(why.label(), count));
-        let closed = Ending::ALL.iter().zip(&self.closed).map(|(why, count)| labelled(why.label(), count));
-        metric("daybook_connections_open", "gauge", "Connections of callers", &one(open as u64));
-        metric("daybook_connections_limit", "gauge", "The most connections of callers", &one(limit as u64));
-        let accepted = one(self.accepted.load(Relaxed));
-        metric("daybook_connections_accepted_total", "counter", "Connections accepted", &accepted);
-        let errors = one(self.accept_errors.load(Relaxed));
-        metric("daybook_connections_accept_errors_total", "counter", "Connections that the system refused", &errors);
-        let refused: Vec<_> = refused.collect();
-        metric("daybook_connections_refused_total", "counter", "Connections that found no room", &refused);
-        let closed: Vec<_> = closed.collect();
-        metric("daybook_connections_closed_total", "counter", "Connections closed while waiting for callers", &closed);
-        let late = one(self.bodies_late.load(Relaxed));
-        metric("daybook_request_bodies_late_total", "counter", "Requests whose bodies took too long", &late);
-        text
+    /// All figures.
+    pub fn families(&self, open: usize, limit: usize) -> Families {
+        self.open.set(open as u64);
+        self.limit.set(limit as u64);
+        self.registry.families()
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
         let figures = Figures::default();
         figures.closed(Ending::Unread);
         figures.refused(Refused::Full, Duration::ZERO);
-        let text = figures.text(3, 9);
+        let text = daybook_metrics::text(&figures.families(3, 9));
         for line in [
             "daybook_connections_open 3\n",
             "daybook_connections_limit 9\n",

@@ -41,6 +41,7 @@ use axum::Router;
 use axum::http::Request;
 use clients::Clients;
 use daybook_clock::Stopwatch;
+use daybook_metrics::Families;
 use figures::Figures;
 use framing::Framing;
 use front::Front;
@@ -102,13 +103,14 @@ impl Door {
         Arc::new(Door { limits, seats, figures, clients, front, clock: Stopwatch::start() })
     }
 
-    fn now(&self) -> Duration {
+    /// The time since the door was made.
+    pub fn now(&self) -> Duration {
         self.clock.elapsed()
     }
 
-    /// Figures about connections, in the text format that Prometheus reads.
-    pub fn metrics_text(&self) -> String {
-        self.figures.text(self.seats.taken(), self.limits.connections)
+    /// Figures about connections.
+    pub fn metrics(&self) -> Families {
+        self.figures.families(self.seats.taken(), self.limits.connections)
     }
 
     /// Closes connections that are overdue, for as long as it is asked.

@@ -365,6 +365,7 @@ mod tests {
         let quick = seats.admit(from("10.0.0.1"), false, s(9)).expect("a seat");
         seats.close_overdue(s(11));
         assert!(!is_open(&slow) && is_open(&quick));
-        assert!(seats.figures.text(0, 4).contains("daybook_connections_closed_total{reason=\"headers\"} 1\n"));
+        let text = daybook_metrics::text(&seats.figures.families(0, 4));
+        assert!(text.contains("daybook_connections_closed_total{reason=\"headers\"} 1\n"), "{text}");
     }
 }

@@ -93,7 +93,7 @@ impl House {
     }
 
     fn metric(&self, name: &str) -> u64 {
-        let text = self.door.metrics_text();
+        let text = daybook_metrics::text(&self.door.metrics());
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
         line.unwrap_or_else(|| panic!("{name} in {text}")).parse().expect("a number")
     }

@@ -5,6 +5,7 @@ mod administration;
 mod care;
 mod fronts;
 mod life;
+mod monitoring;
 mod muting;
 mod people;
 mod postgres;

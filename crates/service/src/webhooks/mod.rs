@@ -21,7 +21,6 @@
 //! | `deliveries` | what was tried, and what nobody took |
 //! | `message` | one message with all that is known of it, and sending it again |
 //! | `searching` | finding messages by id, account, event, time and state |
-//! | `figures` | figures about each URL |
 //! | `signing` | the key, and giving out another |
 //! | `sending` | has the dispatcher send |
 //! | `office` | what the dispatcher asks of the service |
@@ -30,7 +29,6 @@ pub mod catalogue;
 pub mod deliveries;
 pub mod event_ids;
 pub mod events;
-pub(crate) mod figures;
 pub mod message;
 pub mod office;
 pub mod replaying;

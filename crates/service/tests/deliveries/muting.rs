@@ -83,7 +83,7 @@ async fn a_restored_copy_does_nothing_until_it_is_unmuted_and_then_all_of_it_onc
     assert_eq!(events(&receiver), Vec::<String>::new(), "nothing is sent");
     assert_eq!(restored.trial.announced("a1").await.len(), told_before, "nothing is worked through");
     assert_eq!(restored.trial.read("a1").await["summary"], balance_before);
-    assert!(restored.trial.service.metrics_text().contains("\ndaybook_muted 1\n"));
+    assert!(restored.trial.service.metrics_text().await.contains("\ndaybook_muted 1\n"));
 
     // Another start finds it muted still.
     let restored = served(&copy, LATER).await;
@@ -93,7 +93,7 @@ async fn a_restored_copy_does_nothing_until_it_is_unmuted_and_then_all_of_it_onc
     assert_eq!(unmute(&restored).await, waiting);
     assert_eq!(restored.trial.service.unmute().await.expect("it answers"), None, "it is muted no longer");
     work(&restored).await;
-    assert!(restored.trial.service.metrics_text().contains("\ndaybook_muted 0\n"));
+    assert!(restored.trial.service.metrics_text().await.contains("\ndaybook_muted 0\n"));
     let told = restored.trial.announced("a1").await;
     assert!(told.len() > told_before, "the due date is worked through");
     let arrived = events(&receiver);

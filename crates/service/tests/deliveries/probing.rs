@@ -233,7 +233,7 @@ async fn attempts_at_a_paused_url_are_in_its_figures(home: Home) {
     receiver.behave(Behaviour::status(200));
     world.pass(minutes(10)).await;
     assert_eq!(of_url(), (12, 11));
-    assert_eq!(world.dispatcher.figures().delivered.load(Ordering::SeqCst), 1);
+    assert_eq!(world.dispatcher.figures().delivered.get(), 1);
 }
 
 async fn the_counter_of_dead_messages_says_that_it_leaves_out_what_a_pause_makes_dead(home: Home) {
@@ -250,7 +250,7 @@ async fn the_counter_of_dead_messages_says_that_it_leaves_out_what_a_pause_makes
     world.announce("During").await;
     assert_eq!(world.pass(minutes(5)).await, 1, "one is tried during the pause");
     assert_eq!(world.state(&uuid).await, ("PAUSED".to_owned(), json!("CONSECUTIVE_ERRORS"), 0, 11));
-    let text = world.dispatcher.figures().text();
+    let text = daybook_metrics::text(&world.dispatcher.figures().families());
     assert!(text.contains("\ndaybook_webhooks_dead_total 1\n"), "only the one that was answered 400: {text}");
     let help =
         text.lines().find(|line| line.starts_with("# HELP daybook_webhooks_dead_total ")).expect("it has a help");

@@ -347,7 +347,7 @@ async fn urls_have_figures(home: Home) {
     world.trial.clock.set(time("2026-04-01T12:01:00Z"));
     world.announce("D").await;
     let org = world.trial.who.org;
-    let text = world.trial.service.url_metrics_text().await;
+    let text = world.trial.service.metrics_text().await;
     let expect = |text: &str, name: &str, uuid: &str, value: &str| {
         let line = format!("daybook_webhook_url_{name}{{organization=\"{org}\",webhook_uuid=\"{uuid}\"}} {value}\n");
         assert!(text.contains(&line), "{line} is not in\n{text}");
@@ -360,10 +360,10 @@ async fn urls_have_figures(home: Home) {
     expect(&text, "oldest_waiting_seconds", &of_idle, "0");
     assert!(!text.contains("127.0.0.1"), "a URL may hold a secret: {text}");
     world.pause(&uuid).await;
-    let again = world.trial.service.url_metrics_text().await;
+    let again = world.trial.service.metrics_text().await;
     expect(&again, "paused", &uuid, "0");
     world.trial.clock.set(time("2026-04-01T12:01:10Z"));
-    let later = world.trial.service.url_metrics_text().await;
+    let later = world.trial.service.metrics_text().await;
     expect(&later, "paused", &uuid, "1");
     expect(&later, "backlog_messages", &uuid, "0");
     expect(&later, "dead_letters", &uuid, "3");

@@ -63,7 +63,7 @@ async fn nothing_is_processed_by_a_clock_that_is_far_off(home: Home) {
         let product = crate::support::form_of(&crate::support::product("auto-13", &json!({})));
         assert_eq!(code_of(trial.service.create_product(&trial.who, None, product).await), "unavailable");
         assert_eq!(trial.service.ping().await.expect_err("it is not ready").code, "unavailable");
-        assert!(trial.service.metrics_text().contains("\ndaybook_clock_trusted 0\n"));
+        assert!(trial.service.metrics_text().await.contains("\ndaybook_clock_trusted 0\n"));
         assert_eq!(trial.read("a1").await["account_id"], "a1", "reading goes on");
         compare(&trial, &watched).await;
     }
@@ -72,7 +72,7 @@ async fn nothing_is_processed_by_a_clock_that_is_far_off(home: Home) {
     compare(&trial, &watched).await;
     json_of(trial.pay_with("a1", &json!({ "line_item_id": "p1", "original_amount_cents": 700 })).await);
     trial.service.ping().await.expect("it is ready");
-    assert!(trial.service.metrics_text().contains("\ndaybook_clock_trusted 1\n"));
+    assert!(trial.service.metrics_text().await.contains("\ndaybook_clock_trusted 1\n"));
     trial.verify().await;
 }
 

@@ -17,6 +17,7 @@ mod long_accounts;
 mod messages;
 mod migration;
 mod migration_failures;
+mod monitoring;
 mod nodes;
 mod notices;
 mod organizations;

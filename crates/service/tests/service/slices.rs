@@ -37,8 +37,8 @@ fn daily() -> Value {
 }
 
 /// Slices that were written so far.
-fn slices(trial: &Trial) -> u64 {
-    let text = trial.service.metrics_text();
+async fn slices(trial: &Trial) -> u64 {
+    let text = trial.service.metrics_text().await;
     let line = text.lines().find_map(|line| line.strip_prefix("daybook_slices_total "));
     line.and_then(|count| count.parse().ok()).expect("the figure is there")
 }
@@ -62,7 +62,7 @@ async fn a_long_opening_is_done_in_slices(home: Home) {
     let trial = Trial::at(home, NOW).await;
     trial.product("daily", daily()).await;
     let account = trial.account("daily", "a1", LONG_AGO).await;
-    assert!(slices(&trial) > 3, "{} slices", slices(&trial));
+    assert!(slices(&trial).await > 3, "{} slices", slices(&trial).await);
     assert_eq!(account["processed_through"], "2026-11-16T12:00:00-05:00");
     assert_eq!(account["held_events"], 0);
     assert_eq!(balances(&account)[0], 120_000, "nothing was paid");
@@ -80,7 +80,7 @@ async fn a_long_release_is_done_in_slices(home: Home) {
     json_of(trial.pay("a1", "p2", 5_000, "2025-03-01T12:00:00-05:00").await);
     json_of(trial.pay("a1", "p3", 5_000, "2027-03-01T12:00:00-05:00").await);
     trial.release("daily").await;
-    assert!(slices(&trial) > 3, "{} slices", slices(&trial));
+    assert!(slices(&trial).await > 3, "{} slices", slices(&trial).await);
     let account = trial.read("a1").await;
     assert_eq!(account["summary"]["total_paid_to_date_cents"], 10_000);
     assert_eq!(trial.item("a1", "p3").await["processing_state"], "SCHEDULED");
@@ -101,7 +101,7 @@ async fn a_release_with_bounced_payments_is_done_in_slices(home: Home) {
         json_of(trial.pay("a1", "p2", 7_000, "2023-03-02T12:00:00-05:00").await);
         json_of(trial.reverse("a1", "p1", &json!({ "effective_at": "2023-09-01T12:00:00-05:00" })).await);
         trial.release("daily").await;
-        assert!(slices(&trial) > 2, "{} slices", slices(&trial));
+        assert!(slices(&trial).await > 2, "{} slices", slices(&trial).await);
         assert_eq!(trial.read("a1").await["summary"]["total_paid_to_date_cents"], 7_000, "{backdating}");
         trial.verify().await;
     }
@@ -115,7 +115,7 @@ async fn a_quiet_release_is_quiet_in_every_slice(home: Home) {
     let form = form_of(&json!({ "migration_mode": false, "historical_webhooks": "SUPPRESS" }));
     json_of(trial.service.set_migration_mode(&trial.who, None, "daily", form).await);
     trial.settle().await;
-    assert!(slices(&trial) > 3, "{} slices", slices(&trial));
+    assert!(slices(&trial).await > 3, "{} slices", slices(&trial).await);
     assert_eq!(trial.messages("a1").await.len(), 0);
     trial.verify().await;
 }
@@ -126,7 +126,7 @@ async fn a_long_roll_is_done_in_slices(home: Home) {
     trial.account("daily", "a1", NOW).await;
     let before = trial.messages("a1").await.len() as u64;
     let rolled = json_of(trial.roll("a1", "2032-10-01T12:00:00-04:00", true).await);
-    assert!(slices(&trial) > 3, "{} slices", slices(&trial));
+    assert!(slices(&trial).await > 3, "{} slices", slices(&trial).await);
     // From 16 November 2026 to 30 September 2032, the last day that has ended.
     assert_eq!(days(&trial, "a1").await, 2_145);
     let mut log = 0;
@@ -156,7 +156,7 @@ async fn what_is_asked_of_an_account_under_way_waits_for_it(home: Home) {
             let opening = trial.clone();
             let opening =
                 tokio::spawn(async move { opening.account("daily", "a1", "1990-01-01T12:00:00-05:00").await });
-            while slices(&trial) < 2 {
+            while slices(&trial).await < 2 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             assert!(!opening.is_finished(), "there is more to do");

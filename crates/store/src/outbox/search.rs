@@ -49,6 +49,8 @@ pub struct UrlFigures {
     pub uuid: String,
     /// Whether it is paused.
     pub is_paused: bool,
+    /// Why, if it is.
+    pub pause_reason: Option<String>,
     /// Messages to be sent, or sent again.
     pub pending: u64,
     /// When the oldest of them happened or was recorded, whichever is later.

@@ -28,6 +28,11 @@ const MIGRATIONS: &[(i64, &str)] = &[
 /// The number of the lock: the letters "daybook" as bytes.
 const LOCK: i64 = 0x64_61_79_62_6f_6f_6b;
 
+/// The number of the last migration.
+pub(super) fn last_known() -> i64 {
+    MIGRATIONS.iter().map(|(number, _)| *number).max().unwrap_or(0)
+}
+
 /// Which version the tables are of. Changes nothing.
 pub(super) async fn standing(server: &Server) -> Result<TablesStanding> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();

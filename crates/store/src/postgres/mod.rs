@@ -28,6 +28,7 @@ mod growth;
 mod health;
 mod load;
 mod migrate;
+mod monitoring;
 mod outbox;
 mod people;
 mod publish;

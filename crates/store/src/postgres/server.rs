@@ -9,6 +9,7 @@ use super::pulse::Pulse;
 use super::tls::Wanted;
 use crate::Result;
 use crate::error::StoreError;
+use crate::monitoring::Connections;
 use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use std::error::Error as _;
 use std::time::Duration;
@@ -86,6 +87,18 @@ impl Server {
             .build()
             .map_err(|error| StoreError::Broken(error.to_string()))?;
         Ok(Server { pool, pulse })
+    }
+
+    /// How the pool is used.
+    pub fn connections(&self) -> Connections {
+        let pool = self.pool.status();
+        let number = |count: usize| count as u64;
+        Connections {
+            limit: number(pool.max_size),
+            open: number(pool.size),
+            in_use: number(pool.size.saturating_sub(pool.available)),
+            waiting: number(pool.waiting),
+        }
     }
 
     /// A connection.

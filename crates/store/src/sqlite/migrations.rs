@@ -23,6 +23,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (12, "upkeep", include_str!("../../migrations/sqlite/0012_upkeep.sql")),
 ];
 
+/// The number of the last migration.
+pub(super) fn last_known() -> i64 {
+    MIGRATIONS.iter().map(|(number, _, _)| *number).max().unwrap_or(0)
+}
+
 /// Which version the tables are of. Changes nothing.
 pub(super) fn standing(connection: &Connection) -> Result<TablesStanding> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _, _)| *number).collect();

@@ -19,6 +19,7 @@
 //! | [`figures`], [`words`] | counts for charts; finding things by words and by lateness |
 //! | [`outbox`] | who gets messages, and what became of them |
 //! | [`people`] | who uses the console |
+//! | [`monitoring`] | what is late, what failed, how much room there is |
 //! | [`refolds`] | accounts to be folded again by newer rules |
 //! | [`copy`] | backup and check |
 
@@ -31,6 +32,7 @@ mod figures;
 mod identity;
 mod log;
 mod migrations;
+mod monitoring;
 mod outbox;
 mod people;
 mod read;

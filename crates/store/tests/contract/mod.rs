@@ -29,6 +29,7 @@ pub mod isolation;
 pub mod items;
 pub mod keys;
 pub mod messages;
+pub mod monitoring;
 pub mod outbox;
 pub mod paging;
 pub mod people;
@@ -241,6 +242,14 @@ macro_rules! contract_tests {
                 items_are_summed_between_moments,
                 attempts_are_counted_by_the_hour,
                 what_needs_attention_is_counted,
+            ]
+            monitoring: [
+                the_oldest_moment_that_is_due_is_told,
+                messages_whose_moment_has_come_are_told,
+                failed_accounts_are_counted_up_to_a_limit,
+                releases_under_way_are_summed,
+                room_and_schema_are_told,
+                urls_tell_why_they_are_paused,
             ]
             concurrency: [
                 one_account_is_written_once_a_version,

@@ -1,5 +1,5 @@
 //! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `cases` between the service and those
-//! that show or run test cases, `clock` below all that need time, and
+//! that show or run test cases, `clock` below all that need time, `metrics` below all that count, and
 //! `client` for tools that call a running server.
 
 use super::{assert_none, output_of};
@@ -10,13 +10,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &[]),
     ("client", &[]),
     ("clock", &["engine"]),
+    ("metrics", &[]),
     ("store", &["engine", "clock"]),
-    ("webhooks", &["engine", "clock", "store"]),
-    ("service", &["engine", "clock", "store", "webhooks"]),
-    ("api", &["engine", "clock", "service"]),
+    ("webhooks", &["engine", "clock", "metrics", "store"]),
+    ("service", &["engine", "clock", "metrics", "store", "webhooks"]),
+    ("api", &["engine", "clock", "metrics", "service"]),
     ("cases", &["client", "engine", "clock", "webhooks", "service"]),
     ("console", &["engine", "clock", "service", "cases"]),
-    ("daybook", &["client", "engine", "clock", "store", "webhooks", "service", "cases", "api", "console"]),
+    ("daybook", &["client", "engine", "clock", "metrics", "store", "webhooks", "service", "cases", "api", "console"]),
     ("testkit", &["engine", "clock", "store", "webhooks", "service", "api", "console"]),
 ];
 

@@ -1,9 +1,9 @@
 //! Figures about deliveries.
 
 use crate::policy::Verdict;
+use daybook_metrics::{Counter, Families, Gauge, Registry};
 use daybook_store::records::OrgId;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Attempts at one URL since the start.
@@ -19,37 +19,59 @@ pub struct Attempts {
 const DEAD_HELP: &str = "Attempts of active URLs after which the message is a dead letter: the answer was final, or it was \
     the last retry. Messages that a pause makes dead letters are not counted here but in daybook_webhook_url_dead_letters";
 
+/// Labels of what is counted for each URL. URLs may carry secrets and are not shown.
+pub const URL_LABELS: [&str; 2] = ["organization", "webhook_uuid"];
+
 /// Counts since the start.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Figures {
+    registry: Registry,
     /// Messages that arrived.
-    pub delivered: AtomicU64,
+    pub delivered: Counter,
     /// Attempts that failed and are tried again.
-    pub retried: AtomicU64,
+    pub retried: Counter,
     /// Messages that died by what was answered to an attempt, not by a pause.
-    pub dead: AtomicU64,
+    pub dead: Counter,
     /// Messages on their way.
-    pub in_flight: AtomicU64,
+    pub in_flight: Gauge,
     /// Retries, of all nodes, that should have been made more than a minute ago.
-    pub overdue: AtomicU64,
+    pub overdue: Gauge,
     by_url: Mutex<BTreeMap<(OrgId, String), Attempts>>,
 }
 
+impl Default for Figures {
+    fn default() -> Figures {
+        let registry = Registry::default();
+        Figures {
+            delivered: registry.counter("daybook_webhooks_delivered_total", "Webhook messages that arrived"),
+            retried: registry.counter("daybook_webhooks_retried_total", "Attempts that failed and are made again"),
+            dead: registry.counter("daybook_webhooks_dead_total", DEAD_HELP),
+            in_flight: registry.gauge("daybook_webhooks_in_flight", "Webhook messages on their way"),
+            overdue: registry.gauge("daybook_webhooks_overdue_retries", "Retries due for more than a minute"),
+            by_url: Mutex::default(),
+            registry,
+        }
+    }
+}
+
 impl Figures {
-    /// All figures, in the text format that Prometheus reads.
-    pub fn text(&self) -> String {
-        let figures = [
-            ("daybook_webhooks_delivered_total", "counter", "Webhook messages that arrived", &self.delivered),
-            ("daybook_webhooks_retried_total", "counter", "Attempts that failed and are made again", &self.retried),
-            ("daybook_webhooks_dead_total", "counter", DEAD_HELP, &self.dead),
-            ("daybook_webhooks_in_flight", "gauge", "Webhook messages on their way", &self.in_flight),
-            ("daybook_webhooks_overdue_retries", "gauge", "Retries due for more than a minute", &self.overdue),
-        ];
-        let line = |(name, kind, help, count): (&str, &str, &str, &AtomicU64)| {
-            let count = count.load(Ordering::Relaxed);
-            format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {count}\n")
+    /// All figures.
+    pub fn families(&self) -> Families {
+        let urls = Registry::default();
+        let attempts = self.by_url();
+        let of = |wanted: fn(&Attempts) -> u64| {
+            let one = move |((org, uuid), one): (&(OrgId, String), &Attempts)| {
+                (vec![org.to_string(), uuid.clone()], wanted(one) as f64)
+            };
+            attempts.iter().map(one).collect::<Vec<_>>()
         };
-        figures.into_iter().map(line).collect()
+        let help = "Attempts to deliver to the URL, by this node since its start";
+        urls.totals("daybook_webhook_url_attempts_total", help, &URL_LABELS, of(|one| one.made));
+        let help = "Attempts that failed, by this node since its start";
+        urls.totals("daybook_webhook_url_failed_attempts_total", help, &URL_LABELS, of(|one| one.failed));
+        let mut families = self.registry.families();
+        families.extend(urls.families());
+        families
     }
 
     /// Attempts by organization and subscription.
@@ -68,7 +90,7 @@ impl Figures {
     /// An attempt at a paused URL ended.
     pub(super) fn note_probe(&self, org: OrgId, webhook_uuid: &str, verdict: Verdict) {
         self.note_url(org, webhook_uuid, verdict);
-        self.delivered.fetch_add(u64::from(verdict == Verdict::Delivered), Ordering::Relaxed);
+        self.delivered.add(u64::from(verdict == Verdict::Delivered));
     }
 
     /// An attempt ended.
@@ -78,8 +100,8 @@ impl Figures {
             Verdict::Retry(_) => &self.retried,
             Verdict::Dead { .. } => &self.dead,
         };
-        count.fetch_add(1, Ordering::Relaxed);
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        count.add(1);
+        self.in_flight.sub(1);
     }
 }
 
@@ -90,12 +112,18 @@ mod tests {
     #[test]
     fn an_attempt_that_ended_is_counted_by_its_verdict() {
         let figures = Figures::default();
-        figures.in_flight.fetch_add(3, Ordering::Relaxed);
+        figures.in_flight.add(3);
         figures.note(Verdict::Delivered);
         figures.note(Verdict::Dead { pauses: false });
-        let text = figures.text();
+        figures.note_url(7, "u", Verdict::Delivered);
+        figures.note_url(7, "u", Verdict::Dead { pauses: false });
+        let text = daybook_metrics::text(&figures.families());
         for line in ["delivered_total 1", "retried_total 0", "dead_total 1", "in_flight 1"] {
             assert!(text.contains(&format!("\ndaybook_webhooks_{line}\n")), "{text}");
+        }
+        for (name, value) in [("attempts_total", 2), ("failed_attempts_total", 1)] {
+            let line = format!("\ndaybook_webhook_url_{name}{{organization=\"7\",webhook_uuid=\"u\"}} {value}\n");
+            assert!(text.contains(&line), "{text}");
         }
     }
 }

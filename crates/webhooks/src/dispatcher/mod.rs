@@ -34,7 +34,7 @@ mod watching;
 mod window;
 mod worker;
 
-pub use figures::Figures;
+pub use figures::{Figures, URL_LABELS};
 
 use crate::policy::Schedule;
 use crate::sender::Sender;

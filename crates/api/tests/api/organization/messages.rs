@@ -125,9 +125,9 @@ async fn the_figures_of_each_url_are_among_the_metrics() {
             let line = format!("daybook_webhook_url_{name}{{organization=\"1\",webhook_uuid=\"{uuid}\"}} {value}");
             assert!(text.lines().any(|given| given == line), "{line} is not in\n{text}");
         }
-        for name in ["attempts_total", "failed_attempts_total"] {
-            assert!(text.contains(&format!("# TYPE daybook_webhook_url_{name} counter\n")), "{text}");
-        }
+        let paused = expected.iter().find(|(name, _)| *name == "paused").map_or(0, |(_, paused)| *paused);
+        let line = format!("daybook_webhooks_paused_urls{{reason=\"UNSUBSCRIBED\"}} {paused}");
+        assert!(text.lines().any(|given| given == line), "{line} is not in\n{text}");
     };
     lines(&[("backlog_messages", all), ("oldest_waiting_seconds", 3_610), ("paused", 0), ("dead_letters", 0)]).await;
     server.put(&format!("/organization/subscriptions/{uuid}/unsubscribe"), json!({})).await.ok();

@@ -112,7 +112,7 @@ pub(super) async fn url_figures(server: &Server) -> Result<Vec<UrlFigures>> {
     };
     let stretches = stretch::stretches("0", None);
     let sql = format!(
-        "SELECT s.org, s.uuid, s.paused_at IS NOT NULL, {retries} + t.pending, {dead} + t.dead,
+        "SELECT s.org, s.uuid, s.paused_at IS NOT NULL, s.paused_reason, {retries} + t.pending, {dead} + t.dead,
                 (SELECT GREATEST(m.recorded_at, m.effective_at) FROM messages m
                  WHERE m.org = s.org AND m.position = LEAST(
                      (SELECT min(f.position) FROM (
@@ -132,9 +132,9 @@ pub(super) async fn url_figures(server: &Server) -> Result<Vec<UrlFigures>> {
         count = bounded_count(),
     );
     each(&server.query(&sql, &[]).await?, |cells| {
-        let (org, uuid, is_paused) = (cells.next()?, cells.next()?, cells.next()?);
+        let (org, uuid, is_paused, pause_reason) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
         let pending = cells.next::<i64>()?.max(0).cast_unsigned();
         let dead = cells.next::<i64>()?.max(0).cast_unsigned();
-        Ok(UrlFigures { org, uuid, is_paused, pending, dead, oldest_pending: cells.time_or_none()? })
+        Ok(UrlFigures { org, uuid, is_paused, pause_reason, pending, dead, oldest_pending: cells.time_or_none()? })
     })
 }

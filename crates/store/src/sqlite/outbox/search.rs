@@ -146,7 +146,8 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
         Some(position) => one(connection, moment, [place(of.org, position)], |row| rows::time(row, 0))?,
         None => None,
     };
-    Ok(UrlFigures { org: of.org, uuid: of.uuid.clone(), is_paused, pending, oldest_pending, dead })
+    let pause_reason = of.paused.as_ref().map(|pause| pause.reason.clone());
+    Ok(UrlFigures { org: of.org, uuid: of.uuid.clone(), is_paused, pause_reason, pending, oldest_pending, dead })
 }
 
 /// A stretch of all events is measured; one of some events is counted up to a limit. A message that has a failure of its

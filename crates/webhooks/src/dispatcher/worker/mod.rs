@@ -377,7 +377,7 @@ impl Worker {
     /// Does not wait any longer for what is in flight: it is sent again by the next worker.
     fn abandon(&mut self) {
         let left = std::mem::take(&mut self.in_flight).len() as u64;
-        self.shared.figures.in_flight.fetch_sub(left, std::sync::atomic::Ordering::Relaxed);
+        self.shared.figures.in_flight.sub(left);
         tracing::info!(webhook_uuid = %self.subscription.uuid, messages = left, "a webhook URL did not answer before the stop");
     }
 

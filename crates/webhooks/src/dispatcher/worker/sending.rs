@@ -33,7 +33,7 @@ impl Worker {
     pub(super) fn send(&mut self, item: Item) {
         let (door, keys) = (self.door.clone(), self.keys.clone());
         let (began_at, under_way) = (self.shared.clock.now(), self.in_flight.len() + 1);
-        self.shared.figures.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.shared.figures.in_flight.add(1);
         self.sent.insert(item.message.position, item.message.event.clone());
         self.in_flight.push(Box::pin(async move {
             let reply = post(&door, &keys, &item.message, began_at).await;

@@ -1,0 +1,252 @@
+//! Figures for Prometheus.
+//!
+//! Each room that counts has a [`Registry`] of its own and gives its [`Families`]; `/metrics` joins them and writes them
+//! down ([`text`]). What is only read when somebody asks, such as rows of a database, goes into a registry that is made
+//! for that page and then dropped ([`Registry::value`], [`Registry::total`]).
+//!
+//! ```text
+//! webhooks ──┐
+//! service  ──┤ Registry ─► Families ─► text ─► /metrics
+//! api      ──┤
+//! daybook  ──┘
+//! ```
+//!
+//! Names are those of Prometheus: seconds and bytes, `_total` for what only goes up. A name is used once in the program;
+//! every one is in `docs/operating/monitoring.md`, and a test holds both against each other.
+
+pub mod process;
+
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
+use prometheus::{
+    CounterVec, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
+    Registry as Collectors, TextEncoder,
+};
+use std::fmt;
+use std::time::Duration;
+
+/// The content type of [`text`].
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Bounds of durations that are mostly short: from a millisecond to ten seconds.
+pub const BOUNDS_SECONDS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
+
+/// Figures as they are read, each with its name, kind and help.
+pub type Families = Vec<MetricFamily>;
+
+/// Figures in the text format that Prometheus reads.
+pub fn text(families: &[MetricFamily]) -> String {
+    TextEncoder::new()
+        .encode_to_string(families)
+        .unwrap_or_else(|error| format!("# the figures cannot be written: {error}\n"))
+}
+
+/// A number that only goes up.
+#[derive(Clone, Debug)]
+pub struct Counter(IntCounter);
+
+impl Counter {
+    /// Adds.
+    pub fn add(&self, more: u64) {
+        self.0.inc_by(more);
+    }
+
+    /// The number.
+    pub fn get(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// Counters that differ by labels.
+#[derive(Clone, Debug)]
+pub struct Counters(IntCounterVec);
+
+impl Counters {
+    /// The one with these values of the labels, in the order in which the labels were named.
+    pub fn of(&self, values: &[&str]) -> Counter {
+        Counter(self.0.with_label_values(values))
+    }
+}
+
+/// A number that goes up and down.
+#[derive(Clone, Debug)]
+pub struct Gauge(IntGauge);
+
+impl Gauge {
+    /// Adds.
+    pub fn add(&self, more: u64) {
+        self.0.add(more.cast_signed());
+    }
+
+    /// Takes away.
+    pub fn sub(&self, less: u64) {
+        self.0.sub(less.cast_signed());
+    }
+
+    /// Becomes this.
+    pub fn set(&self, number: u64) {
+        self.0.set(number.cast_signed());
+    }
+
+    /// The number.
+    pub fn get(&self) -> u64 {
+        self.0.get().max(0).cast_unsigned()
+    }
+}
+
+/// Durations: how many, how long together, and how many within each bound.
+#[derive(Clone, Debug)]
+pub struct Durations(prometheus::Histogram);
+
+impl Durations {
+    /// One more.
+    pub fn note(&self, took: Duration) {
+        self.0.observe(took.as_secs_f64());
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.0.get_sample_count()
+    }
+}
+
+/// Durations that differ by labels.
+#[derive(Clone, Debug)]
+pub struct DurationsBy(HistogramVec);
+
+impl DurationsBy {
+    /// Those with these values of the labels, in the order in which the labels were named.
+    pub fn of(&self, values: &[&str]) -> Durations {
+        Durations(self.0.with_label_values(values))
+    }
+}
+
+/// Figures that belong together.
+#[derive(Clone, Debug, Default)]
+pub struct Registry(Collectors);
+
+impl Registry {
+    /// Figures as they are now, by name. One that has labels and no values yet is left out.
+    pub fn families(&self) -> Families {
+        self.0.gather()
+    }
+
+    /// A new counter.
+    pub fn counter(&self, name: &str, help: &str) -> Counter {
+        Counter(self.keep(IntCounter::new(name, help)))
+    }
+
+    /// New counters that differ by labels.
+    pub fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Counters {
+        Counters(self.keep(IntCounterVec::new(Opts::new(name, help), labels)))
+    }
+
+    /// A new gauge.
+    pub fn gauge(&self, name: &str, help: &str) -> Gauge {
+        Gauge(self.keep(IntGauge::new(name, help)))
+    }
+
+    /// New durations, sorted by bounds in seconds.
+    pub fn durations(&self, name: &str, help: &str, bounds: &[f64]) -> Durations {
+        let opts = HistogramOpts::new(name, help).buckets(bounds.to_vec());
+        Durations(self.keep(prometheus::Histogram::with_opts(opts)))
+    }
+
+    /// New durations that differ by labels, sorted by bounds in seconds.
+    pub fn durations_by(&self, name: &str, help: &str, bounds: &[f64], labels: &[&str]) -> DurationsBy {
+        let opts = HistogramOpts::new(name, help).buckets(bounds.to_vec());
+        DurationsBy(self.keep(HistogramVec::new(opts, labels)))
+    }
+
+    /// A gauge that was just read.
+    pub fn value(&self, name: &str, help: &str, value: f64) {
+        self.values(name, help, &[], [(Vec::<&str>::new(), value)]);
+    }
+
+    /// Gauges that were just read, by the values of their labels.
+    pub fn values<S: AsRef<str> + fmt::Debug>(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+        values: impl IntoIterator<Item = (Vec<S>, f64)>,
+    ) {
+        let gauges = self.keep(GaugeVec::new(Opts::new(name, help), labels));
+        for (of, value) in values {
+            gauges.with_label_values(&of).set(value);
+        }
+    }
+
+    /// A counter that was just read.
+    pub fn total(&self, name: &str, help: &str, total: f64) {
+        self.totals(name, help, &[], [(Vec::<&str>::new(), total)]);
+    }
+
+    /// Counters that were just read, by the values of their labels. None is below zero.
+    pub fn totals<S: AsRef<str> + fmt::Debug>(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+        totals: impl IntoIterator<Item = (Vec<S>, f64)>,
+    ) {
+        let counters = self.keep(CounterVec::new(Opts::new(name, help), labels));
+        for (of, total) in totals {
+            counters.with_label_values(&of).inc_by(total.max(0.0));
+        }
+    }
+
+    #[expect(clippy::panic, reason = "names are constants of this program, and tests make every registry")]
+    fn keep<C: Collector + Clone + 'static>(&self, made: prometheus::Result<C>) -> C {
+        let kept = made.and_then(|made| self.0.register(Box::new(made.clone())).map(|()| made));
+        kept.unwrap_or_else(|error| panic!("a figure cannot be made: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_with_their_kinds_and_help_by_name() {
+        let figures = Registry::default();
+        let calls = figures.counters("calls_total", "Calls", &["path", "method"]);
+        calls.of(&["/b", "GET"]).add(2);
+        calls.of(&["/a", "GET"]).add(1);
+        let open = figures.gauge("open", "Open ones");
+        open.add(5);
+        open.sub(2);
+        figures.durations("took_seconds", "How long", &[0.5, 1.0]).note(Duration::from_millis(750));
+        figures.counters("unused_total", "Never", &["why"]);
+        let expected = "\
+# HELP calls_total Calls
+# TYPE calls_total counter
+calls_total{method=\"GET\",path=\"/a\"} 1
+calls_total{method=\"GET\",path=\"/b\"} 2
+# HELP open Open ones
+# TYPE open gauge
+open 3
+# HELP took_seconds How long
+# TYPE took_seconds histogram
+took_seconds_bucket{le=\"0.5\"} 0
+took_seconds_bucket{le=\"1\"} 1
+took_seconds_bucket{le=\"+Inf\"} 1
+took_seconds_sum 0.75
+took_seconds_count 1
+";
+        assert_eq!(text(&figures.families()), expected);
+        assert_eq!((calls.of(&["/b", "GET"]).get(), open.get()), (2, 3));
+    }
+
+    #[test]
+    fn what_was_just_read_is_written_with_its_labels() {
+        let figures = Registry::default();
+        figures.value("lag_seconds", "Behind", 1.5);
+        figures.total("cpu_seconds_total", "Used", 2.25);
+        figures.values("paused", "Paused", &["reason"], [(vec!["b"], 2.0), (vec!["a\"\n"], 0.0)]);
+        let text = text(&figures.families());
+        assert!(text.contains("# TYPE cpu_seconds_total counter\ncpu_seconds_total 2.25\n"), "{text}");
+        assert!(text.contains("# TYPE lag_seconds gauge\nlag_seconds 1.5\n"), "{text}");
+        assert!(text.ends_with("paused{reason=\"a\\\"\\n\"} 0\npaused{reason=\"b\"} 2\n"), "{text}");
+    }
+}

@@ -1,0 +1,114 @@
+//! How the database stands, for those who watch over it.
+
+use super::connection::broken;
+use super::read::{all, one};
+use super::rows::text;
+use super::{Sqlite, migrations};
+use crate::Result;
+use crate::error::StoreError;
+use crate::monitoring::{FilesRoom, MOST_FAILED_COUNTED, Monitoring, Releases, Room, Standing};
+use crate::records::ProductKey;
+use async_trait::async_trait;
+use daybook_engine::time::Time;
+use rusqlite::{Connection, params};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Each product gives its first moment through the index.
+const OLDEST_DUE: &str = "
+    SELECT min((SELECT min(a.next_moment) FROM accounts a INDEXED BY accounts_due
+                WHERE a.org = p.org AND a.product = p.product AND a.next_moment <= ?1))
+    FROM products p INDEXED BY products_not_holding WHERE p.holding = 0 AND p.releasing = 0";
+
+const OLDEST_UNPUBLISHED: &str = "
+    SELECT min(due_at) FROM waiting_messages INDEXED BY waiting_messages_due
+    WHERE due_at <= ?1 AND cancelled_at IS NULL";
+
+const FAILED: &str = "
+    SELECT count(*) FROM (SELECT 1 FROM accounts INDEXED BY accounts_failed WHERE failure IS NOT NULL LIMIT ?1)";
+
+const RELEASING: &str = "
+    SELECT org, product, events_total FROM products INDEXED BY products_releasing WHERE releasing = 1";
+
+const HELD: &str = "
+    SELECT count(*), coalesce(sum(held_events), 0) FROM accounts INDEXED BY accounts_held
+    WHERE org = ?1 AND product = ?2 AND held_events > 0 AND failure IS NULL";
+
+const FAILED_OF_RELEASE: &str = "
+    SELECT count(*), coalesce(sum(held_events), 0) FROM accounts INDEXED BY accounts_failed
+    WHERE org = ?1 AND product = ?2 AND failure IS NOT NULL";
+
+#[async_trait]
+impl Monitoring for Sqlite {
+    fn schema(&self) -> i64 {
+        migrations::last_known()
+    }
+
+    async fn standing(&self, now: Time) -> Result<Standing> {
+        self.read(move |connection| standing(connection, now)).await
+    }
+
+    async fn releases(&self) -> Result<Releases> {
+        self.read(releases).await
+    }
+
+    async fn room(&self) -> Result<Option<Room>> {
+        if self.identity.is_none() {
+            return Ok(None);
+        }
+        let path = self.path.clone();
+        // A file system that hangs must not hang those who serve.
+        let looking = tokio::task::spawn_blocking(move || room(Path::new(&path)));
+        let failed = |why: String| StoreError::Unavailable(format!("its file cannot be looked at: {why}"));
+        let looked = looking.await.map_err(|error| failed(error.to_string()))?;
+        looked.map(Some).map_err(|error| failed(error.to_string()))
+    }
+}
+
+fn standing(connection: &Connection, now: Time) -> Result<Standing> {
+    let first = |sql: &str| {
+        let moment: Option<Option<i64>> = one(connection, sql, [now.micros()], |row| row.get(0))?;
+        Ok(moment.flatten().map(Time::from_micros))
+    };
+    let failed: Option<i64> = one(connection, FAILED, [MOST_FAILED_COUNTED], |row| row.get(0))?;
+    Ok(Standing {
+        oldest_due: first(OLDEST_DUE)?,
+        oldest_unpublished: first(OLDEST_UNPUBLISHED)?,
+        failed_accounts: failed.unwrap_or(0).unsigned_abs(),
+    })
+}
+
+fn releases(connection: &Connection) -> Result<Releases> {
+    let releasing = all(connection, RELEASING, [], |row| {
+        Ok((ProductKey { org: row.get(0)?, product: text(row, 1)? }, row.get::<_, i64>(2)?))
+    })?;
+    let counted = |sql: &str, key: &ProductKey| -> Result<(u64, u64)> {
+        let mut statement = connection.prepare_cached(sql).map_err(broken)?;
+        let counts = statement.query_row(params![key.org, key.product], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
+        let (accounts, events): (i64, i64) = counts.map_err(broken)?;
+        Ok((accounts.unsigned_abs(), events.unsigned_abs()))
+    };
+    let mut all = Releases::default();
+    for (key, events) in releasing {
+        let (held_accounts, held_events) = counted(HELD, &key)?;
+        let (failed_accounts, failed_events) = counted(FAILED_OF_RELEASE, &key)?;
+        all.products += 1;
+        all.events += events.unsigned_abs();
+        all.held_accounts += held_accounts;
+        all.held_events += held_events + failed_events;
+        all.failed_accounts += failed_accounts;
+    }
+    Ok(all)
+}
+
+/// Nothing is opened for that: to close a handle would give up the locks of the database.
+fn room(path: &Path) -> std::io::Result<Room> {
+    let database_bytes = std::fs::metadata(path)?.len();
+    let mut log = OsString::from(path);
+    log.push("-wal");
+    // There is none until the first write.
+    let log_bytes = std::fs::metadata(log).map_or(0, |found| found.len());
+    let disk = rustix::fs::statvfs(path)?;
+    let (free_bytes, disk_bytes) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);
+    Ok(Room { database_bytes, files: Some(FilesRoom { log_bytes, free_bytes, disk_bytes }) })
+}

@@ -37,7 +37,7 @@ async fn restored(world: &World, folder: &Path) -> String {
     trial.store.backup(&copy, &[(MUTED, &mark)]).await.expect("it is copied");
     let files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
-    assert_eq!(files, [copy.clone()], "a copy is one file");
+    assert_eq!(files, std::slice::from_ref(&copy), "a copy is one file");
     format!("sqlite:{}", copy.display())
 }
 

@@ -45,7 +45,10 @@ impl Default for Metrics {
             queued: registry.gauge("daybook_queue_jobs", "Calls that wait for a lane or are being worked on"),
             batches: registry.durations("daybook_batch_seconds", "How long batches of jobs took", &BATCH_BOUNDS),
             jobs: counter("daybook_jobs_total", "Jobs done in batches"),
-            slices: counter("daybook_slices_total", "Parts written of accounts with too much to do for one transaction"),
+            slices: counter(
+                "daybook_slices_total",
+                "Parts written of accounts with too much to do for one transaction",
+            ),
             due: counter("daybook_due_accounts_total", "Accounts that were due for a moment or a release"),
             accounts: counter("daybook_accounts_written_total", "Accounts folded and written"),
             inputs: counter("daybook_inputs_written_total", "Inputs accepted"),

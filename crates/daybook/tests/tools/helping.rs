@@ -61,7 +61,10 @@ fn bash_takes_its_completion_and_completes_every_command() {
     let ask = format!(
         "{script}\nCOMP_WORDS=(daybook ''); COMP_CWORD=1; _daybook daybook '' daybook; echo \"${{COMPREPLY[@]}}\""
     );
-    let output = Command::new("bash").args(["-c", &ask]).output().expect("bash starts");
+    // By its input: the script is longer than an argument may be.
+    let mut bash = Command::new("bash").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("bash starts");
+    bash.stdin.take().expect("a pipe").write_all(ask.as_bytes()).expect("bash reads");
+    let output = bash.wait_with_output().expect("bash ends");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let offered: Vec<&str> = said.split_whitespace().collect();
     for path in commands().iter().filter(|path| path.len() == 1) {

@@ -2,7 +2,7 @@
 //! seconds, readiness says so, and when it goes on the server does too.
 //!
 //! Times are what this is about, so they are bounded here, generously for a machine that does other things besides: the
-//! server gives up after 3 seconds of silence, a caller who waits to the end of its patience waits 60.
+//! server gives up after 4 seconds of silence, a caller who waits to the end of its patience waits 60.
 
 use crate::common::door::{Door, until};
 use crate::common::loans::payments_of;

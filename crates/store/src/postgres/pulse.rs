@@ -3,25 +3,30 @@
 //! A server that is stopped or hangs keeps its connections open and says nothing, and a call would wait for as long as its
 //! caller does. So a connection of its own asks every half a second whether the server is there. When no answer comes in
 //! time, every connection is cut, whoever waits on one hears that the database is away, and new ones are not tried until
-//! the server answers again. A statement that is slow is not cut: the server answers the pulse meanwhile.
+//! the server answers again. A statement that is slow is not cut: the server answers the pulse meanwhile. Nor is a machine
+//! that stood still, or had no time for this process, taken for a silent server: its time does not count.
 
 use deadpool_postgres::Connect;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::Instant;
 use tokio_postgres::{Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// How long between an answer and the next question.
 const BETWEEN: Duration = Duration::from_millis(500);
 /// How long the server may take to answer on a connection that is there.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(4);
 /// How long it may take to make that connection: a machine that is busy starting takes its time.
 const PATIENCE_CONNECTING: Duration = Duration::from_secs(15);
+
+/// Silence is counted in ticks. One that took more than twice as long says that this process had no time.
+const TICK: Duration = Duration::from_millis(250);
 
 /// Whether the server answers, for whoever wants to know.
 #[derive(Clone)]
@@ -100,15 +105,14 @@ async fn ask(config: Config, tls: MakeRustlsConnect, tell: watch::Sender<bool>) 
     loop {
         // Of a server that is away, a new connection that hangs says nothing new.
         let patience = if client.is_some() || *tell.borrow() { PATIENCE } else { PATIENCE_CONNECTING };
-        let answer = tokio::time::timeout(patience, answer(&config, &tls, client.take())).await;
-        let is_away = match answer {
-            Ok(Ok(same)) => {
+        let is_away = match within(patience, answer(&config, &tls, client.take())).await {
+            Some(Ok(same)) => {
                 client = Some(same);
                 false
             }
             // It said something, be it no: a server that is being started or has no connection left is no silent one.
-            Ok(Err(_)) => false,
-            Err(_) => true,
+            Some(Err(_)) => false,
+            None => true,
         };
         if tell.send_replace(is_away) != is_away {
             if is_away {
@@ -119,6 +123,24 @@ async fn ask(config: Config, tls: MakeRustlsConnect, tell: watch::Sender<bool>) 
         }
         tokio::time::sleep(BETWEEN).await;
     }
+}
+
+/// What comes within a time during which this process had time to notice.
+async fn within<T>(patience: Duration, answer: impl Future<Output = T>) -> Option<T> {
+    let mut answer = pin!(answer);
+    let mut silence = Duration::ZERO;
+    while silence < patience {
+        let tick = Instant::now();
+        tokio::select! {
+            biased;
+            answer = answer.as_mut() => return Some(answer),
+            () = tokio::time::sleep(TICK) => {}
+        }
+        if tick.elapsed() < TICK * 2 {
+            silence += TICK;
+        }
+    }
+    None
 }
 
 async fn answer(config: &Config, tls: &MakeRustlsConnect, client: Option<Client>) -> Result<Client, Error> {
@@ -133,4 +155,28 @@ async fn answer(config: &Config, tls: &MakeRustlsConnect, client: Option<Client>
     };
     client.simple_query("SELECT 1").await?;
     Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_server_is_given_up() {
+        assert_eq!(within(PATIENCE, pending::<()>()).await, None);
+        assert_eq!(within(PATIENCE, async { 7 }).await, Some(7));
+    }
+
+    /// The machine stands still for an hour, and the answer is there a moment after it goes on.
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_this_process_stood_still_does_not_count() {
+        let answer = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            tokio::time::advance(Duration::from_secs(3_600)).await;
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            7
+        };
+        assert_eq!(within(PATIENCE, answer).await, Some(7));
+    }
 }

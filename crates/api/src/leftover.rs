@@ -24,7 +24,7 @@ type Slot = Arc<Mutex<Option<BodyDataStream>>>;
 #[derive(Debug)]
 pub struct Leftover(Slot);
 
-/// A body that is being read; what is left of it goes back when its reader lets go of it.
+/// A body that is being read; what is left of it goes back when its reader drops it.
 struct Kept {
     body: Option<BodyDataStream>,
     slot: Slot,

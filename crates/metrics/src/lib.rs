@@ -1,7 +1,7 @@
 //! Figures for Prometheus.
 //!
 //! Each room that counts has a [`Registry`] of its own and gives its [`Families`]; `/metrics` joins them and writes them
-//! down ([`text`]). What is only read when somebody asks, such as rows of a database, goes into a registry that is made
+//! down ([`text`]). What is only read for a scrape, such as rows of a database, goes into a registry that is made
 //! for that page and then dropped ([`Registry::value`], [`Registry::total`]).
 //!
 //! ```text

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! scrape ─► fresh? ── yes ─────────────────────────────► page
-//!              └── no ─► read beside, once at a time ─► page, after PATIENCE with what was read before
+//!              └── no ─► read in the background, once at a time ─► page, after PATIENCE with what was read before
 //! ```
 //!
-//! Most figures are counted in memory. Those of the database are read when somebody asks and what is known is older than
+//! Most figures are counted in memory. Those of the database are read for a scrape when what is known is older than
 //! [`FRESH_US`], or [`TIMES_AS_LONG`] times as long as reading took: asking often costs nothing. A database that does not
 //! answer makes no page fail and none slow: its figures are left out, and `daybook_database_up` is 0.
 

@@ -1,8 +1,8 @@
 //! A muted database: a restored copy sends nothing, and nothing in it happens by itself, until an operator says so.
 //!
 //! A copy of a database has everything that its original has: messages that wait, accounts that are due. A server on the
-//! copy would send and work through all of that beside the original. So a copy carries a mark among the settings of the
-//! database ([`mark`]), and a server that finds one is muted: no message leaves, timers stand still and nothing is let go;
+//! copy would send and work through all of that while the original does so too. So a copy carries a mark among the settings of the
+//! database ([`mark`]), and a server that finds one is muted: no message leaves, timers stand still and nothing is released;
 //! reading and writing go on, and what they announce waits. Three ways lead there:
 //!
 //! | what | who sets the mark |

@@ -2,7 +2,7 @@
 //! there is.
 //!
 //! Everything here is found through indexes that hold only what is asked for, and cheap whatever the number of accounts;
-//! but for [`Monitoring::releases`], which looks at every account that a release still has to let go.
+//! but for [`Monitoring::releases`], which looks at every account that is still to be released.
 
 use crate::Result;
 use async_trait::async_trait;

@@ -7,7 +7,7 @@
 //! | [`door`] | slow heads, bodies and readers, one at a time |
 //! | [`hung`] | PostgreSQL hangs, and goes on |
 //! | [`kills`] | `kill -9` under load, and in the middle of a release |
-//! | [`large_organization`] | an organization with very much to work through, beside one that pays |
+//! | [`large_organization`] | an organization with very much to work through, while another one pays |
 //! | [`lost_files`] | the database's file moved, removed, replaced, cut short, on a full disk |
 //! | [`nodes`] | four nodes on one PostgreSQL race for due work while they are killed in turn |
 //! | [`outages`] | PostgreSQL stops and starts under load |

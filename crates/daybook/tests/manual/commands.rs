@@ -1,4 +1,4 @@
-//! Every command of the manual is run, page by page, as somebody would who follows it.
+//! Every command of the manual is run, page by page, as an operator would who follows it.
 //!
 //! A page that needs PostgreSQL (it names its port) begins where the page about PostgreSQL begins: with a role and a
 //! database, made by that page's own first block.

@@ -1,8 +1,8 @@
-//! Terminals of somebody who follows a page: one in which commands are typed, and one for each server.
+//! The terminals of an operator who follows a page: one in which commands are typed, and one for each server.
 //!
 //! They begin in an empty folder, with the built command on the path. What is exported in one block is there in the next; a
 //! server has a terminal of its own and knows nothing of that. Ports that a page names are replaced by free ones, so that
-//! pages can be run beside whatever else uses the machine; that of PostgreSQL by the one of a server for tests.
+//! pages can be run while other programs use the machine; that of PostgreSQL by the one of a server for tests.
 
 use crate::page::{Block, Kind};
 use crate::servers::Serving;

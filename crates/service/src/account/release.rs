@@ -43,7 +43,7 @@ impl Book {
             return Err(self.refused(*seq, *refusal).into());
         }
         if self.is_under_way() && self.now.processed_through < Some(clock) {
-            // A slice is full: the rest is let go by the next ones.
+            // A slice is full: the next ones release the rest.
             return Ok(rolled);
         }
         self.now.settled_seq = last;

@@ -180,7 +180,7 @@ impl Queue {
             _ => Vec::new(),
         };
         came.into_iter().for_each(|job| self.put(job));
-        // Whoever waits for the last account to be done looks again.
+        // A lane that waits for the last account to be done looks again.
         self.long.notify_one();
     }
 

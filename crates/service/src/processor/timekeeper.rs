@@ -160,7 +160,7 @@ impl Timekeeper {
     }
 }
 
-/// About how many steps an account takes that holds so many events back: each, and a due date and a grace period beside.
+/// About how many steps an account takes that holds so many events back: each, with a due date and a grace period.
 fn cost(held: i64) -> u64 {
     2 * u64::try_from(held).unwrap_or(0) + 2
 }

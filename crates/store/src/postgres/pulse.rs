@@ -2,7 +2,7 @@
 //!
 //! A server that is stopped or hangs keeps its connections open and says nothing, and a call would wait for as long as its
 //! caller does. So a connection of its own asks every half a second whether the server is there. When no answer comes in
-//! time, every connection is cut, whoever waits on one hears that the database is away, and new ones are not tried until
+//! time, every connection is cut, callers that wait on one get an error, and new ones are not tried until
 //! the server answers again. A statement that is slow is not cut: the server answers the pulse meanwhile. Nor is a machine
 //! that stood still, or had no time for this process, taken for a silent server: its time does not count.
 
@@ -28,7 +28,7 @@ const PATIENCE_CONNECTING: Duration = Duration::from_secs(15);
 /// Silence is counted in ticks. One that took more than twice as long says that this process had no time.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Whether the server answers, for whoever wants to know.
+/// Whether the server answers.
 #[derive(Clone)]
 pub(super) struct Pulse {
     is_away: watch::Receiver<bool>,
@@ -91,7 +91,7 @@ impl Connect for Connections {
                             tracing::debug!(%error, "a connection to the database ended");
                         }
                     }
-                    // Dropping the connection closes it: whoever waits for an answer hears so.
+                    // Dropping the connection closes it: a caller that waits for an answer gets an error.
                     _ = is_away.wait_for(|is_away| *is_away) => {}
                 }
             });

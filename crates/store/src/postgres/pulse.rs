@@ -126,6 +126,7 @@ async fn ask(config: Config, tls: MakeRustlsConnect, tell: watch::Sender<bool>) 
 }
 
 /// What comes within a time during which this process had time to notice.
+#[expect(clippy::disallowed_methods, reason = "how long a tick took decides nothing but whether it counts as silence")]
 async fn within<T>(patience: Duration, answer: impl Future<Output = T>) -> Option<T> {
     let mut answer = pin!(answer);
     let mut silence = Duration::ZERO;

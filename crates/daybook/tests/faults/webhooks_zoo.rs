@@ -10,9 +10,8 @@
 //! the same work had been done for the healthy ones alone: a server that has just started has yet to fill its caches.
 
 use crate::common::door::{Door, until};
-use crate::webhooks_office::{
-    Arrived, LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent,
-};
+use crate::webhooks_office::{LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent};
+use daybook_store::records::MessageRow;
 use daybook_testkit::postgres;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::Value;
@@ -22,6 +21,7 @@ use std::fs;
 const CUSTOMERS: u64 = 1_000;
 const HEALTHY: usize = 7;
 const TIMEOUT: &str = "2s";
+const TIMEOUT_MS: i64 = 2_000;
 const LONGEST_ATTEMPT_MS: i64 = 3_000;
 /// So many attempts at a receiver that hangs are waited for.
 const ATTEMPTS: usize = 3;
@@ -115,6 +115,18 @@ fn attempts_for(door: &Door, webhook_uuid: &str) -> Vec<Value> {
     door.all(&format!("/organization/deliveries?webhook_uuid={webhook_uuid}"))
 }
 
+/// Every message arrived, and a message arrived twice only where its first attempt is recorded as having taken too long:
+/// on a busy machine the receiver itself may answer after the timeout.
+fn assert_all_arrived(receiver: &Receiver, log: &[MessageRow], attempts: &[Value]) {
+    let arrived = compare(&receiver.requests(), log.iter());
+    let failed: Vec<&Value> = attempts.iter().filter(|attempt| attempt["outcome"] == "FAILED").collect();
+    assert_eq!((arrived.messages, arrived.lost), (log.len(), 0), "{}: {arrived:?}", receiver.url());
+    assert!(arrived.duplicates <= failed.len(), "{}: {arrived:?}, failed attempts {failed:?}", receiver.url());
+    for attempt in failed {
+        assert!(attempt["latency_ms"].as_i64().is_some_and(|ms| ms >= TIMEOUT_MS), "{attempt}");
+    }
+}
+
 fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
     let healthy: Vec<Receiver> = (0..HEALTHY).map(|_| Receiver::start(Behaviour::status(200))).collect();
     let hanging = [Receiver::start(Behaviour::Silent), Receiver::start(Behaviour::SlowHead)];
@@ -125,7 +137,7 @@ fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
     let door = Door::to(server.url());
     let at_start_kib = resident_kib(server.pid());
     prepare(&door);
-    urls.iter().for_each(|url| drop(subscribe(&door, url, None)));
+    let healthy_uuids: Vec<String> = urls.iter().map(|url| subscribe(&door, url, None)).collect();
     announce(&door, "before");
     wait_until_sent(&door, &urls, || {});
 
@@ -143,6 +155,7 @@ fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
     });
     wait_until_sent(&door, &[endless.url()], || watch.look());
     let of_endless = attempts_for(&door, &endless_uuid);
+    let of_healthy: Vec<Vec<Value>> = healthy_uuids.iter().map(|uuid| attempts_for(&door, uuid)).collect();
     server.stop();
 
     for attempt in attempts.iter().flatten().chain(&of_endless) {
@@ -152,13 +165,11 @@ fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
         assert_eq!((&attempt["outcome"], &attempt["response_status"]), (&"FAILED".into(), &Value::Null), "{attempt}");
     }
     let log = log_of(&office.database);
-    let once = |messages| Arrived { messages, duplicates: 0, lost: 0 };
-    for receiver in &healthy {
-        assert_eq!(compare(&receiver.requests(), log.iter()), once(log.len()), "{}", receiver.url());
+    for (receiver, attempts) in healthy.iter().zip(&of_healthy) {
+        assert_all_arrived(receiver, &log, attempts);
     }
     // Both times as many were announced.
-    let since = &log[log.len() / 2..];
-    assert_eq!(compare(&endless.requests(), since.iter()), once(since.len()));
+    assert_all_arrived(&endless, &log[log.len() / 2..], &of_endless);
     let most = |receivers: &[Receiver]| receivers.iter().map(|one| watch.sockets_to(one)).max().unwrap_or(0);
     println!(
         "receivers that hang on {database}: {} messages to each of {HEALTHY} healthy ones; memory {at_start_kib} KiB at the \

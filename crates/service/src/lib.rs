@@ -17,6 +17,7 @@ pub mod account;
 pub mod accounts;
 mod announcing;
 mod answers;
+pub mod audit;
 mod beside;
 pub mod catalog;
 pub mod changes;
@@ -57,6 +58,7 @@ pub mod webhooks;
 mod words;
 
 pub use accounts::AccountQuery;
+pub use audit::AuditQuery;
 pub use customers::CustomerQuery;
 pub use line_items::ItemQuery;
 pub use webhooks::deliveries::DeliveryQuery;

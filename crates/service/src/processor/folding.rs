@@ -3,7 +3,7 @@
 use super::job::{Job, Work};
 use super::queue::Group;
 use super::work::{Came, NeedsAll, answer_to_keep, unit, work};
-use crate::account::book::{Book, Halt};
+use crate::account::book::{Book, Halt, Rolled};
 use crate::account::slice::Slice;
 use crate::answers::reused;
 use crate::catalog::ProductInfo;
@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::Loaded;
+use daybook_store::audit::NewAuditRecord;
 use daybook_store::batch::{NewAnswer, Unit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -136,6 +137,7 @@ fn jobs_done(
 ) -> Result<Done, NeedsAll> {
     let mut came = Vec::with_capacity(group.jobs.len());
     let mut answers: Vec<NewAnswer> = Vec::new();
+    let mut audit: Vec<NewAuditRecord> = Vec::new();
     let mut book = match (loaded, &product) {
         (Some(loaded), Some(product)) => match Book::read(loaded, product.clone(), group.whole) {
             Ok(book) => Some(book),
@@ -144,6 +146,7 @@ fn jobs_done(
         _ => None,
     };
     for job in &group.jobs {
+        let mut is_opened = false;
         if book.is_none()
             && let (Work::Open(opening), Some(product)) = (&job.work, &product)
         {
@@ -157,6 +160,7 @@ fn jobs_done(
                 now,
             );
             book = opened.ok();
+            is_opened = book.is_some();
         }
         let Some(book) = &mut book else {
             came.push(Came::ToProblem(Problem::not_found("account", &group.key.account)));
@@ -176,18 +180,30 @@ fn jobs_done(
         }
         if came.is_empty() && is_settled_first(book, &job.work) {
             match book.settle_some(now, slice) {
-                Ok(false) => return Ok(part(book, group, came, now)),
+                Ok(false) => {
+                    let record = job.record.as_ref().filter(|_| is_opened).cloned();
+                    return Ok(part(book, group, came, record, now));
+                }
                 Err(Halt::NeedsAll) => return Err(NeedsAll),
                 // What is wrong is for the job to say.
                 Ok(true) | Err(Halt::Problem(_)) => {}
             }
         }
+        let before = asked_so_far(book);
         let done = work(book, &job.work, now)?;
+        let changed = match &job.work {
+            // It is recorded with its first slice.
+            Work::Roll { done, .. } => *done == Rolled::default(),
+            _ => is_opened || asked_so_far(book) != before,
+        };
+        let is_recorded = changed && !matches!(done, Came::ToProblem(_));
+        let record = job.record.as_ref().filter(|_| is_recorded).cloned();
         match &done {
             Came::To(body) => answers.extend(answer_to_keep(job, body, now)),
-            Came::ToMore(_) => return Ok(part(book, group, vec![done], now)),
+            Came::ToMore(_) => return Ok(part(book, group, vec![done], record, now)),
             _ => {}
         }
+        audit.extend(record);
         came.push(done);
     }
     let Some(mut book) = book else { return Ok(Done { came, unit: None, is_part: false }) };
@@ -195,10 +211,15 @@ fn jobs_done(
         // It was never opened.
         return Ok(Done { came, unit: None, is_part: false });
     }
-    match unit(&mut book, answers, now) {
+    match unit(&mut book, answers, audit, now) {
         Ok(unit) => Ok(Done { came, unit, is_part: false }),
         Err(problem) => Ok(Done::refused(&group.jobs, &problem)),
     }
+}
+
+/// What callers have asked of an account so far, as far as it will be written: it differs if a job changed something.
+fn asked_so_far(book: &Book) -> (usize, usize, bool) {
+    (book.writes.inputs.len(), book.writes.removed_inputs.len(), book.writes.customers_changed)
 }
 
 /// Whether an account is brought up to its clock before a job, a slice at a time.
@@ -215,8 +236,8 @@ fn is_settled_first(book: &Book, asked: &Work) -> bool {
 }
 
 /// A slice is done: it is written, and the jobs wait for the next one.
-fn part(book: &mut Book, group: &Group, came: Vec<Came>, now: Time) -> Done {
-    match unit(book, Vec::new(), now) {
+fn part(book: &mut Book, group: &Group, came: Vec<Came>, record: Option<NewAuditRecord>, now: Time) -> Done {
+    match unit(book, Vec::new(), record.into_iter().collect(), now) {
         Ok(unit) => Done { came, unit, is_part: true },
         Err(problem) => Done::refused(&group.jobs, &problem),
     }
@@ -231,7 +252,7 @@ fn broken(group: &Group, loaded: Option<Loaded>, product: Option<Arc<ProductInfo
     let (Some(loaded), Some(product), true) = (loaded, product, only_settles) else { return refused };
     let Ok(mut book) = Book::read(loaded, product, group.whole) else { return refused };
     book.fail(problem.message, now);
-    match unit(&mut book, Vec::new(), now) {
+    match unit(&mut book, Vec::new(), Vec::new(), now) {
         Ok(unit) => Done { came: vec![Came::To(Bytes::new()); group.jobs.len()], unit, is_part: false },
         Err(_) => refused,
     }

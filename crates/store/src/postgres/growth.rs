@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Tables that grow with the accounts.
 const ANALYZE: &str = "ANALYZE (SKIP_LOCKED)
-    accounts, account_customers, customers, inputs, line_items, messages, waiting_messages, words";
+    accounts, account_customers, customers, inputs, line_items, messages, waiting_messages, words, audit";
 
 /// Accounts written until the first time, and how many times more until the next.
 const FIRST: u64 = 64;

@@ -1,0 +1,291 @@
+//! The audit trail: who did what, to what, when, from where.
+//!
+//! A use case that changes something says so with an [`Act`]. Together with the caller that gives a record, which goes to the
+//! store with the change and is written in the same transaction: there is no change without its record, and no record of a
+//! change that was refused or that was made before. One call leaves one record; a call that is several transactions (bulk,
+//! a replay) is recorded before it begins.
+//!
+//! ```text
+//! caller ─┐
+//!         ├─► record ─► digest (keyed) ─► store: next in the organization's chain, in the transaction of the change
+//! act ────┘
+//! ```
+//!
+//! The chain itself, and what it protects against: [`daybook_store::audit`]. [`Service::verify`] checks it.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::paging::Paging;
+use crate::problem::Problem;
+use crate::secrets::{Secrets, hash};
+use crate::verify::Verified;
+use crate::view::{self, render};
+use crate::webhooks::deliveries::{no_mark, one_way, onward};
+use bytes::Bytes;
+use daybook_engine::time::Time;
+use daybook_store::audit::{AuditFilter, AuditHead, AuditRecord, AuditRow, NewAuditRecord, Origin, chained};
+use daybook_store::records::OrgId;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Details that are longer, in bytes, are kept as their length and hash.
+const LONGEST_DETAILS: usize = 4_096;
+/// The longest text of a caller that is taken into a record.
+const LONGEST_TEXT: usize = 300;
+/// Records read at once.
+const STEP: usize = 1_000;
+
+/// Something that was done.
+#[derive(Clone, Debug)]
+pub struct Act<'a> {
+    /// What, in the words of the interface: `record_payment`.
+    pub action: &'static str,
+    /// To what kind of thing: `account`.
+    pub subject_type: &'static str,
+    /// To which.
+    pub subject_id: &'a str,
+    /// What else is known of it.
+    pub details: Map<String, Value>,
+}
+
+impl<'a> Act<'a> {
+    /// Something done to a thing.
+    pub fn on(action: &'static str, subject_type: &'static str, subject_id: &'a str) -> Act<'a> {
+        Act { action, subject_type, subject_id, details: Map::new() }
+    }
+
+    /// The same with a detail.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Act<'a> {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The same with everything that was asked for. Not for forms with what nobody else may read.
+    pub fn asked<T: Serialize>(mut self, form: &T) -> Act<'a> {
+        if let Ok(Value::Object(fields)) = serde_json::to_value(form) {
+            self.details.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        self
+    }
+}
+
+/// Which records are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditQuery {
+    /// By this key, person or command.
+    pub actor: Option<String>,
+    /// Of this action.
+    pub action: Option<String>,
+    /// About the thing with this id.
+    pub subject_id: Option<String>,
+    /// Of this request.
+    pub request_id: Option<String>,
+    /// At this moment or later.
+    pub since: Option<Time>,
+    /// Before this moment.
+    pub until: Option<Time>,
+}
+
+impl Caller {
+    /// The same caller, with how the call came.
+    pub fn from_where(mut self, address: Option<IpAddr>, request_id: &str) -> Caller {
+        let session = self.origin.as_ref().map(|origin| origin.session.clone()).unwrap_or_default();
+        let address = address_text(address);
+        let (actor, request_id) = (self.client_id.clone(), request_id.to_owned());
+        self.origin = Some(Arc::new(Origin { actor, session, address, request_id }));
+        self
+    }
+
+    /// How the call came.
+    fn origin(&self) -> Arc<Origin> {
+        match &self.origin {
+            Some(origin) if origin.actor == self.client_id => origin.clone(),
+            Some(origin) => Arc::new(Origin { actor: self.client_id.clone(), ..(**origin).clone() }),
+            None => Arc::new(Origin { actor: self.client_id.clone(), ..Origin::default() }),
+        }
+    }
+}
+
+/// The record of something that a caller does; none if an earlier record is about the whole call.
+pub(crate) fn record(secrets: &Secrets, now: Time, who: &Caller, act: Act<'_>) -> Option<NewAuditRecord> {
+    (!who.is_recorded).then(|| new_record(secrets, now, who.org, who.origin(), act))
+}
+
+/// A record.
+pub(crate) fn new_record(
+    secrets: &Secrets,
+    now: Time,
+    org: OrgId,
+    origin: Arc<Origin>,
+    act: Act<'_>,
+) -> NewAuditRecord {
+    let mut details = Value::Object(act.details).to_string();
+    if details.len() > LONGEST_DETAILS {
+        let mut short = Map::new();
+        short.insert("bytes".to_owned(), details.len().into());
+        short.insert("sha256".to_owned(), hex(&hash(details.as_bytes())).into());
+        details = Value::Object(short).to_string();
+    }
+    let record = AuditRecord {
+        org,
+        at: now,
+        origin,
+        action: act.action.to_owned(),
+        subject_type: act.subject_type.to_owned(),
+        subject_id: shortened(act.subject_id),
+        details,
+    };
+    let digest = secrets.audit_digest(&record.bytes());
+    NewAuditRecord { record, digest }
+}
+
+/// An address as it is recorded.
+pub(crate) fn address_text(address: Option<IpAddr>) -> String {
+    address.map(|address| address.to_canonical().to_string()).unwrap_or_default()
+}
+
+/// A text that a caller sent, cut where it is too long and without what a database does not take.
+pub(crate) fn shortened(text: &str) -> String {
+    text.chars().filter(|letter| *letter != '\0').take(LONGEST_TEXT).collect()
+}
+
+/// Bytes as people read them.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Service {
+    /// The record of something that a caller does now.
+    pub(crate) fn recorded(&self, who: &Caller, act: Act<'_>) -> Option<NewAuditRecord> {
+        record(&self.secrets, self.clock.now(), who, act)
+    }
+
+    /// Records something that is several transactions, or none, before it begins. Gives the caller for all of it: what they
+    /// do further is not recorded one by one.
+    pub(crate) async fn record_first(&self, who: &Caller, act: Act<'_>) -> Result<Caller, Problem> {
+        if let Some(record) = self.recorded(who, act) {
+            self.store.append_audit(&record).await?;
+        }
+        Ok(Caller { is_recorded: true, ..who.clone() })
+    }
+
+    /// Records a call with many lines. Gives the caller for the lines.
+    pub async fn record_bulk(&self, who: &Caller, lines: usize, body: &[u8]) -> Result<Caller, Problem> {
+        who.may(Right::Write)?;
+        let act = Act::on("bulk", "bulk", "").with("lines", lines).with("sha256", hex(&hash(body)));
+        self.record_first(who, act).await
+    }
+
+    /// Records of the caller's organization, the latest first, a page of them.
+    pub async fn list_audit_records(&self, who: &Caller, paging: Paging, query: AuditQuery) -> Result<Bytes, Problem> {
+        who.may(Right::Administer)?;
+        onward(&paging)?;
+        let before = paging.after.as_deref().map(|mark| mark.parse::<i64>().map_err(|_| no_mark())).transpose()?;
+        let AuditQuery { actor, action, subject_id, request_id, since, until } = query;
+        let filter = AuditFilter { actor, action, subject_id, request_id, since, until };
+        let mut rows = self.store.audit_records(who.org, &filter, before, paging.limit + 1).await?;
+        let paging = one_way(paging.cut(&mut rows, |row| row.seq.to_string()));
+        Ok(render(&view::Page { results: rows.iter().map(view::AuditRecord::new).collect(), paging }))
+    }
+
+    /// The hash of a record of the caller's organization, in hexadecimal.
+    pub async fn audit_hash(&self, who: &Caller, number: i64) -> Result<Option<String>, Problem> {
+        who.may(Right::Administer)?;
+        let rows = self.store.audit_chain(who.org, number.saturating_sub(1), 1).await?;
+        Ok(rows.first().filter(|row| row.seq == number).map(|row| hex(&row.hash)))
+    }
+
+    /// The ends of all chains, by organization.
+    pub async fn audit_heads(&self) -> Result<Vec<AuditHead>, Problem> {
+        Ok(self.store.audit_heads().await?)
+    }
+
+    /// Every chain is whole: each record has the hash that follows from it and the one before, and the last one is where the
+    /// chain ends.
+    pub(crate) async fn verify_audit(&self, verified: &mut Verified) -> Result<(), Problem> {
+        let heads = self.store.audit_heads().await?;
+        let mut orgs: Vec<OrgId> = heads.iter().map(|head| head.org).collect();
+        orgs.extend(self.store.audited_organizations().await?);
+        orgs.extend(self.store.organizations().await?.iter().map(|organization| organization.org));
+        orgs.sort_unstable();
+        orgs.dedup();
+        for org in orgs {
+            let head = heads.iter().find(|head| head.org == org);
+            self.verify_chain(org, head, verified).await?;
+        }
+        Ok(())
+    }
+
+    async fn verify_chain(&self, org: OrgId, head: Option<&AuditHead>, verified: &mut Verified) -> Result<(), Problem> {
+        let mut chain = Chain { org, seq: 0, hash: Vec::new(), found: Vec::new() };
+        // What is appended while this runs is looked at the next time.
+        let through = head.map_or(i64::MAX, |head| head.seq);
+        loop {
+            let rows = self.store.audit_chain(org, chain.seq, STEP).await?;
+            let is_last = rows.len() < STEP || rows.last().is_some_and(|last| last.seq >= through);
+            for row in rows.iter().filter(|row| row.seq <= through) {
+                chain.take(row, &self.secrets);
+                verified.audit_records += 1;
+            }
+            if is_last {
+                break;
+            }
+        }
+        match head {
+            None => chain.differ("has no end: its row of table audit_heads is missing".to_owned()),
+            Some(head) if chain.seq != head.seq => {
+                chain.differ(format!(
+                    "ends with record {}, and the last record there is has number {}",
+                    head.seq, chain.seq
+                ));
+            }
+            Some(head) if chain.hash != head.hash => {
+                chain.differ(format!("ends with record {}, whose hash is another one", head.seq));
+            }
+            Some(_) => self.verify_end(&mut chain).await?,
+        }
+        verified.differences.append(&mut chain.found);
+        Ok(())
+    }
+
+    /// No record lies after the end of a chain. The end is read after the records: it is never behind one that was appended.
+    async fn verify_end(&self, chain: &mut Chain) -> Result<(), Problem> {
+        let Some(last) = self.store.audit_chain(chain.org, chain.seq, STEP).await?.pop() else { return Ok(()) };
+        let heads = self.store.audit_heads().await?;
+        let head = heads.iter().find(|head| head.org == chain.org).map_or(0, |head| head.seq);
+        if last.seq > head {
+            chain.differ(format!("record {} lies after the end, which is record {head}", last.seq));
+        }
+        Ok(())
+    }
+}
+
+/// A chain that is being checked.
+struct Chain {
+    org: OrgId,
+    seq: i64,
+    hash: Vec<u8>,
+    found: Vec<String>,
+}
+
+impl Chain {
+    fn differ(&mut self, what: String) {
+        self.found.push(format!("audit trail of organization {}: {what}", self.org));
+    }
+
+    /// Goes on by a record. What follows a record with a wrong hash is checked against the hash that is stored: one change is
+    /// one sentence.
+    fn take(&mut self, row: &AuditRow, secrets: &Secrets) {
+        if row.seq != self.seq + 1 {
+            let (first, last) = (self.seq + 1, row.seq - 1);
+            self.differ(format!("records {first} to {last} are missing"));
+        }
+        let digest = secrets.audit_digest(&row.record.bytes());
+        if chained(&self.hash, &digest) != row.hash {
+            self.differ(format!("record {} was changed, moved or put in: its hash does not follow", row.seq));
+        }
+        (self.seq, self.hash) = (row.seq, row.hash.clone());
+    }
+}

@@ -22,6 +22,7 @@ use crate::verify::Verified;
 use crate::view::{self, render};
 use crate::webhooks::deliveries::{no_mark, one_way, onward};
 use bytes::Bytes;
+use daybook_clock::Stopwatch;
 use daybook_engine::time::Time;
 use daybook_store::audit::{AuditFilter, AuditHead, AuditRecord, AuditRow, NewAuditRecord, Origin, chained};
 use daybook_store::records::OrgId;
@@ -204,7 +205,8 @@ impl Service {
 
     /// Every chain is whole: each record has the hash that follows from it and the one before, and the last one is where the
     /// chain ends.
-    pub(crate) async fn verify_audit(&self, verified: &mut Verified) -> Result<(), Problem> {
+    /// `slowly` waits as long as it works.
+    pub(crate) async fn verify_audit(&self, slowly: bool, verified: &mut Verified) -> Result<(), Problem> {
         let heads = self.store.audit_heads().await?;
         let mut orgs: Vec<OrgId> = heads.iter().map(|head| head.org).collect();
         orgs.extend(self.store.audited_organizations().await?);
@@ -213,16 +215,23 @@ impl Service {
         orgs.dedup();
         for org in orgs {
             let head = heads.iter().find(|head| head.org == org);
-            self.verify_chain(org, head, verified).await?;
+            self.verify_chain(org, head, slowly, verified).await?;
         }
         Ok(())
     }
 
-    async fn verify_chain(&self, org: OrgId, head: Option<&AuditHead>, verified: &mut Verified) -> Result<(), Problem> {
+    async fn verify_chain(
+        &self,
+        org: OrgId,
+        head: Option<&AuditHead>,
+        slowly: bool,
+        verified: &mut Verified,
+    ) -> Result<(), Problem> {
         let mut chain = Chain { org, seq: 0, hash: Vec::new(), found: Vec::new() };
         // What is appended while this runs is looked at the next time.
         let through = head.map_or(i64::MAX, |head| head.seq);
         loop {
+            let watch = Stopwatch::start();
             let rows = self.store.audit_chain(org, chain.seq, STEP).await?;
             let is_last = rows.len() < STEP || rows.last().is_some_and(|last| last.seq >= through);
             for row in rows.iter().filter(|row| row.seq <= through) {
@@ -231,6 +240,9 @@ impl Service {
             }
             if is_last {
                 break;
+            }
+            if slowly {
+                tokio::time::sleep(watch.elapsed()).await;
             }
         }
         match head {

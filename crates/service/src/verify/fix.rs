@@ -2,6 +2,7 @@
 
 use super::{Plan, Verified};
 use crate::Service;
+use crate::audit::Act;
 use crate::problem::Problem;
 use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Claimed, Unit};
 use daybook_store::records::AccountKey;
@@ -24,6 +25,11 @@ impl Service {
         let verified = self.verify(progress).await?;
         let left: BTreeSet<&String> = verified.differences.iter().collect();
         let fixed = before.differences.into_iter().filter(|difference| !left.contains(difference)).collect();
+        let fixed: Vec<String> = fixed;
+        if !fixed.is_empty() {
+            let act = Act::on("verify_fix", "database", "").with("fixed", fixed.len());
+            self.record_first(&self.operator_of_none(), act).await?;
+        }
         Ok(Fixed { fixed, verified })
     }
 

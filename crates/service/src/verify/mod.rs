@@ -105,7 +105,7 @@ impl Service {
             self.verify_log(org, fixes, &mut verified).await?;
             self.verify_words(org, fixes, &mut verified).await?;
         }
-        self.verify_audit(&mut verified).await?;
+        self.verify_audit(false, &mut verified).await?;
         Ok(verified)
     }
 

@@ -32,7 +32,10 @@ async fn the_first_link_makes_the_first_person(home: Home) {
     let visit = here(&trial, &session).await;
     assert_eq!((visit.name.as_str(), visit.email.as_str()), ("ana", "ana@lender.example"));
     assert_eq!((visit.organization.as_str(), visit.environment.as_str()), ("first", "TEST"));
-    let caller = Caller { client_id: format!("person:{}", visit.person_id), ..trial.who.clone() };
+    // How they came is theirs: a mark of their session.
+    let origin = visit.caller.origin.clone();
+    assert!(origin.as_ref().is_some_and(|origin| origin.session.len() == 16), "{origin:?}");
+    let caller = Caller { client_id: format!("person:{}", visit.person_id), origin, ..trial.who.clone() };
     assert_eq!((visit.caller, visit.csrf), (caller, session.csrf));
     assert_eq!(trial.service.first_link().await, Ok(None), "somebody is there");
 }

@@ -20,6 +20,7 @@ on_both!(
     a_cut_tail_is_found,
     a_lost_end_is_found,
     organizations_have_chains_of_their_own,
+    a_server_finds_it_by_itself,
 );
 
 /// A database with some records, and a way to change it by SQL.
@@ -309,4 +310,12 @@ async fn organizations_have_chains_of_their_own(home: Home) {
     let of_none = records(trial, &trial.service.operator_of_none(), AuditQuery::default()).await;
     assert_eq!(actions(&of_none), ["create_organization", "create_organization"]);
     trial.verify().await;
+}
+
+async fn a_server_finds_it_by_itself(home: Home) {
+    let audited = Audited::lived(home).await;
+    let pause = std::time::Duration::ZERO;
+    assert_eq!(audited.trial.service.verify_round(pause).await.expect("it can be verified"), 0);
+    audited.tamper("UPDATE audit SET actor = 'somebody' WHERE org = 1 AND seq = 3").await;
+    assert_eq!(audited.trial.service.verify_round(pause).await.expect("it can be verified"), 1);
 }

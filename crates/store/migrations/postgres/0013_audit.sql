@@ -31,6 +31,14 @@ CREATE TABLE audit_heads (
 INSERT INTO audit_heads (org, seq, hash) SELECT org, 0, '' FROM organizations;
 INSERT INTO audit_heads (org, seq, hash) VALUES (0, 0, '');
 
+-- A new organization has a chain, whichever build makes it: nodes of an earlier one may still run.
+CREATE FUNCTION audit_begins() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO audit_heads (org, seq, hash) VALUES (new.org, 0, '');
+    RETURN NULL;
+END $$;
+CREATE TRIGGER audit_begins AFTER INSERT ON organizations FOR EACH ROW EXECUTE FUNCTION audit_begins();
+
 CREATE FUNCTION audit_is_kept() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'records of the audit trail are neither changed nor removed';

@@ -31,6 +31,10 @@ CREATE TABLE audit_heads (
 INSERT INTO audit_heads (org, seq, hash) SELECT org, 0, x'' FROM organizations;
 INSERT INTO audit_heads (org, seq, hash) VALUES (0, 0, x'');
 
+-- A new organization has a chain, whichever build makes it.
+CREATE TRIGGER audit_begins AFTER INSERT ON organizations
+BEGIN INSERT INTO audit_heads (org, seq, hash) VALUES (new.org, 0, x''); END;
+
 CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
 BEGIN SELECT RAISE(ABORT, 'records of the audit trail are not changed'); END;
 CREATE TRIGGER audit_is_not_removed BEFORE DELETE ON audit

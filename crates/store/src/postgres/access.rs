@@ -103,9 +103,7 @@ async fn create_organization_once(
     let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[Step::new(sql, params)]).await?;
     let made = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?.pop();
     let org: OrgId = made.ok_or_else(|| StoreError::Broken("an organization got no number".to_owned()))?;
-    let mut steps = vec![Step::new(audit::BEGIN_CHAIN, vec![Box::new(org)])];
-    steps.extend(audit::steps(audit));
-    transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
+    transaction.fly(Frame { begin: None, commit: true }, &audit::steps(audit)).await?;
     Ok(org)
 }
 

@@ -40,9 +40,6 @@ const APPEND: &str = "
         AS r (at, actor, session, address, request_id, action, subject_type, subject_id, details, n)
     JOIN chain c ON c.n = r.n";
 
-/// The chain of a new organization.
-pub(super) const BEGIN_CHAIN: &str = "INSERT INTO audit_heads (org, seq, hash) VALUES ($1, 0, '')";
-
 /// Appends records to their chains. The last steps of a transaction: organizations in order, so that two nodes never wait
 /// for each other in a circle.
 pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -> Vec<Step<'a>> {

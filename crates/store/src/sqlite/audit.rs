@@ -85,12 +85,6 @@ fn head(write: &Connection, org: OrgId) -> Result<AuditHead> {
     })
 }
 
-/// The chain of a new organization.
-pub(super) fn begin(write: &Connection, org: OrgId) -> Result<()> {
-    let sql = "INSERT INTO audit_heads (org, seq, hash) VALUES (?1, 0, x'')";
-    write.execute(sql, [org]).map(drop).map_err(broken)
-}
-
 #[async_trait]
 impl Audit for Sqlite {
     async fn append_audit(&self, record: &NewAuditRecord) -> Result<()> {

@@ -1,6 +1,5 @@
 //! Settings, organizations and keys: small tables that are read often and written seldom.
 
-use super::audit;
 use super::connection::broken;
 use super::read::{all, one};
 use super::rows::{self, KEY_COLUMNS, LAST_ORG, ORGANIZATION_COLUMNS};
@@ -57,7 +56,6 @@ pub(super) fn create_organization(connection: &Connection, organization: &Organi
     if org > LAST_ORG {
         return Err(StoreError::Broken("there is no room for another organization".to_owned()));
     }
-    audit::begin(connection, org)?;
     Ok(org)
 }
 

@@ -110,6 +110,8 @@ pub struct Service {
     dispatcher: Arc<OnceLock<Dispatcher>>,
     pub(crate) known_mute: Arc<muting::Known>,
     monitored: Arc<beside::Beside<(), monitoring::Read>>,
+    /// Whether what callers do is recorded; it always is, but for measuring what that costs.
+    pub(crate) keeps_audit_trail: bool,
 }
 
 impl Service {
@@ -172,6 +174,7 @@ impl Service {
             dispatcher,
             known_mute: Arc::default(),
             monitored: Arc::default(),
+            keeps_audit_trail: true,
         })
     }
 

@@ -89,7 +89,7 @@ Examples:
   daybook audit --ends                    the last record of each organization, to keep elsewhere
   daybook audit --holds 1204:5be8…        whether record 1204 still has that hash
 
-`daybook verify` checks that no record was changed, removed, put in or moved.")]
+`daybook verify` checks that no record was changed, removed, inserted or moved.")]
     Audit(AuditArgs),
     /// Let people into the console, and list them
     People(PeopleCommand),

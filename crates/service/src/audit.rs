@@ -16,7 +16,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::paging::Paging;
-use crate::problem::Problem;
+use crate::problem::{Detail, Problem};
 use crate::secrets::{Secrets, hash};
 use crate::verify::Verified;
 use crate::view::{self, render};
@@ -63,10 +63,12 @@ impl<'a> Act<'a> {
         self
     }
 
-    /// The same with everything that was asked for. Not for forms with what nobody else may read.
+    /// The same with what was asked for, but for external fields. Not for forms about people.
     pub fn asked<T: Serialize>(mut self, form: &T) -> Act<'a> {
         if let Ok(Value::Object(fields)) = serde_json::to_value(form) {
-            self.details.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+            // What callers keep in fields of their own may be about people, and records are kept for ever.
+            let is_kept = |(name, value): &(String, Value)| !value.is_null() && name != "external_fields";
+            self.details.extend(fields.into_iter().filter(is_kept));
         }
         self
     }
@@ -147,9 +149,9 @@ pub(crate) fn address_text(address: Option<IpAddr>) -> String {
     address.map(|address| address.to_canonical().to_string()).unwrap_or_default()
 }
 
-/// A text that a caller sent, cut where it is too long and without what a database does not take.
+/// A text that a caller sent, cut where it is too long and without characters that control a terminal.
 pub(crate) fn shortened(text: &str) -> String {
-    text.chars().filter(|letter| *letter != '\0').take(LONGEST_TEXT).collect()
+    text.chars().filter(|letter| !letter.is_control()).take(LONGEST_TEXT).collect()
 }
 
 /// Bytes as people read them.
@@ -190,6 +192,15 @@ impl Service {
         onward(&paging)?;
         let before = paging.after.as_deref().map(|mark| mark.parse::<i64>().map_err(|_| no_mark())).transpose()?;
         let AuditQuery { actor, action, subject_id, request_id, since, until } = query;
+        let asked = [("actor", &actor), ("action", &action), ("subject_id", &subject_id), ("request_id", &request_id)];
+        let is_wrong = |text: &str| text.is_empty() || text.chars().count() > LONGEST_TEXT || text.contains('\0');
+        let wrong = asked.into_iter().filter(|(_, text)| text.as_deref().is_some_and(is_wrong));
+        let message = || format!("must have from 1 to {LONGEST_TEXT} characters");
+        let wrong: Vec<Detail> =
+            wrong.map(|(field, _)| Detail { field: field.to_owned(), message: message() }).collect();
+        if !wrong.is_empty() {
+            return Err(Problem::invalid_fields(wrong));
+        }
         let filter = AuditFilter { actor, action, subject_id, request_id, since, until };
         let mut rows = self.store.audit_records(who.org, &filter, before, paging.limit + 1).await?;
         let paging = one_way(paging.cut(&mut rows, |row| row.seq.to_string()));
@@ -212,10 +223,11 @@ impl Service {
     /// chain ends.
     /// `slowly` waits as long as it works.
     pub(crate) async fn verify_audit(&self, slowly: bool, verified: &mut Verified) -> Result<(), Problem> {
-        let heads = self.store.audit_heads().await?;
-        let mut orgs: Vec<OrgId> = heads.iter().map(|head| head.org).collect();
-        orgs.extend(self.store.audited_organizations().await?);
+        let mut orgs = self.store.audited_organizations().await?;
         orgs.extend(self.store.organizations().await?.iter().map(|organization| organization.org));
+        // Read last: an organization that was made meanwhile has its end.
+        let heads = self.store.audit_heads().await?;
+        orgs.extend(heads.iter().map(|head| head.org));
         orgs.sort_unstable();
         orgs.dedup();
         for org in orgs {
@@ -233,11 +245,13 @@ impl Service {
         verified: &mut Verified,
     ) -> Result<(), Problem> {
         let mut chain = Chain { org, seq: 0, hash: Vec::new(), found: Vec::new() };
+        let mut read_through = i64::MIN;
         // What is appended while this runs is looked at the next time.
         let through = head.map_or(i64::MAX, |head| head.seq);
         loop {
             let watch = Stopwatch::start();
-            let rows = self.store.audit_chain(org, chain.seq, STEP).await?;
+            let rows = self.store.audit_chain(org, read_through, STEP).await?;
+            read_through = rows.last().map_or(read_through, |last| last.seq);
             let is_last = rows.len() < STEP || rows.last().is_some_and(|last| last.seq >= through);
             for row in rows.iter().filter(|row| row.seq <= through) {
                 chain.take(row, &self.secrets);
@@ -254,7 +268,7 @@ impl Service {
             None => chain.differ("has no end: its row of table audit_heads is missing".to_owned()),
             Some(head) if chain.seq != head.seq => {
                 chain.differ(format!(
-                    "ends with record {}, and the last record there is has number {}",
+                    "ends with record {}, but the last record found is number {}",
                     head.seq, chain.seq
                 ));
             }
@@ -269,11 +283,12 @@ impl Service {
 
     /// No record lies after the end of a chain. The end is read after the records: it is never behind one that was appended.
     async fn verify_end(&self, chain: &mut Chain) -> Result<(), Problem> {
-        let Some(last) = self.store.audit_chain(chain.org, chain.seq, STEP).await?.pop() else { return Ok(()) };
+        let last = self.store.audit_records(chain.org, &AuditFilter::default(), None, 1).await?.pop();
+        let Some(last) = last else { return Ok(()) };
         let heads = self.store.audit_heads().await?;
         let head = heads.iter().find(|head| head.org == chain.org).map_or(0, |head| head.seq);
         if last.seq > head {
-            chain.differ(format!("record {} lies after the end, which is record {head}", last.seq));
+            chain.differ(format!("record {} lies after the end", last.seq));
         }
         Ok(())
     }
@@ -295,13 +310,17 @@ impl Chain {
     /// Goes on by a record. What follows a record with a wrong hash is checked against the hash that is stored: one change is
     /// one sentence.
     fn take(&mut self, row: &AuditRow, secrets: &Secrets) {
+        if row.seq < 1 {
+            self.differ(format!("record {} was inserted before the first", row.seq));
+            return;
+        }
         if row.seq != self.seq + 1 {
             let (first, last) = (self.seq + 1, row.seq - 1);
             self.differ(format!("records {first} to {last} are missing"));
         }
         let digest = secrets.audit_digest(&row.record.bytes());
         if chained(&self.hash, &digest) != row.hash {
-            self.differ(format!("record {} was changed, moved or put in: its hash does not follow", row.seq));
+            self.differ(format!("record {} was changed, moved or inserted: its hash does not follow", row.seq));
         }
         (self.seq, self.hash) = (row.seq, row.hash.clone());
     }

@@ -83,7 +83,6 @@ impl Change {
         if matches!(self, Change::Roll(_)) { Right::Administer } else { Right::Write }
     }
 
-    /// What is to be done.
     /// What is recorded of it.
     fn act<'a>(&self, account: &'a str) -> Act<'a> {
         let (action, line_item) = match self {
@@ -118,6 +117,7 @@ impl Change {
         }
     }
 
+    /// What is to be done.
     pub(crate) fn work(self) -> Result<Work, Problem> {
         let asked = match &self {
             Change::Payment(form) => {
@@ -191,8 +191,15 @@ impl Service {
         change: Change,
     ) -> Result<Bytes, Problem> {
         who.may(change.right())?;
-        let record = self.recorded(who, change.act(account));
-        self.processor.ask(account_key(who, account), change.work()?, repeat, who.only_held, record).await
+        let act = (!who.is_recorded).then(|| change.act(account));
+        let work = change.work()?;
+        let act = act.map(|act| match &work {
+            // Where the caller named none, the item has an id by now.
+            Work::Submit(asked, Show::Item) => act.with("line_item_id", &*asked.name),
+            _ => act,
+        });
+        let record = act.and_then(|act| self.recorded(who, act));
+        self.processor.ask(account_key(who, account), work, repeat, who.only_held, record).await
     }
 
     /// What a change would come to: the same work on a book that is then thrown away. Nothing is written or announced.

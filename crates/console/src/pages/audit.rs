@@ -15,7 +15,7 @@ use daybook_service::AuditQuery;
 use daybook_service::paging::Paging;
 use daybook_service::problem::{Detail, Problem};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The address of this room.
 const HERE: &str = "/console/audit";
@@ -34,7 +34,7 @@ struct Record {
     action: String,
     subject_type: String,
     subject_id: Option<String>,
-    details: Map<String, Value>,
+    details: Value,
     hash: String,
 }
 
@@ -71,7 +71,13 @@ impl Record {
     /// The details, a line for each.
     fn detail_lines(&self) -> Vec<(String, String)> {
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        self.details.iter().map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
+        match &self.details {
+            Value::Object(details) => {
+                details.iter().map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
+            }
+            // Somebody changed it by hand.
+            other => vec![("details".to_owned(), plain(other))],
+        }
     }
 }
 
@@ -193,7 +199,7 @@ async fn csv(console: &Console, visitor: &Visitor, query: AuditQuery) -> Answer 
     let (service, who) = (&console.service, visitor.caller());
     let rows: Vec<Record> = all(|paging| Box::pin(service.list_audit_records(who, paging, query.clone()))).await?;
     for row in &rows {
-        let details = Value::Object(row.details.clone()).to_string();
+        let details = row.details.to_string();
         csv.row(&[
             Cell::Number(row.number.to_string()),
             Cell::Text(&row.recorded_at.0),

@@ -18,13 +18,13 @@ pub struct AuditArgs {
     /// Only the record of the request with this id
     #[arg(long, value_name = "ID")]
     pub request: Option<String>,
-    /// Only records at this moment or later, as 2025-03-01T00:00:00Z
+    /// Only records at this moment or later, such as 2025-03-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// Only records before this moment
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// At most so many, the latest
+    /// Show at most this many, the newest first
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     pub limit: usize,
     /// Print the number and the hash of the last record of every organization instead

@@ -78,7 +78,7 @@ async fn ends(service: &Service, json: bool) -> Result<String, Failure> {
 }
 
 async fn holds(service: &Service, args: &AuditArgs, held: &str) -> Result<String, Failure> {
-    let wrong = || Failure::Failed("--holds must be a number and a hash, as 1204:5be8c1…".to_owned());
+    let wrong = || Failure::Failed("--holds must be a number and a hash, such as 1204:5be8c1…".to_owned());
     let (number, hash) = held.split_once(':').ok_or_else(wrong)?;
     let number: i64 = number.parse().map_err(|_| wrong())?;
     let who = who(service, args.org.as_deref()).await?;
@@ -91,7 +91,7 @@ async fn holds(service: &Service, args: &AuditArgs, held: &str) -> Result<String
 }
 
 fn moment(flag: &str, given: Option<&str>) -> Result<Option<Time>, Failure> {
-    let wrong = || Failure::Failed(format!("{flag} must be a moment, as 2025-03-01T00:00:00Z"));
+    let wrong = || Failure::Failed(format!("{flag} must be a moment, such as 2025-03-01T00:00:00Z"));
     given.map(|given| Time::parse(given).ok_or_else(wrong)).transpose()
 }
 

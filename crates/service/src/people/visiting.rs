@@ -1,6 +1,6 @@
 //! Signing in and out, and who comes with a token.
 
-use super::{CALLER_PREFIX, Session, Visit, client_id, email_key, role};
+use super::{CALLER_PREFIX, Session, Visit, client_id, email_key, is_address, role};
 use crate::Service;
 use crate::access::Caller;
 use crate::audit::{Act, address_text, hex, new_record, shortened};
@@ -48,7 +48,9 @@ impl Service {
         }
         let origin = Origin { address: address_text(from), ..Origin::default() };
         let act = Act::on("sign_in_failed", "person", known.trim_start_matches(CALLER_PREFIX));
-        let act = act.with("email", shortened(email));
+        // A password may have been typed into the wrong field.
+        let typed = if is_address(email.trim()) { shortened(email.trim()) } else { "not an address".to_owned() };
+        let act = act.with("email", typed);
         let record = new_record(&self.secrets, self.clock.now(), org, Arc::new(origin), act);
         self.store.append_audit(&record).await?;
         Err(Problem::new("unauthenticated", "the e-mail address or the password is not right"))

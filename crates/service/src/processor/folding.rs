@@ -3,7 +3,7 @@
 use super::job::{Job, Work};
 use super::queue::Group;
 use super::work::{Came, NeedsAll, answer_to_keep, unit, work};
-use crate::account::book::{Book, Halt, Rolled};
+use crate::account::book::{Book, Halt};
 use crate::account::slice::Slice;
 use crate::answers::reused;
 use crate::catalog::ProductInfo;
@@ -96,7 +96,7 @@ fn size(unit: &Unit) -> (usize, usize) {
 
 /// Works on one account. Should that panic, the account fails alone.
 fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
-    let Ready { mut group, loaded, product, waiting_messages } = ready;
+    let Ready { group, loaded, product, waiting_messages } = ready;
     let kept = product.clone();
     let again = loaded.clone();
     let worked = catch_unwind(AssertUnwindSafe(|| jobs_done(&group, loaded, product, waiting_messages, slice, now)));
@@ -105,11 +105,6 @@ fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
         Ok(Err(NeedsAll)) => return Folded::NeedsAll(Group { whole: true, ..group }),
         Err(_) => broken(&group, again, kept.clone(), now),
     };
-    if let (Some(job), Some(Came::ToMore(more))) = (group.jobs.first_mut(), done.came.first())
-        && let Work::Roll { done, .. } = &mut job.work
-    {
-        *done = *more;
-    }
     let Done { came, unit, is_part } = done;
     Folded::Worked(Box::new(Worked { group, came, unit, product: kept, is_part }))
 }
@@ -145,8 +140,8 @@ fn jobs_done(
         },
         _ => None,
     };
+    let mut is_opened_already = false;
     for job in &group.jobs {
-        let mut is_opened = false;
         if book.is_none()
             && let (Work::Open(opening), Some(product)) = (&job.work, &product)
         {
@@ -160,13 +155,13 @@ fn jobs_done(
                 now,
             );
             book = opened.ok();
-            is_opened = book.is_some();
         }
         let Some(book) = &mut book else {
             came.push(Came::ToProblem(Problem::not_found("account", &group.key.account)));
             continue;
         };
         book.waiting_messages = waiting_messages;
+        let is_opened = matches!(job.work, Work::Open(_)) && book.loaded_version.is_none() && !is_opened_already;
         if job.only_held && !book.product.mode.holding {
             came.push(Came::ToProblem(not_held(&book.product.key)));
             continue;
@@ -192,8 +187,8 @@ fn jobs_done(
         let before = asked_so_far(book);
         let done = work(book, &job.work, now)?;
         let changed = match &job.work {
-            // It is recorded with its first slice.
-            Work::Roll { done, .. } => *done == Rolled::default(),
+            // It is recorded with its first slice; then it has no record any more.
+            Work::Roll { .. } => true,
             _ => is_opened || asked_so_far(book) != before,
         };
         let is_recorded = changed && !matches!(done, Came::ToProblem(_));
@@ -204,6 +199,7 @@ fn jobs_done(
             _ => {}
         }
         audit.extend(record);
+        is_opened_already |= is_opened && is_recorded;
         came.push(done);
     }
     let Some(mut book) = book else { return Ok(Done { came, unit: None, is_part: false }) };

@@ -21,15 +21,11 @@ pub struct Fixed {
 impl Service {
     /// Verifies everything, makes derived data what the journals give, and verifies again.
     pub async fn fix(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Fixed, Problem> {
+        self.record_first(&self.operator_of_none(), Act::on("verify_fix", "database", "")).await?;
         let before = self.look(true, progress).await?;
         let verified = self.verify(progress).await?;
         let left: BTreeSet<&String> = verified.differences.iter().collect();
         let fixed = before.differences.into_iter().filter(|difference| !left.contains(difference)).collect();
-        let fixed: Vec<String> = fixed;
-        if !fixed.is_empty() {
-            let act = Act::on("verify_fix", "database", "").with("fixed", fixed.len());
-            self.record_first(&self.operator_of_none(), act).await?;
-        }
         Ok(Fixed { fixed, verified })
     }
 

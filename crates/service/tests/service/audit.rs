@@ -251,7 +251,7 @@ async fn a_removed_record_is_found(home: Home) {
         audited.tamper(&format!("UPDATE audit SET seq = {} WHERE org = 1 AND seq = {number}", number - 1)).await;
     }
     audited.tamper(&format!("UPDATE audit_heads SET seq = {} WHERE org = 1", last - 1)).await;
-    audited.finds("record 4 was changed, moved or put in").await;
+    audited.finds("record 4 was changed, moved or inserted").await;
 }
 
 async fn an_inserted_record_is_found(home: Home) {
@@ -264,9 +264,22 @@ async fn an_inserted_record_is_found(home: Home) {
     );
     audited.tamper(&copy).await;
     audited.finds(&format!("record {} lies after the end", last + 1)).await;
+    // Before the first one there is no place either.
+    audited.tamper(&format!("DELETE FROM audit WHERE org = 1 AND seq = {}", last + 1)).await;
+    if home == Home::Postgres {
+        audited.tamper("ALTER TABLE audit DROP CONSTRAINT audit_seq_check").await;
+    }
+    let before = format!(
+        "INSERT INTO audit (org, seq, {columns}) SELECT org, -7, {columns} FROM audit WHERE org = 1 AND seq = 3"
+    );
+    let pragma = if home == Home::Sqlite { "PRAGMA ignore_check_constraints = ON; " } else { "" };
+    audited.tamper(&format!("{pragma}{before}")).await;
+    audited.finds("record -7 was inserted before the first").await;
+    audited.tamper("DELETE FROM audit WHERE org = 1 AND seq < 1").await;
+    audited.tamper(&copy).await;
     // With the end moved to it, its hash does not follow.
     audited.tamper(&format!("UPDATE audit_heads SET seq = {} WHERE org = 1", last + 1)).await;
-    audited.finds(&format!("record {} was changed, moved or put in", last + 1)).await;
+    audited.finds(&format!("record {} was changed, moved or inserted", last + 1)).await;
 }
 
 async fn swapped_records_are_found(home: Home) {
@@ -274,14 +287,14 @@ async fn swapped_records_are_found(home: Home) {
     for (from, to) in [(4, 1_000), (5, 4), (1_000, 5)] {
         audited.tamper(&format!("UPDATE audit SET seq = {to} WHERE org = 1 AND seq = {from}")).await;
     }
-    audited.finds("record 4 was changed, moved or put in").await;
+    audited.finds("record 4 was changed, moved or inserted").await;
 }
 
 async fn a_cut_tail_is_found(home: Home) {
     let audited = Audited::lived(home).await;
     let last = audited.records().await[0]["number"].as_i64().expect("a number");
     audited.tamper(&format!("DELETE FROM audit WHERE org = 1 AND seq > {}", last - 2)).await;
-    audited.finds(&format!("ends with record {last}, and the last record there is has number {}", last - 2)).await;
+    audited.finds(&format!("ends with record {last}, but the last record found is number {}", last - 2)).await;
     // With the end moved back by hand, its hash is another one.
     audited.tamper(&format!("UPDATE audit_heads SET seq = {} WHERE org = 1", last - 2)).await;
     audited.finds("whose hash is another one").await;

@@ -3,7 +3,7 @@
 
 CREATE TABLE audit (
     org          bigint NOT NULL,
-    seq          bigint NOT NULL,
+    seq          bigint NOT NULL CHECK (seq > 0),
     at           bigint NOT NULL,
     actor        text COLLATE "C" NOT NULL,
     session      text COLLATE "C" NOT NULL,
@@ -20,6 +20,7 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_actor ON audit (org, actor, seq);
 CREATE INDEX audit_by_action ON audit (org, action, seq);
 CREATE INDEX audit_by_subject ON audit (org, subject_id, seq);
+CREATE INDEX audit_by_time ON audit (org, at);
 
 -- The last record of each chain.
 CREATE TABLE audit_heads (
@@ -28,9 +29,6 @@ CREATE TABLE audit_heads (
     hash bytea NOT NULL
 ) WITH (fillfactor = 50);
 
-INSERT INTO audit_heads (org, seq, hash) SELECT org, 0, '' FROM organizations;
-INSERT INTO audit_heads (org, seq, hash) VALUES (0, 0, '');
-
 -- A new organization has a chain, whichever build makes it: nodes of an earlier one may still run.
 CREATE FUNCTION audit_begins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -38,6 +36,9 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER audit_begins AFTER INSERT ON organizations FOR EACH ROW EXECUTE FUNCTION audit_begins();
+
+INSERT INTO audit_heads (org, seq, hash) SELECT org, 0, '' FROM organizations;
+INSERT INTO audit_heads (org, seq, hash) VALUES (0, 0, '');
 
 CREATE FUNCTION audit_is_kept() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -3,7 +3,7 @@
 
 CREATE TABLE audit (
     org          INTEGER NOT NULL,
-    seq          INTEGER NOT NULL,
+    seq          INTEGER NOT NULL CHECK (seq > 0),
     at           INTEGER NOT NULL,
     actor        TEXT NOT NULL,
     session      TEXT NOT NULL,
@@ -20,6 +20,7 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_actor ON audit (org, actor, seq);
 CREATE INDEX audit_by_action ON audit (org, action, seq);
 CREATE INDEX audit_by_subject ON audit (org, subject_id, seq);
+CREATE INDEX audit_by_time ON audit (org, at);
 
 -- The last record of each chain.
 CREATE TABLE audit_heads (
@@ -28,12 +29,12 @@ CREATE TABLE audit_heads (
     hash BLOB NOT NULL
 ) STRICT;
 
-INSERT INTO audit_heads (org, seq, hash) SELECT org, 0, x'' FROM organizations;
-INSERT INTO audit_heads (org, seq, hash) VALUES (0, 0, x'');
-
 -- A new organization has a chain, whichever build makes it.
 CREATE TRIGGER audit_begins AFTER INSERT ON organizations
 BEGIN INSERT INTO audit_heads (org, seq, hash) VALUES (new.org, 0, x''); END;
+
+INSERT INTO audit_heads (org, seq, hash) SELECT org, 0, x'' FROM organizations;
+INSERT INTO audit_heads (org, seq, hash) VALUES (0, 0, x'');
 
 CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
 BEGIN SELECT RAISE(ABORT, 'records of the audit trail are not changed'); END;

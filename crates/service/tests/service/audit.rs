@@ -21,6 +21,7 @@ on_both!(
     a_lost_end_is_found,
     organizations_have_chains_of_their_own,
     a_server_finds_it_by_itself,
+    a_roll_that_is_overtaken_is_counted_and_recorded_once,
 );
 
 /// A database with some records, and a way to change it by SQL.
@@ -136,7 +137,7 @@ async fn a_roll_and_a_long_opening_are_recorded_once(home: Home) {
     let trial = &audited.trial;
     let before = audited.records().await.len();
     // Each is several slices.
-    json_of(trial.roll("a1", "2066-04-01T12:00:00-04:00", false).await);
+    json_of(trial.roll("a1", "2080-04-01T12:00:00-04:00", false).await);
     let body = json!({
         "product_id": "auto-12", "account_id": "old", "effective_at": "1970-03-15T00:00:00-05:00",
         "summary": {"initial_principal_cents": 120_000},
@@ -331,4 +332,31 @@ async fn a_server_finds_it_by_itself(home: Home) {
     assert_eq!(audited.trial.service.verify_round(pause).await.expect("it can be verified"), 0);
     audited.tamper("UPDATE audit SET actor = 'somebody' WHERE org = 1 AND seq = 3").await;
     assert_eq!(audited.trial.service.verify_round(pause).await.expect("it can be verified"), 1);
+}
+
+async fn a_roll_that_is_overtaken_is_counted_and_recorded_once(home: Home) {
+    const TO: &str = "2080-04-01T12:00:00-04:00";
+    let audited = Audited::lived(home).await;
+    let trial = &audited.trial;
+    for account in ["calm", "busy"] {
+        trial.account("auto-12", account, "2026-03-15T00:00:00-04:00").await;
+    }
+    let calm = json_of(trial.roll("calm", TO, false).await);
+    assert!(calm["total_attempted"].as_u64() > Some(500), "it is several slices: {calm}");
+    let rolling = {
+        let trial = trial.clone();
+        tokio::spawn(async move { json_of(trial.roll("busy", TO, false).await) })
+    };
+    // Another key makes stale what was computed and is not written yet.
+    for _ in 0..6 {
+        json_of(trial.service.rotate_hmac_key(&trial.who).await);
+    }
+    let busy = rolling.await.expect("it is rolled");
+    for count in ["successful_events", "failed_events", "total_attempted"] {
+        assert_eq!(busy[count], calm[count], "{count}");
+    }
+    let query = AuditQuery { subject_id: Some("busy".to_owned()), ..AuditQuery::default() };
+    let records = records(trial, &trial.who, query).await;
+    assert_eq!(actions(&records), ["roll_account", "create_account"]);
+    assert_eq!(trial.all_items("busy", None).await.len(), trial.all_items("calm", None).await.len());
 }

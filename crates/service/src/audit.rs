@@ -192,15 +192,12 @@ impl Service {
         onward(&paging)?;
         let before = paging.after.as_deref().map(|mark| mark.parse::<i64>().map_err(|_| no_mark())).transpose()?;
         let AuditQuery { actor, action, subject_id, request_id, since, until } = query;
-        let asked = [("actor", &actor), ("action", &action), ("subject_id", &subject_id), ("request_id", &request_id)];
-        let is_wrong = |text: &str| text.is_empty() || text.chars().count() > LONGEST_TEXT || text.contains('\0');
-        let wrong = asked.into_iter().filter(|(_, text)| text.as_deref().is_some_and(is_wrong));
-        let message = || format!("must have from 1 to {LONGEST_TEXT} characters");
-        let wrong: Vec<Detail> =
-            wrong.map(|(field, _)| Detail { field: field.to_owned(), message: message() }).collect();
-        if !wrong.is_empty() {
-            return Err(Problem::invalid_fields(wrong));
-        }
+        check(&[
+            ("actor", actor.as_deref(), LONGEST_TEXT, |letter| is_plain(letter) || letter == ' '),
+            ("action", action.as_deref(), 100, |letter| letter.is_ascii_lowercase() || letter == '_'),
+            ("subject_id", subject_id.as_deref(), LONGEST_TEXT, |letter| letter != '\0'),
+            ("request_id", request_id.as_deref(), 128, is_plain),
+        ])?;
         let filter = AuditFilter { actor, action, subject_id, request_id, since, until };
         let mut rows = self.store.audit_records(who.org, &filter, before, paging.limit + 1).await?;
         let paging = one_way(paging.cut(&mut rows, |row| row.seq.to_string()));
@@ -292,6 +289,30 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// A field of a filter: its name, what was given, the most characters, and which there may be.
+type Asked<'a> = (&'static str, Option<&'a str>, usize, fn(char) -> bool);
+
+/// Every field that is wrong is named.
+fn check(asked: &[Asked<'_>]) -> Result<(), Problem> {
+    let mut wrong = Vec::new();
+    for (field, given, most, may_have) in asked {
+        let Some(given) = given else { continue };
+        if !(1..=*most).contains(&given.chars().count()) {
+            wrong
+                .push(Detail { field: (*field).to_owned(), message: format!("must have from 1 to {most} characters") });
+        } else if !given.chars().all(may_have) {
+            let message = "has characters that none of them has".to_owned();
+            wrong.push(Detail { field: (*field).to_owned(), message });
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(wrong)) }
+}
+
+/// Whether a character is one that ids have.
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "._:~-".contains(letter)
 }
 
 /// A chain that is being checked.

@@ -154,6 +154,8 @@ async fn the_trail_is_for_administrators_and_wrong_filters_are_named() {
     }
     server.get("/organization/audit?since=yesterday").await.refused_field(422, "since");
     server.get("/organization/audit?actor=").await.refused_field(422, "actor");
+    server.get("/organization/audit?action=0.5").await.refused_field(422, "action");
+    server.get("/organization/audit?request_id=a%20b").await.refused_field(422, "request_id");
     server.get("/organization/audit?who=me").await.refused_field(422, "who");
     server.get("/organization/audit?starting_after=x").await.refused_field(422, "starting_after");
 }

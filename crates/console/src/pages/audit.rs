@@ -16,6 +16,7 @@ use daybook_service::paging::Paging;
 use daybook_service::problem::{Detail, Problem};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// The address of this room.
 const HERE: &str = "/console/audit";
@@ -36,6 +37,19 @@ struct Record {
     subject_id: Option<String>,
     details: Value,
     hash: String,
+    /// What the person or the key is called.
+    #[serde(skip)]
+    actor_name: Option<String>,
+}
+
+/// What people and keys are called, by their ids as records have them.
+type Names = HashMap<String, String>;
+
+async fn names(console: &Console, visitor: &Visitor) -> Result<Names, Trouble> {
+    let people = console.service.list_people(visitor.caller()).await?;
+    let people = people.into_iter().map(|person| (format!("person:{}", person.person_id), person.name));
+    let keys = super::keys::names(console, visitor).await?;
+    Ok(people.chain(keys).collect())
 }
 
 impl Record {
@@ -140,7 +154,9 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
     };
     match found {
         Ok(Listed { results, paging }) => {
-            page.records = results;
+            let names = names(&console, &visitor).await?;
+            let named = |record: Record| Record { actor_name: names.get(&record.actor).cloned(), ..record };
+            page.records = results.into_iter().map(named).collect();
             page.next = paging.next().as_ref().map_or_else(String::new, |mark| page.at(&[("starting_after", mark)]));
             crate::page::show(&page)
         }

@@ -197,7 +197,8 @@ async fn the_page_shows_who_did_what_and_what_was_refused() {
     assert_eq!(tried.at_the_door("/console/sign-in", &guess).await.status, 422);
     let page = world.get("/console/audit").await.page();
     assert_harmless(&page);
-    for words in ["Record payment", "<a href=\"/console/accounts/a1\">a1</a>", "1234", &world.who.client_id] {
+    for words in ["Record payment", "<a href=\"/console/accounts/a1\">a1</a>", "1234", &world.who.client_id, ">Ada</a>"]
+    {
         assert!(page.contains(words), "{words}: {page}");
     }
     let page = world.get("/console/audit?action=Create+customer&subject_id=mallory").await.page();

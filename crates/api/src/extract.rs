@@ -8,7 +8,7 @@ use crate::Api;
 use crate::error::Refusal;
 use crate::limits::Context;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
@@ -19,6 +19,7 @@ use daybook_service::problem::Problem;
 use daybook_service::processor::job::Repeat;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
+use std::net::SocketAddr;
 use utoipa::IntoParams;
 
 /// The header by which a caller says that a call is the same call.
@@ -60,7 +61,9 @@ async fn caller(parts: &Parts, api: &Api) -> Result<Caller, Refusal> {
         context.called_by(&caller.client_id);
     }
     api.limiter.admit(&caller.client_id)?;
-    Ok(caller)
+    let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
+    let request_id = parts.extensions.get::<Context>().map(Context::request_id).unwrap_or_default();
+    Ok(caller.from_where(address, request_id))
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {

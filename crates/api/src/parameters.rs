@@ -9,7 +9,7 @@ use daybook_service::form::fields::{AccountStatus, DeliveryOutcome, Moment, Refe
 use daybook_service::form::{BadForm, EventName, Roll};
 use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
-use daybook_service::{AccountQuery, CustomerQuery, DeliveryQuery, ItemQuery, MessageQuery};
+use daybook_service::{AccountQuery, AuditQuery, CustomerQuery, DeliveryQuery, ItemQuery, MessageQuery};
 use utoipa::IntoParams;
 
 macro_rules! parameters {
@@ -190,6 +190,30 @@ parameters! {
 }
 
 parameters! {
+    /// Which records.
+    AuditParameters paged one way {
+        /// Only those by this key (its client id), person (`person:` and the id) or `operator`.
+        #[param(pattern = "^[A-Za-z0-9._:~ -]{1,300}$")]
+        actor,
+        /// Only those of this action.
+        #[param(pattern = "^[a-z_]{1,100}$", example = "record_payment")]
+        action,
+        /// Only those about the thing with this id.
+        #[param(pattern = "^[^\\x00]{1,300}$", example = "loan-1")]
+        subject_id,
+        /// Only the one of this request.
+        #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
+        request_id,
+        /// Only those at this moment or later.
+        #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
+        since,
+        /// Only those before this moment.
+        #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
+        until,
+    }
+}
+
+parameters! {
     /// Which dead letters.
     DeadLetterParameters paged one way {
         /// Only those of this subscription.
@@ -280,6 +304,20 @@ impl DeliveryParameters {
             until: self.until,
         };
         Ok(DeliveryQuery { outcome: outcome.transpose()?, ..others.query()? })
+    }
+}
+
+impl AuditParameters {
+    /// Which records.
+    pub fn query(self) -> Result<AuditQuery, Problem> {
+        Ok(AuditQuery {
+            actor: self.actor,
+            action: self.action,
+            subject_id: self.subject_id,
+            request_id: self.request_id,
+            since: moment("since", self.since.as_deref())?,
+            until: moment("until", self.until.as_deref())?,
+        })
     }
 }
 

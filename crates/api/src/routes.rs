@@ -1,8 +1,8 @@
 //! Every route. A handler's name is its operation id, and its description in the reference stands beside it.
 
 use crate::handlers::{
-    accounts, auth, bulk, customers, docs, keys, line_items, messages, notifications, operations, products, rolling,
-    webhooks,
+    accounts, audit, auth, bulk, customers, docs, keys, line_items, messages, notifications, operations, products,
+    rolling, webhooks,
 };
 use crate::{Api, error, limits};
 use axum::Router;
@@ -41,6 +41,7 @@ pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
         .routes(routes!(rolling::roll_account, rolling::roll_account_by_post))
         .routes(routes!(keys::list_keys, keys::create_key))
         .routes(routes!(keys::revoke_key))
+        .routes(routes!(audit::list_audit_records))
         .routes(routes!(webhooks::subscribe, webhooks::subscribe_by_post))
         .routes(routes!(webhooks::list_subscriptions))
         .routes(routes!(webhooks::delete_subscription))

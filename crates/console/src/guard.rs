@@ -188,7 +188,7 @@ async fn admit(
         return Ok(request);
     };
     let visit = match console.service.visit(&manner.session).await {
-        Ok(Some(visit)) => visit,
+        Ok(Some(visit)) => from_where(visit, manner),
         Ok(None) => return Err(to_the_door(&request, manner)),
         Err(problem) => return Err(Trouble::new(problem).at_the_door(manner)),
     };
@@ -203,6 +203,12 @@ async fn admit(
     request.extensions_mut().insert(manner.clone());
     request.extensions_mut().insert(visitor);
     Ok(request)
+}
+
+/// Says where a call comes from, for the audit trail.
+fn from_where(mut visit: Visit, manner: &Manner) -> Visit {
+    visit.caller = visit.caller.from_where(manner.address, "");
+    visit
 }
 
 /// Whoever is not signed in is asked to, and led back afterwards.

@@ -39,6 +39,8 @@ pub enum Section {
     Cases,
     /// Keys.
     Keys,
+    /// Who did what.
+    Audit,
     /// People.
     People,
 }
@@ -64,6 +66,7 @@ pub const PLACES: &[Place] = &[
     Place { section: Section::Cases, name: "Test cases", path: "/console/cases" },
     Place { section: Section::Keys, name: "Keys", path: "/console/keys" },
     Place { section: Section::People, name: "People", path: "/console/people" },
+    Place { section: Section::Audit, name: "Audit trail", path: "/console/audit" },
 ];
 
 /// The frame around a page. Every template has one as `page`.
@@ -93,7 +96,9 @@ impl Page {
     /// Every room that the one who looks may enter.
     pub fn places(&self) -> impl Iterator<Item = &'static Place> {
         let administers = self.may_administer();
-        PLACES.iter().filter(move |place| administers || !matches!(place.section, Section::Keys | Section::People))
+        PLACES.iter().filter(move |place| {
+            administers || !matches!(place.section, Section::Keys | Section::People | Section::Audit)
+        })
     }
 
     /// The token that forms carry.

@@ -120,6 +120,9 @@ table! {
     Administer get "/console/keys/hmac/rotate" pages::keys::signing::ask_rotate;
     Administer post "/console/keys/hmac/rotate" pages::keys::signing::rotate;
 
+    // Who did what.
+    Administer get "/console/audit" pages::audit::show;
+
     // People.
     Administer get "/console/people" pages::people::show;
     Administer post "/console/people/invite" pages::people::invite;

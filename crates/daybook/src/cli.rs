@@ -4,12 +4,14 @@
 //! data. Flags that are settings come in as text and are read with the other sources of settings, see
 //! [`config`](crate::config).
 
+mod audit;
 mod bench;
 mod care;
 mod cases;
 mod flags;
 mod help;
 mod import;
+mod keys;
 mod listen;
 mod people;
 mod remote;
@@ -17,6 +19,7 @@ mod rules;
 mod schedule;
 mod webhooks;
 
+pub use audit::AuditArgs;
 pub use bench::{
     BenchAction, BenchCasesArgs, BenchCommand, BenchConsoleArgs, BenchPaymentsArgs, BenchReleaseArgs, BenchTarget,
     BenchWebhookClientArgs, BenchWebhooksArgs,
@@ -26,6 +29,7 @@ pub use cases::{CaseAction, CaseCommand, CaseFromAccountArgs, TestArgs};
 pub use flags::{CommonFlags, FlagValues, ServeFlags};
 pub use help::{CompletionsArgs, ExplainArgs, ManArgs};
 pub use import::{DemoDataArgs, ImportArgs};
+pub use keys::{KeysAction, KeysCommand, KeysCreateArgs, KeysListArgs, KeysRevokeArgs, RoleArg};
 pub use listen::{ListenArgs, TriggerArgs};
 pub use people::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
 pub use remote::RemoteArgs;
@@ -77,6 +81,16 @@ Prints `daybook ready on http://ADDRESS` on stdout when it is ready. SIGTERM fin
     Org(OrgCommand),
     /// Make, list and revoke API keys
     Keys(KeysCommand),
+    /// Show who did what: the audit trail
+    #[command(after_help = "\
+Examples:
+  daybook audit --subject loan-1
+  daybook audit --action sign_in_failed --since 2025-03-01T00:00:00Z
+  daybook audit --ends                    the last record of each organization, to keep elsewhere
+  daybook audit --holds 1204:5be8…        whether record 1204 still has that hash
+
+`daybook verify` checks that no record was changed, removed, inserted or moved.")]
+    Audit(AuditArgs),
     /// Let people into the console, and list them
     People(PeopleCommand),
     /// Roll an account through time (TEST organizations)
@@ -324,104 +338,6 @@ pub struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// The settings.
-    #[command(flatten)]
-    pub flags: CommonFlags,
-}
-
-/// `daybook keys …`
-#[derive(Args, Debug)]
-pub struct KeysCommand {
-    /// What to do with keys.
-    #[command(subcommand)]
-    pub command: KeysAction,
-}
-
-/// What to do with keys.
-#[derive(Debug, Subcommand)]
-pub enum KeysAction {
-    /// Make an API key; its secret is shown once
-    #[command(after_help = "\
-Examples:
-  daybook keys create --role SERVICING
-  daybook keys create --role READ_ONLY --name reports --json
-  daybook keys create --org \"Prairie Lending\" --role ADMIN")]
-    Create(KeysCreateArgs),
-    /// List keys, with the time each was last used
-    #[command(after_help = "Examples:\n  daybook keys list\n  daybook keys list --org \"Prairie Lending\" --json")]
-    List(KeysListArgs),
-    /// Revoke a key; it stops working at once
-    #[command(
-        after_help = "Examples:\n  daybook keys revoke client_2x7k\n  daybook keys revoke client_2x7k --org \"Prairie Lending\""
-    )]
-    Revoke(KeysRevokeArgs),
-}
-
-/// `daybook keys create`
-#[derive(Args, Debug)]
-pub struct KeysCreateArgs {
-    /// What the key may do
-    #[arg(long, value_enum)]
-    pub role: RoleArg,
-    /// What to call it
-    #[arg(long, value_name = "NAME", default_value = "made by daybook keys create")]
-    pub name: String,
-    /// The organization's name; not needed while there is only one
-    #[arg(long, value_name = "NAME")]
-    pub org: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// The settings.
-    #[command(flatten)]
-    pub flags: CommonFlags,
-}
-
-/// What a key may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum RoleArg {
-    /// Everything
-    Admin,
-    /// Everything but keys and administration
-    Servicing,
-    /// Reading
-    ReadOnly,
-}
-
-impl RoleArg {
-    /// The name in the interface.
-    pub fn name(self) -> &'static str {
-        match self {
-            RoleArg::Admin => "ADMIN",
-            RoleArg::Servicing => "SERVICING",
-            RoleArg::ReadOnly => "READ_ONLY",
-        }
-    }
-}
-
-/// `daybook keys list`
-#[derive(Args, Debug)]
-pub struct KeysListArgs {
-    /// The organization's name; not needed while there is only one
-    #[arg(long, value_name = "NAME")]
-    pub org: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// The settings.
-    #[command(flatten)]
-    pub flags: CommonFlags,
-}
-
-/// `daybook keys revoke`
-#[derive(Args, Debug)]
-pub struct KeysRevokeArgs {
-    /// The key's id
-    pub client_id: String,
-    /// The organization's name; not needed while there is only one
-    #[arg(long, value_name = "NAME")]
-    pub org: Option<String>,
     /// The settings.
     #[command(flatten)]
     pub flags: CommonFlags,

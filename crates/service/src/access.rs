@@ -1,5 +1,6 @@
 //! Who is calling, and what they may do.
 
+use crate::audit::{self, Act};
 use crate::catalog::Catalog;
 use crate::form;
 use crate::ids::{mint_id, mint_secret};
@@ -11,6 +12,7 @@ use crate::view;
 use daybook_clock::Clock;
 use daybook_engine::time::Time;
 use daybook_store::Store;
+use daybook_store::audit::Origin;
 use daybook_store::records::{KeyRow, OrgId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -89,6 +91,10 @@ pub struct Caller {
     /// Whether what they ask of accounts is refused unless it is held; see
     /// [`Service::only_while_held`](crate::Service::only_while_held).
     pub only_held: bool,
+    /// How the call came, for the audit trail.
+    pub origin: Option<Arc<Origin>>,
+    /// Whether an earlier record of the audit trail is about the whole call.
+    pub is_recorded: bool,
 }
 
 impl Caller {
@@ -193,6 +199,8 @@ impl Access {
             role,
             client_id: key.client_id,
             only_held: false,
+            origin: None,
+            is_recorded: false,
         })
     }
 
@@ -212,40 +220,45 @@ impl Access {
     }
 
     /// Makes a key. The secret is given once, here.
-    pub async fn create_key(&self, org: OrgId, name: &str, role: Role) -> Result<(KeyRow, String), Problem> {
+    pub async fn create_key(&self, who: &Caller, name: &str, role: Role) -> Result<(KeyRow, String), Problem> {
         let secret = mint_secret();
-        let key = self.keep_key(org, mint_id("client"), &secret, name, role).await?;
+        let key = self.keep_key(who, mint_id("client"), &secret, name, role).await?;
         Ok((key, secret))
     }
 
     /// Makes a key with a client id and a secret that were chosen.
     pub async fn keep_key(
         &self,
-        org: OrgId,
+        who: &Caller,
         client_id: String,
         secret: &str,
         name: &str,
         role: Role,
     ) -> Result<KeyRow, Problem> {
+        let now = self.clock.now();
+        let act = Act::on("create_key", "key", &client_id).with("name", name).with("role", role.name());
+        let record = audit::record(&self.secrets, now, who, act);
         let key = KeyRow {
-            org,
+            org: who.org,
             client_id,
             secret_hash: hash(secret.as_bytes()),
             name: name.to_owned(),
             role: role.name().to_owned(),
-            created_at: self.clock.now(),
+            created_at: now,
             last_used_at: None,
             revoked_at: None,
         };
-        if !self.store.create_key(&key).await? {
+        if !self.store.create_key(&key, record.as_ref()).await? {
             return Err(Problem::id_taken("client_id", "key", &key.client_id));
         }
         Ok(key)
     }
 
     /// Revokes a key.
-    pub async fn revoke_key(&self, org: OrgId, client_id: &str) -> Result<(), Problem> {
-        let found = self.store.revoke_key(org, client_id, self.clock.now()).await?;
+    pub async fn revoke_key(&self, who: &Caller, client_id: &str) -> Result<(), Problem> {
+        let now = self.clock.now();
+        let record = audit::record(&self.secrets, now, who, Act::on("revoke_key", "key", client_id));
+        let found = self.store.revoke_key(who.org, client_id, now, record.as_ref()).await?;
         lock(&self.remembered).clear();
         if found { Ok(()) } else { Err(Problem::not_found("key", client_id)) }
     }

@@ -4,6 +4,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
 use crate::account::profile::Profile;
+use crate::audit::Act;
 use crate::catalog::ProductInfo;
 use crate::changes::Change;
 use crate::find::Wanted;
@@ -58,7 +59,9 @@ impl Service {
     ) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
         let (key, opening) = self.opening(who, &form).await?;
-        let answer = self.processor.ask(key, Work::Open(Box::new(opening)), repeat, who.only_held).await?;
+        let act = Act::on("create_account", "account", &key.account).with("product_id", &*opening.product.product);
+        let record = self.recorded(who, act);
+        let answer = self.processor.ask(key, Work::Open(Box::new(opening)), repeat, who.only_held, record).await?;
         Ok(answer)
     }
 

@@ -8,6 +8,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Asked, Book, Rolled};
 use crate::accounts::{account_key, content_hash, problem};
+use crate::audit::Act;
 use crate::form;
 use crate::form::fields::{ExternalField, Id, Moment};
 use crate::ids::mint_id;
@@ -80,6 +81,40 @@ impl Change {
     /// The right that it needs.
     fn right(&self) -> Right {
         if matches!(self, Change::Roll(_)) { Right::Administer } else { Right::Write }
+    }
+
+    /// What is recorded of it.
+    fn act<'a>(&self, account: &'a str) -> Act<'a> {
+        let (action, line_item) = match self {
+            Change::Payment(_) => ("record_payment", None),
+            Change::PaymentStatus(item, _) => ("change_line_item", Some(item)),
+            Change::Reversal(item, _) => ("reverse_payment", Some(item)),
+            Change::Fee(_) => ("charge_manual_fee", None),
+            Change::Waiver(item, _) => ("waive_fee", Some(item)),
+            Change::Credit(_) => ("credit_offset", None),
+            Change::Debit(_) => ("debit_offset", None),
+            Change::Withdrawal(item) => ("withdraw_line_item", Some(item)),
+            Change::Status(_) => ("set_account_status", None),
+            Change::Notice(_) => ("set_notification_config", None),
+            Change::Roll(_) => ("roll_account", None),
+        };
+        let act = Act::on(action, "account", account);
+        let act = match self {
+            Change::Payment(form) => act.asked(form),
+            Change::PaymentStatus(_, form) => act.asked(form),
+            Change::Reversal(_, form) => act.asked(form),
+            Change::Fee(form) => act.asked(form),
+            Change::Waiver(_, form) => act.asked(form),
+            Change::Credit(form) | Change::Debit(form) => act.asked(form),
+            Change::Withdrawal(_) => act,
+            Change::Status(form) => act.asked(form),
+            Change::Notice(form) => act.asked(form),
+            Change::Roll(form) => act.asked(form),
+        };
+        match line_item {
+            Some(item) => act.with("of_line_item", item.as_str()),
+            None => act,
+        }
     }
 
     /// What is to be done.
@@ -156,7 +191,15 @@ impl Service {
         change: Change,
     ) -> Result<Bytes, Problem> {
         who.may(change.right())?;
-        self.processor.ask(account_key(who, account), change.work()?, repeat, who.only_held).await
+        let act = (!who.is_recorded).then(|| change.act(account));
+        let work = change.work()?;
+        let act = act.map(|act| match &work {
+            // Where the caller named none, the item has an id by now.
+            Work::Submit(asked, Show::Item) => act.with("line_item_id", &*asked.name),
+            _ => act,
+        });
+        let record = act.and_then(|act| self.recorded(who, act));
+        self.processor.ask(account_key(who, account), work, repeat, who.only_held, record).await
     }
 
     /// What a change would come to: the same work on a book that is then thrown away. Nothing is written or announced.

@@ -7,6 +7,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::accounts::{account_key, page_of};
 use crate::announcing::News;
+use crate::audit::Act;
 use crate::form::fields::{CustomerRole, CustomerType, Ssn};
 use crate::form::{AssignAccount, CustomerUpdate, NewCustomer};
 use crate::ids::mint_id;
@@ -145,7 +146,12 @@ impl Service {
         let mut accounts = if is_new { Vec::new() } else { self.accounts_of(who, &row.customer_id).await? };
         let (form, ssn): (NewCustomer, _) = (read_body(row)?, self.open_ssn(row)?);
         let words = vec![of_customer(who.org, &row.customer_id, &form, is_new)];
-        let mut writing = Unit { customers: vec![write], words, ..Unit::default() };
+        let action = if is_new { "create_customer" } else { "update_customer" };
+        let on: Vec<&str> = assigned.iter().map(|assigned| assigned.account_id.as_str()).collect();
+        let act = Act::on(action, "customer", &row.customer_id);
+        let act = if on.is_empty() { act } else { act.with("assign_to_accounts", on) };
+        let audit = self.recorded(who, act).into_iter().collect();
+        let mut writing = Unit { customers: vec![write], words, audit, ..Unit::default() };
         for (index, assigned) in assigned.iter().enumerate() {
             let role = assigned.customer_account_role.unwrap_or(CustomerRole::Primary);
             let account_id = assigned.account_id.as_str();
@@ -187,7 +193,7 @@ impl Service {
         for inputs in [Inputs::Pending, Inputs::All] {
             let mut book = self.load_book(&key, inputs).await.map_err(missing)?;
             match add_customers(&mut book, std::slice::from_ref(&customer), now) {
-                Ok(_) => return unit(&mut book, Vec::new(), now),
+                Ok(_) => return unit(&mut book, Vec::new(), Vec::new(), now),
                 Err(crate::account::book::Halt::Problem(problem)) => return Err(problem),
                 Err(crate::account::book::Halt::NeedsAll) => {}
             }

@@ -25,7 +25,7 @@ impl Service {
     pub async fn create_key(&self, who: &Caller, form: NewKey) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
-        let (key, secret) = self.access.create_key(who.org, form.name.as_str(), role).await?;
+        let (key, secret) = self.access.create_key(who, form.name.as_str(), role).await?;
         Ok(show_new(&key, &secret))
     }
 
@@ -47,7 +47,7 @@ impl Service {
                 }
             };
         }
-        match self.access.keep_key(who.org, client_id.clone(), &secret, name, role).await {
+        match self.access.keep_key(who, client_id.clone(), &secret, name, role).await {
             Ok(key) => Ok(show_new(&key, &secret)),
             // The same form, sent twice at once, was a little faster.
             Err(problem) if problem.code == "id_taken" => {
@@ -90,7 +90,7 @@ impl Service {
     /// Revokes a key.
     pub async fn revoke_key(&self, who: &Caller, client_id: &str) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
-        self.access.revoke_key(who.org, client_id).await?;
+        self.access.revoke_key(who, client_id).await?;
         let key = self.store.key(client_id).await?.ok_or_else(|| Problem::not_found("key", client_id))?;
         Ok(render(&show(&key)))
     }

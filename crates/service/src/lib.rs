@@ -17,6 +17,7 @@ pub mod account;
 pub mod accounts;
 mod announcing;
 mod answers;
+pub mod audit;
 mod beside;
 pub mod catalog;
 pub mod changes;
@@ -57,6 +58,7 @@ pub mod webhooks;
 mod words;
 
 pub use accounts::AccountQuery;
+pub use audit::AuditQuery;
 pub use customers::CustomerQuery;
 pub use line_items::ItemQuery;
 pub use webhooks::deliveries::DeliveryQuery;
@@ -108,6 +110,8 @@ pub struct Service {
     dispatcher: Arc<OnceLock<Dispatcher>>,
     pub(crate) known_mute: Arc<muting::Known>,
     monitored: Arc<beside::Beside<(), monitoring::Read>>,
+    /// Whether what callers do is recorded; it always is, but for measuring what that costs.
+    pub(crate) keeps_audit_trail: bool,
 }
 
 impl Service {
@@ -170,6 +174,7 @@ impl Service {
             dispatcher,
             known_mute: Arc::default(),
             monitored: Arc::default(),
+            keeps_audit_trail: true,
         })
     }
 

@@ -7,6 +7,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::audit::Act;
 use crate::form::SetMigrationMode;
 use crate::problem::Problem;
 use crate::processor::job::Repeat;
@@ -80,7 +81,9 @@ impl Service {
             if !form.migration_mode && counts.failed_accounts > 0 {
                 self.store.retry_failed(&row.key, self.clock.now()).await?;
             }
-            let unit = Unit { products: vec![ProductWrite::Mode(row.key.clone(), mode)], ..Unit::default() };
+            let act = Act::on("set_migration_mode", "product", product).asked(&form).with("held_events", events);
+            let audit = self.recorded(who, act).into_iter().collect();
+            let unit = Unit { products: vec![ProductWrite::Mode(row.key.clone(), mode)], audit, ..Unit::default() };
             let written = self.write_alone(who, unit, repeat.clone(), &answer).await;
             self.catalog.forget(&row.key);
             if written? {

@@ -14,11 +14,14 @@
 //! Only [`Service::unmute`] takes it away. The mark is the database's: all nodes follow it, within a second.
 
 use crate::Service;
+use crate::audit::Act;
 use crate::lock::lock;
+use crate::organizations::operator;
 use crate::problem::Problem;
 use daybook_engine::time::Time;
 use daybook_metrics::Registry;
 use daybook_store::Store;
+use daybook_store::audit::NO_ORGANIZATION;
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -81,7 +84,7 @@ pub async fn begin(store: &dyn Store, now: Time, is_wanted: bool) -> Result<Opti
             tracing::warn!(here, before = %String::from_utf8_lossy(&known), "the tables are not where they were");
             // The mark first: a start that is cut off in between finds the same again.
             store.keep_setting(MUTED, &mark(OF_A_DUMP, now)).await?;
-            store.put_setting(WHEREABOUTS, here.as_bytes()).await?;
+            store.put_setting(WHEREABOUTS, here.as_bytes(), None).await?;
         }
     }
     if is_wanted {
@@ -103,7 +106,11 @@ impl Service {
 
     /// Mutes the database; servers follow within a second. Gives since when it is muted.
     pub async fn mute(&self, why: &str) -> Result<Muted, Problem> {
-        self.store.keep_setting(MUTED, &mark(why, self.clock.now())).await?;
+        if self.look_whether_muted().await?.is_none() {
+            let act = Act::on("mute", "database", "").with("why", why);
+            let record = self.recorded(&operator(NO_ORGANIZATION, ""), act);
+            self.store.put_setting(MUTED, &mark(why, self.clock.now()), record.as_ref()).await?;
+        }
         let muted = self.look_whether_muted().await?;
         muted.ok_or_else(|| Problem::internal("the mark of a muted database was not kept"))
     }
@@ -112,7 +119,8 @@ impl Service {
     /// muted.
     pub async fn unmute(&self) -> Result<Option<Waiting>, Problem> {
         let waiting = self.waiting().await?;
-        if !self.store.remove_setting(MUTED).await? {
+        let record = self.recorded(&operator(NO_ORGANIZATION, ""), Act::on("unmute", "database", ""));
+        if !self.store.remove_setting(MUTED, record.as_ref()).await? {
             return Ok(None);
         }
         let Waiting { messages, urls, accounts } = waiting;

@@ -2,8 +2,10 @@
 
 use crate::Service;
 use crate::access::{Caller, Role};
+use crate::audit::Act;
 use crate::ids::{mint_mark, random_bytes};
 use crate::problem::Problem;
+use daybook_store::audit::NO_ORGANIZATION;
 use daybook_store::records::{OrgId, Organization};
 use daybook_webhooks::signature::Key;
 
@@ -43,27 +45,33 @@ impl Service {
             return Err(Problem::invalid("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", rule));
         }
         let org = self.create_organization(FIRST, &bootstrap.environment).await?;
-        self.first_key(org, bootstrap.client_id.clone(), bootstrap.client_secret.clone()).await.map(Some)
+        self.first_key(
+            &operator(org, &bootstrap.environment),
+            bootstrap.client_id.clone(),
+            bootstrap.client_secret.clone(),
+        )
+        .await
+        .map(Some)
     }
 
     async fn first_key(
         &self,
-        org: OrgId,
+        who: &Caller,
         client_id: Option<String>,
         client_secret: Option<String>,
     ) -> Result<FirstKey, Problem> {
         let Some(secret) = client_secret else {
             let (key, secret) = match client_id {
-                None => self.access.create_key(org, "first key", Role::Admin).await?,
+                None => self.access.create_key(who, "first key", Role::Admin).await?,
                 Some(client_id) => {
                     let secret = crate::ids::mint_secret();
-                    (self.access.keep_key(org, client_id, &secret, "first key", Role::Admin).await?, secret)
+                    (self.access.keep_key(who, client_id, &secret, "first key", Role::Admin).await?, secret)
                 }
             };
             return Ok(FirstKey { client_id: key.client_id, client_secret: Some(secret) });
         };
         let client_id = client_id.unwrap_or_else(|| crate::ids::mint_id("client"));
-        let key = self.access.keep_key(org, client_id, &secret, "first key", Role::Admin).await?;
+        let key = self.access.keep_key(who, client_id, &secret, "first key", Role::Admin).await?;
         Ok(FirstKey { client_id: key.client_id, client_secret: None })
     }
 
@@ -88,13 +96,15 @@ impl Service {
             previous_signing_key: None,
             event_mark: mint_mark(),
         };
-        Ok(self.store.create_organization(&organization).await?)
+        let act = Act::on("create_organization", "organization", name).with("environment", environment);
+        let record = self.recorded(&operator(NO_ORGANIZATION, environment), act);
+        Ok(self.store.create_organization(&organization, record.as_ref()).await?)
     }
 
     /// Makes an organization with its first key.
     pub async fn create_organization_with_key(&self, name: &str, environment: &str) -> Result<FirstKey, Problem> {
         let org = self.create_organization(name, environment).await?;
-        self.first_key(org, None, None).await
+        self.first_key(&operator(org, environment), None, None).await
     }
 
     /// All organizations.
@@ -114,12 +124,24 @@ impl Service {
             },
         };
         let found = found.ok_or_else(|| Problem::not_found("organization", name.unwrap_or_default()))?;
-        Ok(Caller {
-            org: found.org,
-            environment: found.environment.clone(),
-            role: Role::Admin,
-            client_id: "operator".to_owned(),
-            only_held: false,
-        })
+        Ok(operator(found.org, &found.environment))
+    }
+
+    /// The person at the machine, for what belongs to no organization.
+    pub fn operator_of_none(&self) -> Caller {
+        operator(NO_ORGANIZATION, "")
+    }
+}
+
+/// The person at the machine.
+pub(crate) fn operator(org: OrgId, environment: &str) -> Caller {
+    Caller {
+        org,
+        environment: environment.to_owned(),
+        role: Role::Admin,
+        client_id: "operator".to_owned(),
+        only_held: false,
+        origin: None,
+        is_recorded: false,
     }
 }

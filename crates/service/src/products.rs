@@ -3,6 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::accounts::{content_hash, page_of};
+use crate::audit::Act;
 use crate::catalog::ProductInfo;
 use crate::form::NewProduct;
 use crate::ids::mint_id;
@@ -57,7 +58,9 @@ impl Service {
         };
         let answer = show(&*self.catalog.ready(row.clone()).await?, &row);
         let words = vec![of_product(who.org, &key.product, &form)];
-        let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], words, ..Unit::default() };
+        let act = Act::on("create_product", "product", &key.product).with("migration_mode", holding);
+        let audit = self.recorded(who, act).into_iter().collect();
+        let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], words, audit, ..Unit::default() };
         if self.write_alone(who, unit, repeat.clone(), &answer).await? {
             return Ok(answer);
         }

@@ -4,6 +4,7 @@ use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::Rolled;
 use crate::accounts::account_key;
+use crate::audit::Act;
 use crate::form::Roll;
 use crate::problem::Problem;
 use crate::processor::job::{Repeat, Work};
@@ -15,7 +16,12 @@ impl Service {
         may_roll(who)?;
         let order = form.order()?;
         let work = Work::Roll { to: order.until, webhooks: order.roll_webhooks, done: Rolled::default() };
-        self.processor.ask(account_key(who, order.account_id.as_str()), work, repeat, false).await
+        let account = order.account_id.as_str();
+        let until = order.until.to_string();
+        let act =
+            Act::on("roll_account", "account", account).with("until", until).with("webhooks", order.roll_webhooks);
+        let record = self.recorded(who, act);
+        self.processor.ask(account_key(who, account), work, repeat, false, record).await
     }
 }
 

@@ -22,6 +22,7 @@ pub struct Secrets {
     sealing: [u8; 32],
     tokens: [u8; 32],
     console: [u8; 32],
+    audit: [u8; 32],
     fingerprint: [u8; 16],
 }
 
@@ -53,6 +54,7 @@ impl Secrets {
             sealing: derive(b"daybook sealing"),
             tokens: derive(b"daybook tokens"),
             console: derive(b"daybook console"),
+            audit: derive(b"daybook audit"),
             fingerprint,
         }
     }
@@ -86,6 +88,11 @@ impl Secrets {
     /// A hash that nobody can make without the key.
     pub fn keyed_hash(&self, bytes: &[u8]) -> Vec<u8> {
         mac(&self.sealing, bytes).to_vec()
+    }
+
+    /// The digest of a record of the audit trail.
+    pub fn audit_digest(&self, record: &[u8]) -> Vec<u8> {
+        mac(&self.audit, record).to_vec()
     }
 
     /// A hash for the console that nobody can make without the key; for different things it differs.

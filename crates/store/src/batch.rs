@@ -13,11 +13,13 @@
 //! 4. the rows of what is left are written with multi-row statements: inputs, line items, customers of accounts,
 //!    words, waiting messages,
 //! 5. each organization's log head is moved on by the number of its messages (organizations in order), and the messages
-//!    are written at those positions, in the order of the units and within a unit in the order given.
+//!    are written at those positions, in the order of the units and within a unit in the order given,
+//! 6. the audit trail of each organization is appended to.
 //!
 //! A unit with one claim can be dropped from among others. A unit with several (a customer that is put on accounts)
 //! must come alone in its batch: if one of its claims fails, the transaction is rolled back.
 
+use crate::audit::NewAuditRecord;
 use crate::figures::Words;
 use crate::records::{
     AccountKey, AccountNow, AccountRow, Answer, CustomerRow, InputRow, ItemRow, MessageRow, Mode, OrgId, ProductKey,
@@ -53,6 +55,8 @@ pub struct Unit {
     pub messages: Vec<(OrgId, MessageRow)>,
     /// Words of things that this unit makes or changes.
     pub words: Vec<Words>,
+    /// What is recorded about it.
+    pub audit: Vec<NewAuditRecord>,
     /// Whether what is announced is sent without waiting for a batch: the organization's log is then to be sent at once up
     /// to its last message.
     pub hurry: bool,

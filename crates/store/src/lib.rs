@@ -26,9 +26,11 @@
 //! | `answers` | answers kept for callers who repeat themselves |
 //! | `people`, `sessions`, `invitations`, `guesses` | who uses the console, and how they come in: see [`people`] |
 //! | `settings` | a few values about the database itself |
+//! | `audit`, `audit_heads` | who did what, as a chain; its end: see [`audit`] |
 //!
 //! All money is integers (cents) and all time is integers (microseconds since 1970). Keys lead with the organization.
 
+pub mod audit;
 pub mod batch;
 pub mod error;
 pub mod figures;
@@ -42,6 +44,7 @@ pub mod sqlite;
 pub mod upkeep;
 
 use async_trait::async_trait;
+use audit::NewAuditRecord;
 use batch::{Batch, Claimed};
 use daybook_engine::time::Time;
 use error::StoreError;
@@ -62,6 +65,10 @@ fn moment_bytes(at: Time) -> [u8; 8] {
 fn moment_of(bytes: Option<Vec<u8>>) -> Option<Time> {
     Some(Time::from_micros(i64::from_be_bytes(bytes?.try_into().ok()?)))
 }
+
+/// What is recorded about a write, in the same transaction and only if the write changes something. `None`: the program does
+/// it by itself, and no caller asked.
+pub type Audited<'a> = Option<&'a NewAuditRecord>;
 
 /// What a call to the store gives.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -150,7 +157,13 @@ pub struct LogSize {
 /// A database.
 #[async_trait]
 pub trait Store:
-    outbox::Outbox + people::People + figures::Figures + monitoring::Monitoring + refolds::Refolds + upkeep::Upkeep
+    audit::Audit
+    + outbox::Outbox
+    + people::People
+    + figures::Figures
+    + monitoring::Monitoring
+    + refolds::Refolds
+    + upkeep::Upkeep
 {
     /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
@@ -184,10 +197,10 @@ pub trait Store:
     async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>>;
 
     /// Keeps a value in place of the one there is, if there is one.
-    async fn put_setting(&self, name: &str, value: &[u8]) -> Result<()>;
+    async fn put_setting(&self, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()>;
 
     /// Removes a value; gives whether there was one.
-    async fn remove_setting(&self, name: &str) -> Result<bool>;
+    async fn remove_setting(&self, name: &str, audit: Audited<'_>) -> Result<bool>;
 
     /// Where the tables are, for telling a restored dump from the database it was made of: a dump that is restored makes
     /// other tables, in another database or on another server. `None` where a copy cannot be told from its original.
@@ -207,18 +220,25 @@ pub trait Store:
     // --- Organizations and keys ----------------------------------------------------------------------------------
 
     /// Makes an organization and gives it its number. The number in the argument is not looked at.
-    async fn create_organization(&self, organization: &Organization) -> Result<OrgId>;
+    async fn create_organization(&self, organization: &Organization, audit: Audited<'_>) -> Result<OrgId>;
 
     /// Gives an organization a new signing key, unless its key is no longer `old`; the old one is kept as the previous
     /// one until a moment. Everything that was computed with the old key and is not written yet becomes stale: the modes
     /// of the organization's products go up by one version. Gives whether it was done.
-    async fn rotate_signing_key(&self, org: OrgId, old: &[u8], new: &[u8], old_until: Time) -> Result<bool>;
+    async fn rotate_signing_key(
+        &self,
+        org: OrgId,
+        old: &[u8],
+        new: &[u8],
+        old_until: Time,
+        audit: Audited<'_>,
+    ) -> Result<bool>;
 
     /// All organizations, by number.
     async fn organizations(&self) -> Result<Vec<Organization>>;
 
     /// Makes a key; false if the client id is taken.
-    async fn create_key(&self, key: &KeyRow) -> Result<bool>;
+    async fn create_key(&self, key: &KeyRow, audit: Audited<'_>) -> Result<bool>;
 
     /// A key by its client id.
     async fn key(&self, client_id: &str) -> Result<Option<KeyRow>>;
@@ -230,7 +250,7 @@ pub trait Store:
     async fn keys(&self, org: OrgId) -> Result<Vec<KeyRow>>;
 
     /// Revokes a key, unless it is revoked already; false if there is none.
-    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time) -> Result<bool>;
+    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time, audit: Audited<'_>) -> Result<bool>;
 
     /// Notes when keys were last used. Never moves a time back.
     async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()>;

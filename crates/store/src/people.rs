@@ -10,8 +10,8 @@
 //! when guessing is slowed; it keeps what it is told, and sees to it that an invitation is accepted once, that an address
 //! belongs to one person, and that a role which must not die out does not.
 
-use crate::Result;
 use crate::records::OrgId;
+use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
@@ -122,7 +122,7 @@ pub enum Changed {
 #[async_trait]
 pub trait People: std::fmt::Debug + Send + Sync {
     /// Makes a person; false if the address belongs to somebody.
-    async fn create_person(&self, person: &PersonRow) -> Result<bool>;
+    async fn create_person(&self, person: &PersonRow, audit: Audited<'_>) -> Result<bool>;
 
     /// An organization's people, by time of coming.
     async fn people(&self, org: OrgId) -> Result<Vec<PersonRow>>;
@@ -140,14 +140,22 @@ pub trait People: std::fmt::Debug + Send + Sync {
         person: &str,
         change: &PersonChange,
         must_remain: &str,
+        audit: Audited<'_>,
     ) -> Result<Changed>;
 
     /// Gives a person another password, unless theirs is no longer `old`, and ends their sessions but `kept`. Gives
     /// whether it was done.
-    async fn change_password(&self, person: &str, old: &str, new: &str, kept: &[u8]) -> Result<bool>;
+    async fn change_password(
+        &self,
+        person: &str,
+        old: &str,
+        new: &str,
+        kept: &[u8],
+        audit: Audited<'_>,
+    ) -> Result<bool>;
 
     /// Makes an invitation.
-    async fn invite(&self, invitation: &InvitationRow) -> Result<()>;
+    async fn invite(&self, invitation: &InvitationRow, audit: Audited<'_>) -> Result<()>;
 
     /// An invitation, unless it expired by `now`.
     async fn invitation(&self, token_hash: &[u8], now: Time) -> Result<Option<InvitationRow>>;
@@ -156,14 +164,14 @@ pub trait People: std::fmt::Debug + Send + Sync {
     async fn invitations(&self, org: OrgId, now: Time) -> Result<Vec<InvitationRow>>;
 
     /// Takes an invitation of an organization back; false if there is none.
-    async fn withdraw(&self, org: OrgId, token_hash: &[u8]) -> Result<bool>;
+    async fn withdraw(&self, org: OrgId, token_hash: &[u8], audit: Audited<'_>) -> Result<bool>;
 
     /// Makes a person by an invitation, which is gone then: both or neither.
-    async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow) -> Result<Accepted>;
+    async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow, audit: Audited<'_>) -> Result<Accepted>;
 
     /// Begins a session, unless the person may not come in or has a password other than the one that was checked. Gives
     /// whether it was done.
-    async fn begin_session(&self, session: &SessionRow, password_hash: &str) -> Result<bool>;
+    async fn begin_session(&self, session: &SessionRow, password_hash: &str, audit: Audited<'_>) -> Result<bool>;
 
     /// A session and its person, unless it expired by `now` or the person may not come in.
     async fn session(&self, token_hash: &[u8], now: Time) -> Result<Option<(SessionRow, PersonRow)>>;
@@ -172,10 +180,10 @@ pub trait People: std::fmt::Debug + Send + Sync {
     async fn touch_session(&self, token_hash: &[u8], seen_at: Time, expires_at: Time) -> Result<()>;
 
     /// Ends a session; false if there is none.
-    async fn end_session(&self, token_hash: &[u8]) -> Result<bool>;
+    async fn end_session(&self, token_hash: &[u8], audit: Audited<'_>) -> Result<bool>;
 
     /// Ends all sessions of a person; gives how many.
-    async fn end_sessions(&self, org: OrgId, person: &str) -> Result<u64>;
+    async fn end_sessions(&self, org: OrgId, person: &str, audit: Audited<'_>) -> Result<u64>;
 
     /// How often somebody was wrong.
     async fn guesses(&self, subject: &[u8]) -> Result<Option<GuessRow>>;

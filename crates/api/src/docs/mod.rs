@@ -45,6 +45,7 @@ pages! {
     "guides/receiving-webhooks",
     "guides/test-cases",
     "operating/README",
+    "operating/audit",
     "operating/backup-and-restore",
     "operating/clocks",
     "operating/configuring",

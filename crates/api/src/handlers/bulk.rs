@@ -83,6 +83,7 @@ pub async fn bulk(
     let body = read_body(request, &LINE_TYPES, api.settings.bulk_limit_bytes, &api).await?;
     let lines: Vec<&[u8]> = lines(&body)?;
     let repeat = call.repeat(b"")?;
+    let who = api.service.record_bulk(&who, lines.len(), &body).await?;
     let mut answers = Vec::with_capacity(lines.len() * 1_024);
     let mut together: Vec<Running<'_>> = Vec::new();
     let mut class_now = None;

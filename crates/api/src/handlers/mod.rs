@@ -1,6 +1,7 @@
 //! Handlers: one file for each resource, one function for each operation.
 
 pub mod accounts;
+pub mod audit;
 pub mod auth;
 pub mod bulk;
 pub mod customers;

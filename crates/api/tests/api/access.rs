@@ -58,7 +58,9 @@ impl Guarded {
     }
 
     fn needs_admin(&self) -> bool {
-        ["/organization/keys", "/organization/hmac_key", "/admin"].iter().any(|start| self.path.starts_with(start))
+        ["/organization/keys", "/organization/hmac_key", "/organization/audit", "/admin"]
+            .iter()
+            .any(|start| self.path.starts_with(start))
     }
 }
 

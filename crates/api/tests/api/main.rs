@@ -5,6 +5,7 @@
 mod access;
 mod accounts;
 mod admin;
+mod audit;
 mod auth;
 mod bad_input;
 mod bulk;

@@ -3,6 +3,7 @@
 pub mod account;
 pub mod accounts;
 pub mod ask;
+pub mod audit;
 pub mod cases;
 pub mod customers;
 pub mod find;

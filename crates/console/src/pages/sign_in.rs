@@ -85,7 +85,7 @@ pub async fn accept(State(console): State<Console>, manner: Manner, Path(link): 
         email: typed.get("email").to_owned(),
         password: password(&typed).to_owned(),
     };
-    match console.service.accept(&link, person).await {
+    match console.service.accept(&link, person, manner.address).await {
         Ok(session) => Ok(begin_session("/console", &session.token, &manner)),
         Err(problem) => Ok(refuse(&console, &manner, &link, &typed, problem).await),
     }
@@ -103,7 +103,7 @@ async fn refuse(console: &Console, manner: &Manner, link: &str, typed: &Typed, p
 
 /// Signs somebody out.
 pub async fn sign_out(State(console): State<Console>, visitor: Visitor) -> Answer {
-    console.service.sign_out(&visitor.manner.session).await?;
+    console.service.sign_out(&visitor.manner.session, visitor.manner.address).await?;
     Ok(end_session("/console/sign-in", &visitor.manner))
 }
 

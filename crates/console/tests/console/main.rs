@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod account;
+mod audit;
 mod cases;
 mod doors;
 mod finding;

@@ -279,7 +279,7 @@ impl World {
 async fn accept(service: &Service, link: &str, name: &str) -> Session {
     let email = format!("{}@example.com", name.to_lowercase());
     let new = NewPerson { name: name.to_owned(), email, password: PASSWORD.to_owned() };
-    service.accept(link, new).await.expect("the link works")
+    service.accept(link, new, None).await.expect("the link works")
 }
 
 /// Fields as browsers send them.

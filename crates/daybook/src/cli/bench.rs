@@ -75,6 +75,9 @@ pub struct BenchPaymentsArgs {
     /// For how long
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
+    /// Compare with the same payments without an audit trail, by turns
+    #[arg(long)]
+    pub compare_audit: bool,
     /// Where and how.
     #[command(flatten)]
     pub target: BenchTarget,

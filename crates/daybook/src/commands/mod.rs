@@ -13,6 +13,7 @@
 //! [`opening`] gets from settings to a service. [`control`] is how a command asks a running server to do something.
 //! A command that fails gives a [`Failure`], which is one sentence on stderr and an exit code.
 
+mod audit;
 mod backup;
 mod bench;
 mod case;
@@ -69,6 +70,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Serve(flags) => serve::run(flags),
         Command::Org(command) => org::run(command),
         Command::Keys(command) => keys::run(command),
+        Command::Audit(args) => audit::run(args),
         Command::People(command) => people::run(command),
         Command::Roll(args) => roll::run(args),
         Command::Verify(args) => verify::run(args),

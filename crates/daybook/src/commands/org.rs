@@ -43,11 +43,18 @@ pub fn listed<const COLUMNS: usize>(answer: &Value, fields: [&str; COLUMNS]) -> 
     table(&rows)
 }
 
+/// A text of somebody else for a terminal: characters that control it, or turn the direction of writing, are replaced.
+fn harmless(text: &str) -> String {
+    let is_harmful =
+        |letter: char| letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|letter| if is_harmful(letter) { '\u{fffd}' } else { letter }).collect()
+}
+
 /// A field as people read it.
 pub fn text(value: &Value, field: &str) -> String {
     match &value[field] {
         Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::String(text) => harmless(text),
+        other => harmless(&other.to_string()),
     }
 }

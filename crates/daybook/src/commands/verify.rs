@@ -74,13 +74,14 @@ async fn look(service: &Service) -> Result<Verified, Failure> {
 }
 
 fn as_text(fixed: &Fixed) -> String {
-    let Verified { accounts, items, messages, differences, .. } = &fixed.verified;
+    let Verified { accounts, items, messages, audit_records, differences, .. } = &fixed.verified;
     let count = differences.len();
     let mut text: String = fixed.fixed.iter().map(|difference| format!("fixed: {difference}\n")).collect();
     text.extend(differences.iter().map(|difference| format!("{difference}\n")));
     let plural = if count == 1 { "difference" } else { "differences" };
     text.push_str(&format!(
-        "verified {accounts} accounts, {items} line items, {messages} messages: {count} {plural}\n"
+        "verified {accounts} accounts, {items} line items, {messages} messages, {audit_records} audit records: \
+         {count} {plural}\n"
     ));
     text
 }
@@ -91,6 +92,7 @@ fn as_json(fixed: &Fixed) -> String {
         "accounts": verified.accounts,
         "line_items": verified.items,
         "messages": verified.messages,
+        "audit_records": verified.audit_records,
         "differences": verified.differences,
         "fixed": fixed.fixed,
     });

@@ -27,7 +27,7 @@ fn verify_finds_nothing_after_traffic_and_beside_a_server() {
     assert_eq!(beside, after);
     let words: Vec<&str> = after.split_whitespace().collect();
     assert_eq!((words[0], words[1], words[2]), ("verified", "1", "accounts,"));
-    assert!(after.ends_with(" messages: 0 differences\n"), "{after}");
+    assert!(after.ends_with(" audit records: 0 differences\n"), "{after}");
     let items: u64 = words[3].parse().expect("a number of line items");
     assert!(items > 1, "the payment, and what became due: {after}");
 }

@@ -3,7 +3,9 @@
 use super::{CALLER_PREFIX, Invitation, Link, NewPerson, Session, check, email_key, role};
 use crate::Service;
 use crate::access::{Caller, Right, Role};
+use crate::audit::Act;
 use crate::ids::{mint_id, mint_token, token_of};
+use crate::organizations::operator;
 use crate::problem::{Detail, Problem};
 use crate::processor::job::Repeat;
 use crate::secrets::hash;
@@ -14,6 +16,7 @@ use bytes::Bytes;
 use daybook_store::batch::Unit;
 use daybook_store::people::{Accepted, InvitationRow, PersonRow};
 use daybook_store::records::OrgId;
+use std::net::IpAddr;
 
 /// How long a link can be used.
 pub const LINK_MICROS: i64 = 7 * 24 * 3_600 * 1_000_000;
@@ -30,7 +33,8 @@ impl Service {
             return Ok(None);
         }
         let token = mint_token();
-        self.keep_link(&token, org, Role::Admin, "first start").await?;
+        self.keep_link(&Caller { client_id: "first start".to_owned(), ..operator(org, "") }, &token, Role::Admin)
+            .await?;
         Ok(Some(token))
     }
 
@@ -41,7 +45,9 @@ impl Service {
         let new = NewPerson { name, email: email.to_owned(), password: password.to_owned() };
         check(&new)?;
         let person = self.new_person(org, Role::Admin, &new).await?;
-        Ok(self.store.create_person(&person).await?)
+        let act = Act::on("create_person", "person", &person.person).with("role", Role::Admin.name());
+        let record = self.recorded(&operator(org, ""), act);
+        Ok(self.store.create_person(&person, record.as_ref()).await?)
     }
 
     async fn org_without_people(&self) -> Result<Option<OrgId>, Problem> {
@@ -53,7 +59,7 @@ impl Service {
     pub async fn invite(&self, who: &Caller, role: Role) -> Result<String, Problem> {
         self.may_invite(who).await?;
         let token = mint_token();
-        self.keep_link(&token, who.org, role, &who.client_id).await?;
+        self.keep_link(who, &token, role).await?;
         tracing::info!(by = %who.client_id, role = role.name(), "somebody was invited");
         Ok(token)
     }
@@ -72,7 +78,7 @@ impl Service {
         self.may_invite(who).await?;
         // Whoever keeps the answer makes the link: of two at once it is one.
         if self.write_alone(who, Unit::default(), Some(repeat), &Bytes::from_static(b"{}")).await? {
-            self.keep_link(&token, who.org, role, &who.client_id).await?;
+            self.keep_link(who, &token, role).await?;
             tracing::info!(by = %who.client_id, role = role.name(), "somebody was invited");
         }
         Ok(token)
@@ -90,17 +96,19 @@ impl Service {
         Ok(())
     }
 
-    async fn keep_link(&self, token: &str, org: OrgId, role: Role, by: &str) -> Result<(), Problem> {
+    async fn keep_link(&self, who: &Caller, token: &str, role: Role) -> Result<(), Problem> {
         let now = self.clock.now();
         let invitation = InvitationRow {
             token_hash: hash(token.as_bytes()),
-            org,
+            org: who.org,
             role: role.name().to_owned(),
-            created_by: by.to_owned(),
+            created_by: who.client_id.clone(),
             created_at: now,
             expires_at: now.plus_micros(LINK_MICROS),
         };
-        Ok(self.store.invite(&invitation).await?)
+        let link_id = URL_SAFE_NO_PAD.encode(&invitation.token_hash);
+        let record = self.recorded(who, Act::on("invite", "invitation", &link_id).with("role", role.name()));
+        Ok(self.store.invite(&invitation, record.as_ref()).await?)
     }
 
     /// The links of the caller's organization that wait for somebody.
@@ -127,7 +135,8 @@ impl Service {
         who.may(Right::Administer)?;
         let unknown = || Problem::new("not_found", "this link was used, has expired or was withdrawn already");
         let token_hash = URL_SAFE_NO_PAD.decode(link_id).map_err(|_| unknown())?;
-        if !self.store.withdraw(who.org, &token_hash).await? {
+        let record = self.recorded(who, Act::on("withdraw_invitation", "invitation", link_id));
+        if !self.store.withdraw(who.org, &token_hash, record.as_ref()).await? {
             return Err(unknown());
         }
         tracing::info!(by = %who.client_id, "a link was withdrawn");
@@ -153,17 +162,22 @@ impl Service {
     }
 
     /// Makes a person by a link, which cannot be used again, and lets them in.
-    pub async fn accept(&self, token: &str, new: NewPerson) -> Result<Session, Problem> {
+    /// `from` is where they come from, if that is known.
+    pub async fn accept(&self, token: &str, new: NewPerson, from: Option<IpAddr>) -> Result<Session, Problem> {
         let link = self.open_link(token).await?;
         check(&new)?;
         let person = self.new_person(link.org, role(&link.role)?, &new).await?;
-        match self.store.accept(&link.token_hash, self.clock.now(), &person).await? {
+        let link_id = URL_SAFE_NO_PAD.encode(&link.token_hash);
+        let act = Act::on("accept_invitation", "person", &person.person).with("invitation", link_id);
+        let record = self.recorded_of(&person, None, from, act);
+        match self.store.accept(&link.token_hash, self.clock.now(), &person, Some(&record)).await? {
             Accepted::Yes => {}
             Accepted::NoInvitation => return Err(used_up()),
             Accepted::EmailTaken => return Err(email_taken()),
         }
         tracing::info!(person = %person.person, role = %person.role, "somebody came by a link");
-        self.begin_session(&person).await?.ok_or_else(used_up)
+        // The record of the acceptance stands for this too.
+        self.begin_session(&person, |_| None).await?.ok_or_else(used_up)
     }
 
     async fn new_person(&self, org: OrgId, role: Role, new: &NewPerson) -> Result<PersonRow, Problem> {

@@ -3,10 +3,12 @@
 use super::{Person, client_id, passwords};
 use crate::Service;
 use crate::access::{Caller, Right, Role};
+use crate::audit::Act;
 use crate::ids::{mint_token, token_of};
 use crate::problem::Problem;
 use crate::secrets::hash;
 use daybook_store::people::{Changed, PersonChange, PersonRow};
+use std::net::IpAddr;
 
 impl Service {
     /// The people of the caller's organization.
@@ -33,7 +35,13 @@ impl Service {
     async fn change_person(&self, who: &Caller, person_id: &str, change: &PersonChange) -> Result<Person, Problem> {
         who.may(Right::Administer)?;
         let unknown = || Problem::not_found("person", person_id);
-        match self.store.change_person(who.org, person_id, change, Role::Admin.name()).await? {
+        let act = match change {
+            PersonChange::Role(role) => Act::on("set_role", "person", person_id).with("role", role.as_str()),
+            PersonChange::Disabled(_) => Act::on("disable_person", "person", person_id),
+            PersonChange::Enabled => Act::on("enable_person", "person", person_id),
+        };
+        let record = self.recorded(who, act);
+        match self.store.change_person(who.org, person_id, change, Role::Admin.name(), record.as_ref()).await? {
             Changed::Yes => {}
             Changed::NotFound => return Err(unknown()),
             Changed::LastOne => {
@@ -53,7 +61,8 @@ impl Service {
         if self.store.person(who.org, person_id).await?.is_none() {
             return Err(Problem::not_found("person", person_id));
         }
-        Ok(self.store.end_sessions(who.org, person_id).await?)
+        let record = self.recorded(who, Act::on("end_sessions", "person", person_id));
+        Ok(self.store.end_sessions(who.org, person_id, record.as_ref()).await?)
     }
 
     /// Gives somebody who forgot their password another one, which is told here and kept nowhere, and ends their sessions.
@@ -119,7 +128,9 @@ impl Service {
         let hashed = self.passwords.hash(new).await?;
         // The hash of a token that nobody has: no session stays.
         let none = hash(mint_token().as_bytes());
-        let done = self.store.change_password(&person.person, &person.password_hash, &hashed, &none).await?;
+        let record = self.recorded(who, Act::on("reset_password", "person", &person.person));
+        let (id, old, record) = (&person.person, &person.password_hash, record.as_ref());
+        let done = self.store.change_password(id, old, &hashed, &none, record).await?;
         if done {
             tracing::info!(by = %who.client_id, person = %person.person, "a password was reset");
         }
@@ -127,7 +138,14 @@ impl Service {
     }
 
     /// Gives the person of a session another password, if they know the old one, and ends their other sessions.
-    pub async fn change_password(&self, token: &str, old: &str, new: &str) -> Result<(), Problem> {
+    /// `from` is where they come from, if that is known.
+    pub async fn change_password(
+        &self,
+        token: &str,
+        old: &str,
+        new: &str,
+        from: Option<IpAddr>,
+    ) -> Result<(), Problem> {
         let token_hash = hash(token.as_bytes());
         let found = self.store.session(&token_hash, self.clock.now()).await?;
         let (_, person) = found.ok_or_else(|| Problem::new("unauthenticated", "the session is over: sign in again"))?;
@@ -138,7 +156,10 @@ impl Service {
         }
         self.end_try(begun).await?;
         let hashed = self.passwords.hash(new).await?;
-        if !self.store.change_password(&person.person, &person.password_hash, &hashed, &token_hash).await? {
+        let act = Act::on("change_password", "person", &person.person);
+        let record = self.recorded_of(&person, Some(&token_hash), from, act);
+        let (id, old) = (&person.person, &person.password_hash);
+        if !self.store.change_password(id, old, &hashed, &token_hash, Some(&record)).await? {
             return Err(changed_meanwhile());
         }
         tracing::info!(person = %person.person, "a password was changed");

@@ -1,14 +1,17 @@
 //! Signing in and out, and who comes with a token.
 
-use super::{Session, Visit, client_id, email_key, role};
+use super::{CALLER_PREFIX, Session, Visit, client_id, email_key, is_address, role};
 use crate::Service;
 use crate::access::Caller;
+use crate::audit::{Act, address_text, hex, new_record, shortened};
 use crate::ids::mint_token;
 use crate::problem::Problem;
 use crate::secrets::hash;
 use daybook_engine::time::Time;
+use daybook_store::audit::{NO_ORGANIZATION, NewAuditRecord, Origin};
 use daybook_store::people::{PersonRow, SessionRow};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 const HOUR_MICROS: i64 = 3_600 * 1_000_000;
 /// After so long without a visit a session is over.
@@ -26,6 +29,10 @@ impl Service {
         let email_key = email_key(email);
         let begun = self.begin_try(&email_key, from).await?;
         let person = self.store.person_by_email(&email_key).await?;
+        let (org, known) = match &person {
+            Some(person) => (person.org, client_id(&person.person)),
+            None => (NO_ORGANIZATION, String::new()),
+        };
         let hashed = person.as_ref().map(|person| person.password_hash.as_str());
         if let Some(person) = &person {
             // Who comes in sees the portfolio first; checking a password takes as long as counting.
@@ -33,17 +40,29 @@ impl Service {
         }
         let is_right = self.passwords.is_right(password, hashed).await?;
         if let Some(person) = person.filter(|_| is_right)
-            && let Some(session) = self.begin_session(&person).await?
+            && let Some(session) =
+                self.begin_session(&person, |token_hash| Some(self.signed_in(&person, token_hash, from))).await?
         {
             self.end_try(begun).await?;
             return Ok(session);
         }
+        let origin = Origin { address: address_text(from), ..Origin::default() };
+        let act = Act::on("sign_in_failed", "person", known.trim_start_matches(CALLER_PREFIX));
+        // A password may have been typed into the wrong field.
+        let typed = if is_address(email.trim()) { shortened(email.trim()) } else { "not an address".to_owned() };
+        let act = act.with("email", typed);
+        let record = new_record(&self.secrets, self.clock.now(), org, Arc::new(origin), act);
+        self.store.append_audit(&record).await?;
         Err(Problem::new("unauthenticated", "the e-mail address or the password is not right"))
     }
 
     /// Begins a session of a person whose password was just checked; nothing if they may not come in, or the password is
     /// no longer the same.
-    pub(super) async fn begin_session(&self, person: &PersonRow) -> Result<Option<Session>, Problem> {
+    pub(super) async fn begin_session(
+        &self,
+        person: &PersonRow,
+        record: impl FnOnce(&[u8]) -> Option<NewAuditRecord>,
+    ) -> Result<Option<Session>, Problem> {
         let token = mint_token();
         let now = self.clock.now();
         let session = SessionRow {
@@ -53,7 +72,8 @@ impl Service {
             seen_at: now,
             expires_at: expiry(now, now),
         };
-        let begun = self.store.begin_session(&session, &person.password_hash).await?;
+        let record = record(&session.token_hash);
+        let begun = self.store.begin_session(&session, &person.password_hash, record.as_ref()).await?;
         Ok(begun.then(|| Session { csrf: self.csrf(&token), token }))
     }
 
@@ -76,6 +96,8 @@ impl Service {
             role: role(&person.role)?,
             client_id: client_id(&person.person),
             only_held: false,
+            origin: Some(Arc::new(Origin { session: session_mark(&token_hash), ..Origin::default() })),
+            is_recorded: false,
         };
         Ok(Some(Visit {
             person_id: person.person,
@@ -88,16 +110,47 @@ impl Service {
         }))
     }
 
-    /// Ends a session.
-    pub async fn sign_out(&self, token: &str) -> Result<(), Problem> {
-        self.store.end_session(&hash(token.as_bytes())).await?;
+    /// Ends a session. `from` is where the person comes from, if that is known.
+    pub async fn sign_out(&self, token: &str, from: Option<IpAddr>) -> Result<(), Problem> {
+        let token_hash = hash(token.as_bytes());
+        let found = self.store.session(&token_hash, self.clock.now()).await?;
+        let act = |person| Act::on("sign_out", "person", person);
+        let record =
+            found.as_ref().map(|(_, person)| self.recorded_of(person, Some(&token_hash), from, act(&person.person)));
+        self.store.end_session(&token_hash, record.as_ref()).await?;
         Ok(())
+    }
+
+    fn signed_in(&self, person: &PersonRow, token_hash: &[u8], from: Option<IpAddr>) -> NewAuditRecord {
+        self.recorded_of(person, Some(token_hash), from, Act::on("sign_in", "person", &person.person))
+    }
+
+    /// The record of what a person does to their own access.
+    pub(super) fn recorded_of(
+        &self,
+        person: &PersonRow,
+        token_hash: Option<&[u8]>,
+        from: Option<IpAddr>,
+        act: Act<'_>,
+    ) -> NewAuditRecord {
+        let origin = Origin {
+            actor: client_id(&person.person),
+            session: token_hash.map(session_mark).unwrap_or_default(),
+            address: address_text(from),
+            request_id: String::new(),
+        };
+        new_record(&self.secrets, self.clock.now(), person.org, Arc::new(origin), act)
     }
 
     /// What every form of a session must carry: follows from its token, and does not give it away.
     fn csrf(&self, token: &str) -> String {
         self.secrets.form_token(token)
     }
+}
+
+/// Tells a session from others, without giving its token away.
+fn session_mark(token_hash: &[u8]) -> String {
+    hex(&token_hash[..token_hash.len().min(8)])
 }
 
 /// When a session that was used now is over.

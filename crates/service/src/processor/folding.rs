@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::Loaded;
+use daybook_store::audit::NewAuditRecord;
 use daybook_store::batch::{NewAnswer, Unit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -95,7 +96,7 @@ fn size(unit: &Unit) -> (usize, usize) {
 
 /// Works on one account. Should that panic, the account fails alone.
 fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
-    let Ready { mut group, loaded, product, waiting_messages } = ready;
+    let Ready { group, loaded, product, waiting_messages } = ready;
     let kept = product.clone();
     let again = loaded.clone();
     let worked = catch_unwind(AssertUnwindSafe(|| jobs_done(&group, loaded, product, waiting_messages, slice, now)));
@@ -104,11 +105,6 @@ fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
         Ok(Err(NeedsAll)) => return Folded::NeedsAll(Group { whole: true, ..group }),
         Err(_) => broken(&group, again, kept.clone(), now),
     };
-    if let (Some(job), Some(Came::ToMore(more))) = (group.jobs.first_mut(), done.came.first())
-        && let Work::Roll { done, .. } = &mut job.work
-    {
-        *done = *more;
-    }
     let Done { came, unit, is_part } = done;
     Folded::Worked(Box::new(Worked { group, came, unit, product: kept, is_part }))
 }
@@ -136,6 +132,7 @@ fn jobs_done(
 ) -> Result<Done, NeedsAll> {
     let mut came = Vec::with_capacity(group.jobs.len());
     let mut answers: Vec<NewAnswer> = Vec::new();
+    let mut audit: Vec<NewAuditRecord> = Vec::new();
     let mut book = match (loaded, &product) {
         (Some(loaded), Some(product)) => match Book::read(loaded, product.clone(), group.whole) {
             Ok(book) => Some(book),
@@ -143,6 +140,7 @@ fn jobs_done(
         },
         _ => None,
     };
+    let mut is_opened_already = false;
     for job in &group.jobs {
         if book.is_none()
             && let (Work::Open(opening), Some(product)) = (&job.work, &product)
@@ -163,6 +161,7 @@ fn jobs_done(
             continue;
         };
         book.waiting_messages = waiting_messages;
+        let is_opened = matches!(job.work, Work::Open(_)) && book.loaded_version.is_none() && !is_opened_already;
         if job.only_held && !book.product.mode.holding {
             came.push(Came::ToProblem(not_held(&book.product.key)));
             continue;
@@ -176,18 +175,31 @@ fn jobs_done(
         }
         if came.is_empty() && is_settled_first(book, &job.work) {
             match book.settle_some(now, slice) {
-                Ok(false) => return Ok(part(book, group, came, now)),
+                Ok(false) => {
+                    let record = job.record.as_ref().filter(|_| is_opened).cloned();
+                    return Ok(part(book, group, came, record, now));
+                }
                 Err(Halt::NeedsAll) => return Err(NeedsAll),
                 // What is wrong is for the job to say.
                 Ok(true) | Err(Halt::Problem(_)) => {}
             }
         }
+        let before = asked_so_far(book);
         let done = work(book, &job.work, now)?;
+        let changed = match &job.work {
+            // It is recorded with its first slice; then it has no record any more.
+            Work::Roll { .. } => true,
+            _ => is_opened || asked_so_far(book) != before,
+        };
+        let is_recorded = changed && !matches!(done, Came::ToProblem(_));
+        let record = job.record.as_ref().filter(|_| is_recorded).cloned();
         match &done {
             Came::To(body) => answers.extend(answer_to_keep(job, body, now)),
-            Came::ToMore(_) => return Ok(part(book, group, vec![done], now)),
+            Came::ToMore(_) => return Ok(part(book, group, vec![done], record, now)),
             _ => {}
         }
+        audit.extend(record);
+        is_opened_already |= is_opened && is_recorded;
         came.push(done);
     }
     let Some(mut book) = book else { return Ok(Done { came, unit: None, is_part: false }) };
@@ -195,10 +207,15 @@ fn jobs_done(
         // It was never opened.
         return Ok(Done { came, unit: None, is_part: false });
     }
-    match unit(&mut book, answers, now) {
+    match unit(&mut book, answers, audit, now) {
         Ok(unit) => Ok(Done { came, unit, is_part: false }),
         Err(problem) => Ok(Done::refused(&group.jobs, &problem)),
     }
+}
+
+/// What callers have asked of an account so far, as far as it will be written: it differs if a job changed something.
+fn asked_so_far(book: &Book) -> (usize, usize, bool) {
+    (book.writes.inputs.len(), book.writes.removed_inputs.len(), book.writes.customers_changed)
 }
 
 /// Whether an account is brought up to its clock before a job, a slice at a time.
@@ -215,8 +232,8 @@ fn is_settled_first(book: &Book, asked: &Work) -> bool {
 }
 
 /// A slice is done: it is written, and the jobs wait for the next one.
-fn part(book: &mut Book, group: &Group, came: Vec<Came>, now: Time) -> Done {
-    match unit(book, Vec::new(), now) {
+fn part(book: &mut Book, group: &Group, came: Vec<Came>, record: Option<NewAuditRecord>, now: Time) -> Done {
+    match unit(book, Vec::new(), record.into_iter().collect(), now) {
         Ok(unit) => Done { came, unit, is_part: true },
         Err(problem) => Done::refused(&group.jobs, &problem),
     }
@@ -231,7 +248,7 @@ fn broken(group: &Group, loaded: Option<Loaded>, product: Option<Arc<ProductInfo
     let (Some(loaded), Some(product), true) = (loaded, product, only_settles) else { return refused };
     let Ok(mut book) = Book::read(loaded, product, group.whole) else { return refused };
     book.fail(problem.message, now);
-    match unit(&mut book, Vec::new(), now) {
+    match unit(&mut book, Vec::new(), Vec::new(), now) {
         Ok(unit) => Done { came: vec![Came::To(Bytes::new()); group.jobs.len()], unit, is_part: false },
         Err(_) => refused,
     }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use daybook_engine::item::Name;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
+use daybook_store::audit::NewAuditRecord;
 use daybook_store::records::{AccountKey, ProductKey};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -35,6 +36,8 @@ pub struct Job {
     pub repeat: Option<Repeat>,
     /// Whether it is refused unless the account's product holds its events.
     pub only_held: bool,
+    /// What is recorded of it, if it changes something.
+    pub record: Option<NewAuditRecord>,
     /// Where the answer goes: JSON.
     pub reply: oneshot::Sender<Result<Bytes, Problem>>,
     /// Its place among those that wait, until it is answered.

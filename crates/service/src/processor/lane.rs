@@ -9,6 +9,7 @@ use super::answering::{answer, answer_repeats, is_refused_by_old_mode, refuse};
 use super::folding::{Folded, Ready, Room, Worked, fold_all};
 use super::job::{Job, Work};
 use super::queue::{Group, LONG, Queue};
+use super::work::Came;
 use crate::account::slice::Slice;
 use crate::problem::Problem;
 use daybook_clock::Stopwatch;
@@ -271,9 +272,15 @@ impl Round<'_> {
         again
     }
 
-    /// A slice is written: the rest waits for its turn.
-    fn go_on(&self, worked: Worked) {
+    /// A slice is written, and its record: the rest waits for its turn.
+    fn go_on(&self, mut worked: Worked) {
         self.shared.metrics.slices.add(1);
+        if let (Some(job), Some(Came::ToMore(more))) = (worked.group.jobs.first_mut(), worked.came.first())
+            && let Work::Roll { done, .. } = &mut job.work
+        {
+            *done = *more;
+            job.record = None;
+        }
         let group = Group { tries: 0, ..worked.group };
         if self.is_long { self.queue.back(group, false) } else { self.queue.make_long(group) }
     }

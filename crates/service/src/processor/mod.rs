@@ -45,6 +45,7 @@ use crate::problem::Problem;
 use bytes::Bytes;
 use daybook_clock::Clock;
 use daybook_store::Store;
+use daybook_store::audit::NewAuditRecord;
 use daybook_store::records::{AccountKey, OrgId};
 use daybook_webhooks::dispatcher::Nudge;
 use job::{Job, Place, Repeat, Timer, Timers, Work};
@@ -143,12 +144,13 @@ impl Processor {
         work: Work,
         repeat: Option<Repeat>,
         only_held: bool,
+        record: Option<NewAuditRecord>,
     ) -> Result<Bytes, Problem> {
         clockwatch::trusted(&*self.shared.clock)?;
         let place = self.room_of(key.org).acquire_owned().await.map_err(|_| stopping())?;
         let (reply, answer) = oneshot::channel();
         self.shared.metrics.queued.add(1);
-        self.queue(&key).put(Job { key, work, repeat, only_held, reply, place: Some(Place::Call(place)) });
+        self.queue(&key).put(Job { key, work, repeat, only_held, record, reply, place: Some(Place::Call(place)) });
         let answer = answer.await.map_err(|_| stopping());
         self.shared.metrics.queued.sub(1);
         answer?
@@ -163,7 +165,7 @@ impl Processor {
             let Some(timer) = Timer::of(&key, &self.timers) else { continue };
             let (reply, answer) = oneshot::channel();
             let (work, place) = (Work::Settle { whole, cost }, Some(Place::Timer(timer)));
-            self.queue(&key).put(Job { key, work, repeat: None, only_held: false, reply, place });
+            self.queue(&key).put(Job { key, work, repeat: None, only_held: false, record: None, reply, place });
             answers.push(answer);
         }
         if answers.is_empty() {

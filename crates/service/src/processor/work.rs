@@ -13,6 +13,7 @@ use crate::words::of_account;
 use bytes::Bytes;
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
+use daybook_store::audit::NewAuditRecord;
 use daybook_store::batch::{AccountClaim, AccountWrite, Cancel, NewAnswer, Unit};
 use daybook_store::records::AccountRow;
 use std::sync::Arc;
@@ -222,14 +223,19 @@ fn notices(book: &Book) -> Bytes {
 }
 
 /// What is written for a book and the jobs done to it; nothing if nothing changed.
-pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Option<Unit>, Problem> {
+pub fn unit(
+    book: &mut Book,
+    answers: Vec<NewAnswer>,
+    audit: Vec<NewAuditRecord>,
+    now: Time,
+) -> Result<Option<Unit>, Problem> {
     let now = book.time(now);
     let processed_before = book.now.next_moment.is_some_and(|next| next <= now);
     let untouched = book.writes.is_empty()
         && !book.writes.failed
         && book.writes.publish_until.is_none()
         && book.loaded_version.is_some();
-    if untouched && answers.is_empty() && !processed_before {
+    if untouched && answers.is_empty() && audit.is_empty() && !processed_before {
         return Ok(None);
     }
     book.close(now)?;
@@ -277,6 +283,7 @@ pub fn unit(book: &mut Book, answers: Vec<NewAnswer>, now: Time) -> Result<Optio
         products: Vec::new(),
         messages: writes.messages.into_iter().map(|message| (org, message)).collect(),
         words: words.into_iter().collect(),
+        audit,
         // Only a roll with webhooks sends what waits: it sends everything at once.
         hurry: writes.publish_until.is_some(),
     }))

@@ -2,6 +2,7 @@
 
 use super::{Plan, Verified};
 use crate::Service;
+use crate::audit::Act;
 use crate::problem::Problem;
 use daybook_store::batch::{AccountClaim, AccountWrite, Batch, Claimed, Unit};
 use daybook_store::records::AccountKey;
@@ -20,6 +21,7 @@ pub struct Fixed {
 impl Service {
     /// Verifies everything, makes derived data what the journals give, and verifies again.
     pub async fn fix(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Fixed, Problem> {
+        self.record_first(&self.operator_of_none(), Act::on("verify_fix", "database", "")).await?;
         let before = self.look(true, progress).await?;
         let verified = self.verify(progress).await?;
         let left: BTreeSet<&String> = verified.differences.iter().collect();

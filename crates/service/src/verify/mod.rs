@@ -60,6 +60,8 @@ pub struct Verified {
     pub items: u64,
     /// Messages compared, and their signatures checked.
     pub messages: u64,
+    /// Records of audit trails whose hashes were followed.
+    pub audit_records: u64,
     /// What differs, as sentences.
     pub differences: Vec<String>,
 }
@@ -103,6 +105,7 @@ impl Service {
             self.verify_log(org, fixes, &mut verified).await?;
             self.verify_words(org, fixes, &mut verified).await?;
         }
+        self.verify_audit(false, &mut verified).await?;
         Ok(verified)
     }
 

@@ -13,6 +13,7 @@
 //! Times are in the product's zone ([`time::Local`]), or in UTC for things without a product ([`time::Utc`]).
 
 mod account;
+mod audit;
 mod customer;
 mod event;
 mod key;
@@ -26,6 +27,7 @@ pub mod time;
 mod webhook;
 
 pub use account::*;
+pub use audit::*;
 pub use customer::*;
 pub use event::*;
 pub use key::*;

@@ -84,14 +84,14 @@ impl Service {
 }
 
 /// These lists grow and shrink at both ends while they are read: pages lead through them one way.
-pub(super) fn onward(paging: &Paging) -> Result<(), Problem> {
+pub(crate) fn onward(paging: &Paging) -> Result<(), Problem> {
     if paging.before.is_some() {
         return Err(Problem::invalid("ending_before", "is not taken by this list: it is read by starting_after alone"));
     }
     Ok(())
 }
 
-fn one_way(paging: view::Paging) -> view::Paging {
+pub(crate) fn one_way(paging: view::Paging) -> view::Paging {
     view::Paging { ending_before: None, ..paging }
 }
 
@@ -104,6 +104,6 @@ fn read_place(mark: &str) -> Option<(i64, SubscriptionId)> {
     Some((position.parse().ok()?, subscription.parse().ok()?))
 }
 
-pub(super) fn no_mark() -> Problem {
+pub(crate) fn no_mark() -> Problem {
     Problem::invalid("starting_after", "must be a mark that an earlier page gave")
 }

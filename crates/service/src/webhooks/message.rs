@@ -6,6 +6,7 @@
 use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::audit::Act;
 use crate::form;
 use crate::problem::{Kind, Problem};
 use crate::processor::job::Repeat;
@@ -149,13 +150,18 @@ impl Service {
             (None, None) => Some(Problem::new("conflict", SCHEDULED)),
             (None, Some(_)) => None,
         };
+        // The first transaction records the call.
+        let mut who = who.clone();
         for one in message.urls.iter().filter(|one| one.stand != Stand::NotForIt) {
             if one.is_paused {
                 done.left_paused.push(one.webhook_uuid.clone());
                 continue;
             }
-            match self.send_again(who, &one.webhook_uuid, event_id).await {
-                Ok(()) => done.resent.push(one.webhook_uuid.clone()),
+            match self.send_again(&who, &one.webhook_uuid, event_id).await {
+                Ok(()) => {
+                    who.is_recorded = true;
+                    done.resent.push(one.webhook_uuid.clone());
+                }
                 // It was removed, paused or sent to meanwhile, or gets the message without being asked.
                 Err(problem) if problem.kind == Kind::Conflict || problem.kind == Kind::NotFound => {
                     refused = Some(problem);
@@ -182,7 +188,10 @@ impl Service {
         let Some(position) = row.position else {
             return conflict(if row.cancelled_at.is_some() { CANCELLED } else { SCHEDULED });
         };
-        match self.store.send_again(who.org, webhook_uuid, position, self.clock.now()).await? {
+        let act = Act::on("resend_message", "message", event_id).with("webhook_uuid", webhook_uuid);
+        let record = self.recorded(who, act);
+        let now = self.clock.now();
+        match self.store.send_again(who.org, webhook_uuid, position, now, record.as_ref()).await? {
             Again::Sent => {
                 self.nudge.changed();
                 Ok(())

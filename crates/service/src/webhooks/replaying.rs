@@ -5,6 +5,7 @@ use super::events::OwnEvent;
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::announcing::News;
+use crate::audit::Act;
 use crate::form;
 use crate::form::fields::ReplayState;
 use crate::problem::Problem;
@@ -41,8 +42,20 @@ impl Service {
             until: form.until.as_ref().map(|moment| *moment.get()),
             ..DeliveryFilter::default()
         };
+        let state = form.state.unwrap_or(ReplayState::Dead);
+        if state == ReplayState::Delivered && filter.since.is_none() {
+            return Err(Problem::invalid(
+                "since",
+                "is needed with state DELIVERED: from when on messages are sent again",
+            ));
+        }
         let dry_run = form.dry_run.unwrap_or(false);
-        let done = match form.state.unwrap_or(ReplayState::Dead) {
+        if !dry_run {
+            let about = form.webhook_uuid.as_ref().map_or("", |uuid| uuid.as_str());
+            // It is a transaction for each URL.
+            self.record_first(who, Act::on("replay_failed_events", "subscription", about).asked(&form)).await?;
+        }
+        let done = match state {
             ReplayState::Dead => self.store.replay(who.org, &filter, self.clock.now(), dry_run).await?,
             ReplayState::Delivered => self.replay_delivered(who, &filter, dry_run).await?,
         };
@@ -59,12 +72,6 @@ impl Service {
         filter: &DeliveryFilter,
         dry_run: bool,
     ) -> Result<Replayed, Problem> {
-        if filter.since.is_none() {
-            return Err(Problem::invalid(
-                "since",
-                "is needed with state DELIVERED: from when on messages are sent again",
-            ));
-        }
         let now = self.clock.now();
         let done = self.store.replay_delivered(who.org, filter, now, dry_run, MOST_DELIVERED).await?;
         let rule = format!(
@@ -82,7 +89,8 @@ impl Service {
         let message = test_message(EventIds::of_test(), self.clock.now(), signing);
         let event_id = message.event_id.clone();
         let answer = render(&view::TestSent { event: OwnEvent::TestEvent.name(), event_id: &event_id, active_urls });
-        let unit = Unit { messages: vec![(who.org, message)], hurry: true, ..Unit::default() };
+        let audit = self.recorded(who, Act::on("send_test_event", "message", &event_id)).into_iter().collect();
+        let unit = Unit { messages: vec![(who.org, message)], audit, hurry: true, ..Unit::default() };
         if self.write_alone(who, unit, None, &answer).await? {
             return Ok(answer);
         }

@@ -7,6 +7,7 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::audit::Act;
 use crate::catalog::OrganizationInfo;
 use crate::ids::random_bytes;
 use crate::problem::Problem;
@@ -56,7 +57,9 @@ impl Service {
         let key = Key::from_bytes(&random_bytes::<32>());
         let sealed = self.secrets.seal(key.text().as_bytes())?;
         let until = self.clock.now().plus_micros(PREVIOUS_KEY_MICROS);
-        let rotated = self.store.rotate_signing_key(who.org, &before.row.signing_key, &sealed, until).await?;
+        let record = self.recorded(who, Act::on("rotate_hmac_key", "organization", &before.row.name));
+        let (old, record) = (&before.row.signing_key, record.as_ref());
+        let rotated = self.store.rotate_signing_key(who.org, old, &sealed, until, record).await?;
         self.catalog.forget_organization(who.org);
         if !rotated {
             return Err(Problem::new("conflict", "the key was rotated by somebody else just now"));

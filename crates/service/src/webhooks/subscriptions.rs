@@ -4,6 +4,7 @@ use super::guard::{self, Refusal};
 use super::no_subscription;
 use crate::Service;
 use crate::access::{Caller, Right};
+use crate::audit::Act;
 use crate::form::{self, fields::WebhookUrl};
 use crate::ids::mint_uuid;
 use crate::problem::Problem;
@@ -38,7 +39,10 @@ impl Service {
         let url = form.webhook_url.into_string();
         let new = self.checked_subscription(who, url, filter, None).await?;
         let new = Subscription { max_per_second, max_in_flight, ..new };
-        let subscription = self.store.subscribe(&new, given, MOST_SUBSCRIPTIONS).await?.ok_or_else(one_too_many)?;
+        let act = Act::on("subscribe", "webhook_url", &new.url).with("events", new.filter.clone());
+        let record = self.recorded(who, act);
+        let subscribed = self.store.subscribe(&new, given, MOST_SUBSCRIPTIONS, record.as_ref()).await?;
+        let subscription = subscribed.ok_or_else(one_too_many)?;
         self.nudge.changed();
         let answer = self.show_subscription(who, &subscription).await?;
         self.keep_answer(who, repeat, answer).await
@@ -89,14 +93,16 @@ impl Service {
     pub async fn save_console_url(&self, who: &Caller, url: Option<&str>) -> Result<Option<Bytes>, Problem> {
         who.may(Right::Write)?;
         let Some(url) = url else {
-            self.store.save_console_url(who.org, None, MOST_SUBSCRIPTIONS).await?;
+            let record = self.recorded(who, Act::on("save_webhook_url", "webhook_url", ""));
+            self.store.save_console_url(who.org, None, MOST_SUBSCRIPTIONS, record.as_ref()).await?;
             self.nudge.changed();
             return Ok(None);
         };
         let url = WebhookUrl::read(url).map_err(|rule| Problem::invalid("webhook_url", rule))?.into_string();
         let before = self.console_url(who).await?;
         let new = self.checked_subscription(who, url, None, before.as_deref()).await?;
-        let saved = self.store.save_console_url(who.org, Some(&new), MOST_SUBSCRIPTIONS).await?;
+        let record = self.recorded(who, Act::on("save_webhook_url", "webhook_url", &new.url));
+        let saved = self.store.save_console_url(who.org, Some(&new), MOST_SUBSCRIPTIONS, record.as_ref()).await?;
         self.nudge.changed();
         self.show_subscription(who, &saved.ok_or_else(one_too_many)?).await.map(Some)
     }
@@ -124,7 +130,8 @@ impl Service {
             return Ok(answer);
         }
         let pause = Pause { reason: UNSUBSCRIBED.to_owned(), at: self.clock.now(), probe_at: None };
-        let subscription = self.store.pause(who.org, uuid, &pause).await?;
+        let record = self.recorded(who, Act::on("unsubscribe", "subscription", uuid));
+        let subscription = self.store.pause(who.org, uuid, &pause, record.as_ref()).await?;
         self.changed(who, repeat, subscription, uuid).await
     }
 
@@ -134,7 +141,8 @@ impl Service {
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
-        let subscription = self.store.resume(who.org, uuid).await?;
+        let record = self.recorded(who, Act::on("resubscribe", "subscription", uuid));
+        let subscription = self.store.resume(who.org, uuid, record.as_ref()).await?;
         self.changed(who, repeat, subscription, uuid).await
     }
 
@@ -149,7 +157,8 @@ impl Service {
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
-        if !self.store.unsubscribe(who.org, uuid).await? {
+        let record = self.recorded(who, Act::on("delete_subscription", "subscription", uuid));
+        if !self.store.unsubscribe(who.org, uuid, record.as_ref()).await? {
             return Err(no_subscription(uuid));
         }
         self.nudge.changed();

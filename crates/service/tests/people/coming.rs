@@ -28,11 +28,14 @@ async fn the_first_link_makes_the_first_person(home: Home) {
     assert_eq!(invitation.expires_at.0, time(NOW).plus_micros(LINK_MICROS));
     wait(&trial, LINK_MICROS);
     let token = trial.service.first_link().await.expect("an answer").expect("another, as nobody came");
-    let session = trial.service.accept(&token, person("ana")).await.expect("they come in");
+    let session = trial.service.accept(&token, person("ana"), None).await.expect("they come in");
     let visit = here(&trial, &session).await;
     assert_eq!((visit.name.as_str(), visit.email.as_str()), ("ana", "ana@lender.example"));
     assert_eq!((visit.organization.as_str(), visit.environment.as_str()), ("first", "TEST"));
-    let caller = Caller { client_id: format!("person:{}", visit.person_id), ..trial.who.clone() };
+    // How they came is theirs: a mark of their session.
+    let origin = visit.caller.origin.clone();
+    assert!(origin.as_ref().is_some_and(|origin| origin.session.len() == 16), "{origin:?}");
+    let caller = Caller { client_id: format!("person:{}", visit.person_id), origin, ..trial.who.clone() };
     assert_eq!((visit.caller, visit.csrf), (caller, session.csrf));
     assert_eq!(trial.service.first_link().await, Ok(None), "somebody is there");
 }
@@ -50,9 +53,9 @@ async fn the_first_person_may_be_chosen(home: Home) {
 async fn a_link_works_once(home: Home) {
     let trial = Trial::at(home, NOW).await;
     let token = trial.service.invite(&trial.who, Role::ReadOnly).await.expect("a link");
-    let session = trial.service.accept(&token, person("ana")).await.expect("they come in");
+    let session = trial.service.accept(&token, person("ana"), None).await.expect("they come in");
     assert_eq!(here(&trial, &session).await.caller.role, Role::ReadOnly);
-    assert_eq!(code(trial.service.accept(&token, person("bo")).await), "not_found");
+    assert_eq!(code(trial.service.accept(&token, person("bo"), None).await), "not_found");
     assert_eq!(code(trial.service.invitation(&token).await), "not_found");
     assert_eq!(code(trial.service.invitation("no link").await), "not_found");
     assert_eq!(trial.service.list_people(&trial.who).await.expect("a list").len(), 1);
@@ -65,7 +68,7 @@ async fn a_link_expires(home: Home) {
     trial.service.invitation(&token).await.expect("it is still good");
     wait(&trial, 1);
     assert_eq!(code(trial.service.invitation(&token).await), "not_found");
-    assert_eq!(code(trial.service.accept(&token, person("ana")).await), "not_found");
+    assert_eq!(code(trial.service.accept(&token, person("ana"), None).await), "not_found");
 }
 
 async fn a_link_wants_a_name_an_address_and_a_password(home: Home) {
@@ -80,10 +83,10 @@ async fn a_link_wants_a_name_an_address_and_a_password(home: Home) {
         ("password", NewPerson { password: "x".repeat(201), ..good() }),
     ];
     for (field, new) in cases {
-        let problem = trial.service.accept(&token, new.clone()).await.expect_err(field);
+        let problem = trial.service.accept(&token, new.clone(), None).await.expect_err(field);
         assert_eq!((problem.code, problem.details[0].field.as_str()), ("invalid_request", field), "{new:?}");
     }
-    trial.service.accept(&token, good()).await.expect("the link was not used up");
+    trial.service.accept(&token, good(), None).await.expect("the link was not used up");
 }
 
 async fn links_are_limited(home: Home) {
@@ -117,13 +120,13 @@ async fn links_do_not_outlive_their_maker(home: Home) {
     assert_eq!(works().await, expect(true));
     trial.service.set_role(&boss.caller, &ana.person_id, Role::Servicing).await.expect("it is changed");
     assert_eq!(code(trial.service.invitation(&from_ana).await), "not_found");
-    assert_eq!(code(trial.service.accept(&from_ana, person("eve")).await), "not_found");
+    assert_eq!(code(trial.service.accept(&from_ana, person("eve"), None).await), "not_found");
     assert_eq!(works().await, expect(false));
     trial.service.set_role(&boss.caller, &ana.person_id, Role::Admin).await.expect("it is changed");
     trial.service.invitation(&from_ana).await.expect("she may again");
     trial.service.disable_person(&boss.caller, &ana.person_id).await.expect("she is kept out");
-    assert_eq!(code(trial.service.accept(&from_ana, person("eve")).await), "not_found");
-    trial.service.accept(&from_shell, person("bo")).await.expect("that of the command line is nobody's");
+    assert_eq!(code(trial.service.accept(&from_ana, person("eve"), None).await), "not_found");
+    trial.service.accept(&from_shell, person("bo"), None).await.expect("that of the command line is nobody's");
 }
 
 async fn a_link_is_withdrawn(home: Home) {
@@ -139,11 +142,11 @@ async fn a_link_is_withdrawn(home: Home) {
     assert_eq!(code(trial.service.withdraw_link(&reader, &link.link_id).await), "not_authorized");
     assert_eq!(code(trial.service.list_links(&reader).await), "not_authorized");
     trial.service.withdraw_link(&trial.who, &link.link_id).await.expect("it is withdrawn");
-    assert_eq!(code(trial.service.accept(&token, person("ana")).await), "not_found");
+    assert_eq!(code(trial.service.accept(&token, person("ana"), None).await), "not_found");
     for nonsense in [link.link_id.as_str(), "no link!"] {
         assert_eq!(code(trial.service.withdraw_link(&trial.who, nonsense).await), "not_found");
     }
-    trial.service.accept(&other, person("ana")).await.expect("the other one stays");
+    trial.service.accept(&other, person("ana"), None).await.expect("the other one stays");
 }
 
 async fn a_form_that_is_sent_twice_makes_one_link(home: Home) {
@@ -154,7 +157,7 @@ async fn a_form_that_is_sent_twice_makes_one_link(home: Home) {
     assert_eq!(trial.service.list_links(&trial.who).await.expect("a list").len(), 1);
     assert_ne!(make("another form", Role::ReadOnly).await.as_ref(), Ok(&token));
     assert_ne!(make("a form", Role::Servicing).await.as_ref(), Ok(&token), "with another role it is another link");
-    trial.service.accept(&token, person("ana")).await.expect("they come in");
+    trial.service.accept(&token, person("ana"), None).await.expect("they come in");
     assert_eq!(code(make("a form", Role::ReadOnly).await), "conflict", "a link that was used stays used");
     assert_eq!(code(trial.service.invitation(&token).await), "not_found");
 }
@@ -166,9 +169,9 @@ async fn an_address_is_one_person_however_it_is_written(home: Home) {
     let second = trial.service.operator(Some("second")).await.expect("it is there");
     let token = trial.service.invite(&second, Role::Admin).await.expect("a link");
     let same = NewPerson { email: " ANA@Lender.Example".into(), ..person("bo") };
-    let problem = trial.service.accept(&token, same).await.expect_err("it is taken");
+    let problem = trial.service.accept(&token, same, None).await.expect_err("it is taken");
     assert_eq!((problem.code, problem.details[0].field.as_str()), ("id_taken", "email"));
-    let session = trial.service.accept(&token, person("bo")).await.expect("the link was not used up");
+    let session = trial.service.accept(&token, person("bo"), None).await.expect("the link was not used up");
     let visit = here(&trial, &session).await;
     assert_eq!((visit.organization.as_str(), visit.environment.as_str()), ("second", "LIVE"));
     trial.service.sign_in("ANA@lender.example ", PASSWORD, None).await.expect("they come in");

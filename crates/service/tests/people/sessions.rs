@@ -54,7 +54,7 @@ async fn a_session_is_ended(home: Home) {
     let trial = Trial::at(home, NOW).await;
     let admin = join(&trial, "ana", Role::Admin).await;
     let [one, two, three] = [join(&trial, "bo", Role::ReadOnly).await, again(&trial).await, again(&trial).await];
-    trial.service.sign_out(&one.token).await.expect("it is ended");
+    trial.service.sign_out(&one.token, None).await.expect("it is ended");
     assert_eq!(visit(&trial, &one).await, None);
     let (admin, bo) = (here(&trial, &admin).await.caller, here(&trial, &two).await);
     assert_eq!(trial.service.end_sessions(&admin, &bo.person_id).await, Ok(2));
@@ -72,20 +72,26 @@ async fn another_password_ends_other_sessions(home: Home) {
     let one = join(&trial, "ana", Role::ReadOnly).await;
     let two = sign_in(&trial, "ana", PASSWORD).await.expect("they come in");
     let field = |answer: Result<(), Problem>| answer.expect_err("it is refused").details[0].field.clone();
-    assert_eq!(field(trial.service.change_password(&one.token, PASSWORD, "short").await), "new_password");
-    assert_eq!(field(trial.service.change_password(&one.token, "wrong horse", "battery staple").await), "old_password");
+    assert_eq!(field(trial.service.change_password(&one.token, PASSWORD, "short", None).await), "new_password");
+    assert_eq!(
+        field(trial.service.change_password(&one.token, "wrong horse", "battery staple", None).await),
+        "old_password"
+    );
     assert!(visit(&trial, &two).await.is_some());
-    trial.service.change_password(&one.token, PASSWORD, "battery staple").await.expect("it is changed");
+    trial.service.change_password(&one.token, PASSWORD, "battery staple", None).await.expect("it is changed");
     assert!(visit(&trial, &one).await.is_some());
     assert_eq!(visit(&trial, &two).await, None);
     assert_eq!(code(sign_in(&trial, "ana", PASSWORD).await), "unauthenticated");
     sign_in(&trial, "ana", "battery staple").await.expect("they come in");
-    assert_eq!(code(trial.service.change_password(&two.token, "battery staple", PASSWORD).await), "unauthenticated");
+    assert_eq!(
+        code(trial.service.change_password(&two.token, "battery staple", PASSWORD, None).await),
+        "unauthenticated"
+    );
     for _ in 0..5 {
-        trial.service.change_password(&one.token, "wrong horse", PASSWORD).await.expect_err("it is wrong");
+        trial.service.change_password(&one.token, "wrong horse", PASSWORD, None).await.expect_err("it is wrong");
     }
     assert_eq!(
-        seconds(trial.service.change_password(&one.token, "battery staple", PASSWORD).await),
+        seconds(trial.service.change_password(&one.token, "battery staple", PASSWORD, None).await),
         10,
         "as at the door"
     );
@@ -114,7 +120,7 @@ async fn a_form_that_is_sent_twice_makes_one_password(home: Home) {
     let session = sign_in(&trial, "ana", &password).await.expect("she comes in");
     assert_eq!(trial.service.reset_password_once(&boss, &id, "a form", &mark).await.as_ref(), Ok(&password));
     assert!(visit(&trial, &session).await.is_some(), "the second time nothing happens");
-    trial.service.change_password(&session.token, &password, PASSWORD).await.expect("she chooses her own");
+    trial.service.change_password(&session.token, &password, PASSWORD, None).await.expect("she chooses her own");
     assert_eq!(code(trial.service.reset_password_once(&boss, &id, "a form", &mark).await), "conflict");
     sign_in(&trial, "ana", PASSWORD).await.expect("hers stays");
     assert_eq!(code(trial.service.reset_password_once(&boss, &id, "an old form", &mark).await), "conflict");

@@ -24,7 +24,7 @@ pub fn wait(trial: &Trial, micros: i64) -> Time {
 /// Lets somebody in by a new link.
 pub async fn join(trial: &Trial, name: &str, role: Role) -> Session {
     let token = trial.service.invite(&trial.who, role).await.expect("a link");
-    trial.service.accept(&token, person(name)).await.expect("they come in")
+    trial.service.accept(&token, person(name), None).await.expect("they come in")
 }
 
 pub async fn visit(trial: &Trial, session: &Session) -> Option<Visit> {

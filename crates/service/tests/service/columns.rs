@@ -100,7 +100,7 @@ const FOUND: &[(&str, &str, &str, &str)] = &[
 ];
 
 /// What was told, happened or is kept about the outside, and follows from nothing else in the database. The journal is
-/// among them: it is what all else follows from.
+/// among them: it is what all else follows from. So is the audit trail, which is a chain: module `audit` alters it.
 const FACTS: &str = "
     accounts: id version content_hash updated_at profile leased_until
     inputs: org account seq name effective_at applies_at rank scheduled recorded_at clock payload extra content_hash
@@ -131,6 +131,8 @@ const FACTS: &str = "
     accounts_to_refold: org account
     refolds: org account rules_version recorded_at state_before state_after failure
     sending_nodes: token until
+    audit: org seq at actor session address request_id action subject_type subject_id details hash
+    audit_heads: org seq hash
 ";
 
 fn facts() -> BTreeSet<(String, String)> {

@@ -4,6 +4,7 @@
 //! out by hand from `docs/concepts`, never taken from the code.
 #![cfg(test)]
 
+mod audit;
 mod carried;
 mod clock_guard;
 mod clocks;

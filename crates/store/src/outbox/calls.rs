@@ -5,8 +5,8 @@ use super::{
     MessageFilter, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
     SubscriptionId, UrlFigures,
 };
-use crate::Result;
 use crate::records::{MessageRow, OrgId};
+use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
@@ -19,7 +19,13 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     /// that one this filter and the settings that are given. What waits to be sent again, and is not in the new filter, is
     /// not. The number, the cursor and the version in the argument are not looked at. Nothing if it would be a new one
     /// and there are `most` already.
-    async fn subscribe(&self, subscription: &Subscription, given: Given, most: usize) -> Result<Option<Subscription>>;
+    async fn subscribe(
+        &self,
+        subscription: &Subscription,
+        given: Given,
+        most: usize,
+        audit: Audited<'_>,
+    ) -> Result<Option<Subscription>>;
 
     /// Makes a subscription the console's own record, as [`Outbox::subscribe`] does but for the filter: it gets all
     /// events. The record before is removed with all that waits for it, unless it has the same URL. Nothing if it would
@@ -29,6 +35,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         org: OrgId,
         subscription: Option<&Subscription>,
         most: usize,
+        audit: Audited<'_>,
     ) -> Result<Option<Subscription>>;
 
     /// An organization's subscriptions, by time of making.
@@ -37,16 +44,16 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     /// Pauses a subscription unless it is paused: what was to be tried again is dead from then on, and what was being
     /// replayed is dead again, both since the pause. What was delivered out of order is no dead letter. Gives it as it is
     /// now; `None` if there is none.
-    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>>;
+    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause, audit: Audited<'_>) -> Result<Option<Subscription>>;
 
     /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters
     /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew, in another row of
     /// failures. What was delivered already, out of order, is not in that range; other ranges stay as they are. Gives it as
     /// it is now; `None` if there is none.
-    async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>>;
+    async fn resume(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<Option<Subscription>>;
 
     /// Removes a subscription with all that waits for it; false if there is none.
-    async fn unsubscribe(&self, org: OrgId, uuid: &str) -> Result<bool>;
+    async fn unsubscribe(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool>;
 
     /// How much waits for each of an organization's subscriptions.
     async fn backlogs(&self, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>>;
@@ -97,7 +104,7 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// Has the message at a position sent again to one subscription, from `now`, as if for the first time, whether it is
     /// delivered, dead or to be tried later. The version of the subscription goes up.
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again>;
+    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again>;
 
     /// Has matching dead letters of active subscriptions sent again, from `now`, as if for the first time; with
     /// `dry_run` only counts them. The versions of those subscriptions go up, so that whoever sends for them looks.

@@ -1,10 +1,13 @@
 //! Settings, organizations, keys and kept answers: one row at a time.
 
+use super::again::{Tries, Try};
+use super::audit;
 use super::cells::{self, each, maybe};
+use super::flight::{Frame, Param, Step, Transaction};
 use super::server::Server;
-use crate::Result;
 use crate::error::StoreError;
 use crate::records::{Answer, KeyRow, OrgId, Organization};
+use crate::{Audited, Result};
 use crate::{LATEST_MOMENT, moment_bytes};
 use daybook_engine::time::Time;
 use std::collections::BTreeMap;
@@ -20,14 +23,15 @@ pub(super) async fn keep_setting(server: &Server, name: &str, value: &[u8]) -> R
     setting(server, name).await?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not kept")))
 }
 
-pub(super) async fn put_setting(server: &Server, name: &str, value: &[u8]) -> Result<()> {
+pub(super) async fn put_setting(server: &Server, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()> {
     let sql = "INSERT INTO settings (name, value) VALUES ($1, $2)
-               ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    server.execute(sql, &[&name, &value]).await.map(drop)
+               ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING name";
+    audit::execute(server, sql, vec![Box::new(name), Box::new(value)], audit).await.map(drop)
 }
 
-pub(super) async fn remove_setting(server: &Server, name: &str) -> Result<bool> {
-    Ok(server.execute("DELETE FROM settings WHERE name = $1", &[&name]).await? > 0)
+pub(super) async fn remove_setting(server: &Server, name: &str, audit: Audited<'_>) -> Result<bool> {
+    let sql = "DELETE FROM settings WHERE name = $1 RETURNING name";
+    Ok(audit::execute(server, sql, vec![Box::new(name)], audit).await? > 0)
 }
 
 /// The server, the database and the table, by their numbers. A role that may not see the server's number (some who run
@@ -60,7 +64,26 @@ pub(super) async fn note_moment(server: &Server, at: Time, even_back: bool) -> R
     server.execute(sql, &[&LATEST_MOMENT, &&value[..], &even_back]).await.map(drop)
 }
 
-pub(super) async fn create_organization(server: &Server, organization: &Organization) -> Result<OrgId> {
+pub(super) async fn create_organization(
+    server: &Server,
+    organization: &Organization,
+    audit: Audited<'_>,
+) -> Result<OrgId> {
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = create_organization_once(&mut transaction, organization, audit).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn create_organization_once(
+    transaction: &mut Transaction,
+    organization: &Organization,
+    audit: Audited<'_>,
+) -> Try<OrgId> {
     let sql =
         "INSERT INTO organizations (name, environment, created_at, signing_key, previous_signing_key, previous_until,
                                     event_mark)
@@ -68,10 +91,20 @@ pub(super) async fn create_organization(server: &Server, organization: &Organiza
     let Organization { org: _, name, environment, created_at, signing_key, previous_signing_key, event_mark } =
         organization;
     let (previous, until) = previous_signing_key.as_ref().map(|(key, until)| (key, until.micros())).unzip();
-    let created_at = created_at.micros();
-    let row =
-        server.query_opt(sql, &[name, environment, &created_at, signing_key, &previous, &until, event_mark]).await?;
-    maybe(row, |cells| cells.next())?.ok_or_else(|| StoreError::Broken("an organization got no number".to_owned()))
+    let params: Vec<Param<'_>> = vec![
+        Box::new(&**name),
+        Box::new(&**environment),
+        Box::new(created_at.micros()),
+        Box::new(&**signing_key),
+        Box::new(previous),
+        Box::new(until),
+        Box::new(event_mark),
+    ];
+    let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[Step::new(sql, params)]).await?;
+    let made = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?.pop();
+    let org: OrgId = made.ok_or_else(|| StoreError::Broken("an organization got no number".to_owned()))?;
+    transaction.fly(Frame { begin: None, commit: true }, &audit::steps(audit)).await?;
+    Ok(org)
 }
 
 pub(super) async fn organizations(server: &Server) -> Result<Vec<Organization>> {
@@ -80,27 +113,20 @@ pub(super) async fn organizations(server: &Server) -> Result<Vec<Organization>> 
     each(&server.query(sql, &[]).await?, cells::organization)
 }
 
-pub(super) async fn create_key(server: &Server, key: &KeyRow) -> Result<bool> {
+pub(super) async fn create_key(server: &Server, key: &KeyRow, audit: Audited<'_>) -> Result<bool> {
     let sql = "INSERT INTO keys (org, client_id, secret_hash, name, role, created_at, last_used_at, revoked_at)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (client_id) DO NOTHING";
-    let used = key.last_used_at.map(Time::micros);
-    let revoked = key.revoked_at.map(Time::micros);
-    let made = server
-        .execute(
-            sql,
-            &[
-                &key.org,
-                &key.client_id,
-                &key.secret_hash,
-                &key.name,
-                &key.role,
-                &key.created_at.micros(),
-                &used,
-                &revoked,
-            ],
-        )
-        .await?;
-    Ok(made == 1)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (client_id) DO NOTHING RETURNING client_id";
+    let params: Vec<Param<'_>> = vec![
+        Box::new(key.org),
+        Box::new(&*key.client_id),
+        Box::new(&*key.secret_hash),
+        Box::new(&*key.name),
+        Box::new(&*key.role),
+        Box::new(key.created_at.micros()),
+        Box::new(key.last_used_at.map(Time::micros)),
+        Box::new(key.revoked_at.map(Time::micros)),
+    ];
+    Ok(audit::execute(server, sql, params, audit).await? == 1)
 }
 
 pub(super) async fn key(server: &Server, client_id: &str) -> Result<Option<KeyRow>> {
@@ -121,9 +147,17 @@ pub(super) async fn keys(server: &Server, org: OrgId) -> Result<Vec<KeyRow>> {
     each(&server.query(sql, &[&org]).await?, cells::key)
 }
 
-pub(super) async fn revoke_key(server: &Server, org: OrgId, client_id: &str, at: Time) -> Result<bool> {
-    let sql = "UPDATE keys SET revoked_at = COALESCE(revoked_at, $3) WHERE org = $1 AND client_id = $2";
-    Ok(server.execute(sql, &[&org, &client_id, &at.micros()]).await? == 1)
+pub(super) async fn revoke_key(
+    server: &Server,
+    org: OrgId,
+    client_id: &str,
+    at: Time,
+    audit: Audited<'_>,
+) -> Result<bool> {
+    let sql =
+        "UPDATE keys SET revoked_at = COALESCE(revoked_at, $3) WHERE org = $1 AND client_id = $2 RETURNING client_id";
+    let params: Vec<Param<'_>> = vec![Box::new(org), Box::new(client_id), Box::new(at.micros())];
+    Ok(audit::execute(server, sql, params, audit).await? == 1)
 }
 
 /// Nodes note the same keys at the same time: rows are locked in order, so that none waits for another in a circle.

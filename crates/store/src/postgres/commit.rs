@@ -7,6 +7,7 @@
 //! claim. Then the transaction is undone and the batch is cut in two, and again, until the unit is alone: the others
 //! are written, and it is stale.
 
+use super::audit;
 use super::claim::Claims;
 use super::flight::{Frame, Step, Transaction};
 use super::publish::{Published, ask_waiting, message_steps, read_waiting};
@@ -108,6 +109,7 @@ async fn write_once(transaction: &mut Transaction, units: &[&Unit]) -> std::resu
         steps.extend(account_steps(&live));
         steps.extend(words::steps(&live));
         steps.extend(message_steps(&live, &Published::of(&waiting)));
+        steps.extend(audit::steps(live.iter().flat_map(|unit| &unit.audit)));
         transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     }
     Ok(claims.live.iter().map(|live| if *live { Claimed::Written } else { Claimed::Stale }).collect())

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Tables that grow with the accounts.
 const ANALYZE: &str = "ANALYZE (SKIP_LOCKED)
-    accounts, account_customers, customers, inputs, line_items, messages, waiting_messages, words";
+    accounts, account_customers, customers, inputs, line_items, messages, waiting_messages, words, audit";
 
 /// Accounts written until the first time, and how many times more until the next.
 const FIRST: u64 = 64;
@@ -21,13 +21,13 @@ const LAST: u64 = FIRST * TIMES.pow(6);
 /// What this node has written since it started.
 #[derive(Debug, Default)]
 pub(super) struct Growth {
-    accounts: AtomicU64,
+    written: AtomicU64,
 }
 
 impl Growth {
-    /// Counts accounts that were written; now and then tells the server, which nobody waits for.
-    pub fn wrote(&self, server: &Server, accounts: u64) {
-        if self.passes_a_mark(accounts) {
+    /// Counts accounts and inputs that were written; now and then tells the server, which nobody waits for.
+    pub fn wrote(&self, server: &Server, accounts_and_inputs: u64) {
+        if self.passes_a_mark(accounts_and_inputs) {
             let server = server.clone();
             tokio::spawn(async move {
                 if let Err(error) = server.execute(ANALYZE, &[]).await {
@@ -38,7 +38,7 @@ impl Growth {
     }
 
     fn passes_a_mark(&self, more: u64) -> bool {
-        let before = self.accounts.fetch_add(more, Ordering::Relaxed);
+        let before = self.written.fetch_add(more, Ordering::Relaxed);
         let marks = std::iter::successors(Some(FIRST), |mark| Some(mark * TIMES)).take_while(|mark| *mark <= LAST);
         marks.into_iter().any(|mark| before < mark && mark <= before + more)
     }

@@ -23,6 +23,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (9, include_str!("../../migrations/postgres/0009_pacing.sql")),
     (10, include_str!("../../migrations/postgres/0010_reversed_by.sql")),
     (12, include_str!("../../migrations/postgres/0012_upkeep.sql")),
+    (13, include_str!("../../migrations/postgres/0013_audit.sql")),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.

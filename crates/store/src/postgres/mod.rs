@@ -10,6 +10,7 @@
 //! | [`due`] | workers: an account that one has taken is leased, and skipped by the others |
 //! | [`outbox`] | senders: a subscription that one has taken is leased, and its row is locked by whoever changes it |
 //! | [`people`] | whoever changes people of one organization: their rows are locked in order |
+//! | [`audit`] | writers of one organization's audit trail: its head is locked last |
 //!
 //! A call takes a connection from the pool ([`server`]), says everything it can in one flight ([`flight`]), and gives
 //! the connection back. READ COMMITTED is enough: what must not change is locked, and unique keys stand behind that.
@@ -18,6 +19,7 @@
 mod access;
 mod again;
 mod arrays;
+mod audit;
 mod cells;
 mod claim;
 mod commit;
@@ -48,7 +50,7 @@ use crate::records::{
     AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
     Organization, Page, ProductKey, ProductRow,
 };
-use crate::{Due, LATEST_MOMENT, Loaded, Result, Store, Tables, Want, moment_of};
+use crate::{Audited, Due, LATEST_MOMENT, Loaded, Result, Store, Tables, Want, moment_of};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use growth::Growth;
@@ -123,12 +125,12 @@ impl Store for Postgres {
         access::keep_setting(&self.server, name, value).await
     }
 
-    async fn put_setting(&self, name: &str, value: &[u8]) -> Result<()> {
-        access::put_setting(&self.server, name, value).await
+    async fn put_setting(&self, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()> {
+        access::put_setting(&self.server, name, value, audit).await
     }
 
-    async fn remove_setting(&self, name: &str) -> Result<bool> {
-        access::remove_setting(&self.server, name).await
+    async fn remove_setting(&self, name: &str, audit: Audited<'_>) -> Result<bool> {
+        access::remove_setting(&self.server, name, audit).await
     }
 
     async fn whereabouts(&self) -> Result<Option<String>> {
@@ -147,20 +149,27 @@ impl Store for Postgres {
         access::note_moment(&self.server, at, even_back).await
     }
 
-    async fn create_organization(&self, organization: &Organization) -> Result<OrgId> {
-        access::create_organization(&self.server, organization).await
+    async fn create_organization(&self, organization: &Organization, audit: Audited<'_>) -> Result<OrgId> {
+        access::create_organization(&self.server, organization, audit).await
     }
 
-    async fn rotate_signing_key(&self, org: OrgId, old: &[u8], new: &[u8], old_until: Time) -> Result<bool> {
-        rotate::rotate_signing_key(&self.server, org, old, new, old_until).await
+    async fn rotate_signing_key(
+        &self,
+        org: OrgId,
+        old: &[u8],
+        new: &[u8],
+        old_until: Time,
+        audit: Audited<'_>,
+    ) -> Result<bool> {
+        rotate::rotate_signing_key(&self.server, org, old, new, old_until, audit).await
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>> {
         access::organizations(&self.server).await
     }
 
-    async fn create_key(&self, key: &KeyRow) -> Result<bool> {
-        access::create_key(&self.server, key).await
+    async fn create_key(&self, key: &KeyRow, audit: Audited<'_>) -> Result<bool> {
+        access::create_key(&self.server, key, audit).await
     }
 
     async fn key(&self, client_id: &str) -> Result<Option<KeyRow>> {
@@ -175,8 +184,8 @@ impl Store for Postgres {
         access::keys(&self.server, org).await
     }
 
-    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time) -> Result<bool> {
-        access::revoke_key(&self.server, org, client_id, at).await
+    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time, audit: Audited<'_>) -> Result<bool> {
+        access::revoke_key(&self.server, org, client_id, at, audit).await
     }
 
     async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()> {
@@ -284,9 +293,11 @@ impl Store for Postgres {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>> {
-        let accounts = batch.units.iter().map(|unit| unit.accounts.len() as u64).sum();
+        // An account with thousands of payments makes tables grow as thousands of accounts do.
+        let accounts = batch.units.iter().flat_map(|unit| &unit.accounts);
+        let grown = accounts.map(|account| 1 + account.inputs.len() as u64).sum();
         let claimed = commit::commit(&self.server, batch).await?;
-        self.growth.wrote(&self.server, accounts);
+        self.growth.wrote(&self.server, grown);
         Ok(claimed)
     }
 }

@@ -6,12 +6,13 @@
 use super::Postgres;
 use super::again::{Tries, Try};
 use super::arrays::micros;
+use super::audit;
 use super::cells::{Cells, each, maybe};
-use super::flight::{Frame, Step, Transaction};
+use super::flight::{Frame, Param, Step, Transaction};
 use super::server::Server;
-use crate::Result;
 use crate::people::{Accepted, Changed, GuessRow, InvitationRow, People, PersonChange, PersonRow, SessionRow};
 use crate::records::OrgId;
+use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
@@ -48,7 +49,7 @@ const BEGIN_SESSION: &str = "
         UPDATE people SET last_seen_at = GREATEST(COALESCE(last_seen_at, $4), $4)
         WHERE person = $2 AND password_hash = $6 AND disabled_at IS NULL RETURNING person)
     INSERT INTO sessions (token_hash, person, created_at, seen_at, expires_at)
-    SELECT $1, person, $3, $4, $5 FROM seen";
+    SELECT $1, person, $3, $4, $5 FROM seen RETURNING person";
 
 const TOUCH: &str = "
     WITH touched AS (
@@ -110,22 +111,20 @@ fn guess(cells: &mut Cells<'_>) -> Result<GuessRow> {
     })
 }
 
-fn insert(new: &PersonRow) -> Step<'_> {
-    Step::new(
-        INSERT,
-        vec![
-            Box::new(new.org),
-            Box::new(&*new.person),
-            Box::new(&*new.name),
-            Box::new(&*new.email),
-            Box::new(&*new.email_key),
-            Box::new(&*new.password_hash),
-            Box::new(&*new.role),
-            Box::new(new.created_at.micros()),
-            Box::new(micros(new.last_seen_at)),
-            Box::new(micros(new.disabled_at)),
-        ],
-    )
+/// What [`INSERT`] is given.
+fn inserted(new: &PersonRow) -> Vec<Param<'_>> {
+    vec![
+        Box::new(new.org),
+        Box::new(&*new.person),
+        Box::new(&*new.name),
+        Box::new(&*new.email),
+        Box::new(&*new.email_key),
+        Box::new(&*new.password_hash),
+        Box::new(&*new.role),
+        Box::new(new.created_at.micros()),
+        Box::new(micros(new.last_seen_at)),
+        Box::new(micros(new.disabled_at)),
+    ]
 }
 
 /// Whether the steps of a flight gave any row.
@@ -133,15 +132,21 @@ fn any(rows: &[Vec<tokio_postgres::Row>]) -> bool {
     rows.iter().any(|rows| !rows.is_empty())
 }
 
-async fn accept_once(transaction: &mut Transaction, token_hash: &[u8], now: Time, new: &PersonRow) -> Try<Accepted> {
+async fn accept_once(
+    transaction: &mut Transaction,
+    token_hash: &[u8],
+    now: Time,
+    new: &PersonRow,
+    audit: Audited<'_>,
+) -> Try<Accepted> {
     let take = Step::new(TAKE_INVITATION, vec![Box::new(token_hash), Box::new(now.micros())]);
     if !any(&transaction.fly(BEGIN, &[take]).await?) {
         return Ok(Accepted::NoInvitation);
     }
-    if !any(&transaction.fly(Frame::default(), &[insert(new)]).await?) {
+    if !any(&transaction.fly(Frame::default(), &[Step::new(INSERT, inserted(new))]).await?) {
         return Ok(Accepted::EmailTaken);
     }
-    transaction.fly(COMMIT, &[]).await?;
+    transaction.fly(COMMIT, &audit::steps(audit)).await?;
     Ok(Accepted::Yes)
 }
 
@@ -151,6 +156,7 @@ async fn change_once(
     id: &str,
     change: &PersonChange,
     must_remain: &str,
+    audit: Audited<'_>,
 ) -> Try<Changed> {
     let locked = transaction.fly(BEGIN, &[Step::new(LOCK_PEOPLE, vec![Box::new(org)])]).await?;
     let (mut found, mut has_it, mut others) = (false, false, false);
@@ -174,23 +180,33 @@ async fn change_once(
     if has_it && loses_it && !others {
         return Ok(Changed::LastOne);
     }
-    let steps = match change {
+    let mut steps = match change {
         PersonChange::Role(role) => vec![Step::new(SET_ROLE, vec![Box::new(id), Box::new(&**role)])],
         PersonChange::Disabled(at) => {
             vec![Step::new(DISABLE, vec![Box::new(id), Box::new(at.micros())]), Step::new(END_ALL, vec![Box::new(id)])]
         }
         PersonChange::Enabled => vec![Step::new(ENABLE, vec![Box::new(id)])],
     };
+    steps.extend(audit::steps(audit));
     transaction.fly(COMMIT, &steps).await?;
     Ok(Changed::Yes)
 }
 
-async fn change_password_once(transaction: &mut Transaction, id: &str, old: &str, new: &str, kept: &[u8]) -> Try<bool> {
+async fn change_password_once(
+    transaction: &mut Transaction,
+    id: &str,
+    old: &str,
+    new: &str,
+    kept: &[u8],
+    audit: Audited<'_>,
+) -> Try<bool> {
     let set = Step::new(SET_PASSWORD, vec![Box::new(id), Box::new(old), Box::new(new)]);
     if !any(&transaction.fly(BEGIN, &[set]).await?) {
         return Ok(false);
     }
-    transaction.fly(COMMIT, &[Step::new(END_OTHERS, vec![Box::new(id), Box::new(kept)])]).await?;
+    let mut steps = vec![Step::new(END_OTHERS, vec![Box::new(id), Box::new(kept)])];
+    steps.extend(audit::steps(audit));
+    transaction.fly(COMMIT, &steps).await?;
     Ok(true)
 }
 
@@ -211,16 +227,8 @@ async fn expire(server: &Server, now: Time, limit: usize) -> Result<u64> {
 
 #[async_trait]
 impl People for Postgres {
-    async fn create_person(&self, person: &PersonRow) -> Result<bool> {
-        let mut tries = Tries::none();
-        loop {
-            let mut transaction = Transaction::on(self.server.client().await?);
-            let alone = Frame { begin: Some("BEGIN"), commit: true };
-            let outcome = transaction.fly(alone, &[insert(person)]).await.map(|rows| any(&rows));
-            if let Some(done) = tries.settle(transaction, outcome.map_err(Into::into)).await {
-                return done;
-            }
-        }
+    async fn create_person(&self, person: &PersonRow, audit: Audited<'_>) -> Result<bool> {
+        Ok(audit::execute(&self.server, INSERT, inserted(person), audit).await? == 1)
     }
 
     async fn people(&self, org: OrgId) -> Result<Vec<PersonRow>> {
@@ -244,33 +252,48 @@ impl People for Postgres {
         person: &str,
         change: &PersonChange,
         must_remain: &str,
+        audit: Audited<'_>,
     ) -> Result<Changed> {
         let mut tries = Tries::none();
         loop {
             let mut transaction = Transaction::on(self.server.client().await?);
-            let outcome = change_once(&mut transaction, org, person, change, must_remain).await;
+            let outcome = change_once(&mut transaction, org, person, change, must_remain, audit).await;
             if let Some(done) = tries.settle(transaction, outcome).await {
                 return done;
             }
         }
     }
 
-    async fn change_password(&self, person: &str, old: &str, new: &str, kept: &[u8]) -> Result<bool> {
+    async fn change_password(
+        &self,
+        person: &str,
+        old: &str,
+        new: &str,
+        kept: &[u8],
+        audit: Audited<'_>,
+    ) -> Result<bool> {
         let mut tries = Tries::none();
         loop {
             let mut transaction = Transaction::on(self.server.client().await?);
-            let outcome = change_password_once(&mut transaction, person, old, new, kept).await;
+            let outcome = change_password_once(&mut transaction, person, old, new, kept, audit).await;
             if let Some(done) = tries.settle(transaction, outcome).await {
                 return done;
             }
         }
     }
 
-    async fn invite(&self, new: &InvitationRow) -> Result<()> {
+    async fn invite(&self, new: &InvitationRow, audit: Audited<'_>) -> Result<()> {
         let InvitationRow { token_hash, org, role, created_by, created_at, expires_at } = new;
-        let sql = format!("INSERT INTO invitations ({INVITATION}) VALUES ($1, $2, $3, $4, $5, $6)");
-        let (created_at, expires_at) = (created_at.micros(), expires_at.micros());
-        self.server.execute(&sql, &[token_hash, org, role, created_by, &created_at, &expires_at]).await.map(drop)
+        let sql = format!("INSERT INTO invitations ({INVITATION}) VALUES ($1, $2, $3, $4, $5, $6) RETURNING org");
+        let params: Vec<Param<'_>> = vec![
+            Box::new(&**token_hash),
+            Box::new(org),
+            Box::new(&**role),
+            Box::new(&**created_by),
+            Box::new(created_at.micros()),
+            Box::new(expires_at.micros()),
+        ];
+        audit::execute(&self.server, &sql, params, audit).await.map(drop)
     }
 
     async fn invitation(&self, token_hash: &[u8], now: Time) -> Result<Option<InvitationRow>> {
@@ -285,28 +308,33 @@ impl People for Postgres {
         each(&self.server.query(&sql, &[&org, &now.micros()]).await?, invitation)
     }
 
-    async fn withdraw(&self, org: OrgId, token_hash: &[u8]) -> Result<bool> {
-        let sql = "DELETE FROM invitations WHERE org = $1 AND token_hash = $2";
-        Ok(self.server.execute(sql, &[&org, &token_hash]).await? == 1)
+    async fn withdraw(&self, org: OrgId, token_hash: &[u8], audit: Audited<'_>) -> Result<bool> {
+        let sql = "DELETE FROM invitations WHERE org = $1 AND token_hash = $2 RETURNING org";
+        Ok(audit::execute(&self.server, sql, vec![Box::new(org), Box::new(token_hash)], audit).await? == 1)
     }
 
-    async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow) -> Result<Accepted> {
+    async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow, audit: Audited<'_>) -> Result<Accepted> {
         let mut tries = Tries::none();
         loop {
             let mut transaction = Transaction::on(self.server.client().await?);
-            let outcome = accept_once(&mut transaction, token_hash, now, person).await;
+            let outcome = accept_once(&mut transaction, token_hash, now, person, audit).await;
             if let Some(done) = tries.settle(transaction, outcome).await {
                 return done;
             }
         }
     }
 
-    async fn begin_session(&self, new: &SessionRow, password_hash: &str) -> Result<bool> {
+    async fn begin_session(&self, new: &SessionRow, password_hash: &str, audit: Audited<'_>) -> Result<bool> {
         let SessionRow { token_hash, person, created_at, seen_at, expires_at } = new;
-        let (created_at, seen_at, expires_at) = (created_at.micros(), seen_at.micros(), expires_at.micros());
-        let params =
-            [token_hash as _, person as _, &created_at as _, &seen_at as _, &expires_at as _, &password_hash as _];
-        Ok(self.server.execute(BEGIN_SESSION, &params).await? == 1)
+        let params: Vec<Param<'_>> = vec![
+            Box::new(&**token_hash),
+            Box::new(&**person),
+            Box::new(created_at.micros()),
+            Box::new(seen_at.micros()),
+            Box::new(expires_at.micros()),
+            Box::new(password_hash),
+        ];
+        Ok(audit::execute(&self.server, BEGIN_SESSION, params, audit).await? == 1)
     }
 
     async fn session(&self, token_hash: &[u8], now: Time) -> Result<Option<(SessionRow, PersonRow)>> {
@@ -322,13 +350,15 @@ impl People for Postgres {
         self.server.execute(TOUCH, &[&token_hash, &seen_at.micros(), &expires_at.micros()]).await.map(drop)
     }
 
-    async fn end_session(&self, token_hash: &[u8]) -> Result<bool> {
-        Ok(self.server.execute("DELETE FROM sessions WHERE token_hash = $1", &[&token_hash]).await? == 1)
+    async fn end_session(&self, token_hash: &[u8], audit: Audited<'_>) -> Result<bool> {
+        let sql = "DELETE FROM sessions WHERE token_hash = $1 RETURNING person";
+        Ok(audit::execute(&self.server, sql, vec![Box::new(token_hash)], audit).await? == 1)
     }
 
-    async fn end_sessions(&self, org: OrgId, person: &str) -> Result<u64> {
-        let sql = "DELETE FROM sessions s USING people p WHERE p.org = $1 AND p.person = $2 AND s.person = p.person";
-        self.server.execute(sql, &[&org, &person]).await
+    async fn end_sessions(&self, org: OrgId, person: &str, audit: Audited<'_>) -> Result<u64> {
+        let sql = "DELETE FROM sessions s USING people p
+                   WHERE p.org = $1 AND p.person = $2 AND s.person = p.person RETURNING s.person";
+        audit::execute(&self.server, sql, vec![Box::new(org), Box::new(person)], audit).await
     }
 
     async fn guesses(&self, subject: &[u8]) -> Result<Option<GuessRow>> {

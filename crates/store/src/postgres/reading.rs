@@ -145,11 +145,12 @@ pub(super) async fn messages_of(
 pub(super) async fn messages_by_cause(server: &Server, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>> {
     let sql = "(SELECT position, NULL::bigint AS due_at, NULL::bigint AS cancelled_at, account, sequence, event, event_id, cause, subject,
                        effective_at, recorded_at, data, signature
-                FROM messages JOIN (
-                    -- From the index alone, which has the cause.
+                FROM messages
+                -- An array is worked out once, whatever the planner thinks of the table; a join with itself may be a loop in a
+                -- loop while the table is new to it. From the index alone, which has the cause.
+                WHERE org = $1 AND account = $2 AND sequence = ANY (ARRAY(
                     SELECT sequence FROM messages
-                    WHERE org = $1 AND account = $2 AND cause || '' = ANY($3::text[]) OFFSET 0) found USING (sequence)
-                WHERE org = $1 AND account = $2)
+                    WHERE org = $1 AND account = $2 AND cause || '' = ANY($3::text[]))))
                UNION ALL
                (SELECT NULL::bigint, due_at, cancelled_at, account, sequence, event, event_id, cause, subject,
                        effective_at, recorded_at, data, signature

@@ -5,10 +5,11 @@
 //! mode takes. A product that came while the locks were awaited is not locked: then everything begins anew.
 
 use super::again::{Setback, Tries, Try};
+use super::audit;
 use super::flight::{Frame, Step, Transaction};
 use super::server::Server;
-use crate::Result;
 use crate::records::OrgId;
+use crate::{Audited, Result};
 use daybook_engine::time::Time;
 
 const CHANGE_KEY: &str = "
@@ -31,18 +32,26 @@ pub(super) async fn rotate_signing_key(
     old: &[u8],
     new: &[u8],
     old_until: Time,
+    audit: Audited<'_>,
 ) -> Result<bool> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = rotate_once(&mut transaction, org, old, new, old_until).await;
+        let outcome = rotate_once(&mut transaction, org, old, new, old_until, audit).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
     }
 }
 
-async fn rotate_once(transaction: &mut Transaction, org: OrgId, old: &[u8], new: &[u8], old_until: Time) -> Try<bool> {
+async fn rotate_once(
+    transaction: &mut Transaction,
+    org: OrgId,
+    old: &[u8],
+    new: &[u8],
+    old_until: Time,
+    audit: Audited<'_>,
+) -> Try<bool> {
     let change = Step::new(CHANGE_KEY, vec![Box::new(org), Box::new(old), Box::new(new), Box::new(old_until.micros())]);
     let changed = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[change]).await?;
     if changed.iter().all(Vec::is_empty) {
@@ -58,6 +67,6 @@ async fn rotate_once(transaction: &mut Transaction, org: OrgId, old: &[u8], new:
     if products != changed.len() as i64 {
         return Err(Setback::Overtaken);
     }
-    transaction.fly(Frame { begin: None, commit: true }, &[]).await?;
+    transaction.fly(Frame { begin: None, commit: true }, &audit::steps(audit)).await?;
     Ok(true)
 }

@@ -157,7 +157,9 @@ pub(super) fn lost_to_another(error: &tokio_postgres::Error) -> bool {
 
 /// Whether a row was there already.
 pub(super) fn is_taken(error: &tokio_postgres::Error) -> bool {
-    error.code() == Some(&SqlState::UNIQUE_VIOLATION)
+    // A record of the audit trail that is there already is no claim that was lost: the trail was tampered with.
+    let is_of_audit = error.as_db_error().and_then(|error| error.constraint()) == Some("audit_pkey");
+    error.code() == Some(&SqlState::UNIQUE_VIOLATION) && !is_of_audit
 }
 
 /// What an error of a statement means.

@@ -8,6 +8,7 @@
 //! Units are written in the order of their accounts' ids, so that neighbours in the tables are written one after the
 //! other; messages in the order in which the units were given, as their positions show it.
 
+use super::audit;
 use super::connection::broken;
 use super::log::Log;
 use super::unit::UnitWriter;
@@ -78,6 +79,8 @@ fn write(connection: &Connection, batch: &Batch, given_up: &[bool]) -> Result<Ou
         announce(&mut log, unit)?;
     }
     log.close()?;
+    let written = batch.units.iter().zip(&claimed).filter(|(_, claimed)| **claimed == Claimed::Written);
+    audit::append(connection, written.flat_map(|(unit, _)| &unit.audit))?;
     Ok(Outcome::Done(claimed))
 }
 

@@ -21,6 +21,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (9, "pacing", include_str!("../../migrations/sqlite/0009_pacing.sql")),
     (10, "reversed_by", include_str!("../../migrations/sqlite/0010_reversed_by.sql")),
     (12, "upkeep", include_str!("../../migrations/sqlite/0012_upkeep.sql")),
+    (13, "audit", include_str!("../../migrations/sqlite/0013_audit.sql")),
 ];
 
 /// The number of the last migration.

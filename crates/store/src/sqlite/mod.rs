@@ -19,10 +19,12 @@
 //! | [`figures`], [`words`] | counts for charts; finding things by words and by lateness |
 //! | [`outbox`] | who gets messages, and what became of them |
 //! | [`people`] | who uses the console |
+//! | [`audit`] | who did what |
 //! | [`monitoring`] | what is late, what failed, how much room there is |
 //! | [`refolds`] | accounts to be folded again by newer rules |
 //! | [`copy`] | backup and check |
 
+mod audit;
 mod commit;
 mod connection;
 mod copier;
@@ -50,7 +52,7 @@ use crate::records::{
     AccountKey, AccountRow, Answer, CustomerRow, HeldCounts, InputRow, ItemRow, KeyRow, MessageRow, OrgId,
     Organization, Page, ProductKey, ProductRow,
 };
-use crate::{Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Tables, Want, moment_of};
+use crate::{Audited, Due, LATEST_MOMENT, Loaded, LogSize, Result, Store, Tables, Want, moment_of};
 use async_trait::async_trait;
 use copier::{Copier, Watching};
 use daybook_engine::time::Time;
@@ -140,6 +142,25 @@ impl Sqlite {
     {
         self.writer.run(write).await
     }
+
+    /// Writes something in one transaction and, if it changed anything, what is recorded about it.
+    async fn write_audited<T, F>(&self, audit: Audited<'_>, changed: fn(&T) -> bool, write: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let record = audit.cloned();
+        self.write(move |connection| {
+            outbox::whole(connection, |transaction| {
+                let written = write(transaction)?;
+                if changed(&written) {
+                    audit::append(transaction, &record)?;
+                }
+                Ok(written)
+            })
+        })
+        .await
+    }
 }
 
 #[async_trait]
@@ -206,14 +227,14 @@ impl Store for Sqlite {
         self.write(move |connection| registry::keep_setting(connection, &name, &value)).await
     }
 
-    async fn put_setting(&self, name: &str, value: &[u8]) -> Result<()> {
+    async fn put_setting(&self, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()> {
         let (name, value) = (name.to_owned(), value.to_owned());
-        self.write(move |connection| registry::put_setting(connection, &name, &value)).await
+        self.write_audited(audit, |()| true, move |write| registry::put_setting(write, &name, &value)).await
     }
 
-    async fn remove_setting(&self, name: &str) -> Result<bool> {
+    async fn remove_setting(&self, name: &str, audit: Audited<'_>) -> Result<bool> {
         let name = name.to_owned();
-        self.write(move |connection| registry::remove_setting(connection, &name)).await
+        self.write_audited(audit, |removed| *removed, move |write| registry::remove_setting(write, &name)).await
     }
 
     /// A file may be moved, and a copy of it has the same bytes.
@@ -233,23 +254,31 @@ impl Store for Sqlite {
         self.write(move |connection| registry::note_moment(connection, at, even_back)).await
     }
 
-    async fn create_organization(&self, organization: &Organization) -> Result<OrgId> {
+    async fn create_organization(&self, organization: &Organization, audit: Audited<'_>) -> Result<OrgId> {
         let organization = organization.clone();
-        self.write(move |connection| registry::create_organization(connection, &organization)).await
+        self.write_audited(audit, |_| true, move |write| registry::create_organization(write, &organization)).await
     }
 
-    async fn rotate_signing_key(&self, org: OrgId, old: &[u8], new: &[u8], old_until: Time) -> Result<bool> {
+    async fn rotate_signing_key(
+        &self,
+        org: OrgId,
+        old: &[u8],
+        new: &[u8],
+        old_until: Time,
+        audit: Audited<'_>,
+    ) -> Result<bool> {
         let (old, new) = (old.to_owned(), new.to_owned());
-        self.write(move |connection| registry::rotate_signing_key(connection, org, &old, &new, old_until)).await
+        let rotate = move |write: &Connection| registry::rotate_signing_key(write, org, &old, &new, old_until);
+        self.write_audited(audit, |rotated| *rotated, rotate).await
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>> {
         self.read(registry::organizations).await
     }
 
-    async fn create_key(&self, key: &KeyRow) -> Result<bool> {
+    async fn create_key(&self, key: &KeyRow, audit: Audited<'_>) -> Result<bool> {
         let key = key.clone();
-        self.write(move |connection| registry::create_key(connection, &key)).await
+        self.write_audited(audit, |made| *made, move |write| registry::create_key(write, &key)).await
     }
 
     async fn key(&self, client_id: &str) -> Result<Option<KeyRow>> {
@@ -266,9 +295,10 @@ impl Store for Sqlite {
         self.read(move |connection| registry::keys(connection, org)).await
     }
 
-    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time) -> Result<bool> {
+    async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time, audit: Audited<'_>) -> Result<bool> {
         let client_id = client_id.to_owned();
-        self.write(move |connection| registry::revoke_key(connection, org, &client_id, at)).await
+        let revoke = move |write: &Connection| registry::revoke_key(write, org, &client_id, at);
+        self.write_audited(audit, |revoked| *revoked, revoke).await
     }
 
     async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()> {

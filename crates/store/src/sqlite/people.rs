@@ -6,9 +6,9 @@ use super::Sqlite;
 use super::outbox::{run, whole};
 use super::read::{all, count, one};
 use super::rows::{optional_time, time};
-use crate::Result;
 use crate::people::{Accepted, Changed, GuessRow, InvitationRow, People, PersonChange, PersonRow, SessionRow};
 use crate::records::OrgId;
+use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, Row, params};
@@ -198,9 +198,9 @@ fn expire(write: &Connection, now: Time, limit: usize) -> Result<u64> {
 
 #[async_trait]
 impl People for Sqlite {
-    async fn create_person(&self, person: &PersonRow) -> Result<bool> {
+    async fn create_person(&self, person: &PersonRow, audit: Audited<'_>) -> Result<bool> {
         let person = person.clone();
-        self.write(move |connection| insert(connection, &person)).await
+        self.write_audited(audit, |made| *made, move |write| insert(write, &person)).await
     }
 
     async fn people(&self, org: OrgId) -> Result<Vec<PersonRow>> {
@@ -226,26 +226,34 @@ impl People for Sqlite {
         person: &str,
         wanted: &PersonChange,
         must_remain: &str,
+        audit: Audited<'_>,
     ) -> Result<Changed> {
         let (person, wanted, must_remain) = (person.to_owned(), wanted.clone(), must_remain.to_owned());
-        self.write(move |connection| whole(connection, |write| change(write, org, &person, &wanted, &must_remain)))
-            .await
+        let change = move |write: &Connection| change(write, org, &person, &wanted, &must_remain);
+        self.write_audited(audit, |changed| *changed == Changed::Yes, change).await
     }
 
-    async fn change_password(&self, person: &str, old: &str, new: &str, kept: &[u8]) -> Result<bool> {
+    async fn change_password(
+        &self,
+        person: &str,
+        old: &str,
+        new: &str,
+        kept: &[u8],
+        audit: Audited<'_>,
+    ) -> Result<bool> {
         let (person, old, new, kept) = (person.to_owned(), old.to_owned(), new.to_owned(), kept.to_owned());
-        self.write(move |connection| whole(connection, |write| change_password(write, &person, &old, &new, &kept)))
-            .await
+        let change = move |write: &Connection| change_password(write, &person, &old, &new, &kept);
+        self.write_audited(audit, |changed| *changed, change).await
     }
 
-    async fn invite(&self, new: &InvitationRow) -> Result<()> {
+    async fn invite(&self, new: &InvitationRow, audit: Audited<'_>) -> Result<()> {
         let InvitationRow { token_hash, org, role, created_by, created_at, expires_at } = new.clone();
         let sql = format!("INSERT INTO invitations ({INVITATION}) VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
         let (created_at, expires_at) = (created_at.micros(), expires_at.micros());
-        self.write(move |connection| {
-            run(connection, &sql, params![token_hash, org, role, created_by, created_at, expires_at]).map(drop)
-        })
-        .await
+        let invite = move |write: &Connection| {
+            run(write, &sql, params![token_hash, org, role, created_by, created_at, expires_at]).map(drop)
+        };
+        self.write_audited(audit, |()| true, invite).await
     }
 
     async fn invitation(&self, token_hash: &[u8], now: Time) -> Result<Option<InvitationRow>> {
@@ -261,20 +269,23 @@ impl People for Sqlite {
         self.read(move |connection| all(connection, &sql, params![org, now.micros()], invitation)).await
     }
 
-    async fn withdraw(&self, org: OrgId, token_hash: &[u8]) -> Result<bool> {
+    async fn withdraw(&self, org: OrgId, token_hash: &[u8], audit: Audited<'_>) -> Result<bool> {
         let token_hash = token_hash.to_owned();
         let sql = "DELETE FROM invitations WHERE org = ?1 AND token_hash = ?2";
-        Ok(self.write(move |connection| run(connection, sql, params![org, token_hash])).await? == 1)
+        let withdraw = move |write: &Connection| Ok(run(write, sql, params![org, token_hash])? == 1);
+        self.write_audited(audit, |withdrawn| *withdrawn, withdraw).await
     }
 
-    async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow) -> Result<Accepted> {
+    async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow, audit: Audited<'_>) -> Result<Accepted> {
         let (token_hash, person) = (token_hash.to_owned(), person.clone());
-        self.write(move |connection| whole(connection, |write| accept(write, &token_hash, now, &person))).await
+        let accept = move |write: &Connection| accept(write, &token_hash, now, &person);
+        self.write_audited(audit, |accepted| *accepted == Accepted::Yes, accept).await
     }
 
-    async fn begin_session(&self, session: &SessionRow, password_hash: &str) -> Result<bool> {
+    async fn begin_session(&self, session: &SessionRow, password_hash: &str, audit: Audited<'_>) -> Result<bool> {
         let (session, password_hash) = (session.clone(), password_hash.to_owned());
-        self.write(move |connection| whole(connection, |write| begin_session(write, &session, &password_hash))).await
+        let begin = move |write: &Connection| begin_session(write, &session, &password_hash);
+        self.write_audited(audit, |begun| *begun, begin).await
     }
 
     async fn session(&self, token_hash: &[u8], now: Time) -> Result<Option<(SessionRow, PersonRow)>> {
@@ -293,16 +304,17 @@ impl People for Sqlite {
             .await
     }
 
-    async fn end_session(&self, token_hash: &[u8]) -> Result<bool> {
+    async fn end_session(&self, token_hash: &[u8], audit: Audited<'_>) -> Result<bool> {
         let token_hash = token_hash.to_owned();
         let sql = "DELETE FROM sessions WHERE token_hash = ?1";
-        Ok(self.write(move |connection| run(connection, sql, params![token_hash])).await? == 1)
+        let end = move |write: &Connection| Ok(run(write, sql, params![token_hash])? == 1);
+        self.write_audited(audit, |ended| *ended, end).await
     }
 
-    async fn end_sessions(&self, org: OrgId, person: &str) -> Result<u64> {
+    async fn end_sessions(&self, org: OrgId, person: &str, audit: Audited<'_>) -> Result<u64> {
         let person = person.to_owned();
         let sql = "DELETE FROM sessions WHERE person IN (SELECT person FROM people WHERE org = ?1 AND person = ?2)";
-        self.write(move |connection| run(connection, sql, params![org, person])).await
+        self.write_audited(audit, |ended| *ended > 0, move |write| run(write, sql, params![org, person])).await
     }
 
     async fn guesses(&self, subject: &[u8]) -> Result<Option<GuessRow>> {

@@ -62,13 +62,12 @@ pub(super) fn create_organization(connection: &Connection, organization: &Organi
 /// The modes of the organization's products go up, so that what was signed with the old key and waits to be written is
 /// computed again.
 pub(super) fn rotate_signing_key(
-    connection: &mut Connection,
+    transaction: &Connection,
     org: OrgId,
     old: &[u8],
     new: &[u8],
     old_until: Time,
 ) -> Result<bool> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
     let sql = "UPDATE organizations SET previous_signing_key = signing_key, previous_signing_key_until = ?4, \
                signing_key = ?3 WHERE org = ?1 AND signing_key = ?2";
     let rotated = transaction.execute(sql, params![org, old, new, old_until.micros()]).map_err(broken)? == 1;
@@ -76,7 +75,6 @@ pub(super) fn rotate_signing_key(
         let sql = "UPDATE products SET mode_version = mode_version + 1 WHERE org = ?1";
         transaction.execute(sql, [org]).map_err(broken)?;
     }
-    transaction.commit().map_err(broken)?;
     Ok(rotated)
 }
 

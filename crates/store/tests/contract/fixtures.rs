@@ -26,7 +26,7 @@ pub async fn organization(store: &Arc<dyn Store>, name: &str) -> OrgId {
         previous_signing_key: None,
         event_mark: format!("mark of {name}"),
     };
-    store.create_organization(&organization).await.unwrap()
+    store.create_organization(&organization, None).await.unwrap()
 }
 
 pub fn key_row(org: OrgId, client_id: &str) -> KeyRow {

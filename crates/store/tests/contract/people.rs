@@ -48,8 +48,8 @@ fn guesses(subject: &str, failures: i64) -> GuessRow {
 
 /// A person with a session.
 async fn signed_in(store: &Arc<dyn Store>, org: OrgId, id: &str, token: &str) {
-    assert!(store.create_person(&person(org, id)).await.unwrap());
-    assert!(store.begin_session(&session(id, token), &format!("hash of {id}")).await.unwrap());
+    assert!(store.create_person(&person(org, id), None).await.unwrap());
+    assert!(store.begin_session(&session(id, token), &format!("hash of {id}"), None).await.unwrap());
 }
 
 async fn is_there(store: &Arc<dyn Store>, token: &str) -> bool {
@@ -61,7 +61,7 @@ pub async fn a_person_is_read_back(store: Arc<dyn Store>) {
     let later = PersonRow { created_at: at(11), ..person(one, "ana") };
     let whole = PersonRow { last_seen_at: Some(at(12)), disabled_at: Some(at(13)), ..person(one, "bo") };
     for row in [&later, &whole, &person(two, "cy")] {
-        assert!(store.create_person(row).await.unwrap());
+        assert!(store.create_person(row, None).await.unwrap());
     }
     assert_eq!(store.people(one).await.unwrap(), [whole.clone(), later.clone()], "by time of coming");
     assert_eq!(store.person(one, "bo").await.unwrap(), Some(whole));
@@ -72,9 +72,9 @@ pub async fn a_person_is_read_back(store: Arc<dyn Store>) {
 
 pub async fn an_address_belongs_to_one_person(store: Arc<dyn Store>) {
     let (one, two) = (organization(&store, "one").await, organization(&store, "two").await);
-    assert!(store.create_person(&person(one, "ana")).await.unwrap());
+    assert!(store.create_person(&person(one, "ana"), None).await.unwrap());
     let other = PersonRow { person: "other".into(), email: "ANA@lender.example".into(), ..person(two, "ana") };
-    assert!(!store.create_person(&other).await.unwrap());
+    assert!(!store.create_person(&other, None).await.unwrap());
     assert_eq!(store.people(two).await.unwrap(), []);
     assert_eq!(store.person_by_email("ana@lender.example").await.unwrap(), Some(person(one, "ana")));
 }
@@ -82,10 +82,11 @@ pub async fn an_address_belongs_to_one_person(store: Arc<dyn Store>) {
 pub async fn the_last_with_a_role_keeps_it(store: Arc<dyn Store>) {
     let (one, two) = (organization(&store, "one").await, organization(&store, "two").await);
     for row in [person(one, "ana"), PersonRow { role: "READ_ONLY".into(), ..person(one, "bo") }, person(two, "cy")] {
-        assert!(store.create_person(&row).await.unwrap());
+        assert!(store.create_person(&row, None).await.unwrap());
     }
     let role = |role: &str| PersonChange::Role(role.into());
-    let change = async |id: &str, change: &PersonChange| store.change_person(one, id, change, "ADMIN").await.unwrap();
+    let change =
+        async |id: &str, change: &PersonChange| store.change_person(one, id, change, "ADMIN", None).await.unwrap();
     assert_eq!(change("ana", &role("SERVICING")).await, Changed::LastOne);
     assert_eq!(change("ana", &PersonChange::Disabled(at(30))).await, Changed::LastOne);
     assert_eq!(change("ana", &role("ADMIN")).await, Changed::Yes, "nothing is lost");
@@ -109,12 +110,14 @@ pub async fn two_do_not_both_lose_the_role(store: Arc<dyn Store>) {
         let ids = [format!("ana{round}"), format!("bo{round}")];
         let mut changes = Vec::new();
         for id in ids.clone() {
-            assert!(store.create_person(&person(org, &id)).await.unwrap());
+            assert!(store.create_person(&person(org, &id), None).await.unwrap());
         }
         for id in ids {
             let store = Arc::clone(&store);
             let change = PersonChange::Disabled(at(30));
-            changes.push(tokio::spawn(async move { store.change_person(org, &id, &change, "ADMIN").await.unwrap() }));
+            changes.push(tokio::spawn(
+                async move { store.change_person(org, &id, &change, "ADMIN", None).await.unwrap() },
+            ));
         }
         let mut refused = 0;
         for change in changes {
@@ -128,9 +131,9 @@ pub async fn two_do_not_both_lose_the_role(store: Arc<dyn Store>) {
 
 pub async fn an_invitation_is_accepted_once(store: Arc<dyn Store>) {
     let (one, two) = (organization(&store, "one").await, organization(&store, "two").await);
-    store.invite(&InvitationRow { created_at: at(6), ..invitation(one, "b") }).await.unwrap();
-    store.invite(&invitation(one, "a")).await.unwrap();
-    store.invite(&invitation(two, "c")).await.unwrap();
+    store.invite(&InvitationRow { created_at: at(6), ..invitation(one, "b") }, None).await.unwrap();
+    store.invite(&invitation(one, "a"), None).await.unwrap();
+    store.invite(&invitation(two, "c"), None).await.unwrap();
     assert_eq!(store.invitation(b"a", at(99)).await.unwrap(), Some(invitation(one, "a")));
     assert_eq!(store.invitation(b"a", at(100)).await.unwrap(), None, "expired");
     assert_eq!(store.invitation(b"x", at(50)).await.unwrap(), None);
@@ -138,25 +141,29 @@ pub async fn an_invitation_is_accepted_once(store: Arc<dyn Store>) {
     assert_eq!(tokens(store.invitations(one, at(50)).await.unwrap()), [b"a", b"b"]);
     assert_eq!(store.invitations(one, at(100)).await.unwrap(), []);
 
-    assert_eq!(store.accept(b"a", at(100), &person(one, "ana")).await.unwrap(), Accepted::NoInvitation, "expired");
-    assert_eq!(store.accept(b"x", at(50), &person(one, "ana")).await.unwrap(), Accepted::NoInvitation);
+    assert_eq!(
+        store.accept(b"a", at(100), &person(one, "ana"), None).await.unwrap(),
+        Accepted::NoInvitation,
+        "expired"
+    );
+    assert_eq!(store.accept(b"x", at(50), &person(one, "ana"), None).await.unwrap(), Accepted::NoInvitation);
     assert_eq!(store.people(one).await.unwrap(), []);
-    assert_eq!(store.accept(b"a", at(50), &person(one, "ana")).await.unwrap(), Accepted::Yes);
-    assert_eq!(store.accept(b"a", at(50), &person(one, "bo")).await.unwrap(), Accepted::NoInvitation);
+    assert_eq!(store.accept(b"a", at(50), &person(one, "ana"), None).await.unwrap(), Accepted::Yes);
+    assert_eq!(store.accept(b"a", at(50), &person(one, "bo"), None).await.unwrap(), Accepted::NoInvitation);
     let taken = PersonRow { person: "another".into(), ..person(one, "ana") };
-    assert_eq!(store.accept(b"b", at(50), &taken).await.unwrap(), Accepted::EmailTaken);
-    assert_eq!(store.accept(b"b", at(50), &person(one, "bo")).await.unwrap(), Accepted::Yes, "it had stayed");
+    assert_eq!(store.accept(b"b", at(50), &taken, None).await.unwrap(), Accepted::EmailTaken);
+    assert_eq!(store.accept(b"b", at(50), &person(one, "bo"), None).await.unwrap(), Accepted::Yes, "it had stayed");
     assert_eq!(store.people(one).await.unwrap(), [person(one, "ana"), person(one, "bo")]);
 }
 
 pub async fn of_many_at_once_one_is_accepted(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
-    store.invite(&invitation(org, "a")).await.unwrap();
+    store.invite(&invitation(org, "a"), None).await.unwrap();
     let mut accepting = Vec::new();
     for number in 0..8 {
         let store = Arc::clone(&store);
         let person = person(org, &format!("p{number}"));
-        accepting.push(tokio::spawn(async move { store.accept(b"a", at(50), &person).await.unwrap() }));
+        accepting.push(tokio::spawn(async move { store.accept(b"a", at(50), &person, None).await.unwrap() }));
     }
     let mut accepted = 0;
     for accepting in accepting {
@@ -184,16 +191,16 @@ pub async fn a_session_is_its_person_until_it_expires(store: Arc<dyn Store>) {
 pub async fn a_session_begins_for_who_may_come_in(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     for id in ["ana", "bo"] {
-        assert!(store.create_person(&person(org, id)).await.unwrap());
+        assert!(store.create_person(&person(org, id), None).await.unwrap());
     }
-    assert!(!store.begin_session(&session("ana", "t"), "another hash").await.unwrap(), "another password");
-    assert!(!store.begin_session(&session("nobody", "t"), "hash of ana").await.unwrap());
+    assert!(!store.begin_session(&session("ana", "t"), "another hash", None).await.unwrap(), "another password");
+    assert!(!store.begin_session(&session("nobody", "t"), "hash of ana", None).await.unwrap());
     let disabled = PersonChange::Disabled(at(30));
-    assert_eq!(store.change_person(org, "ana", &disabled, "ADMIN").await.unwrap(), Changed::Yes);
-    assert!(!store.begin_session(&session("ana", "t"), "hash of ana").await.unwrap(), "may not come in");
+    assert_eq!(store.change_person(org, "ana", &disabled, "ADMIN", None).await.unwrap(), Changed::Yes);
+    assert!(!store.begin_session(&session("ana", "t"), "hash of ana", None).await.unwrap(), "may not come in");
     assert!(!is_there(&store, "t").await);
-    assert_eq!(store.change_person(org, "ana", &PersonChange::Enabled, "ADMIN").await.unwrap(), Changed::Yes);
-    assert!(store.begin_session(&session("ana", "t"), "hash of ana").await.unwrap());
+    assert_eq!(store.change_person(org, "ana", &PersonChange::Enabled, "ADMIN", None).await.unwrap(), Changed::Yes);
+    assert!(store.begin_session(&session("ana", "t"), "hash of ana", None).await.unwrap());
     assert!(is_there(&store, "t").await);
 }
 
@@ -202,17 +209,17 @@ pub async fn sessions_end(store: Arc<dyn Store>) {
     signed_in(&store, one, "ana", "a1").await;
     signed_in(&store, one, "bo", "b1").await;
     for token in ["a2", "a3"] {
-        assert!(store.begin_session(&session("ana", token), "hash of ana").await.unwrap());
+        assert!(store.begin_session(&session("ana", token), "hash of ana", None).await.unwrap());
     }
-    assert!(store.end_session(b"a1").await.unwrap());
-    assert!(!store.end_session(b"a1").await.unwrap());
+    assert!(store.end_session(b"a1", None).await.unwrap());
+    assert!(!store.end_session(b"a1", None).await.unwrap());
     assert!(!is_there(&store, "a1").await && is_there(&store, "a2").await);
-    assert_eq!(store.end_sessions(two, "ana").await.unwrap(), 0, "another organization's");
-    assert_eq!(store.end_sessions(one, "ana").await.unwrap(), 2);
+    assert_eq!(store.end_sessions(two, "ana", None).await.unwrap(), 0, "another organization's");
+    assert_eq!(store.end_sessions(one, "ana", None).await.unwrap(), 2);
     assert!(!is_there(&store, "a2").await && is_there(&store, "b1").await);
     let disabled = PersonChange::Disabled(at(30));
-    assert_eq!(store.change_person(one, "bo", &disabled, "ADMIN").await.unwrap(), Changed::Yes);
-    assert_eq!(store.change_person(one, "bo", &PersonChange::Enabled, "ADMIN").await.unwrap(), Changed::Yes);
+    assert_eq!(store.change_person(one, "bo", &disabled, "ADMIN", None).await.unwrap(), Changed::Yes);
+    assert_eq!(store.change_person(one, "bo", &PersonChange::Enabled, "ADMIN", None).await.unwrap(), Changed::Yes);
     assert!(!is_there(&store, "b1").await, "who was kept out signs in again");
 }
 
@@ -220,10 +227,10 @@ pub async fn another_password_ends_the_other_sessions(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     signed_in(&store, org, "ana", "a1").await;
     signed_in(&store, org, "bo", "b1").await;
-    assert!(store.begin_session(&session("ana", "a2"), "hash of ana").await.unwrap());
-    assert!(!store.change_password("ana", "another", "new", b"a1").await.unwrap());
+    assert!(store.begin_session(&session("ana", "a2"), "hash of ana", None).await.unwrap());
+    assert!(!store.change_password("ana", "another", "new", b"a1", None).await.unwrap());
     assert!(is_there(&store, "a2").await);
-    assert!(store.change_password("ana", "hash of ana", "new", b"a1").await.unwrap());
+    assert!(store.change_password("ana", "hash of ana", "new", b"a1", None).await.unwrap());
     assert!(is_there(&store, "a1").await && !is_there(&store, "a2").await && is_there(&store, "b1").await);
     assert_eq!(store.person(org, "ana").await.unwrap().unwrap().password_hash, "new");
     assert_eq!(store.person(org, "bo").await.unwrap().unwrap().password_hash, "hash of bo");
@@ -244,13 +251,13 @@ pub async fn guesses_are_kept_as_they_were_read(store: Arc<dyn Store>) {
 
 pub async fn what_expired_is_removed_in_steps(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
-    assert!(store.create_person(&person(org, "ana")).await.unwrap());
+    assert!(store.create_person(&person(org, "ana"), None).await.unwrap());
     for number in 0..5 {
         let name = format!("n{number}");
         let expires_at = at(100 + number);
         let row = SessionRow { expires_at, ..session("ana", &name) };
-        assert!(store.begin_session(&row, "hash of ana").await.unwrap());
-        store.invite(&InvitationRow { expires_at, ..invitation(org, &name) }).await.unwrap();
+        assert!(store.begin_session(&row, "hash of ana", None).await.unwrap());
+        store.invite(&InvitationRow { expires_at, ..invitation(org, &name) }, None).await.unwrap();
         assert!(store.keep_guesses(None, &GuessRow { expires_at, ..guesses(&name, 1) }).await.unwrap());
     }
     assert_eq!(store.expire_people(at(99), 10).await.unwrap(), 0);

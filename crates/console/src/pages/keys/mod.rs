@@ -71,6 +71,11 @@ impl KeysPage {
     }
 }
 
+/// What keys are called, by their ids.
+pub(super) async fn names(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, Trouble> {
+    Ok(all(console, visitor).await?.into_iter().map(|key| (key.client_id, key.name)).collect())
+}
+
 /// All keys, those in use first and the latest first.
 async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Key>, Trouble> {
     let Keys { results: mut keys } = read(&console.service.list_keys(visitor.caller()).await?)?;

@@ -54,7 +54,7 @@ pub async fn show(visitor: Visitor) -> Answer {
 pub async fn change_password(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let (old, new) = (typed.untrimmed("old_password"), typed.untrimmed("new_password"));
     let changed = if new == typed.untrimmed("again") {
-        console.service.change_password(&visitor.manner.session, old, new).await
+        console.service.change_password(&visitor.manner.session, old, new, visitor.manner.address).await
     } else {
         Err(Problem::invalid("again", "is not the same as the new password"))
     };

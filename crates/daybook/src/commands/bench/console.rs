@@ -150,7 +150,7 @@ async fn sign_in(bench: &Bench) -> Result<String, Failure> {
         email: "ann@example.com".to_owned(),
         password: "a sentence is a good password".to_owned(),
     };
-    Ok(bench.service.accept(&link, person).await.map_err(said)?.token)
+    Ok(bench.service.accept(&link, person, None).await.map_err(said)?.token)
 }
 
 async fn serve(router: axum::Router) -> Result<SocketAddr, Failure> {

@@ -21,6 +21,8 @@ use tokio::task::JoinSet;
 /// The share of the time that the empty server is measured for, on each side of Daybook.
 const LIMIT_SHARE: u32 = 4;
 const CENTS: i64 = 1_000;
+/// How often the turns with and without an audit trail change.
+const AUDIT_TURNS: u32 = 5;
 
 /// What was measured.
 #[derive(Debug, Default)]
@@ -34,6 +36,11 @@ struct Measured {
 impl Measured {
     fn rate(&self) -> f64 {
         self.calls as f64 / self.took.as_secs_f64()
+    }
+
+    fn add(&mut self, more: &Measured) {
+        self.calls += more.calls;
+        self.took += more.took;
     }
 
     fn percentile_ms(&self, percent: usize) -> f64 {
@@ -57,14 +64,33 @@ pub async fn run(args: &BenchPaymentsArgs) -> Result<(), Failure> {
     let before = measure(args, empty, &secret, time / LIMIT_SHARE).await?;
     let measured = measure(args, product, &secret, time).await?;
     let memory = peak_memory_mib();
+    let audit = if args.compare_audit { Some(compare_audit(args, &bench, product, &secret).await?) } else { None };
     let after = measure(args, empty, &secret, time / LIMIT_SHARE).await?;
     let limit = (before.calls + after.calls) as f64 / (before.took + after.took).as_secs_f64();
     let verified = bench.service.verify(&mut |_| {}).await.map_err(said)?;
     if !verified.differences.is_empty() {
         return Err(Failure::Failed(format!("the books are wrong: {}", verified.differences[0])));
     }
-    report(args, &measured, limit, memory);
+    report(args, &measured, limit, memory, audit);
     Ok(())
+}
+
+/// With and without an audit trail, by turns: payments a second of each.
+async fn compare_audit(
+    args: &BenchPaymentsArgs,
+    bench: &Bench,
+    product: SocketAddr,
+    secret: &str,
+) -> Result<(f64, f64), Failure> {
+    let unrecorded = bench.service.clone().without_audit_trail();
+    let unrecorded = serve(daybook_api::router(unrecorded, ApiSettings::default())).await?;
+    let turn = Duration::from_secs(args.seconds) / AUDIT_TURNS;
+    let (mut with, mut without) = (Measured::default(), Measured::default());
+    for _ in 0..AUDIT_TURNS {
+        with.add(&measure(args, product, secret, turn).await?);
+        without.add(&measure(args, unrecorded, secret, turn).await?);
+    }
+    Ok((with.rate(), without.rate()))
 }
 
 async fn serve(router: Router) -> Result<SocketAddr, Failure> {
@@ -127,13 +153,15 @@ async fn measure(
     Ok(measured)
 }
 
-fn report(args: &BenchPaymentsArgs, measured: &Measured, limit: f64, memory: Option<u64>) {
+fn report(args: &BenchPaymentsArgs, measured: &Measured, limit: f64, memory: Option<u64>, audit: Option<(f64, f64)>) {
     let ratio = measured.rate() / limit;
+    let (with, without) = audit.unzip();
     if args.target.json {
         let figures = json!({
             "accounts": args.accounts, "callers": args.callers, "payments": measured.calls,
             "payments_per_second": measured.rate(), "limit_per_second": limit, "ratio": ratio,
             "p50_ms": measured.percentile_ms(50), "p99_ms": measured.percentile_ms(99), "peak_memory_mib": memory,
+            "with_audit_per_second": with, "without_audit_per_second": without,
         });
         println!("{figures}");
         return;
@@ -147,6 +175,9 @@ fn report(args: &BenchPaymentsArgs, measured: &Measured, limit: f64, memory: Opt
         measured.percentile_ms(99),
         args.callers
     );
+    if let (Some(with), Some(without)) = (with, without) {
+        println!("audit    by turns: {with:.0}/s with the trail, {without:.0}/s without: {:.2}", with / without);
+    }
     println!("limit    the same calls answered by an HTTP server that does nothing: {limit:.0}/s");
     println!("ratio    {ratio:.2}");
     if let Some(memory) = memory {

@@ -1,16 +1,17 @@
 //! One message: where it stands with each subscription, and sending it again.
 
 use super::super::again::{Tries, Try};
+use super::super::audit;
 use super::super::cells::{self, Cells, each, maybe};
 use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::server::Server;
 use super::ranges::take_out;
 use super::subscriptions::lock;
 use super::{SUBSCRIPTION, status, subscription as read};
-use crate::Result;
 use crate::error::StoreError;
 use crate::outbox::{Again, Attempt, Failure, Fate, Kept, Stand, Standing, Subscription, SubscriptionId};
 use crate::records::{MessageRow, OrgId};
+use crate::{Audited, Result};
 use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
@@ -161,11 +162,18 @@ const AGAIN: &str = "
     SET attempts = 0, first_failed_at = NULL, retry_at = excluded.retry_at, dead_at = NULL";
 const CHANGED: &str = "UPDATE subscriptions SET version = version + 1 WHERE org = $1 AND id = $2";
 
-pub(super) async fn send_again(server: &Server, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
+pub(super) async fn send_again(
+    server: &Server,
+    org: OrgId,
+    uuid: &str,
+    position: i64,
+    now: Time,
+    audit: Audited<'_>,
+) -> Result<Again> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = send_again_once(&mut transaction, org, uuid, position, now).await;
+        let outcome = send_again_once(&mut transaction, org, uuid, position, now, audit).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -178,6 +186,7 @@ async fn send_again_once(
     uuid: &str,
     position: i64,
     now: Time,
+    audit: Audited<'_>,
 ) -> Try<Again> {
     let Some(of) = lock(transaction, org, uuid).await? else { return Ok(Again::NoSubscription) };
     let message =
@@ -202,10 +211,11 @@ async fn send_again_once(
     let mut rows = transaction.fly(Frame::default(), &[step]).await?;
     let replayed: Vec<i64> = each(&rows.pop().unwrap_or_default(), |cells| cells.next())?;
     take_out(transaction, (org, id), &BTreeSet::from([position]), &replayed).await?;
-    let steps = [
+    let mut steps = vec![
         Step::new(AGAIN, vec![Box::new(org), Box::new(id), Box::new(position), Box::new(now.micros())]),
         Step::new(CHANGED, vec![Box::new(org), Box::new(id)]),
     ];
+    steps.extend(audit::steps(audit));
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     Ok(Again::Sent)
 }

@@ -35,13 +35,13 @@ mod subscriptions;
 
 use super::Postgres;
 use super::cells::Cells;
-use crate::Result;
 use crate::outbox::{
     Again, Ahead, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
     MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
     SubscriptionId, UrlFigures,
 };
 use crate::records::{MessageRow, OrgId};
+use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
@@ -92,8 +92,14 @@ fn status(cells: &mut Cells<'_>) -> Result<Option<u16>> {
 
 #[async_trait]
 impl Outbox for Postgres {
-    async fn subscribe(&self, subscription: &Subscription, given: Given, most: usize) -> Result<Option<Subscription>> {
-        subscriptions::subscribe(&self.server, subscription, given, most).await
+    async fn subscribe(
+        &self,
+        subscription: &Subscription,
+        given: Given,
+        most: usize,
+        audit: Audited<'_>,
+    ) -> Result<Option<Subscription>> {
+        subscriptions::subscribe(&self.server, subscription, given, most, audit).await
     }
 
     async fn save_console_url(
@@ -101,24 +107,25 @@ impl Outbox for Postgres {
         org: OrgId,
         subscription: Option<&Subscription>,
         most: usize,
+        audit: Audited<'_>,
     ) -> Result<Option<Subscription>> {
-        subscriptions::save_console_url(&self.server, org, subscription, most).await
+        subscriptions::save_console_url(&self.server, org, subscription, most, audit).await
     }
 
     async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>> {
         subscriptions::subscriptions(&self.server, org).await
     }
 
-    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
-        subscriptions::pause(&self.server, org, uuid, pause).await
+    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause, audit: Audited<'_>) -> Result<Option<Subscription>> {
+        subscriptions::pause(&self.server, org, uuid, pause, audit).await
     }
 
-    async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
-        subscriptions::resume(&self.server, org, uuid).await
+    async fn resume(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<Option<Subscription>> {
+        subscriptions::resume(&self.server, org, uuid, audit).await
     }
 
-    async fn unsubscribe(&self, org: OrgId, uuid: &str) -> Result<bool> {
-        subscriptions::unsubscribe(&self.server, org, uuid).await
+    async fn unsubscribe(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool> {
+        subscriptions::unsubscribe(&self.server, org, uuid, audit).await
     }
 
     async fn backlogs(&self, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>> {
@@ -184,8 +191,8 @@ impl Outbox for Postgres {
         search::url_figures(&self.server).await
     }
 
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
-        message::send_again(&self.server, org, uuid, position, now).await
+    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again> {
+        message::send_again(&self.server, org, uuid, position, now, audit).await
     }
 
     async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {

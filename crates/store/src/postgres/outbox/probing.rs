@@ -85,7 +85,7 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
     }
     transaction.fly(Frame::default(), &steps).await?;
     let now = if probed.failed.is_none() && is_still_paused {
-        resume_locked(transaction, &before, keep_missed, Some(attempt.position)).await?
+        resume_locked(transaction, &before, keep_missed, Some(attempt.position), None).await?
     } else {
         if probed.failed.is_none() || is_still_paused {
             take_out(transaction, (org, id), &BTreeSet::from([attempt.position]), &[]).await?;

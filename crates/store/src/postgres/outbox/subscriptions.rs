@@ -5,16 +5,17 @@
 
 use super::super::again::{Tries, Try};
 use super::super::arrays::{limit, micros};
+use super::super::audit;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::server::Server;
 use super::out_of_order::part;
 use super::ranges::take_out;
 use super::{SUBSCRIPTION, stretch, subscription as read};
-use crate::Result;
 use crate::error::StoreError;
 use crate::outbox::{Given, LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, TO_EVERYBODY};
 use crate::records::OrgId;
+use crate::{Audited, Result};
 use tokio_postgres::Row;
 
 const BEGIN: Frame = Frame { begin: Some("BEGIN"), commit: false };
@@ -94,11 +95,12 @@ pub(super) async fn subscribe(
     new: &Subscription,
     given: Given,
     most: usize,
+    audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = subscribe_once(&mut transaction, new, given, most).await;
+        let outcome = subscribe_once(&mut transaction, new, given, most, audit).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -110,10 +112,11 @@ async fn subscribe_once(
     new: &Subscription,
     given: Given,
     most: usize,
+    audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
     let alone = Step::new(ALONE_IN, vec![Box::new(new.org)]);
     transaction.fly(BEGIN, &[alone]).await?;
-    make(transaction, new, given, most).await
+    make(transaction, new, given, most, audit).await
 }
 
 /// Makes a subscription, unless it is one too many, and commits.
@@ -122,6 +125,7 @@ async fn make(
     new: &Subscription,
     given: Given,
     most: usize,
+    audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
     let full = Step::new(FULL, vec![Box::new(new.org), Box::new(&*new.url), Box::new(limit(most))]);
     if transaction.fly(Frame::default(), &[full]).await?.iter().any(|rows| !rows.is_empty()) {
@@ -169,8 +173,11 @@ async fn make(
         steps.extend(NARROW.map(step));
     }
     steps.push(Step::new(&by_url, vec![Box::new(new.org), Box::new(&*new.url)]));
+    let records = audit::steps(audit);
+    let last = steps.len() - 1;
+    steps.extend(records);
     let answers = transaction.fly(COMMIT, &steps).await?;
-    let made = answers.iter().flatten().next_back().map(|row| read(&mut Cells::of(row))).transpose()?;
+    let made = answers.get(last).into_iter().flatten().next_back().map(|row| read(&mut Cells::of(row))).transpose()?;
     Ok(Some(made.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))?))
 }
 
@@ -179,12 +186,13 @@ pub(super) async fn save_console_url(
     org: OrgId,
     new: Option<&Subscription>,
     most: usize,
+    audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
     let new = new.map(|new| Subscription { org, filter: None, from_console: true, ..new.clone() });
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = save_console_url_once(&mut transaction, org, new.as_ref(), most).await;
+        let outcome = save_console_url_once(&mut transaction, org, new.as_ref(), most, audit).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -197,6 +205,7 @@ async fn save_console_url_once(
     org: OrgId,
     new: Option<&Subscription>,
     most: usize,
+    audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
     let alone = Step::new(ALONE_IN, vec![Box::new(org)]);
     transaction.fly(BEGIN, &[alone]).await?;
@@ -207,9 +216,9 @@ async fn save_console_url_once(
         transaction.fly(Frame::default(), &remove(org, replaced.id)).await?;
     }
     match new {
-        Some(new) => make(transaction, new, Given::default(), most).await,
+        Some(new) => make(transaction, new, Given::default(), most, audit).await,
         None => {
-            transaction.fly(COMMIT, &[]).await?;
+            transaction.fly(COMMIT, &audit::steps(audit)).await?;
             Ok(None)
         }
     }
@@ -228,9 +237,15 @@ pub(super) async fn lock(transaction: &mut Transaction, org: OrgId, uuid: &str) 
 }
 
 /// Changes a locked subscription, and commits; gives it as it is then.
-async fn change(transaction: &mut Transaction, id: SubscriptionId, steps: Vec<Step<'_>>) -> Try<Option<Subscription>> {
+async fn change(
+    transaction: &mut Transaction,
+    id: SubscriptionId,
+    steps: Vec<Step<'_>>,
+    audit: Audited<'_>,
+) -> Try<Option<Subscription>> {
     let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.id = $1");
     let mut steps = steps;
+    steps.extend(audit::steps(audit));
     steps.push(Step::new(&sql, vec![Box::new(id)]));
     let mut rows = transaction.fly(COMMIT, &steps).await?;
     first(&rows.split_off(steps.len() - 1))
@@ -240,18 +255,30 @@ fn first(rows: &[Vec<Row>]) -> Try<Option<Subscription>> {
     Ok(rows.iter().flatten().next().map(|row| read(&mut Cells::of(row))).transpose()?)
 }
 
-pub(super) async fn pause(server: &Server, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
+pub(super) async fn pause(
+    server: &Server,
+    org: OrgId,
+    uuid: &str,
+    pause: &Pause,
+    audit: Audited<'_>,
+) -> Result<Option<Subscription>> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = pause_once(&mut transaction, org, uuid, pause).await;
+        let outcome = pause_once(&mut transaction, org, uuid, pause, audit).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
     }
 }
 
-async fn pause_once(transaction: &mut Transaction, org: OrgId, uuid: &str, pause: &Pause) -> Try<Option<Subscription>> {
+async fn pause_once(
+    transaction: &mut Transaction,
+    org: OrgId,
+    uuid: &str,
+    pause: &Pause,
+    audit: Audited<'_>,
+) -> Try<Option<Subscription>> {
     let found = lock(transaction, org, uuid).await?;
     let Some(active) = found.as_ref().filter(|found| found.paused.is_none()) else { return Ok(found) };
     let pausing: Vec<Param<'_>> = vec![
@@ -263,7 +290,7 @@ async fn pause_once(transaction: &mut Transaction, org: OrgId, uuid: &str, pause
     let mut steps = vec![Step::new(PAUSE, pausing)];
     steps.extend(bury(org, active.id, pause));
     steps.extend(part(org, active.id, pause.at));
-    change(transaction, active.id, steps).await
+    change(transaction, active.id, steps, audit).await
 }
 
 /// What a pause does to all that was to be sent again.
@@ -272,12 +299,17 @@ pub(super) fn bury<'a>(org: OrgId, id: SubscriptionId, pause: &Pause) -> [Step<'
     [BURY_FAILURES, BURY_RANGES].map(|sql| Step::new(sql, vec![Box::new(org), Box::new(id), Box::new(at)]))
 }
 
-pub(super) async fn resume(server: &Server, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
+pub(super) async fn resume(
+    server: &Server,
+    org: OrgId,
+    uuid: &str,
+    audit: Audited<'_>,
+) -> Result<Option<Subscription>> {
     let keep_missed = stretch::keep_missed();
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = resume_once(&mut transaction, org, uuid, &keep_missed).await;
+        let outcome = resume_once(&mut transaction, org, uuid, &keep_missed, audit).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -289,10 +321,11 @@ async fn resume_once(
     org: OrgId,
     uuid: &str,
     keep_missed: &str,
+    audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
     let found = lock(transaction, org, uuid).await?;
     let Some(paused) = found.as_ref().filter(|found| found.paused.is_some()) else { return Ok(found) };
-    resume_locked(transaction, paused, keep_missed, None).await
+    resume_locked(transaction, paused, keep_missed, None, audit).await
 }
 
 /// Resumes a paused subscription that is locked, and commits. A position that was just delivered is in no range.
@@ -301,6 +334,7 @@ pub(super) async fn resume_locked(
     paused: &Subscription,
     keep_missed: &str,
     just_delivered: Option<i64>,
+    audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
     let org = paused.org;
     let steps = vec![
@@ -316,14 +350,14 @@ pub(super) async fn resume_locked(
     // What a replay of delivered messages was to send when it was paused stays, though it was delivered before.
     take_out(transaction, (org, paused.id), &delivered.into_iter().collect(), &earlier).await?;
     take_out(transaction, (org, paused.id), &just_delivered.into_iter().collect(), &[]).await?;
-    change(transaction, paused.id, vec![Step::new(RESUME, vec![Box::new(paused.id)])]).await
+    change(transaction, paused.id, vec![Step::new(RESUME, vec![Box::new(paused.id)])], audit).await
 }
 
-pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str) -> Result<bool> {
+pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool> {
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = unsubscribe_once(&mut transaction, org, uuid).await;
+        let outcome = unsubscribe_once(&mut transaction, org, uuid, audit).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -331,9 +365,11 @@ pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str) -> Resu
 }
 
 /// Its attempts are shown no more, and go when they are old: there may be millions.
-async fn unsubscribe_once(transaction: &mut Transaction, org: OrgId, uuid: &str) -> Try<bool> {
+async fn unsubscribe_once(transaction: &mut Transaction, org: OrgId, uuid: &str, audit: Audited<'_>) -> Try<bool> {
     let Some(found) = lock(transaction, org, uuid).await? else { return Ok(false) };
-    transaction.fly(COMMIT, &remove(org, found.id)).await?;
+    let mut steps = Vec::from(remove(org, found.id));
+    steps.extend(audit::steps(audit));
+    transaction.fly(COMMIT, &steps).await?;
     Ok(true)
 }
 

@@ -34,13 +34,13 @@ mod subscriptions;
 
 use super::Sqlite;
 use super::connection::broken;
-use crate::Result;
 use crate::outbox::{
     Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
     MessageFilter, Outbox, Outgoing, Overdue, Pause, Probed, Range, Reader, Recorded, Replayed, Standing, Subscription,
     SubscriptionId, UrlFigures,
 };
 use crate::records::{MessageRow, OrgId};
+use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -60,12 +60,23 @@ pub(super) fn run(connection: &Connection, sql: &str, params: &[&dyn rusqlite::T
     Ok(changed as u64)
 }
 
+/// Whether a subscription is paused, if it is there.
+fn is_paused(write: &Connection, org: OrgId, uuid: &str) -> Result<Option<bool>> {
+    Ok(subscriptions::by_uuid(write, org, uuid)?.map(|found| found.paused.is_some()))
+}
+
 #[async_trait]
 impl Outbox for Sqlite {
-    async fn subscribe(&self, subscription: &Subscription, given: Given, most: usize) -> Result<Option<Subscription>> {
+    async fn subscribe(
+        &self,
+        subscription: &Subscription,
+        given: Given,
+        most: usize,
+        audit: Audited<'_>,
+    ) -> Result<Option<Subscription>> {
         let asked = subscription.clone();
-        self.write(move |connection| whole(connection, |write| subscriptions::subscribe(write, &asked, given, most)))
-            .await
+        let subscribe = move |write: &Connection| subscriptions::subscribe(write, &asked, given, most);
+        self.write_audited(audit, Option::is_some, subscribe).await
     }
 
     async fn save_console_url(
@@ -73,31 +84,43 @@ impl Outbox for Sqlite {
         org: OrgId,
         subscription: Option<&Subscription>,
         most: usize,
+        audit: Audited<'_>,
     ) -> Result<Option<Subscription>> {
         let asked = subscription.cloned();
-        self.write(move |connection| {
-            whole(connection, |write| subscriptions::save_console_url(write, org, asked.as_ref(), most))
-        })
-        .await
+        let removes = asked.is_none();
+        let save = move |write: &Connection| {
+            let saved = subscriptions::save_console_url(write, org, asked.as_ref(), most)?;
+            Ok((removes || saved.is_some(), saved))
+        };
+        Ok(self.write_audited(audit, |(changed, _)| *changed, save).await?.1)
     }
 
     async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>> {
         self.read(move |connection| subscriptions::of_organization(connection, org)).await
     }
 
-    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
+    async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause, audit: Audited<'_>) -> Result<Option<Subscription>> {
         let (uuid, pause) = (uuid.to_owned(), pause.clone());
-        self.write(move |connection| whole(connection, |write| subscriptions::pause(write, org, &uuid, &pause))).await
+        let pause = move |write: &Connection| {
+            let was_paused = is_paused(write, org, &uuid)?;
+            Ok((was_paused == Some(false), subscriptions::pause(write, org, &uuid, &pause)?))
+        };
+        Ok(self.write_audited(audit, |(changed, _)| *changed, pause).await?.1)
     }
 
-    async fn resume(&self, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
+    async fn resume(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<Option<Subscription>> {
         let uuid = uuid.to_owned();
-        self.write(move |connection| whole(connection, |write| subscriptions::resume(write, org, &uuid))).await
+        let resume = move |write: &Connection| {
+            let was_paused = is_paused(write, org, &uuid)?;
+            Ok((was_paused == Some(true), subscriptions::resume(write, org, &uuid)?))
+        };
+        Ok(self.write_audited(audit, |(changed, _)| *changed, resume).await?.1)
     }
 
-    async fn unsubscribe(&self, org: OrgId, uuid: &str) -> Result<bool> {
+    async fn unsubscribe(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool> {
         let uuid = uuid.to_owned();
-        self.write(move |connection| whole(connection, |write| subscriptions::unsubscribe(write, org, &uuid))).await
+        let remove = move |write: &Connection| subscriptions::unsubscribe(write, org, &uuid);
+        self.write_audited(audit, |removed| *removed, remove).await
     }
 
     async fn backlogs(&self, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>> {
@@ -176,10 +199,10 @@ impl Outbox for Sqlite {
         self.read(search::url_figures).await
     }
 
-    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time) -> Result<Again> {
+    async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again> {
         let uuid = uuid.to_owned();
-        self.write(move |connection| whole(connection, |write| message::send_again(write, org, &uuid, position, now)))
-            .await
+        let send = move |write: &Connection| message::send_again(write, org, &uuid, position, now);
+        self.write_audited(audit, |again| *again == Again::Sent, send).await
     }
 
     async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed> {

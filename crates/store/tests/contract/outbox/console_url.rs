@@ -3,11 +3,11 @@
 use super::*;
 
 async fn save(store: &Arc<dyn Store>, org: OrgId, url: &str) -> Subscription {
-    store.save_console_url(org, Some(&wanted(org, url, None)), 100).await.unwrap().unwrap()
+    store.save_console_url(org, Some(&wanted(org, url, None)), 100, None).await.unwrap().unwrap()
 }
 
 async fn remove(store: &Arc<dyn Store>, org: OrgId) {
-    assert_eq!(store.save_console_url(org, None, 100).await.unwrap(), None);
+    assert_eq!(store.save_console_url(org, None, 100, None).await.unwrap(), None);
 }
 
 /// URL, filter and whether it is the console's, of all.
@@ -64,9 +64,11 @@ pub async fn the_console_takes_over_what_the_api_made(store: Arc<dyn Store>) {
 
 pub async fn there_is_room_for_so_many(store: Arc<dyn Store>) {
     let (org, other) = (organization(&store, "one").await, organization(&store, "two").await);
-    let make =
-        async |org, url: &str| store.subscribe(&wanted(org, url, None), Given::default(), 2).await.unwrap().is_some();
-    let save = async |url: &str| store.save_console_url(org, Some(&wanted(org, url, None)), 2).await.unwrap().is_some();
+    let make = async |org, url: &str| {
+        store.subscribe(&wanted(org, url, None), Given::default(), 2, None).await.unwrap().is_some()
+    };
+    let save =
+        async |url: &str| store.save_console_url(org, Some(&wanted(org, url, None)), 2, None).await.unwrap().is_some();
     assert!(make(org, "https://a").await && make(org, "https://b").await && make(other, "https://c").await);
     assert!(!make(org, "https://c").await);
     assert!(make(org, "https://b").await, "it is there already");
@@ -76,7 +78,7 @@ pub async fn there_is_room_for_so_many(store: Arc<dyn Store>) {
     assert_eq!(all(&store, org).await.len(), 2);
     assert!(make(other, "https://d").await);
     // One that finds no room leaves the record as it was.
-    assert!(store.save_console_url(org, Some(&wanted(org, "https://d", None)), 1).await.unwrap().is_none());
+    assert!(store.save_console_url(org, Some(&wanted(org, "https://d", None)), 1, None).await.unwrap().is_none());
     assert!(all(&store, org).await.contains(&("https://c".to_owned(), None, true)));
 }
 
@@ -90,8 +92,8 @@ pub async fn many_at_once_keep_to_it(store: Arc<dyn Store>) {
                 let url = format!("https://n{number}");
                 let wanted = wanted(org, &url, None);
                 match number % 2 {
-                    0 => store.subscribe(&wanted, Given::default(), 3).await.unwrap(),
-                    _ => store.save_console_url(org, Some(&wanted), 3).await.unwrap(),
+                    0 => store.subscribe(&wanted, Given::default(), 3, None).await.unwrap(),
+                    _ => store.save_console_url(org, Some(&wanted), 3, None).await.unwrap(),
                 }
             })
         })

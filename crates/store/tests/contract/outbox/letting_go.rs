@@ -152,6 +152,6 @@ pub async fn messages_stay_while_they_are_needed(store: Arc<dyn Store>) {
     replay(&store, org, &DeliveryFilter::default(), at(70)).await;
     assert_eq!(expire().await, 0);
     assert_eq!(sent_again(&store, &to, at(70)).await, [6, 7, 8]);
-    assert!(store.unsubscribe(org, &to.uuid).await.unwrap());
+    assert!(store.unsubscribe(org, &to.uuid, None).await.unwrap());
     assert_eq!(expire().await, 3);
 }

@@ -53,7 +53,7 @@ pub async fn subscribe(store: &Arc<dyn Store>, org: OrgId, url: &str, filter: Op
 
 /// Makes a subscription for which there is room.
 pub async fn made(store: &Arc<dyn Store>, wanted: &Subscription) -> Subscription {
-    store.subscribe(wanted, Given::default(), 100).await.unwrap().unwrap()
+    store.subscribe(wanted, Given::default(), 100, None).await.unwrap().unwrap()
 }
 
 /// A message about an event that happened, and was recorded, at a moment.
@@ -142,11 +142,11 @@ pub fn pause_at(seconds: i64) -> Pause {
 }
 
 pub async fn pause(store: &Arc<dyn Store>, of: &Subscription, seconds: i64) -> Subscription {
-    store.pause(of.org, &of.uuid, &pause_at(seconds)).await.unwrap().unwrap()
+    store.pause(of.org, &of.uuid, &pause_at(seconds), None).await.unwrap().unwrap()
 }
 
 pub async fn resume(store: &Arc<dyn Store>, of: &Subscription) -> Subscription {
-    store.resume(of.org, &of.uuid).await.unwrap().unwrap()
+    store.resume(of.org, &of.uuid, None).await.unwrap().unwrap()
 }
 
 /// The subscription as it is now.

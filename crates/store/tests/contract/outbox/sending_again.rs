@@ -86,7 +86,7 @@ pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {
     let failed = vec![failure(2, Fate::Dead(at(16))), failure(3, Fate::Retry(at(90)))];
     let now =
         kept(&store, Deliveries { cursor: 3, attempts: vec![attempt(1, 1, 15)], failed, ..deliveries(&to) }).await;
-    let again = async |position| store.send_again(org, &to.uuid, position, at(40)).await.unwrap();
+    let again = async |position| store.send_again(org, &to.uuid, position, at(40), None).await.unwrap();
     for position in [1, 2, 3] {
         assert_eq!(again(position).await, Again::Sent, "{position}");
     }
@@ -108,11 +108,11 @@ pub async fn a_message_is_sent_again(store: Arc<dyn Store>) {
     assert_eq!(again(4).await, Again::Waiting, "nobody has sent it yet");
     assert_eq!(again(5).await, Again::NotForIt, "there is none");
     assert_eq!(again(-1).await, Again::NotForIt);
-    assert_eq!(store.send_again(org, "unknown", 1, at(40)).await.unwrap(), Again::NoSubscription);
+    assert_eq!(store.send_again(org, "unknown", 1, at(40), None).await.unwrap(), Again::NoSubscription);
     let other = organization(&store, "two").await;
-    assert_eq!(store.send_again(other, &to.uuid, 1, at(40)).await.unwrap(), Again::NoSubscription);
+    assert_eq!(store.send_again(other, &to.uuid, 1, at(40), None).await.unwrap(), Again::NoSubscription);
     let filtered = subscribe(&store, org, "https://b", Some(&["closed"])).await;
-    assert_eq!(store.send_again(org, &filtered.uuid, 1, at(40)).await.unwrap(), Again::NotForIt);
+    assert_eq!(store.send_again(org, &filtered.uuid, 1, at(40), None).await.unwrap(), Again::NotForIt);
     pause(&store, &to, 50).await;
     assert_eq!(again(1).await, Again::Paused);
     assert_eq!(backlog(&store, &to).await, Backlog { pending: 0, dead: 4 });
@@ -124,7 +124,7 @@ pub async fn one_message_of_a_range_is_sent_again(store: Arc<dyn Store>) {
     announce(&store, org, &[("paid", 10), ("paid", 11), ("paid", 12), ("paid", 13), ("paid", 14)]).await;
     pause(&store, &to, 20).await;
     resume(&store, &to).await;
-    let again = async |position| store.send_again(org, &to.uuid, position, at(40)).await.unwrap();
+    let again = async |position| store.send_again(org, &to.uuid, position, at(40), None).await.unwrap();
     for (position, left) in [(3, vec![1, 2, 4, 5]), (5, vec![1, 2, 4]), (1, vec![2, 4]), (2, vec![4]), (4, vec![])] {
         assert_eq!(again(position).await, Again::Sent);
         let dead: Vec<i64> = dead(&store, &to).await.into_iter().map(|(position, _)| position).collect();

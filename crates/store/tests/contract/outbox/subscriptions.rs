@@ -58,10 +58,10 @@ pub async fn a_pause_is_kept_once(store: Arc<dyn Store>) {
     assert_eq!(paused.paused, Some(pause_at(20)));
     assert!(paused.version > active.version);
     let again = Pause { reason: "UNAUTHORIZED".into(), at: at(30), probe_at: None };
-    assert_eq!(store.pause(org, &active.uuid, &again).await.unwrap(), Some(paused));
+    assert_eq!(store.pause(org, &active.uuid, &again, None).await.unwrap(), Some(paused));
     let unknown = "00000000-0000-4000-8000-00000000000a";
-    assert_eq!(store.pause(org, unknown, &again).await.unwrap(), None);
-    assert_eq!(store.resume(org, unknown).await.unwrap(), None);
+    assert_eq!(store.pause(org, unknown, &again, None).await.unwrap(), None);
+    assert_eq!(store.resume(org, unknown, None).await.unwrap(), None);
 }
 
 pub async fn resuming_makes_the_pause_a_range(store: Arc<dyn Store>) {
@@ -155,8 +155,8 @@ pub async fn removing_a_subscription_removes_what_waits(store: Arc<dyn Store>) {
         pause(&store, subscription, 20).await;
         resume(&store, subscription).await;
     }
-    assert!(store.unsubscribe(org, &gone.uuid).await.unwrap());
-    assert!(!store.unsubscribe(org, &gone.uuid).await.unwrap());
+    assert!(store.unsubscribe(org, &gone.uuid, None).await.unwrap());
+    assert!(!store.unsubscribe(org, &gone.uuid, None).await.unwrap());
     assert_eq!(store.subscriptions(org).await.unwrap().len(), 1);
     assert_eq!(store.backlogs(org).await.unwrap(), [(stays.id, Backlog { pending: 0, dead: 3 })]);
     assert_eq!(dead_by(&store, org, &DeliveryFilter::default()).await.len(), 3);
@@ -184,9 +184,9 @@ pub async fn another_organization_sees_nothing_of_it(store: Arc<dyn Store>) {
     let mine = pause(&store, &mine, 20).await;
     assert_eq!(store.subscriptions(other).await.unwrap(), []);
     assert_eq!(store.backlogs(other).await.unwrap(), []);
-    assert_eq!(store.pause(other, &mine.uuid, &pause_at(30)).await.unwrap(), None);
-    assert_eq!(store.resume(other, &mine.uuid).await.unwrap(), None);
-    assert!(!store.unsubscribe(other, &mine.uuid).await.unwrap());
+    assert_eq!(store.pause(other, &mine.uuid, &pause_at(30), None).await.unwrap(), None);
+    assert_eq!(store.resume(other, &mine.uuid, None).await.unwrap(), None);
+    assert!(!store.unsubscribe(other, &mine.uuid, None).await.unwrap());
     for filter in [DeliveryFilter::default(), only(&mine)] {
         assert_eq!(store.attempts(other, &filter, None, 10).await.unwrap(), []);
         assert_eq!(dead_by(&store, other, &filter).await, []);
@@ -248,8 +248,8 @@ pub async fn a_new_signing_key_keeps_the_old_one_for_a_while(store: Arc<dyn Stor
     for organization in [org, other] {
         product(&store, product_row(organization, "loan")).await;
     }
-    assert!(!store.rotate_signing_key(org, &[9], &[4], at(50)).await.unwrap(), "not the key it has");
-    assert!(store.rotate_signing_key(org, &[1, 2, 3], &[4], at(50)).await.unwrap());
+    assert!(!store.rotate_signing_key(org, &[9], &[4], at(50), None).await.unwrap(), "not the key it has");
+    assert!(store.rotate_signing_key(org, &[1, 2, 3], &[4], at(50), None).await.unwrap());
     let all = store.organizations().await.unwrap();
     assert_eq!(
         (all[0].signing_key.as_slice(), all[0].previous_signing_key.clone()),
@@ -265,8 +265,8 @@ pub async fn a_new_signing_key_keeps_the_old_one_for_a_while(store: Arc<dyn Stor
     assert_eq!(mode, Mode { version: 2, ..Mode::default() });
     let next = Mode { version: 3, holding: true, ..mode };
     written(&store, vec![product_unit(ProductWrite::Mode(product_key(org, "loan"), next))]).await;
-    assert!(!store.rotate_signing_key(org, &[1, 2, 3], &[5], at(60)).await.unwrap());
-    assert!(store.rotate_signing_key(org, &[4], &[5], at(60)).await.unwrap());
+    assert!(!store.rotate_signing_key(org, &[1, 2, 3], &[5], at(60), None).await.unwrap());
+    assert!(store.rotate_signing_key(org, &[4], &[5], at(60), None).await.unwrap());
     let all = store.organizations().await.unwrap();
     assert_eq!(all[0].previous_signing_key, Some((vec![4], at(60))));
 }

@@ -59,7 +59,7 @@ impl Site {
     /// Subscribes these paths at the receiver, and nothing else.
     pub async fn subscribe(&self, paths: &[String]) -> Result<(), Failure> {
         for old in self.bench.store.subscriptions(self.org).await? {
-            self.bench.store.unsubscribe(self.org, &old.uuid).await?;
+            self.bench.store.unsubscribe(self.org, &old.uuid, None).await?;
         }
         for path in paths {
             let subscription = Subscription {
@@ -80,7 +80,7 @@ impl Site {
                 max_in_flight: None,
                 ahead: Ahead::default(),
             };
-            self.bench.store.subscribe(&subscription, Given::default(), usize::MAX).await?;
+            self.bench.store.subscribe(&subscription, Given::default(), usize::MAX, None).await?;
         }
         Ok(())
     }

@@ -1,0 +1,22 @@
+//! The audit trail.
+
+use crate::extract::Administrator;
+use crate::parameters::AuditParameters;
+use crate::{Answer, Api, Json};
+use axum::extract::State;
+use daybook_service::view;
+
+/// Lists who did what
+///
+/// The latest first. Every call that changes something leaves one record, in the transaction of the change; a bulk call
+/// leaves one for all its lines. Pages lead one way, by `starting_after`.
+#[utoipa::path(get, path = "/organization/audit", tag = "Access", params(AuditParameters),
+    responses((status = 200, description = "A page of records", body = view::Page<view::AuditRecord>)))]
+pub async fn list_audit_records(
+    State(api): State<Api>,
+    Administrator(who): Administrator,
+    parameters: AuditParameters,
+) -> Answer {
+    let paging = parameters.paging()?;
+    Ok(Json(api.service.list_audit_records(&who, paging, parameters.query()?).await?))
+}

@@ -1,0 +1,234 @@
+//! The audit trail: who did what, to what, when, from where. The latest first.
+
+use crate::Console;
+use crate::csv::{Cell, Csv};
+use crate::form::{Asked, Typed};
+use crate::guard::Visitor;
+use crate::listing::{Listed, all};
+use crate::page::{Answer, Page, Section, Trouble, read, show_again};
+use crate::pages::webhooks::filter::moment;
+use crate::shape::Moment;
+use askama::Template;
+use axum::extract::State;
+use daybook_engine::time::Time;
+use daybook_service::AuditQuery;
+use daybook_service::paging::Paging;
+use daybook_service::problem::{Detail, Problem};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// The address of this room.
+const HERE: &str = "/console/audit";
+/// The fields of the filter, in order.
+const FIELDS: [&str; 5] = ["actor", "action", "subject_id", "since", "until"];
+
+/// What is shown of a record.
+#[derive(Debug, Deserialize)]
+struct Record {
+    number: i64,
+    recorded_at: Moment,
+    actor: String,
+    session: Option<String>,
+    address: Option<String>,
+    request_id: Option<String>,
+    action: String,
+    subject_type: String,
+    subject_id: Option<String>,
+    details: Value,
+    hash: String,
+    /// What the person or the key is called.
+    #[serde(skip)]
+    actor_name: Option<String>,
+}
+
+/// What people and keys are called, by their ids as records have them.
+type Names = HashMap<String, String>;
+
+async fn names(console: &Console, visitor: &Visitor) -> Result<Names, Trouble> {
+    let people = console.service.list_people(visitor.caller()).await?;
+    let people = people.into_iter().map(|person| (format!("person:{}", person.person_id), person.name));
+    let keys = super::keys::names(console, visitor).await?;
+    Ok(people.chain(keys).collect())
+}
+
+impl Record {
+    /// Where the thing is shown; empty where it has no page.
+    fn subject_page(&self) -> String {
+        let id = self.subject_id.as_deref().unwrap_or_default();
+        let room = match self.subject_type.as_str() {
+            "account" => "accounts",
+            "customer" => "customers",
+            "product" => "products",
+            _ => return String::new(),
+        };
+        format!("/console/{room}/{id}")
+    }
+
+    /// What kind of thing it is, in words.
+    fn subject_words(&self) -> String {
+        self.subject_type.replace('_', " ")
+    }
+
+    /// The action, in words.
+    fn action_words(&self) -> String {
+        let words = self.action.replace('_', " ");
+        let mut letters = words.chars();
+        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    }
+
+    /// Whether something was refused.
+    fn is_bad(&self) -> bool {
+        self.action.ends_with("_failed")
+    }
+
+    /// The details, a line for each.
+    fn detail_lines(&self) -> Vec<(String, String)> {
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        match &self.details {
+            Value::Object(details) => {
+                details.iter().map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
+            }
+            // Somebody changed it by hand.
+            other => vec![("details".to_owned(), plain(other))],
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct AuditPage {
+    page: Page,
+    typed: Typed,
+    records: Vec<Record>,
+    /// What is wrong with the filter.
+    wrong: Vec<String>,
+    /// Whether it is not the first page.
+    is_onward: bool,
+    /// The next page; empty if there is none.
+    next: String,
+}
+
+impl AuditPage {
+    fn at(&self, more: &[(&str, &str)]) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        for name in FIELDS.iter().filter(|name| self.typed.has(name)) {
+            query.append_pair(name, self.typed.get(name));
+        }
+        let query = query.extend_pairs(more).finish();
+        if query.is_empty() { HERE.to_owned() } else { format!("{HERE}?{query}") }
+    }
+
+    /// The same list as a file.
+    fn csv(&self) -> String {
+        self.at(&[("format", "csv")])
+    }
+
+    /// Its first page.
+    fn first(&self) -> String {
+        self.at(&[])
+    }
+
+    /// Whether everything is shown.
+    fn shows_all(&self) -> bool {
+        FIELDS.iter().all(|name| !self.typed.has(name))
+    }
+}
+
+/// The page.
+pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
+    let keep = |kept: Typed, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
+    let mark = Some(asked.get("starting_after")).filter(|mark| !mark.is_empty());
+    let mut page = AuditPage {
+        page: Page::new("Audit trail", Section::Audit, &visitor),
+        typed: FIELDS.iter().fold(Typed::default(), keep),
+        records: Vec::new(),
+        wrong: Vec::new(),
+        is_onward: mark.is_some(),
+        next: String::new(),
+    };
+    let found = match query(&page.typed) {
+        Ok(query) if asked.get("format") == "csv" => return csv(&console, &visitor, query).await,
+        Ok(query) => fetch(&console, &visitor, mark, query).await,
+        Err(problem) => Err(problem.into()),
+    };
+    match found {
+        Ok(Listed { results, paging }) => {
+            let names = names(&console, &visitor).await?;
+            let named = |record: Record| Record { actor_name: names.get(&record.actor).cloned(), ..record };
+            page.records = results.into_iter().map(named).collect();
+            page.next = paging.next().as_ref().map_or_else(String::new, |mark| page.at(&[("starting_after", mark)]));
+            crate::page::show(&page)
+        }
+        Err(Trouble { problem, .. }) if problem.code == "invalid_request" => {
+            page.wrong = problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();
+            show_again(&page)
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// As the service takes it; every field that is wrong is named.
+fn query(typed: &Typed) -> Result<AuditQuery, Problem> {
+    let mut wrong = Vec::new();
+    let text = |name: &str| Some(typed.get(name).to_owned()).filter(|text| !text.is_empty());
+    let mut read_moment = |name: &str| -> Option<Time> {
+        let refuse = |rule: &str| wrong.push(Detail { field: name.to_owned(), message: rule.to_owned() });
+        moment(&text(name)?).map_err(refuse).ok()
+    };
+    let (since, until) = (read_moment("since"), read_moment("until"));
+    let query = AuditQuery {
+        actor: text("actor"),
+        action: text("action").map(|action| action.to_lowercase().replace(' ', "_")),
+        subject_id: text("subject_id"),
+        request_id: None,
+        since,
+        until,
+    };
+    if wrong.is_empty() { Ok(query) } else { Err(Problem::invalid_fields(wrong)) }
+}
+
+async fn fetch(
+    console: &Console,
+    visitor: &Visitor,
+    mark: Option<&str>,
+    query: AuditQuery,
+) -> Result<Listed<Record>, Trouble> {
+    let paging = Paging::read(None, mark, None)?;
+    read(&console.service.list_audit_records(visitor.caller(), paging, query).await?)
+}
+
+async fn csv(console: &Console, visitor: &Visitor, query: AuditQuery) -> Answer {
+    let mut csv = Csv::new(&[
+        "number",
+        "recorded_at",
+        "actor",
+        "session",
+        "address",
+        "request_id",
+        "action",
+        "subject_type",
+        "subject_id",
+        "details",
+        "hash",
+    ]);
+    let (service, who) = (&console.service, visitor.caller());
+    let rows: Vec<Record> = all(|paging| Box::pin(service.list_audit_records(who, paging, query.clone()))).await?;
+    for row in &rows {
+        let details = row.details.to_string();
+        csv.row(&[
+            Cell::Number(row.number.to_string()),
+            Cell::Text(&row.recorded_at.0),
+            Cell::Text(&row.actor),
+            Cell::Text(row.session.as_deref().unwrap_or_default()),
+            Cell::Text(row.address.as_deref().unwrap_or_default()),
+            Cell::Text(row.request_id.as_deref().unwrap_or_default()),
+            Cell::Text(&row.action),
+            Cell::Text(&row.subject_type),
+            Cell::Text(row.subject_id.as_deref().unwrap_or_default()),
+            Cell::Text(&details),
+            Cell::Text(&row.hash),
+        ]);
+    }
+    Ok(csv.file("audit"))
+}

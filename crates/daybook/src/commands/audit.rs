@@ -1,0 +1,112 @@
+//! `daybook audit`: who did what.
+//!
+//! Reads the database itself, beside a server that uses it; changes nothing.
+
+use super::opening::open_service;
+use super::org::listed;
+use super::{Failure, prepare, print, wait_for};
+use crate::cli::AuditArgs;
+use crate::config::Settings;
+use daybook_engine::time::Time;
+use daybook_service::access::Caller;
+use daybook_service::audit::hex;
+use daybook_service::paging::{LONGEST_PAGE, Paging};
+use daybook_service::{AuditQuery, Service};
+use serde_json::{Value, json};
+
+/// What stands for what belongs to no organization.
+const NONE: &str = "-";
+
+/// Prints what was asked for.
+pub fn run(args: &AuditArgs) -> Result<(), Failure> {
+    let settings = prepare(&args.flags)?;
+    wait_for(show(args, &settings))
+}
+
+async fn show(args: &AuditArgs, settings: &Settings) -> Result<(), Failure> {
+    let service = open_service(settings).await?;
+    let shown = if args.ends {
+        ends(&service, args.json).await
+    } else if let Some(held) = &args.holds {
+        holds(&service, args, held).await
+    } else {
+        list(&service, args).await
+    };
+    service.stop().await;
+    print(&shown?)
+}
+
+async fn list(service: &Service, args: &AuditArgs) -> Result<String, Failure> {
+    let who = who(service, args.org.as_deref()).await?;
+    let query = AuditQuery {
+        actor: args.actor.clone(),
+        action: args.action.clone(),
+        subject_id: args.subject.clone(),
+        request_id: args.request.clone(),
+        since: moment("--since", args.since.as_deref())?,
+        until: moment("--until", args.until.as_deref())?,
+    };
+    let mut results: Vec<Value> = Vec::new();
+    let mut mark: Option<String> = None;
+    while results.len() < args.limit {
+        let limit = (args.limit - results.len()).min(LONGEST_PAGE).to_string();
+        let paging = Paging::read(Some(&limit), mark.as_deref(), None)?;
+        let page: Value = read(&service.list_audit_records(&who, paging, query.clone()).await?)?;
+        results.extend(page["results"].as_array().into_iter().flatten().cloned());
+        if page["paging"]["has_more"] != true {
+            break;
+        }
+        mark = page["paging"]["starting_after"].as_str().map(str::to_owned);
+    }
+    let found = json!({ "results": results });
+    let fields = ["number", "recorded_at", "actor", "address", "action", "subject_id", "details"];
+    Ok(if args.json { format!("{found:#}\n") } else { listed(&found, fields) })
+}
+
+/// The organization that is asked for, or what belongs to none.
+async fn who(service: &Service, org: Option<&str>) -> Result<Caller, Failure> {
+    Ok(if org == Some(NONE) { service.operator_of_none() } else { service.operator(org).await? })
+}
+
+async fn ends(service: &Service, json: bool) -> Result<String, Failure> {
+    let names = service.organizations().await?;
+    let name = |org| names.iter().find(|known| known.org == org).map_or(NONE, |known| known.name.as_str());
+    let heads = service.audit_heads().await?;
+    let heads = heads.iter().map(|head| json!({"org": name(head.org), "number": head.seq, "hash": hex(&head.hash)}));
+    let found = json!({ "results": heads.collect::<Vec<_>>() });
+    Ok(if json { format!("{found:#}\n") } else { listed(&found, ["org", "number", "hash"]) })
+}
+
+async fn holds(service: &Service, args: &AuditArgs, held: &str) -> Result<String, Failure> {
+    let wrong = || Failure::Failed("--holds must be a number and a hash, such as 1204:5be8c1…".to_owned());
+    let (number, hash) = held.split_once(':').ok_or_else(wrong)?;
+    let number: i64 = number.parse().map_err(|_| wrong())?;
+    let who = who(service, args.org.as_deref()).await?;
+    let found = service.audit_hash(&who, number).await?;
+    match found {
+        Some(found) if found == hash => Ok(format!("record {number} has this hash\n")),
+        Some(found) => Err(Failure::Failed(format!("record {number} has another hash: {found}"))),
+        None => Err(Failure::Failed(format!("there is no record {number}"))),
+    }
+}
+
+fn moment(flag: &str, given: Option<&str>) -> Result<Option<Time>, Failure> {
+    let wrong = || Failure::Failed(format!("{flag} must be a moment, such as 2025-03-01T00:00:00Z"));
+    given.map(|given| Time::parse(given).ok_or_else(wrong)).transpose()
+}
+
+fn read(body: &[u8]) -> Result<Value, Failure> {
+    serde_json::from_slice(body).map_err(|error| Failure::Failed(format!("the records cannot be read: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_or_refused_by_name() {
+        assert!(moment("--since", Some("2025-03-01T00:00:00Z")).is_ok_and(|time| time.is_some()));
+        let refused = moment("--until", Some("yesterday")).expect_err("that is no moment");
+        assert!(refused.to_string().contains("--until must be a moment"), "{refused}");
+    }
+}

@@ -1,0 +1,348 @@
+//! The audit trail: who did what, to what, when, from where.
+//!
+//! A use case that changes something says so with an [`Act`]. Together with the caller that gives a record, which goes to the
+//! store with the change and is written in the same transaction: there is no change without its record, and no record of a
+//! change that was refused or that was made before. One call leaves one record; a call that is several transactions (bulk,
+//! a replay) is recorded before it begins.
+//!
+//! ```text
+//! caller ─┐
+//!         ├─► record ─► digest (keyed) ─► store: next in the organization's chain, in the transaction of the change
+//! act ────┘
+//! ```
+//!
+//! The chain itself, and what it protects against: [`daybook_store::audit`]. [`Service::verify`] checks it.
+
+use crate::Service;
+use crate::access::{Caller, Right};
+use crate::paging::Paging;
+use crate::problem::{Detail, Problem};
+use crate::secrets::{Secrets, hash};
+use crate::verify::Verified;
+use crate::view::{self, render};
+use crate::webhooks::deliveries::{no_mark, one_way, onward};
+use bytes::Bytes;
+use daybook_clock::Stopwatch;
+use daybook_engine::time::Time;
+use daybook_store::audit::{AuditFilter, AuditHead, AuditRecord, AuditRow, NewAuditRecord, Origin, chained};
+use daybook_store::records::OrgId;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Details that are longer, in bytes, are kept as their length and hash.
+const LONGEST_DETAILS: usize = 4_096;
+/// The longest text of a caller that is taken into a record.
+const LONGEST_TEXT: usize = 300;
+/// Records read at once.
+const STEP: usize = 1_000;
+
+/// Something that was done.
+#[derive(Clone, Debug)]
+pub struct Act<'a> {
+    /// What, in the words of the interface: `record_payment`.
+    pub action: &'static str,
+    /// To what kind of thing: `account`.
+    pub subject_type: &'static str,
+    /// To which.
+    pub subject_id: &'a str,
+    /// What else is known of it.
+    pub details: Map<String, Value>,
+}
+
+impl<'a> Act<'a> {
+    /// Something done to a thing.
+    pub fn on(action: &'static str, subject_type: &'static str, subject_id: &'a str) -> Act<'a> {
+        Act { action, subject_type, subject_id, details: Map::new() }
+    }
+
+    /// The same with a detail.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Act<'a> {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The same with what was asked for, but for external fields. Not for forms about people.
+    pub fn asked<T: Serialize>(mut self, form: &T) -> Act<'a> {
+        if let Ok(Value::Object(fields)) = serde_json::to_value(form) {
+            // What callers keep in fields of their own may be about people, and records are kept for ever.
+            let is_kept = |(name, value): &(String, Value)| !value.is_null() && name != "external_fields";
+            self.details.extend(fields.into_iter().filter(is_kept));
+        }
+        self
+    }
+}
+
+/// Which records are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditQuery {
+    /// By this key, person or command.
+    pub actor: Option<String>,
+    /// Of this action.
+    pub action: Option<String>,
+    /// About the thing with this id.
+    pub subject_id: Option<String>,
+    /// Of this request.
+    pub request_id: Option<String>,
+    /// At this moment or later.
+    pub since: Option<Time>,
+    /// Before this moment.
+    pub until: Option<Time>,
+}
+
+impl Caller {
+    /// The same caller, with how the call came.
+    pub fn from_where(mut self, address: Option<IpAddr>, request_id: &str) -> Caller {
+        let session = self.origin.as_ref().map(|origin| origin.session.clone()).unwrap_or_default();
+        let address = address_text(address);
+        let (actor, request_id) = (self.client_id.clone(), request_id.to_owned());
+        self.origin = Some(Arc::new(Origin { actor, session, address, request_id }));
+        self
+    }
+
+    /// How the call came.
+    fn origin(&self) -> Arc<Origin> {
+        match &self.origin {
+            Some(origin) if origin.actor == self.client_id => origin.clone(),
+            Some(origin) => Arc::new(Origin { actor: self.client_id.clone(), ..(**origin).clone() }),
+            None => Arc::new(Origin { actor: self.client_id.clone(), ..Origin::default() }),
+        }
+    }
+}
+
+/// The record of something that a caller does; none if an earlier record is about the whole call.
+pub(crate) fn record(secrets: &Secrets, now: Time, who: &Caller, act: Act<'_>) -> Option<NewAuditRecord> {
+    (!who.is_recorded).then(|| new_record(secrets, now, who.org, who.origin(), act))
+}
+
+/// A record.
+pub(crate) fn new_record(
+    secrets: &Secrets,
+    now: Time,
+    org: OrgId,
+    origin: Arc<Origin>,
+    act: Act<'_>,
+) -> NewAuditRecord {
+    let mut details = Value::Object(act.details).to_string();
+    if details.len() > LONGEST_DETAILS {
+        let mut short = Map::new();
+        short.insert("bytes".to_owned(), details.len().into());
+        short.insert("sha256".to_owned(), hex(&hash(details.as_bytes())).into());
+        details = Value::Object(short).to_string();
+    }
+    let record = AuditRecord {
+        org,
+        at: now,
+        origin,
+        action: act.action.to_owned(),
+        subject_type: act.subject_type.to_owned(),
+        subject_id: shortened(act.subject_id),
+        details,
+    };
+    let digest = secrets.audit_digest(&record.bytes());
+    NewAuditRecord { record, digest }
+}
+
+/// An address as it is recorded.
+pub(crate) fn address_text(address: Option<IpAddr>) -> String {
+    address.map(|address| address.to_canonical().to_string()).unwrap_or_default()
+}
+
+/// A text that a caller sent, cut where it is too long and without characters that control a terminal.
+pub(crate) fn shortened(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(LONGEST_TEXT).collect()
+}
+
+/// Bytes as people read them.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Service {
+    /// The same service without an audit trail. Only for measuring what the trail costs.
+    pub fn without_audit_trail(self) -> Service {
+        Service { keeps_audit_trail: false, ..self }
+    }
+
+    /// The record of something that a caller does now.
+    pub(crate) fn recorded(&self, who: &Caller, act: Act<'_>) -> Option<NewAuditRecord> {
+        record(&self.secrets, self.clock.now(), who, act).filter(|_| self.keeps_audit_trail)
+    }
+
+    /// Records something that is several transactions, or none, before it begins. Gives the caller for all of it: what they
+    /// do further is not recorded one by one.
+    pub(crate) async fn record_first(&self, who: &Caller, act: Act<'_>) -> Result<Caller, Problem> {
+        if let Some(record) = self.recorded(who, act) {
+            self.store.append_audit(&record).await?;
+        }
+        Ok(Caller { is_recorded: true, ..who.clone() })
+    }
+
+    /// Records a call with many lines. Gives the caller for the lines.
+    pub async fn record_bulk(&self, who: &Caller, lines: usize, body: &[u8]) -> Result<Caller, Problem> {
+        who.may(Right::Write)?;
+        let act = Act::on("bulk", "bulk", "").with("lines", lines).with("sha256", hex(&hash(body)));
+        self.record_first(who, act).await
+    }
+
+    /// Records of the caller's organization, the latest first, a page of them.
+    pub async fn list_audit_records(&self, who: &Caller, paging: Paging, query: AuditQuery) -> Result<Bytes, Problem> {
+        who.may(Right::Administer)?;
+        onward(&paging)?;
+        let before = paging.after.as_deref().map(|mark| mark.parse::<i64>().map_err(|_| no_mark())).transpose()?;
+        let AuditQuery { actor, action, subject_id, request_id, since, until } = query;
+        check(&[
+            ("actor", actor.as_deref(), LONGEST_TEXT, |letter| is_plain(letter) || letter == ' '),
+            ("action", action.as_deref(), 100, |letter| letter.is_ascii_lowercase() || letter == '_'),
+            ("subject_id", subject_id.as_deref(), LONGEST_TEXT, |letter| letter != '\0'),
+            ("request_id", request_id.as_deref(), 128, is_plain),
+        ])?;
+        let filter = AuditFilter { actor, action, subject_id, request_id, since, until };
+        let mut rows = self.store.audit_records(who.org, &filter, before, paging.limit + 1).await?;
+        let paging = one_way(paging.cut(&mut rows, |row| row.seq.to_string()));
+        Ok(render(&view::Page { results: rows.iter().map(view::AuditRecord::new).collect(), paging }))
+    }
+
+    /// The hash of a record of the caller's organization, in hexadecimal.
+    pub async fn audit_hash(&self, who: &Caller, number: i64) -> Result<Option<String>, Problem> {
+        who.may(Right::Administer)?;
+        let rows = self.store.audit_chain(who.org, number.saturating_sub(1), 1).await?;
+        Ok(rows.first().filter(|row| row.seq == number).map(|row| hex(&row.hash)))
+    }
+
+    /// The ends of all chains, by organization.
+    pub async fn audit_heads(&self) -> Result<Vec<AuditHead>, Problem> {
+        Ok(self.store.audit_heads().await?)
+    }
+
+    /// Every chain is whole: each record has the hash that follows from it and the one before, and the last one is where the
+    /// chain ends.
+    /// `slowly` waits as long as it works.
+    pub(crate) async fn verify_audit(&self, slowly: bool, verified: &mut Verified) -> Result<(), Problem> {
+        let mut orgs = self.store.audited_organizations().await?;
+        orgs.extend(self.store.organizations().await?.iter().map(|organization| organization.org));
+        // Read last: an organization that was made meanwhile has its end.
+        let heads = self.store.audit_heads().await?;
+        orgs.extend(heads.iter().map(|head| head.org));
+        orgs.sort_unstable();
+        orgs.dedup();
+        for org in orgs {
+            let head = heads.iter().find(|head| head.org == org);
+            self.verify_chain(org, head, slowly, verified).await?;
+        }
+        Ok(())
+    }
+
+    async fn verify_chain(
+        &self,
+        org: OrgId,
+        head: Option<&AuditHead>,
+        slowly: bool,
+        verified: &mut Verified,
+    ) -> Result<(), Problem> {
+        let mut chain = Chain { org, seq: 0, hash: Vec::new(), found: Vec::new() };
+        let mut read_through = i64::MIN;
+        // What is appended while this runs is looked at the next time.
+        let through = head.map_or(i64::MAX, |head| head.seq);
+        loop {
+            let watch = Stopwatch::start();
+            let rows = self.store.audit_chain(org, read_through, STEP).await?;
+            read_through = rows.last().map_or(read_through, |last| last.seq);
+            let is_last = rows.len() < STEP || rows.last().is_some_and(|last| last.seq >= through);
+            for row in rows.iter().filter(|row| row.seq <= through) {
+                chain.take(row, &self.secrets);
+                verified.audit_records += 1;
+            }
+            if is_last {
+                break;
+            }
+            if slowly {
+                tokio::time::sleep(watch.elapsed()).await;
+            }
+        }
+        match head {
+            None => chain.differ("has no end: its row of table audit_heads is missing".to_owned()),
+            Some(head) if chain.seq != head.seq => {
+                chain.differ(format!(
+                    "ends with record {}, but the last record found is number {}",
+                    head.seq, chain.seq
+                ));
+            }
+            Some(head) if chain.hash != head.hash => {
+                chain.differ(format!("ends with record {}, whose hash is another one", head.seq));
+            }
+            Some(_) => self.verify_end(&mut chain).await?,
+        }
+        verified.differences.append(&mut chain.found);
+        Ok(())
+    }
+
+    /// No record lies after the end of a chain. The end is read after the records: it is never behind one that was appended.
+    async fn verify_end(&self, chain: &mut Chain) -> Result<(), Problem> {
+        let last = self.store.audit_records(chain.org, &AuditFilter::default(), None, 1).await?.pop();
+        let Some(last) = last else { return Ok(()) };
+        let heads = self.store.audit_heads().await?;
+        let head = heads.iter().find(|head| head.org == chain.org).map_or(0, |head| head.seq);
+        if last.seq > head {
+            chain.differ(format!("record {} lies after the end", last.seq));
+        }
+        Ok(())
+    }
+}
+
+/// A field of a filter: its name, what was given, the most characters, and which there may be.
+type Asked<'a> = (&'static str, Option<&'a str>, usize, fn(char) -> bool);
+
+/// Every field that is wrong is named.
+fn check(asked: &[Asked<'_>]) -> Result<(), Problem> {
+    let mut wrong = Vec::new();
+    for (field, given, most, may_have) in asked {
+        let Some(given) = given else { continue };
+        if !(1..=*most).contains(&given.chars().count()) {
+            wrong
+                .push(Detail { field: (*field).to_owned(), message: format!("must have from 1 to {most} characters") });
+        } else if !given.chars().all(may_have) {
+            let message = "has characters that none of them has".to_owned();
+            wrong.push(Detail { field: (*field).to_owned(), message });
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(wrong)) }
+}
+
+/// Whether a character is one that ids have.
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "._:~-".contains(letter)
+}
+
+/// A chain that is being checked.
+struct Chain {
+    org: OrgId,
+    seq: i64,
+    hash: Vec<u8>,
+    found: Vec<String>,
+}
+
+impl Chain {
+    fn differ(&mut self, what: String) {
+        self.found.push(format!("audit trail of organization {}: {what}", self.org));
+    }
+
+    /// Goes on by a record. What follows a record with a wrong hash is checked against the hash that is stored: one change is
+    /// one sentence.
+    fn take(&mut self, row: &AuditRow, secrets: &Secrets) {
+        if row.seq < 1 {
+            self.differ(format!("record {} was inserted before the first", row.seq));
+            return;
+        }
+        if row.seq != self.seq + 1 {
+            let (first, last) = (self.seq + 1, row.seq - 1);
+            self.differ(format!("records {first} to {last} are missing"));
+        }
+        let digest = secrets.audit_digest(&row.record.bytes());
+        if chained(&self.hash, &digest) != row.hash {
+            self.differ(format!("record {} was changed, moved or inserted: its hash does not follow", row.seq));
+        }
+        (self.seq, self.hash) = (row.seq, row.hash.clone());
+    }
+}

@@ -1,0 +1,185 @@
+//! The audit trail.
+//!
+//! The head of an organization's chain is locked last of all, just before the commit: who waits for it waits for one flush.
+//! The server links the records, so that nothing has to be read before it is written.
+
+use super::Postgres;
+use super::again::{Tries, Try};
+use super::arrays::{column, limit as most, micros};
+use super::cells::{Cells, each};
+use super::flight::{Frame, Param, Step, Transaction};
+use super::server::Server;
+use crate::audit::{Audit, AuditFilter, AuditHead, AuditRecord, AuditRow, NewAuditRecord, Origin};
+use crate::records::OrgId;
+use crate::{Audited, Result};
+use async_trait::async_trait;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const COLUMNS: &str =
+    "org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash";
+
+/// The action that most records are of.
+const MANY: &str = "record_payment";
+
+const LOCK_HEAD: &str = "SELECT FROM audit_heads WHERE org = $1 FOR NO KEY UPDATE";
+
+/// Where there is no head, a record gets no number, and the server refuses it.
+const APPEND: &str = "
+    WITH RECURSIVE head AS MATERIALIZED (SELECT seq, hash FROM audit_heads WHERE org = $1),
+    chain (n, hash) AS (
+        SELECT 0::bigint, (SELECT hash FROM head)
+        UNION ALL
+        SELECT c.n + 1, sha256(c.hash || ($11::bytea[])[c.n + 1]) FROM chain c WHERE c.n < cardinality($11::bytea[])),
+    moved AS (
+        UPDATE audit_heads SET seq = seq + cardinality($11::bytea[]),
+            hash = (SELECT c.hash FROM chain c ORDER BY c.n DESC LIMIT 1)
+        WHERE org = $1)
+    INSERT INTO audit (org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash)
+    SELECT $1, (SELECT seq FROM head) + c.n, r.at, r.actor, r.session, r.address, r.request_id, r.action, r.subject_type,
+        r.subject_id, r.details, c.hash
+    FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+                $10::text[]) WITH ORDINALITY
+        AS r (at, actor, session, address, request_id, action, subject_type, subject_id, details, n)
+    JOIN chain c ON c.n = r.n";
+
+/// Appends records to their chains. The last steps of a transaction: organizations in order, so that two nodes never wait
+/// for each other in a circle.
+pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -> Vec<Step<'a>> {
+    let mut by_org: BTreeMap<OrgId, Vec<&NewAuditRecord>> = BTreeMap::new();
+    for record in records {
+        by_org.entry(record.record.org).or_default().push(record);
+    }
+    let of_org = |(org, new): (OrgId, Vec<&'a NewAuditRecord>)| {
+        let append = Step::new(
+            APPEND,
+            vec![
+                Box::new(org),
+                column(&new, |new| new.record.at.micros()),
+                column(&new, |new| &*new.record.origin.actor),
+                column(&new, |new| &*new.record.origin.session),
+                column(&new, |new| &*new.record.origin.address),
+                column(&new, |new| &*new.record.origin.request_id),
+                column(&new, |new| &*new.record.action),
+                column(&new, |new| &*new.record.subject_type),
+                column(&new, |new| &*new.record.subject_id),
+                column(&new, |new| &*new.record.details),
+                column(&new, |new| &*new.digest),
+            ],
+        );
+        [Step::new(LOCK_HEAD, vec![Box::new(org)]), append]
+    };
+    by_org.into_iter().flat_map(of_org).collect()
+}
+
+/// Runs a statement that returns a row for each row that it changes and, if it changes any, records that in the same
+/// transaction. Gives how many.
+pub(super) async fn execute(server: &Server, sql: &str, params: Vec<Param<'_>>, audit: Audited<'_>) -> Result<u64> {
+    let statement = [Step::new(sql, params)];
+    let mut tries = Tries::none();
+    loop {
+        let mut transaction = Transaction::on(server.client().await?);
+        let outcome = execute_once(&mut transaction, &statement, audit).await;
+        if let Some(done) = tries.settle(transaction, outcome).await {
+            return done;
+        }
+    }
+}
+
+async fn execute_once(transaction: &mut Transaction, statement: &[Step<'_>], audit: Audited<'_>) -> Try<u64> {
+    let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, statement).await?;
+    let changed = rows.iter().map(Vec::len).sum::<usize>() as u64;
+    let record = audit.filter(|_| changed > 0);
+    transaction.fly(Frame { begin: None, commit: true }, &steps(record)).await?;
+    Ok(changed)
+}
+
+fn read(cells: &mut Cells<'_>) -> Result<AuditRow> {
+    let (org, seq, at) = (cells.next()?, cells.next()?, cells.time()?);
+    let origin =
+        Origin { actor: cells.next()?, session: cells.next()?, address: cells.next()?, request_id: cells.next()? };
+    let record = AuditRecord {
+        org,
+        at,
+        origin: Arc::new(origin),
+        action: cells.next()?,
+        subject_type: cells.next()?,
+        subject_id: cells.next()?,
+        details: cells.next()?,
+    };
+    Ok(AuditRow { seq, record, hash: cells.next()? })
+}
+
+#[async_trait]
+impl Audit for Postgres {
+    async fn append_audit(&self, record: &NewAuditRecord) -> Result<()> {
+        let mut tries = Tries::none();
+        loop {
+            let mut transaction = Transaction::on(self.server.client().await?);
+            let alone = Frame { begin: Some("BEGIN"), commit: true };
+            let outcome = transaction.fly(alone, &steps([record])).await.map(drop);
+            if let Some(done) = tries.settle(transaction, outcome.map_err(Into::into)).await {
+                return done;
+            }
+        }
+    }
+
+    async fn audit_records(
+        &self,
+        org: OrgId,
+        filter: &AuditFilter,
+        before: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<AuditRow>> {
+        let AuditFilter { actor, action, subject_id, request_id, since, until } = filter;
+        // An unused condition would keep an index from being used: only what is asked for is written down.
+        let condition =
+            |asked: bool, condition: &'static str, unused: &'static str| if asked { condition } else { unused };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM audit WHERE org = $1 AND seq < $2 AND {} AND {} AND {} AND {} AND {} AND {}
+             ORDER BY seq DESC LIMIT $9",
+            condition(actor.is_some(), "actor = $3", "$3::text IS NULL"),
+            match action.as_deref() {
+                None => "$4::text IS NULL",
+                Some(MANY) => "action = $4",
+                // So that the index of the others is used.
+                Some(_) => "action = $4 AND action <> 'record_payment'",
+            },
+            condition(subject_id.is_some(), "subject_id = $5", "$5::text IS NULL"),
+            condition(request_id.is_some(), "request_id = $6", "$6::text IS NULL"),
+            condition(since.is_some(), "at >= $7", "$7::bigint IS NULL"),
+            condition(until.is_some(), "at < $8", "$8::bigint IS NULL"),
+        );
+        let (before, since, until, limit) = (before.unwrap_or(i64::MAX), micros(*since), micros(*until), most(limit));
+        let params = [
+            &org as _,
+            &before as _,
+            actor as _,
+            action as _,
+            subject_id as _,
+            request_id as _,
+            &since as _,
+            &until as _,
+            &limit as _,
+        ];
+        each(&self.server.query(&sql, &params).await?, read)
+    }
+
+    async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>> {
+        let sql = format!("SELECT {COLUMNS} FROM audit WHERE org = $1 AND seq > $2 ORDER BY seq LIMIT $3");
+        each(&self.server.query(&sql, &[&org, &after, &most(limit)]).await?, read)
+    }
+
+    async fn audit_heads(&self) -> Result<Vec<AuditHead>> {
+        let rows = self.server.query("SELECT org, seq, hash FROM audit_heads ORDER BY org", &[]).await?;
+        each(&rows, |cells| Ok(AuditHead { org: cells.next()?, seq: cells.next()?, hash: cells.next()? }))
+    }
+
+    async fn audited_organizations(&self) -> Result<Vec<OrgId>> {
+        let sql = "WITH RECURSIVE found (org) AS (
+                       SELECT min(org) FROM audit
+                       UNION ALL SELECT (SELECT min(a.org) FROM audit a WHERE a.org > f.org) FROM found f WHERE f.org IS NOT NULL)
+                   SELECT org FROM found WHERE org IS NOT NULL";
+        each(&self.server.query(sql, &[]).await?, |cells| cells.next())
+    }
+}

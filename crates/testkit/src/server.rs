@@ -262,6 +262,9 @@ impl Drop for Server {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if thread::panicking() {
+            eprintln!("the server's log:\n{}", self.stderr.so_far());
+        }
     }
 }
 

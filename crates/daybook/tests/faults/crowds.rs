@@ -5,7 +5,7 @@
 //!
 //! `DAYBOOK_CROWD` says how many; unset, 300 against small caps. A campaign, which also wants 99 of 100 payments within 50
 //! milliseconds on a machine that does nothing else:
-//! `DAYBOOK_CROWD=5000 cargo test --release -p daybook --test faults crowds -- --ignored --nocapture --test-threads 1`.
+//! `DAYBOOK_CROWD=5000 cargo test --release --workspace --test faults crowds -- --ignored --nocapture --test-threads 1`.
 
 use crate::common::chance::setting;
 use crate::common::door::{Door, until};

@@ -6,7 +6,7 @@
 //! a lender may bring, and looks at each part of the work for at most a minute and a half; the rest goes on during the next
 //! part. It holds the payments to their limit in time and the server to its limit of memory, and needs a machine that does
 //! little else and a release build:
-//! `DAYBOOK_LARGE=1000,200 cargo test --release -p daybook --test faults large_organization -- --nocapture --test-threads 1`.
+//! `DAYBOOK_LARGE=1000,200 cargo test --release --workspace --test faults large_organization -- --nocapture --test-threads 1`.
 
 use crate::common::door::{Door, until};
 use crate::common::loans::{line, loan, make_product, payments_of};

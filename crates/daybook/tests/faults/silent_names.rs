@@ -3,7 +3,7 @@
 //! The lookups hold no thread, and each organization has few of them at a time. Each run checks that, and prints how long
 //! the other organization's calls took. A campaign holds the figure to its limit, and needs a release build and a machine that
 //! does little else:
-//! `DAYBOOK_SILENT_NAMES=130 cargo test --release -p daybook --test faults silent_names -- --nocapture --test-threads 1`.
+//! `DAYBOOK_SILENT_NAMES=130 cargo test --release --workspace --test faults silent_names -- --nocapture --test-threads 1`.
 
 use crate::common::door::Door;
 use crate::common::place::Place;

@@ -2,7 +2,7 @@
 //! for as long as `DAYBOOK_SOAK_SECONDS` says. The server's memory stays within its bound, and is level in the second half.
 //!
 //! A short run checks the bound alone. A campaign of an hour, which also wants the second half level:
-//! `DAYBOOK_SOAK_SECONDS=3600 cargo test --release -p daybook --test faults soak -- --nocapture --test-threads 1`.
+//! `DAYBOOK_SOAK_SECONDS=3600 cargo test --release --workspace --test faults soak -- --nocapture --test-threads 1`.
 
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::door::Door;

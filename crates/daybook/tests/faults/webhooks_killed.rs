@@ -71,11 +71,21 @@ impl Gate {
     }
 }
 
+/// Opens a gate when a test ends, also by a failure: a receiver waits for those at its gate.
+struct OpenedInTheEnd(Gate);
+
+impl Drop for OpenedInTheEnd {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
 fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
     println!("seed {}", seed());
     let mut chance = Chance::of_seed(seed());
     let gate = Gate::default();
     let receiver = Receiver::start(gate.before(200));
+    let _opened = OpenedInTheEnd(gate.clone());
     let mut server = office.serve(&LATER);
     let door = Door::to(server.url());
     prepare(&door);

@@ -159,7 +159,8 @@ impl Run<'_> {
 
     /// After money was given back as posted: instalments that are unpaid again (those not in `unpaid_before`) and have
     /// passed their fee moment are late again, without a fee. The count is the latest run of unpaid instalments past
-    /// their fee moment that no paid one breaks. If none is unpaid again, count and status stay.
+    /// their fee moment that no paid one breaks; those that were spared, excused or stopped are neither. If none is unpaid
+    /// again, count and status stay.
     pub fn recount_late(&mut self, unpaid_before: &[u32]) -> Result<(), Stop> {
         let is_folded_again = self.terms.backdating == Backdating::Replay;
         if is_folded_again || self.state.stops(self.terms).delinquency {
@@ -170,9 +171,10 @@ impl Run<'_> {
             return Ok(());
         }
         let mut count = 0;
-        for row in (loan.first_row..loan.late_row).rev().filter_map(|instalment| loan.row(instalment)) {
+        let rows = (loan.first_row..loan.late_row).rev().filter_map(|instalment| loan.row(instalment));
+        for row in rows.filter(|row| row.counts_as_late()) {
             if row.unpaid().is_positive() {
-                count += u32::from(row.counts_as_late());
+                count += 1;
             } else if count > 0 {
                 break;
             }

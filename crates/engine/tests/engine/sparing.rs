@@ -118,6 +118,26 @@ fn a_bounced_payment_spares_nothing() {
     assert_eq!(fees(&book), [1, 2]);
 }
 
+/// Row 1 is missed, and an instalment in March goes to it: row 2 is spared. Row 3 is missed, row 2 is paid in April. When the
+/// payment of March bounces, rows 1 and 3 are late in a row: row 2, which was spared, is neither late nor paid.
+#[test]
+fn a_spared_instalment_does_not_break_the_run_of_late_ones() {
+    let mut book = three().with(|policy| policy.delinquent_after = 2).open();
+    pay(&mut book, "p1", 40_803, "2025-03-14T12:00:00-04:00");
+    book.roll(at("2025-04-21T12:00:00-04:00"));
+    assert_eq!((fees(&book), book.state.loan().late_count), (vec![1, 3], 1));
+    pay(&mut book, "p2", 42_000, "2025-04-25T12:00:00-04:00");
+    assert!(rows(&book)[1].contains("paid") && !rows(&book)[1].contains("left"), "{:?}", rows(&book));
+    assert_eq!((book.state.status.to_string().as_str(), book.state.loan().late_count), ("ACTIVE", 1));
+    ask(&mut book, "r", "2025-04-28T12:00:00-04:00", reversal("p1")).unwrap();
+    assert_eq!(
+        (book.state.status.to_string().as_str(), book.state.loan().late_count),
+        ("SUSPENDED/DELINQUENT", 2),
+        "{:?}",
+        rows(&book)
+    );
+}
+
 /// A grace of 40 days: row 2 falls due while row 1 is in its grace. 408.03 on 20 March is after both due moments and pays
 /// row 1 in its grace. It counts for rows 1, 2 and 3, and is taken off again for rows 2 and 3, as row 1 is paid.
 #[test]

@@ -161,12 +161,15 @@ class Fold:
                 self.set_status(DELINQUENT)
 
     def count_again(self):
-        """The latest unbroken run of unpaid rows whose fee moment has passed."""
+        """The latest unbroken run of unpaid rows whose fee moment has passed. Spared and stopped rows are left out: they are
+        neither late nor paid."""
         state, run = self.state, 0
         for k in range(state.fee_moments, 0, -1):
             row = state.rows[k]
+            if row.judged not in ("PAID", "LATE") or not row.counts:
+                continue
             if not state.is_paid(k):
-                run += row.judged in ("PAID", "LATE") and row.counts
+                run += 1
             elif run:
                 break
         return run

@@ -10,7 +10,7 @@
 //! past needs the whole journal: then [`Halt::NeedsAll`] says so, and the caller loads the account again.
 
 use super::herald::{About, Timing};
-use super::journal::{Journal, Names, OPEN, Record, named};
+use super::journal::{Journal, Names, OPEN, Record, named, refers_to};
 use super::profile::Profile;
 use super::slice::Slice;
 use super::writes::Writes;
@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::refold::earlier;
 use daybook_engine::calendar::Day;
 use daybook_engine::fold::{Stop, next_moment_at};
-use daybook_engine::item::{ItemId, Name};
+use daybook_engine::item::Name;
 use daybook_engine::outcome::Refusal;
 use daybook_engine::replay::Ledger;
 use daybook_engine::snapshot;
@@ -73,11 +73,7 @@ pub struct Asked {
 impl Asked {
     /// The name of the input it refers to, if it does.
     pub fn refers_to(&self) -> Option<Name> {
-        match &self.input {
-            Input::PaymentStatus { payment, .. } | Input::Reversal { payment } => Some(payment.clone()),
-            Input::Waiver { fee: ItemId::Input(name) } => Some(name.clone()),
-            _ => None,
-        }
+        refers_to(&self.input).cloned()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::book::{Book, Halt, Rolled, overflow, stopped};
 use super::herald::{About, Herald, Timing};
-use super::journal::{Record, entries};
+use super::journal::{Record, entries, refers_to};
 use crate::problem::Problem;
 use daybook_engine::fold::{Stop, fold_watched};
 use daybook_engine::item::{ItemId, ItemStatus};
@@ -22,6 +22,9 @@ impl Book {
         timing: Timing,
         recount: bool,
     ) -> Result<Rolled, Halt> {
+        if !self.complete && ahead.iter().any(|entry| entry.place.at <= until && self.lacks_what_is_named_by(entry)) {
+            return Err(Halt::NeedsAll);
+        }
         let state = self.state_to_fold();
         let mut herald = Herald::new(self.about(), timing, self.now.message_seq).within(self.slice, Vec::new());
         let folded = fold_watched(&self.terms, state, ahead, until, &mut herald);
@@ -199,6 +202,12 @@ impl Book {
             }),
             _ => false,
         }
+    }
+
+    /// Whether an entry changes an input that is not loaded, as where a decision about a payment waited for its time: what
+    /// kind of payment it is, and its external fields, are known from its record alone.
+    fn lacks_what_is_named_by(&self, entry: &Entry) -> bool {
+        refers_to(&entry.input).is_some_and(|name| self.named(name).is_none())
     }
 
     fn extra_of(&self, id: &ItemId) -> Option<Arc<str>> {

@@ -6,7 +6,7 @@
 
 use crate::problem::Problem;
 use crate::view;
-use daybook_engine::item::{LineItem, Name};
+use daybook_engine::item::{ItemId, LineItem, Name};
 use daybook_engine::time::Time;
 use daybook_engine::timeline::{Entry, Input, Place, Rank};
 use daybook_store::records::InputRow;
@@ -208,6 +208,15 @@ pub fn named<'a>(names: Option<&Names>, journal: &'a [Journal], name: &str) -> O
     match names {
         Some(names) => names.0.get(name).and_then(|index| journal.get(*index)),
         None => journal.iter().find(|record| &*record.name == name),
+    }
+}
+
+/// The name of the input that an input refers to, if it does.
+pub fn refers_to(input: &Input) -> Option<&Name> {
+    match input {
+        Input::PaymentStatus { payment, .. } | Input::Reversal { payment } => Some(payment),
+        Input::Waiver { fee: ItemId::Input(name) } => Some(name),
+        _ => None,
     }
 }
 

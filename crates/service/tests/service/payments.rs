@@ -1,12 +1,13 @@
 //! Payments and what becomes of them: statuses, schedules, reversals, waivers, offsets, closing.
 
-use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, json_of, on_both, standing, time};
+use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, data, json_of, on_both, standing, time};
 use serde_json::{Value, json};
 
 on_both!(
     a_pending_payment_counts_and_becoming_valid_moves_no_cents,
     a_pending_payment_that_fails_is_undone_without_a_fee,
     an_authorized_payment_counts_once_it_is_valid,
+    a_decision_waits_for_its_time_and_keeps_what_was_put_on_the_payment,
     a_final_status_does_not_move,
     a_scheduled_payment_waits_and_is_applied,
     a_scheduled_payment_is_cancelled_by_its_reversal,
@@ -80,6 +81,43 @@ async fn an_authorized_payment_counts_once_it_is_valid(home: Home) {
     // As posted, from now on: it pays what April asked, 12.00 and 94.62, and the late fee stays.
     assert_eq!(balances(&trial.read("a1").await), [120_000 - 9_462, 0, 1_500, 0]);
     trial.verify().await;
+}
+
+/// A payment is authorized in April; that it is valid or declined is decided for May, when the payment is long processed.
+async fn a_decision_waits_for_its_time_and_keeps_what_was_put_on_the_payment(home: Home) {
+    let fields = json!([{ "key": "bank_ref", "value": "ACH-778" }]);
+    for backdating in ["AS_POSTED", "REPLAY"] {
+        for (from, to) in [("AUTHORIZED", "VALID"), ("PENDING", "VALID"), ("PENDING", "DECLINED")] {
+            let what = format!("{backdating}: {from} to {to}");
+            let trial = open(home, APRIL, json!({ "backdating_policy": backdating })).await;
+            let body = json!({ "line_item_id": "p", "original_amount_cents": LEVEL, "line_item_status": from,
+                "external_fields": fields });
+            json_of(trial.pay_with("a1", &body).await);
+            trial.go_to("2026-04-20T09:00:00-04:00").await;
+            let decision = json!({ "line_item_status": to, "effective_at": "2026-05-05T09:00:00-04:00" });
+            json_of(trial.change("a1", "p", &decision).await);
+            assert_eq!(status_of(&trial.item("a1", "p").await), from, "{what}: it waits");
+            let before = trial.announced("a1").await.len();
+            trial.go_to("2026-05-06T09:00:00-04:00").await;
+            trial.settle().await;
+            let item = trial.item("a1", "p").await;
+            assert_eq!(status_of(&item), if to == "VALID" { "VALID" } else { "INVALID" }, "{what}");
+            assert_eq!(item["external_fields"], fields, "{what}");
+            let decided: Vec<Value> = trial.messages("a1").await.split_off(before).iter().map(data).collect();
+            let announced: Vec<&Value> =
+                decided.iter().map(|data| &data["object"]).filter(|object| object["line_item_id"] == "p").collect();
+            assert!(!announced.is_empty(), "{what}");
+            assert!(announced.iter().all(|object| object["external_fields"] == fields), "{what}: {announced:?}");
+            let [principal, ..] = balances(&trial.read("a1").await);
+            // Under REPLAY it counts from its own time on, so that the interest is that of a payment in April.
+            let counts = to == "VALID";
+            assert_eq!(principal < PLAN[0], counts, "{what}");
+            if counts && (backdating == "REPLAY" || from == "PENDING") {
+                assert_eq!(principal, PLAN[1], "{what}");
+            }
+            trial.verify().await;
+        }
+    }
 }
 
 async fn a_final_status_does_not_move(home: Home) {

@@ -118,6 +118,8 @@ impl Identity {
     }
 
     fn look(&self) -> Result<()> {
+        // Before its length is looked at: others look at the same time, and it may grow meanwhile.
+        let longest = self.length.load(Ordering::Acquire);
         let found = match fs::metadata(&self.path) {
             Ok(found) => found,
             Err(error) => return Err(lost(&self.path, &format!("is not there any more ({error})"))),
@@ -128,9 +130,10 @@ impl Identity {
         if found.mode() & MAY_WRITE == 0 {
             return Err(lost(&self.path, "was made read-only"));
         }
-        if found.len() < self.length.fetch_max(found.len(), Ordering::Relaxed) {
+        if found.len() < longest {
             return Err(lost(&self.path, "was cut short"));
         }
+        self.length.fetch_max(found.len(), Ordering::AcqRel);
         if self.mark.is_some() && mark_in(&self.header) != self.mark {
             return Err(lost(&self.path, "was overwritten by another database"));
         }
@@ -229,6 +232,34 @@ mod tests {
             book.writer.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(())).unwrap();
             book.identity.check().unwrap();
         }
+    }
+
+    /// The writer, the copier and readers look at once, while the copier makes the file longer: a look that was overtaken
+    /// by another must not take the length that the file had before for a file that was cut short.
+    #[test]
+    fn growing_while_several_look() {
+        let book = book();
+        let path = path_in(book.folder.path());
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looking: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        while !is_over.load(Ordering::Relaxed) {
+                            book.identity.check().unwrap();
+                        }
+                    })
+                })
+                .collect();
+            let mut length = file.metadata().unwrap().len();
+            for _ in 0..20_000 {
+                length += 4_096;
+                file.set_len(length).unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            looking.into_iter().for_each(|one| one.join().unwrap());
+        });
     }
 
     #[test]

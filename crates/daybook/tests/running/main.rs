@@ -5,6 +5,7 @@ mod administration;
 mod care;
 mod fronts;
 mod life;
+mod managed_postgres;
 mod monitoring;
 mod muting;
 mod people;

@@ -2,12 +2,15 @@
 #![cfg(test)]
 
 mod administration;
+mod behind_nginx;
+mod caller;
 mod care;
 mod fronts;
 mod life;
 mod managed_postgres;
 mod monitoring;
 mod muting;
+mod nginx;
 mod people;
 mod postgres;
 mod secrecy;

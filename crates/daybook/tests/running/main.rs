@@ -15,5 +15,6 @@ mod people;
 mod postgres;
 mod secrecy;
 mod support;
+mod terminal;
 mod tls;
 mod upgrading;

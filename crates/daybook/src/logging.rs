@@ -1,7 +1,7 @@
 //! Log lines, on stderr: stdout belongs to data.
 //!
-//! Text for people, or a JSON object a line for machines: then nothing else goes to stderr, not even why the program
-//! failed. A `--dev` start leaves out what only an operator wants: date
+//! Text for people, or a JSON object a line for machines: then nothing else goes to stderr, neither what a command says to
+//! people nor why the program failed. A `--dev` start leaves out what only an operator wants: date
 //! and module. Colours only on a terminal, and never with `NO_COLOR`.
 //!
 //! A server writes its lines from a thread of its own. Where stderr is a pipe that is not read, lines are dropped and
@@ -10,13 +10,16 @@
 use crate::config::Settings;
 use crate::config::values::LogFormat;
 use daybook_metrics::{Families, Registry};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use tracing::Subscriber;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+
+/// Names what a command says to people, among the lines of a log in JSON.
+pub const TALK: &str = "daybook::talk";
 
 /// Whether stderr is for JSON alone.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
@@ -98,9 +101,31 @@ where
     Ok(())
 }
 
+/// Starts logging in JSON for a program that will only say why it cannot start.
+pub fn start_json() {
+    let style = Style { format: LogFormat::Json, level: "info".to_owned(), friendly: false, colour: false };
+    if let Err(error) = start(&style) {
+        eprintln!("daybook: {error}");
+    }
+}
+
+/// Whether stderr is for JSON alone.
+pub fn is_json() -> bool {
+    IS_JSON.load(Relaxed)
+}
+
+/// Says something to people, in the form that the log has. A stderr that takes nothing is no reason to stop.
+pub fn say(text: &str) {
+    if !is_json() {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    } else if !text.trim().is_empty() {
+        tracing::info!(target: TALK, "{}", text.trim());
+    }
+}
+
 /// Says why the program failed, in the form that the log has.
 pub fn tell_failure(failure: &dyn std::fmt::Display) {
-    if IS_JSON.load(Relaxed) {
+    if is_json() {
         tracing::error!("{failure}");
     } else {
         // After what was logged before.
@@ -127,7 +152,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]

@@ -2,6 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`authority`] | a certificate authority, and what it signs |
 //! | [`product`] | products and accounts from the JSON of the interface |
 //! | [`book`] | one account kept the way the service keeps it: placed, folded, rolled, held, released |
 //! | [`history`] | random products and histories, with shrinking |
@@ -16,6 +17,7 @@
 #![allow(missing_docs, reason = "names of test data explain themselves")]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops loudly")]
 
+pub mod authority;
 pub mod book;
 pub mod campaign;
 pub mod exchange;

@@ -166,7 +166,7 @@ impl Server {
         self.stderr.so_far()
     }
 
-    /// What its first start shows once: into a file in its folder, as it has no terminal; on stderr with `--dev`.
+    /// What its first start shows once: in a file in its folder, as it has no terminal.
     pub fn keepsakes(&self) -> String {
         let files =
             std::fs::read_dir(&self.folder).expect("the folder can be read").map(|entry| entry.expect("a file").path());

@@ -3,8 +3,7 @@
 //! | who reads | where it goes |
 //! |---|---|
 //! | a terminal | to the terminal: stderr, or stdout where stderr is elsewhere or writes JSON |
-//! | a developer (`--dev`, text) | to stderr |
-//! | a log, a pipe, a service manager | into a file for its owner alone, whose path is logged |
+//! | a log, a pipe, a service manager | into a file for its owner alone, whose path is logged; with `--dev` too |
 //!
 //! What is kept for the end of the start is shown at the latest when it is dropped: a start that fails or is stopped
 //! shows it all the same.
@@ -40,7 +39,7 @@ pub struct Keepsakes {
 impl Keepsakes {
     /// Nothing yet.
     pub fn of(settings: &Settings) -> Keepsakes {
-        let way = way(settings.log_format, settings.dev, io::stderr().is_terminal(), io::stdout().is_terminal());
+        let way = way(settings.log_format, io::stderr().is_terminal(), io::stdout().is_terminal());
         Keepsakes { text: String::new(), holds_secret: false, way, file: file_of(settings) }
     }
 
@@ -95,8 +94,8 @@ impl Drop for Keepsakes {
     }
 }
 
-fn way(format: LogFormat, dev: bool, stderr_is_terminal: bool, stdout_is_terminal: bool) -> Way {
-    if format == LogFormat::Text && (dev || stderr_is_terminal) {
+fn way(format: LogFormat, stderr_is_terminal: bool, stdout_is_terminal: bool) -> Way {
+    if format == LogFormat::Text && stderr_is_terminal {
         Way::Stderr
     } else if stdout_is_terminal {
         Way::Stdout
@@ -138,20 +137,20 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn secrets_go_to_a_terminal_a_developer_or_a_file() {
+    fn secrets_go_to_a_terminal_or_a_file() {
         use LogFormat::{Json, Text};
         let cases = [
-            ((Text, false, true, true), Way::Stderr),
-            ((Text, false, true, false), Way::Stderr),
-            ((Text, false, false, true), Way::Stdout),
-            ((Text, false, false, false), Way::File),
-            ((Text, true, false, false), Way::Stderr),
-            ((Json, false, true, true), Way::Stdout),
-            ((Json, true, true, false), Way::File),
-            ((Json, true, false, false), Way::File),
+            ((Text, true, true), Way::Stderr),
+            ((Text, true, false), Way::Stderr),
+            ((Text, false, true), Way::Stdout),
+            ((Text, false, false), Way::File),
+            ((Json, true, true), Way::Stdout),
+            ((Json, false, true), Way::Stdout),
+            ((Json, true, false), Way::File),
+            ((Json, false, false), Way::File),
         ];
-        for ((format, dev, stderr, stdout), expected) in cases {
-            assert_eq!(way(format, dev, stderr, stdout), expected, "{format:?} dev {dev} {stderr} {stdout}");
+        for ((format, stderr, stdout), expected) in cases {
+            assert_eq!(way(format, stderr, stdout), expected, "{format:?} {stderr} {stdout}");
         }
     }
 

@@ -98,7 +98,12 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
 /// Loads the settings of a command from its flags, the process's environment and the file.
 pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<Loaded, Problems> {
     let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
-    config::load(&Given { config, flags, variable: &variable })
+    let given = Given { config, flags, variable: &variable };
+    let loaded = config::load(&given);
+    if loaded.is_err() && config::wants_json(&given) {
+        logging::start_json();
+    }
+    loaded
 }
 
 /// Loads the settings of a command that is done in a moment, and starts logging for it.
@@ -112,7 +117,7 @@ fn prepare(flags: &CommonFlags) -> Result<Settings, Failure> {
 fn quiet_logging(loaded: &Loaded) -> Result<(), Failure> {
     let mut style = Style::of(&loaded.settings);
     if loaded.rows.iter().any(|row| row.setting == "log-level" && row.source == Source::Default) {
-        style.level = "warn".to_owned();
+        style.level = format!("warn,{}=info", logging::TALK);
     }
     logging::start(&style).map_err(Failure::Failed)
 }
@@ -129,7 +134,7 @@ fn print(text: &str) -> Result<(), Failure> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::Output)
 }
 
-/// Says something on stderr. Nobody listening is no reason to stop.
+/// Says something on stderr, in the form that the log has.
 fn say(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    logging::say(text);
 }

@@ -1,6 +1,7 @@
 //! Progress bars, on stderr and only where somebody looks: a log or a pipe gets a line when something is done.
 
 use super::say;
+use crate::logging;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub struct Progress {
 impl Progress {
     /// Begins something of so many steps, called `what` (`loading accounts`).
     pub fn begin(what: &str, total: u64) -> Progress {
-        let is_shown = io::stderr().is_terminal();
+        let is_shown = io::stderr().is_terminal() && !logging::is_json();
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         if is_shown {
             bar.set_draw_target(ProgressDrawTarget::stderr());

@@ -11,6 +11,7 @@ use super::{Failure, prepare, print, say, wait_for};
 use crate::cli::VerifyArgs;
 use crate::config::Settings;
 use crate::instance;
+use crate::logging;
 use daybook_service::Service;
 use daybook_service::verify::{Fixed, Verified};
 use serde_json::json;
@@ -60,7 +61,7 @@ async fn fix(settings: &Settings) -> Result<Fixed, Failure> {
 }
 
 async fn look(service: &Service) -> Result<Verified, Failure> {
-    let is_watched = io::stderr().is_terminal();
+    let is_watched = io::stderr().is_terminal() && !logging::is_json();
     let mut progress = |accounts: u64| {
         if is_watched {
             say(&format!("\rverified {accounts} accounts"));

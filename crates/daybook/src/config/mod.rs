@@ -166,6 +166,20 @@ pub fn load(given: &Given<'_>) -> Result<Loaded, Problems> {
     interpret(&[&flags, &environment, &file])
 }
 
+/// Whether the log is to be JSON, as far as that can be told where other settings are wrong.
+pub fn wants_json(given: &Given<'_>) -> bool {
+    let name = "log-format";
+    let flag = given.flags.iter().find(|(flag, _)| *flag == name).and_then(|(_, texts)| texts.last().cloned());
+    let layers = || {
+        let environment = sources::from_environment(given.variable);
+        let path = given.config.map(Path::to_owned).or_else(|| (given.variable)("DAYBOOK_CONFIG").map(PathBuf::from));
+        let file = path.and_then(|path| sources::from_file(&path, &read_file(&path).ok()?).ok()).unwrap_or_default();
+        let written = environment.get(name).or_else(|| file.get(name));
+        written.and_then(|written| written.texts.last().cloned())
+    };
+    flag.or_else(layers).is_some_and(|text| values::log_format(&text) == Ok(LogFormat::Json))
+}
+
 fn from_flag(texts: &[String]) -> Written {
     Written { texts: texts.to_vec(), source: Source::Flag }
 }

@@ -1,6 +1,7 @@
 //! What stands before the server: proxies that are believed and callers who are not, links, cookies, a listener apart.
 
 use crate::support::fresh;
+use daybook_testkit::authority::Authority;
 use daybook_testkit::server::{Daybook, Server};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -219,13 +220,17 @@ fn metrics_and_control_have_a_listener_of_their_own_if_asked_for() {
 
 #[test]
 fn a_live_organization_in_the_open_is_warned_about() {
-    let (_folder, daybook) = fresh();
+    let (folder, daybook) = fresh();
     let all = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0).to_string();
     let warning = "a LIVE organization is served beyond this machine without TLS";
     let log_of = |daybook: &Daybook, flags: &[&str]| daybook.serve(flags).stop();
     assert!(!log_of(&daybook, &["--environment", "LIVE"]).contains(warning));
     assert!(log_of(&daybook, &["--listen", &all]).contains(warning));
     assert!(!log_of(&daybook, &["--listen", &all, "--trust-proxy", "10.0.0.0/8"]).contains(warning));
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
+    Authority::named("authority").sign("books.example.com", &cert, &key);
+    let by_tls = ["--listen", &all, "--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+    assert!(!log_of(&daybook, &by_tls).contains(warning));
     let (_folder, test) = fresh();
     assert!(!log_of(&test, &["--listen", &all]).contains(warning));
 }

@@ -2,14 +2,19 @@
 #![cfg(test)]
 
 mod administration;
+mod behind_nginx;
+mod caller;
 mod care;
 mod fronts;
 mod life;
+mod managed_postgres;
 mod monitoring;
 mod muting;
+mod nginx;
 mod people;
 mod postgres;
 mod secrecy;
 mod support;
+mod terminal;
 mod tls;
 mod upgrading;

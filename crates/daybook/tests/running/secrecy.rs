@@ -1,7 +1,7 @@
-//! What a first start shows once goes to people, never into a log.
+//! What a first start or a command shows once goes to people, never into a log; a log in JSON is JSON alone.
 
 use crate::support::fresh;
-use daybook_testkit::server::Server;
+use daybook_testkit::server::{Daybook, Server};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -52,13 +52,13 @@ fn what_was_chosen_needs_no_file() {
     assert!(!folder.path().join("daybook.db.first-start").exists());
 }
 
+/// The lines of a log in JSON.
+fn lines_of(stderr: &str) -> Vec<Value> {
+    stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line:?} in {stderr}"))).collect()
+}
+
 #[test]
 fn a_json_log_is_json_alone() {
-    let lines_of = |stderr: &str| -> Vec<Value> {
-        let lines =
-            stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line:?} in {stderr}")));
-        lines.collect()
-    };
     let (_folder, daybook) = fresh();
     let server = daybook.serve(&["--log-format", "json", "--demo", "--dev"]);
     let (url, secret) = (server.url().to_owned(), server.first_secret());
@@ -77,4 +77,84 @@ fn a_json_log_is_json_alone() {
     let lines = lines_of(&stderr);
     assert_eq!((code, lines.len()), (1, 1), "{stderr}");
     assert!(lines[0]["message"].as_str().is_some_and(|said| said.contains("nothing can listen on")), "{stderr}");
+}
+
+#[test]
+fn settings_that_are_wrong_are_told_in_json_too() {
+    let (folder, daybook) = fresh();
+    let told = |daybook: &Daybook, args: &[&str]| {
+        let (code, stderr) = daybook.failure_of(args);
+        let lines = lines_of(&stderr);
+        assert_eq!((code, lines.len()), (2, 1), "{stderr}");
+        assert!(lines[0]["message"].as_str().is_some_and(|said| said.contains("rate-limit")), "{stderr}");
+    };
+    told(&daybook, &["serve", "--log-format", "json", "--rate-limit", "fast"]);
+    told(&daybook.clone().with("DAYBOOK_LOG_FORMAT", "json"), &["serve", "--rate-limit", "fast"]);
+    fs::write(folder.path().join("settings.toml"), "log-format = \"json\"\nrate-limit = \"fast\"\n").expect("a file");
+    told(&daybook, &["keys", "list", "--config", "settings.toml"]);
+    // A flag wins over the file.
+    let args = ["keys", "list", "--config", "settings.toml", "--log-format", "text"];
+    let (_, stderr) = daybook.failure_of(&args);
+    assert!(stderr.starts_with("daybook: "), "{stderr}");
+}
+
+/// Commands that show a secret once, and where it is in what they print.
+const SHOWING: [(&[&str], &str); 4] = [
+    (&["keys", "create", "--role", "READ_ONLY", "--json"], "/client_secret"),
+    (&["people", "link", "--json"], "/link"),
+    (&["people", "reset", "ana@lender.example", "--json"], "/password"),
+    (&["org", "create", "Another", "--json"], "/client_secret"),
+];
+
+#[test]
+fn what_commands_show_once_is_on_their_stdout_alone() {
+    let (_folder, daybook) = fresh();
+    let daybook = daybook
+        .with("DAYBOOK_BOOTSTRAP_EMAIL", "ana@lender.example")
+        .with("DAYBOOK_BOOTSTRAP_PASSWORD", "a-password-of-ana")
+        .with("DAYBOOK_LOG_LEVEL", "trace");
+    let server = daybook.serve(&["--dev"]);
+    let mut secrets = vec![server.first_secret()];
+    let mut said = String::new();
+    // As people see it: the secret is on stdout, and what is said of it is a line of JSON.
+    let output = daybook.clone().with("DAYBOOK_LOG_LEVEL", "info").run(&[
+        "keys",
+        "create",
+        "--role",
+        "ADMIN",
+        "--log-format",
+        "json",
+    ]);
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let secret = stdout.lines().find_map(|line| line.strip_prefix("client_secret")).expect("a secret").trim();
+    secrets.push(secret.to_owned());
+    assert!(
+        lines_of(&stderr).iter().any(|line| line["message"] == "Keep the secret: it is shown this once."),
+        "{stderr}"
+    );
+    said.push_str(&stderr);
+    for (command, place) in SHOWING {
+        for format in ["text", "json"] {
+            let mut args = [command, &["--log-format", format]].concat();
+            if format == "json" && command[0] == "org" {
+                args[2] = "Yet another";
+            }
+            let output = daybook.run(&args);
+            let stderr = String::from_utf8(output.stderr).expect("text");
+            assert!(output.status.success(), "{args:?}: {stderr}");
+            let shown: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let secret = shown.pointer(place).and_then(Value::as_str).unwrap_or_else(|| panic!("{shown}"));
+            secrets.push(secret.rsplit('/').next().unwrap_or_default().to_owned());
+            if format == "json" {
+                lines_of(&stderr);
+            }
+            said.push_str(&stderr);
+        }
+    }
+    let (stdout, stderr) = all_said(server);
+    let said = [said, stdout, stderr].concat();
+    assert_eq!(secrets.len(), 2 + 2 * SHOWING.len());
+    for secret in secrets {
+        assert!(secret.len() >= 10 && !said.contains(&secret), "{secret} in {said}");
+    }
 }

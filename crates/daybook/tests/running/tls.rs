@@ -119,17 +119,39 @@ fn a_certificate_is_replaced_while_serving() {
     let server = daybook.serve(&FLAGS);
     let address = address_of(server.url());
     let runtime = Runtime::new().expect("a runtime");
-    // A connection that stays open through all of it.
+    // Connections that stay open through all of it.
     let kept = runtime.block_on(connect(address, first.cert.der(), &[b"http/1.1"])).expect("hands are shaken");
     let (mut kept, driver) = runtime.block_on(http1::handshake(TokioIo::new(kept))).expect("HTTP/1");
     runtime.spawn(driver);
+    let shared = runtime.block_on(connect(address, first.cert.der(), &[b"h2"])).expect("hands are shaken");
+    let shaking = http2::handshake(TokioExecutor::new(), TokioIo::new(shared));
+    let (mut shared, driver) = runtime.block_on(shaking).expect("HTTP/2");
+    runtime.spawn(driver);
 
-    // Half of the pair: the first certificate stays in use.
-    fs::write(folder.path().join("cert.pem"), cert_of(&second)).expect("a file");
-    while !server.stderr().contains("the earlier certificate stays in use") {
-        std::thread::sleep(Duration::from_millis(50));
+    // Files that cannot be used: the first certificate stays in use, and the log says why.
+    let path = |name: &str| folder.path().join(name);
+    let breaks: [(&dyn Fn(), &str); 4] = [
+        (&|| fs::write(path("cert.pem"), cert_of(&second)).expect("a file"), "do not fit"),
+        (&|| fs::write(path("cert.pem"), "nothing").expect("a file"), "it holds no certificate in PEM form"),
+        (&|| fs::remove_file(path("cert.pem")).expect("a file"), "it cannot be read"),
+        (
+            &|| {
+                write(folder.path(), &first);
+                fs::write(path("key.pem"), "nothing").expect("a file");
+            },
+            "it holds no private key in PEM form",
+        ),
+    ];
+    for (make, sentence) in breaks {
+        make();
+        while !server.stderr().contains(sentence) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let log = server.stderr();
+        let said = log.lines().find(|line| line.contains(sentence)).unwrap_or_default();
+        assert!(said.contains("the earlier certificate stays in use") && said.contains(".pem"), "{said}");
+        assert_eq!(runtime.block_on(ask(address, first.cert.der(), &[])).1, "ok\n", "{sentence}");
     }
-    assert_eq!(runtime.block_on(ask(address, first.cert.der(), &[])).1, "ok\n");
 
     write(folder.path(), &second);
     while !server.stderr().contains("the certificate was replaced") {
@@ -139,6 +161,8 @@ fn a_certificate_is_replaced_while_serving() {
     assert!(runtime.block_on(connect(address, first.cert.der(), &[])).is_err(), "the first is no longer shown");
     let still = runtime.block_on(kept.send_request(request(address))).expect("an answer");
     assert_eq!(still.status(), 200, "a connection that was open goes on");
+    let still = runtime.block_on(shared.send_request(request(address))).expect("an answer");
+    assert_eq!(still.status(), 200, "and one of HTTP/2");
     server.stop();
 }
 

@@ -65,6 +65,21 @@ fn killed_it_leaves_no_key_behind_and_its_subscription_goes_with_the_next() {
 }
 
 #[test]
+fn neither_key_is_in_what_it_says() {
+    let desk = Desk::open();
+    let mut listening = desk.listen(&["--count", "1"]);
+    desk.make_customer("ana");
+    assert_eq!(listening.end(), Some(0));
+    listening.wait_for_lines(1);
+    listening.wait_for_talk("The subscription is removed.");
+    let said = [listening.lines(), listening.talk()].concat().join("\n");
+    assert!(said.contains("customer_create") && said.contains("Listening on "), "{said}");
+    let signing = desk.door.get("/organization/hmac_key").json()["hmac_secret_key"].clone();
+    let signing = signing.as_str().filter(|key| key.len() >= 16).expect("a key");
+    assert!(!said.contains(signing) && !said.contains("dbk_"), "{said}");
+}
+
+#[test]
 fn it_ends_when_enough_has_come() {
     let desk = Desk::open();
     let key = format!("tests:{SECRET}");

@@ -154,6 +154,11 @@ impl Going {
     pub fn lines(&self) -> Vec<String> {
         self.stdout.lines()
     }
+
+    /// Everything it has said on stderr.
+    pub fn talk(&self) -> Vec<String> {
+        self.stderr.lines()
+    }
 }
 
 impl Drop for Going {

@@ -79,6 +79,9 @@ impl Postgres {
     /// Connects to the server. Unless the tables are brought up to date, they are not changed.
     pub async fn open_as(address: &str, tables: Tables) -> Result<Postgres> {
         let server = Server::at(address)?;
+        if tables != Tables::AsTheyAre {
+            server.meet().await?;
+        }
         let migrated = match tables {
             Tables::BringUpToDate => migrate::bring_up_to_date(&server).await?,
             Tables::MustBeCurrent => {

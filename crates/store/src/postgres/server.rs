@@ -6,7 +6,7 @@
 //! each set of arrays.
 
 use super::pulse::Pulse;
-use super::tls::Wanted;
+use super::tls::{Wanted, distrust};
 use crate::Result;
 use crate::error::StoreError;
 use crate::monitoring::Connections;
@@ -98,6 +98,19 @@ impl Server {
             open: number(pool.size),
             in_use: number(pool.size.saturating_sub(pool.available)),
             waiting: number(pool.waiting),
+        }
+    }
+
+    /// Connects for the first time. A certificate that is not trusted now will not be at the next try either: that is said at
+    /// once. Later, while a database is served, it is a database that is away.
+    pub async fn meet(&self) -> Result<()> {
+        match self.pool.get().await {
+            Err(PoolError::Backend(error)) => match distrust(&error) {
+                Some(why) => Err(StoreError::Broken(why)),
+                None => Err(while_connecting(&error)),
+            },
+            // Whatever else is wrong, the first statement says.
+            _ => Ok(()),
         }
     }
 
@@ -202,6 +215,9 @@ fn is_away(code: &SqlState) -> bool {
 fn sentence(error: &tokio_postgres::Error) -> String {
     if let Some(refusal) = error.as_db_error() {
         return format!("{} ({})", refusal.message(), refusal.code().code());
+    }
+    if let Some(why) = distrust(error) {
+        return why;
     }
     match error.source() {
         Some(source) => format!("{error}: {source}"),

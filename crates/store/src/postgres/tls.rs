@@ -14,6 +14,8 @@
 use crate::Result;
 use crate::error::StoreError;
 use percent_encoding::percent_decode_str;
+use std::error::Error as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -23,7 +25,7 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature,
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{
-    self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    self, AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
 /// What an address says about TLS.
@@ -160,6 +162,50 @@ fn unreadable(parameter: &str, path: &Path, why: impl std::fmt::Display) -> Stor
 
 fn wrong(what: impl Into<String>) -> StoreError {
     StoreError::Broken(format!("in its address: {}", what.into()))
+}
+
+/// Why a connection failed, if it was for the certificate of one side: no later try can do better.
+pub(super) fn distrust(error: &tokio_postgres::Error) -> Option<String> {
+    let broken = error.source()?.downcast_ref::<io::Error>()?;
+    match broken.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(reason) => Some(of_server(reason)),
+        rustls::Error::AlertReceived(alert) if is_about_certificate(*alert) => {
+            Some(format!("the server does not accept the certificate in sslcert ({alert:?})"))
+        }
+        _ => None,
+    }
+}
+
+fn of_server(reason: &CertificateError) -> String {
+    use CertificateError::{
+        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet, NotValidYetContext,
+        UnknownIssuer,
+    };
+    let plainly = match reason {
+        UnknownIssuer => "no trusted authority has signed it; sslrootcert names the trusted ones",
+        NotValidForName | NotValidForNameContext { .. } => "it is for another host than the address names",
+        Expired | ExpiredContext { .. } => "it has expired",
+        NotValidYet | NotValidYetContext { .. } => "it is not valid yet",
+        _ => "it does not pass the checks of sslmode",
+    };
+    format!("the server's certificate is not trusted: {plainly} ({reason})")
+}
+
+fn is_about_certificate(alert: AlertDescription) -> bool {
+    use AlertDescription::{
+        BadCertificate, CertificateExpired, CertificateRequired, CertificateRevoked, CertificateUnknown, UnknownCA,
+        UnsupportedCertificate,
+    };
+    [
+        BadCertificate,
+        CertificateExpired,
+        CertificateRequired,
+        CertificateRevoked,
+        CertificateUnknown,
+        UnknownCA,
+        UnsupportedCertificate,
+    ]
+    .contains(&alert)
 }
 
 /// Checks less than a name and its authority: the authority alone, or only that the connection is encrypted.

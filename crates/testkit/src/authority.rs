@@ -1,0 +1,39 @@
+//! A certificate authority for tests: its own certificate, and those that it signs, as files in PEM form.
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use std::fs;
+use std::path::Path;
+
+/// An authority that signs certificates.
+#[derive(Debug)]
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    /// A new one.
+    pub fn named(name: &str) -> Authority {
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        Authority(CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("a certificate"))
+    }
+
+    /// Writes its certificate.
+    pub fn write(&self, path: &Path) {
+        fs::write(path, self.0.pem()).expect("a file");
+    }
+
+    /// Its certificate, as bytes.
+    pub fn der(&self) -> Vec<u8> {
+        self.0.der().to_vec()
+    }
+
+    /// Writes a certificate for a name, and its key.
+    pub fn sign(&self, name: &str, certificate: &Path, key: &Path) {
+        let own = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        params.distinguished_name.push(DnType::CommonName, name);
+        fs::write(certificate, params.signed_by(&own, &self.0).expect("a certificate").pem()).expect("a file");
+        fs::write(key, own.serialize_pem()).expect("a file");
+    }
+}

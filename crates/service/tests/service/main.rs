@@ -15,6 +15,7 @@ mod figures;
 mod histories;
 mod lent_keys;
 mod long_accounts;
+mod looked;
 mod messages;
 mod migration;
 mod migration_failures;

@@ -26,6 +26,7 @@ mod organizations;
 mod payments;
 mod previewing;
 mod products;
+mod readiness;
 mod reading;
 mod references;
 mod refolding;

@@ -3,6 +3,7 @@
 use crate::support::fresh;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use daybook_testkit::server::Server;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::{http1, http2};
@@ -111,6 +112,17 @@ fn both_versions_of_http_are_spoken_and_commands_find_the_server() {
     server.stop();
 }
 
+/// Waits until a server has said something, which takes it a second or two.
+fn wait_until_said(server: &Server, sentence: &str) {
+    for _ in 0..600 {
+        if server.stderr().contains(sentence) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("the server has not said \"{sentence}\", but: {}", server.stderr());
+}
+
 #[test]
 fn a_certificate_is_replaced_while_serving() {
     let (folder, daybook) = fresh();
@@ -126,15 +138,11 @@ fn a_certificate_is_replaced_while_serving() {
 
     // Half of the pair: the first certificate stays in use.
     fs::write(folder.path().join("cert.pem"), cert_of(&second)).expect("a file");
-    while !server.stderr().contains("the earlier certificate stays in use") {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until_said(&server, "the earlier certificate stays in use");
     assert_eq!(runtime.block_on(ask(address, first.cert.der(), &[])).1, "ok\n");
 
     write(folder.path(), &second);
-    while !server.stderr().contains("the certificate was replaced") {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until_said(&server, "the certificate was replaced");
     assert_eq!(runtime.block_on(ask(address, second.cert.der(), &[])).1, "ok\n");
     assert!(runtime.block_on(connect(address, first.cert.der(), &[])).is_err(), "the first is no longer shown");
     let still = runtime.block_on(kept.send_request(request(address))).expect("an answer");

@@ -4,6 +4,7 @@
 use crate::Result;
 use crate::error::StoreError;
 use crate::figures::Kind;
+use crate::outbox::SubscriptionId;
 use crate::records::{AccountKey, OrgId};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
@@ -36,6 +37,21 @@ pub struct LogStanding {
     pub count: i64,
 }
 
+/// An hour of a webhook URL whose counts of attempts are not those of the attempts that are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HourOff {
+    /// Whose.
+    pub org: OrgId,
+    /// Of which subscription.
+    pub subscription: SubscriptionId,
+    /// When the hour begins.
+    pub hour: Time,
+    /// How many are counted as delivered, and how many as failed.
+    pub kept: (i64, i64),
+    /// How many the attempts give.
+    pub given: (i64, i64),
+}
+
 /// A correction of derived data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Correction {
@@ -47,6 +63,9 @@ pub enum Correction {
     ItemCreated(AccountKey, Arc<str>, Time),
     /// What a message is about, by its number among the account's.
     Message(AccountKey, Box<MessageFacts>),
+    /// The address by which a person is found: the person, and the address as it is compared. It is left alone if another
+    /// person is found by it.
+    EmailKey(String, String),
     /// The end of an organization's log.
     Head {
         /// Whose.
@@ -167,6 +186,13 @@ pub trait Upkeep: Send + Sync {
     /// How an organization's log stands.
     async fn log_standing(&self, org: OrgId) -> Result<LogStanding>;
 
+    /// Hours whose counts are not those of the attempts that are kept. Attempts expire: only the hours after the first one
+    /// that has any are known to have all of theirs, and that first hour has at least as many as are kept.
+    async fn hours_off(&self) -> Result<Vec<HourOff>>;
+
+    /// Makes those counts what the attempts give.
+    async fn recount_hours(&self) -> Result<()>;
+
     /// Writes corrections, all or none.
     async fn correct(&self, corrections: &[Correction]) -> Result<()>;
 }
@@ -260,6 +286,20 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         remove: None,
     },
     Kinds {
+        what: "is the id of a message whose organization does not exist",
+        find: "SELECT m.org, m.event_id FROM messages m
+               WHERE m.account IS NULL AND NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = m.org)",
+        remove: None,
+    },
+    Kinds {
+        what: "has the end of a log, and is the number of no organization",
+        find: "SELECT h.org, CAST(h.org AS TEXT) FROM log_heads h
+               WHERE NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = h.org)",
+        remove: Some(
+            "DELETE FROM log_heads WHERE NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = log_heads.org)",
+        ),
+    },
+    Kinds {
         what: "is a webhook URL that has read beyond the end of the log",
         find: "SELECT s.org, s.url FROM subscriptions s
                WHERE s.cursor > coalesce((SELECT h.head FROM log_heads h WHERE h.org = s.org), 0)",
@@ -278,6 +318,29 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         remove: Some("DELETE FROM ranges WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = subscription)"),
     },
 ];
+
+/// Gives organization, hour, subscription, what is counted, and what the attempts give. In the words of both dialects, but
+/// for `{org}`, which is the organization of an attempt.
+pub(crate) const HOURS_OFF: &str = "
+    WITH given AS (
+        SELECT {org} AS org, at - at % 3600000000 AS hour, subscription,
+               sum(CASE WHEN error IS NULL THEN 1 ELSE 0 END) AS delivered,
+               sum(CASE WHEN error IS NULL THEN 0 ELSE 1 END) AS failed
+        FROM attempts GROUP BY 1, 2, 3),
+    firsts AS (SELECT min(hour) AS hour FROM given UNION ALL SELECT min(hour) AS hour FROM delivery_hours),
+    known AS (SELECT max(hour) AS hour FROM firsts WHERE EXISTS (SELECT 1 FROM given)),
+    hours AS (
+        SELECT coalesce(k.org, g.org) AS org, coalesce(k.hour, g.hour) AS hour,
+               coalesce(k.subscription, g.subscription) AS subscription,
+               coalesce(k.delivered, 0) AS kept_delivered, coalesce(k.failed, 0) AS kept_failed,
+               coalesce(g.delivered, 0) AS given_delivered, coalesce(g.failed, 0) AS given_failed
+        FROM delivery_hours k
+        FULL JOIN given g ON g.org = k.org AND g.hour = k.hour AND g.subscription = k.subscription)
+    SELECT h.org, h.hour, h.subscription, h.kept_delivered, h.kept_failed, h.given_delivered, h.given_failed
+    FROM hours h CROSS JOIN known
+    WHERE (h.hour > known.hour AND (h.kept_delivered <> h.given_delivered OR h.kept_failed <> h.given_failed))
+       OR (h.hour = known.hour AND (h.kept_delivered < h.given_delivered OR h.kept_failed < h.given_failed))
+    ORDER BY h.org, h.hour, h.subscription";
 
 /// A statement in a dialect.
 pub(crate) fn in_words(sql: &str, customer: &str) -> String {

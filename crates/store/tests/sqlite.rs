@@ -5,6 +5,7 @@
 mod contract;
 
 use contract::fixtures::*;
+use daybook_store::batch::Batch;
 use daybook_store::error::StoreError;
 use daybook_store::{Inputs, Store, open};
 use rusqlite::Connection;
@@ -206,6 +207,30 @@ fn a_locked_database_is_unavailable_and_comes_back() {
         assert_eq!(store.setting("a").await.unwrap(), None, "readers do not wait");
         other.execute_batch("ROLLBACK").unwrap();
         assert_eq!(store.keep_setting("a", b"1").await.unwrap(), b"1");
+    });
+}
+
+/// The file is looked at after a commit too, not only when something was read before it.
+#[test]
+fn a_commit_into_a_file_that_is_gone_is_not_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, away) = (directory.path().join("daybook.db"), directory.path().join("away.db"));
+    runtime().block_on(async {
+        let store = open_file(&path).await;
+        let org = organization(&store, "one").await;
+        let key = account(&store, account_row(org, "a", "loan")).await;
+        let commit = |version| store.commit(Batch { units: vec![account_unit(update(&key, version, now()))] });
+        commit(1).await.unwrap();
+        std::fs::rename(&path, &away).unwrap();
+        // Whatever became of it in the file that was moved, no caller hears that it is kept.
+        let refused = commit(2).await;
+        assert!(
+            matches!(&refused, Err(StoreError::Unavailable(why)) if why.contains("is not there any more")),
+            "{refused:?}"
+        );
+        std::fs::rename(&away, &path).unwrap();
+        let version = load(&store, &key, Inputs::None).await.unwrap().row.version;
+        commit(version).await.unwrap();
     });
 }
 

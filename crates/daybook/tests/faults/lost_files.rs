@@ -144,6 +144,8 @@ fn lose(trial: &Trial, lose: impl FnOnce(&Trial)) -> Vec<String> {
     lose(trial);
     let refused = (0..AFTER).map(|number| trial.pay(&format!("after-{number}"))).collect::<Vec<_>>();
     assert_eq!(refused, [503; AFTER], "nothing is acknowledged once the file is lost");
+    let read = trial.door.get(&format!("/accounts/{ACCOUNT}"));
+    assert_eq!(read.status, 503, "nothing is read out of it either: {}", read.text);
     let ready = trial.door.get("/readyz");
     assert_eq!(ready.status, 503, "{}", ready.text);
     assert!(ready.text.contains("daybook.db"), "{}", ready.text);

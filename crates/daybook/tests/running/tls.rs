@@ -3,6 +3,7 @@
 use crate::support::fresh;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use daybook_testkit::server::Server;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::{http1, http2};
@@ -111,6 +112,17 @@ fn both_versions_of_http_are_spoken_and_commands_find_the_server() {
     server.stop();
 }
 
+/// Waits until a server has said something, which takes it a second or two.
+fn wait_until_said(server: &Server, sentence: &str) {
+    for _ in 0..600 {
+        if server.stderr().contains(sentence) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("the server has not said \"{sentence}\", but: {}", server.stderr());
+}
+
 #[test]
 fn a_certificate_is_replaced_while_serving() {
     let (folder, daybook) = fresh();
@@ -144,9 +156,7 @@ fn a_certificate_is_replaced_while_serving() {
     ];
     for (make, sentence) in breaks {
         make();
-        while !server.stderr().contains(sentence) {
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_until_said(&server, sentence);
         let log = server.stderr();
         let said = log.lines().find(|line| line.contains(sentence)).unwrap_or_default();
         assert!(said.contains("the earlier certificate stays in use") && said.contains(".pem"), "{said}");
@@ -154,9 +164,7 @@ fn a_certificate_is_replaced_while_serving() {
     }
 
     write(folder.path(), &second);
-    while !server.stderr().contains("the certificate was replaced") {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until_said(&server, "the certificate was replaced");
     assert_eq!(runtime.block_on(ask(address, second.cert.der(), &[])).1, "ok\n");
     assert!(runtime.block_on(connect(address, first.cert.der(), &[])).is_err(), "the first is no longer shown");
     let still = runtime.block_on(kept.send_request(request(address))).expect("an answer");

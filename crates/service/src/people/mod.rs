@@ -181,7 +181,7 @@ fn role(name: &str) -> Result<Role, Problem> {
 }
 
 /// An address as it is compared.
-fn email_key(email: &str) -> String {
+pub(crate) fn email_key(email: &str) -> String {
     email.trim().to_lowercase()
 }
 

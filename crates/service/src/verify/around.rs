@@ -1,10 +1,12 @@
-//! What is no account: the log, cursors, words of customers and products, and rows that belong to nothing.
+//! What is no account: the log, cursors, counts of attempts, words of customers and products, addresses of people, and rows
+//! that belong to nothing.
 
 use super::Verified;
 use crate::Service;
 use crate::account::profile::Profile;
 use crate::customers::read_body;
 use crate::form::NewCustomer;
+use crate::people::email_key;
 use crate::problem::Problem;
 use crate::words::{of_account, of_customer, of_product};
 use daybook_store::batch::{Batch, Unit};
@@ -54,6 +56,38 @@ impl Service {
         Ok(())
     }
 
+    /// The counts of attempts by the hour, as far back as attempts are kept.
+    pub(super) async fn verify_hours(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+        let off = self.store.hours_off().await?;
+        verified.differences.extend(off.iter().map(|off| {
+            format!(
+                "webhook URL number {} of organization {}: in the hour from {} it is counted {} times as delivered and {} \
+                 times as failed, and its attempts give {} and {}",
+                off.subscription, off.org, off.hour, off.kept.0, off.kept.1, off.given.0, off.given.1
+            )
+        }));
+        if fixes && !off.is_empty() {
+            self.store.recount_hours().await?;
+        }
+        Ok(())
+    }
+
+    /// The addresses by which people are found when they sign in.
+    pub(super) async fn verify_people(&self, org: OrgId, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+        for row in self.store.people(org).await? {
+            let expected = email_key(&row.email);
+            if row.email_key == expected {
+                continue;
+            }
+            let what = format!("person {}: is found by another address than their own", row.person);
+            verified.differences.push(what);
+            if fixes {
+                self.store.correct(&[Correction::EmailKey(row.person, expected)]).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// The words by which customers and products are found.
     pub(super) async fn verify_words(&self, org: OrgId, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
         let mut page = Page { limit: STEP, ..Page::default() };
@@ -88,13 +122,15 @@ impl Service {
         }
     }
 
-    /// Writes the words of everything in a database from before there were words; gives how many things had none. Does it
-    /// once.
+    /// Writes the words of everything in a database from before there were words, and counts its attempts; gives how many
+    /// things had no words. Does it once.
     pub async fn fill_in_words(&self) -> Result<u64, Problem> {
         let is_wanted = self.store.setting(WORDS_WANTED).await?.is_some();
         if !is_wanted || self.store.setting(WORDS_FILLED_IN).await?.is_some() {
             return Ok(0);
         }
+        // A database from before there were words has no counts of attempts either.
+        self.store.recount_hours().await?;
         let mut found = Verified::default();
         for organization in self.store.organizations().await? {
             self.verify_words(organization.org, true, &mut found).await?;

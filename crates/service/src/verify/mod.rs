@@ -10,7 +10,7 @@
 //! | `work` | working through a journal again |
 //! | `columns` | the columns of an account, its links and its words |
 //! | `compare` | line items and messages |
-//! | `around` | what is no account: the log, cursors, words of customers and products, rows that belong to nothing |
+//! | `around` | what is no account: the log, cursors, counts of attempts, words, addresses of people, rows that belong to nothing |
 //! | `fix` | correcting derived data |
 //! | `watching` | the same while serving, slowly |
 //!
@@ -97,6 +97,7 @@ impl Service {
             verified.differences.push(format!("database: {sentence}"));
         }
         self.verify_belonging(fixes, &mut verified).await?;
+        self.verify_hours(fixes, &mut verified).await?;
         for organization in self.store.organizations().await? {
             let org = organization.org;
             let keys = self.catalog.remembered_keys(org).await?;
@@ -104,6 +105,7 @@ impl Service {
             self.verify_signatures(org, &keys, &mut verified).await?;
             self.verify_log(org, fixes, &mut verified).await?;
             self.verify_words(org, fixes, &mut verified).await?;
+            self.verify_people(org, fixes, &mut verified).await?;
         }
         self.verify_audit(false, &mut verified).await?;
         Ok(verified)

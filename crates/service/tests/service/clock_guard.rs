@@ -132,11 +132,12 @@ async fn a_clock_that_is_a_little_off_is_corrected_by_the_database() {
     for skew in [-2_000_000, 2_000_000] {
         // A clock of its own that is off, and runs like the real one.
         let off = Arc::new(Manual::at(System.now().plus_micros(skew)));
-        let other = Watched::new(off, LIMITS);
+        let other = Watched::new(off.clone(), LIMITS);
         compare(&trial, &other).await;
         assert_eq!(other.standing(), None);
         let offset = other.offset_micros().expect("it is compared");
         assert!((offset - skew).abs() < 1_500_000, "off by {skew}, found {offset}");
+        assert_eq!(other.now(), off.now().plus_micros(-offset), "what it shows is corrected by that");
     }
     assert_eq!(watched.standing(), None);
 }

@@ -1,16 +1,46 @@
 //! Looking after the database.
 
-use super::cells::{each, maybe};
+use super::cells::{Cells, each, maybe};
 use super::server::refused;
 use super::{Postgres, migrate};
 use crate::Result;
 use crate::figures::Kind;
 use crate::records::{AccountKey, OrgId};
-use crate::upkeep::{Correction, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
+use crate::upkeep::{
+    Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
+};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 use std::sync::Arc;
 use tokio_postgres::Transaction;
+
+/// Rows of a webhook URL that are filed under another organization than the URL's. Only these tables have it twice.
+const ELSEWHERE: &[Kinds] = &[
+    Kinds {
+        what: "is the number of a webhook URL, and its failed messages are filed under another organization",
+        find: "SELECT DISTINCT f.org, f.subscription::text FROM failures f
+               JOIN subscriptions s ON s.id = f.subscription WHERE s.org <> f.org",
+        remove: Some(
+            "UPDATE failures f SET org = s.org FROM subscriptions s WHERE s.id = f.subscription AND s.org <> f.org",
+        ),
+    },
+    Kinds {
+        what: "is the number of a webhook URL, and a stretch of its log is filed under another organization",
+        find: "SELECT DISTINCT r.org, r.subscription::text FROM ranges r
+               JOIN subscriptions s ON s.id = r.subscription WHERE s.org <> r.org",
+        remove: Some(
+            "UPDATE ranges r SET org = s.org FROM subscriptions s WHERE s.id = r.subscription AND s.org <> r.org",
+        ),
+    },
+    Kinds {
+        what: "is the number of a webhook URL, and its attempts are filed under another organization",
+        find: "SELECT DISTINCT a.org, a.subscription::text FROM attempts a
+               JOIN subscriptions s ON s.id = a.subscription WHERE s.org <> a.org",
+        remove: Some(
+            "UPDATE attempts a SET org = s.org FROM subscriptions s WHERE s.id = a.subscription AND s.org <> a.org",
+        ),
+    },
+];
 
 #[async_trait]
 impl Upkeep for Postgres {
@@ -36,7 +66,7 @@ impl Upkeep for Postgres {
 
     async fn orphans(&self) -> Result<Vec<Orphan>> {
         let mut found = Vec::new();
-        for kind in ORPHANS {
+        for kind in ORPHANS.iter().chain(ELSEWHERE) {
             let rows = self.server.query(&in_words(kind.find, "customer_id"), &[]).await?;
             for row in &rows {
                 let id = row.try_get(1).map_err(refused)?;
@@ -50,7 +80,7 @@ impl Upkeep for Postgres {
         let mut client = self.server.client().await?;
         let transaction = client.transaction().await.map_err(refused)?;
         let mut removed = 0;
-        for sql in ORPHANS.iter().filter_map(|kind| kind.remove) {
+        for sql in ORPHANS.iter().chain(ELSEWHERE).filter_map(|kind| kind.remove) {
             removed += transaction.execute(&in_words(sql, "customer_id"), &[]).await.map_err(refused)?;
         }
         transaction.commit().await.map_err(refused)?;
@@ -74,6 +104,22 @@ impl Upkeep for Postgres {
         Ok(standing?.unwrap_or_default())
     }
 
+    async fn hours_off(&self) -> Result<Vec<HourOff>> {
+        each(&self.server.query(&hours_off_sql(), &[]).await?, hour_off)
+    }
+
+    async fn recount_hours(&self) -> Result<()> {
+        let mut client = self.server.client().await?;
+        let transaction = client.transaction().await.map_err(refused)?;
+        // An attempt that is recorded meanwhile would be missing from the counts.
+        transaction.batch_execute("LOCK TABLE attempts IN SHARE MODE").await.map_err(refused)?;
+        let rows = transaction.query(&hours_off_sql(), &[]).await.map_err(refused)?;
+        for off in each(&rows, hour_off)? {
+            recount(&transaction, &off).await.map_err(refused)?;
+        }
+        transaction.commit().await.map_err(refused)
+    }
+
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {
         let mut client = self.server.client().await?;
         let transaction = client.transaction().await.map_err(refused)?;
@@ -82,6 +128,34 @@ impl Upkeep for Postgres {
         }
         transaction.commit().await.map_err(refused)
     }
+}
+
+fn hours_off_sql() -> String {
+    HOURS_OFF.replace("{org}", "org")
+}
+
+fn hour_off(cells: &mut Cells<'_>) -> Result<HourOff> {
+    Ok(HourOff {
+        org: cells.next()?,
+        hour: cells.time()?,
+        subscription: cells.next()?,
+        kept: (cells.next()?, cells.next()?),
+        given: (cells.next()?, cells.next()?),
+    })
+}
+
+async fn recount(
+    transaction: &Transaction<'_>,
+    HourOff { org, hour, subscription, given, .. }: &HourOff,
+) -> std::result::Result<u64, tokio_postgres::Error> {
+    if *given == (0, 0) {
+        let sql = "DELETE FROM delivery_hours WHERE org = $1 AND hour = $2 AND subscription = $3";
+        return transaction.execute(sql, &[org, &hour.micros(), subscription]).await;
+    }
+    let sql = "INSERT INTO delivery_hours (org, hour, subscription, delivered, failed) VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (org, hour, subscription) DO UPDATE
+               SET delivered = excluded.delivered, failed = excluded.failed";
+    transaction.execute(sql, &[org, &hour.micros(), subscription, &given.0, &given.1]).await
 }
 
 async fn correct(
@@ -122,6 +196,11 @@ async fn correct(
             let sql = format!("UPDATE waiting_messages SET due_at = $4, cancelled_at = $5 {which}");
             let (due_at, cancelled_at) = (due_at.micros(), cancelled_at.map(Time::micros));
             transaction.execute(&sql, &[&key.org, &account, &facts.sequence, &due_at, &cancelled_at]).await
+        }
+        Correction::EmailKey(person, email_key) => {
+            let sql = "UPDATE people SET email_key = $2
+                       WHERE person = $1 AND NOT EXISTS (SELECT FROM people o WHERE o.email_key = $2)";
+            transaction.execute(sql, &[person, email_key]).await
         }
         Correction::Head { org, before, head, hurried } => {
             let sql = "INSERT INTO log_heads (org, head, hurried) VALUES ($1, $2, $3)

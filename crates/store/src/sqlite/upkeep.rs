@@ -2,12 +2,12 @@
 
 use super::connection::broken;
 use super::read::{all, one};
-use super::rows::{LAST_POSITION, place, position, text};
+use super::rows::{LAST_POSITION, place, position, text, time};
 use super::{Sqlite, migrations};
 use crate::Result;
 use crate::figures::Kind;
 use crate::records::{AccountKey, OrgId};
-use crate::upkeep::{Correction, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
+use crate::upkeep::{Correction, HOURS_OFF, HourOff, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
 use async_trait::async_trait;
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::sync::Arc;
@@ -76,6 +76,21 @@ impl Upkeep for Sqlite {
         .await
     }
 
+    async fn hours_off(&self) -> Result<Vec<HourOff>> {
+        self.read(hours_off).await
+    }
+
+    async fn recount_hours(&self) -> Result<()> {
+        self.write(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
+            for off in hours_off(&transaction)? {
+                recount(&transaction, &off).map_err(broken)?;
+            }
+            transaction.commit().map_err(broken)
+        })
+        .await
+    }
+
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {
         let corrections = corrections.to_owned();
         self.write(move |connection| {
@@ -87,6 +102,30 @@ impl Upkeep for Sqlite {
         })
         .await
     }
+}
+
+fn hours_off(connection: &Connection) -> Result<Vec<HourOff>> {
+    // The organization is in the place of the message.
+    all(connection, &HOURS_OFF.replace("{org}", "place >> 40"), [], |row| {
+        Ok(HourOff {
+            org: row.get(0)?,
+            hour: time(row, 1)?,
+            subscription: row.get(2)?,
+            kept: (row.get(3)?, row.get(4)?),
+            given: (row.get(5)?, row.get(6)?),
+        })
+    })
+}
+
+fn recount(connection: &Connection, off: &HourOff) -> rusqlite::Result<usize> {
+    let HourOff { org, hour, subscription, given, .. } = off;
+    if *given == (0, 0) {
+        let sql = "DELETE FROM delivery_hours WHERE org = ?1 AND hour = ?2 AND subscription = ?3";
+        return connection.execute(sql, params![org, hour.micros(), subscription]);
+    }
+    let sql = "INSERT INTO delivery_hours (org, hour, subscription, delivered, failed) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT DO UPDATE SET delivered = excluded.delivered, failed = excluded.failed";
+    connection.execute(sql, params![org, hour.micros(), subscription, given.0, given.1])
 }
 
 fn correct(connection: &Connection, correction: &Correction) -> rusqlite::Result<()> {
@@ -127,6 +166,11 @@ fn correct(connection: &Connection, correction: &Correction) -> rusqlite::Result
                 connection.execute(&format!("UPDATE messages {set} {which}"), params)?
             }
         }
+        Correction::EmailKey(person, email_key) => connection.execute(
+            "UPDATE people SET email_key = ?2
+             WHERE person = ?1 AND NOT EXISTS (SELECT 1 FROM people o WHERE o.email_key = ?2)",
+            params![person, email_key],
+        )?,
         Correction::Head { org, before, head, hurried } => connection.execute(
             "INSERT INTO log_heads (org, head, hurried) VALUES (?1, ?2, ?3)
              ON CONFLICT (org) DO UPDATE SET head = excluded.head, hurried = excluded.hurried

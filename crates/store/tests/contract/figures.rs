@@ -337,9 +337,14 @@ pub async fn attempts_are_counted_by_the_hour(store: Arc<dyn Store>) {
     store.record(lost).await.unwrap();
     assert_eq!(store.delivery_hours(org, at(7_000)).await.unwrap(), [hour(3_600, 2, 2)]);
 
-    // They go with the attempts; an hour that is not over yet stays.
+    // They go with the attempts; an hour that is not over yet stays, and is not taken for wrong.
+    assert_eq!(store.hours_off().await.unwrap(), []);
+    store.expire_attempts(at(3_601), 10).await.unwrap();
+    assert_eq!(store.delivery_hours(org, at(0)).await.unwrap(), [hour(3_600, 2, 2)]);
+    assert_eq!(store.hours_off().await.unwrap(), []);
     store.expire_attempts(at(7_100), 10).await.unwrap();
     assert_eq!(store.delivery_hours(org, at(0)).await.unwrap(), [hour(3_600, 2, 2)]);
+    assert_eq!(store.hours_off().await.unwrap(), []);
     store.expire_attempts(at(7_200), 10).await.unwrap();
     assert_eq!(store.delivery_hours(org, at(0)).await.unwrap(), []);
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a terminal | to the terminal: stderr, or stdout where stderr is elsewhere or writes JSON |
 //! | a log, a pipe, a service manager | into a file for its owner alone, whose path is logged; with `--dev` too |
+//! | whatever reads stderr, with `--demo` (text) | to stderr: the data are made up, and the secret opens nothing else |
 //!
 //! What is kept for the end of the start is shown at the latest when it is dropped: a start that fails or is stopped
 //! shows it all the same.
@@ -39,7 +40,7 @@ pub struct Keepsakes {
 impl Keepsakes {
     /// Nothing yet.
     pub fn of(settings: &Settings) -> Keepsakes {
-        let way = way(settings.log_format, io::stderr().is_terminal(), io::stdout().is_terminal());
+        let way = way(settings.log_format, settings.demo, io::stderr().is_terminal(), io::stdout().is_terminal());
         Keepsakes { text: String::new(), holds_secret: false, way, file: file_of(settings) }
     }
 
@@ -94,8 +95,8 @@ impl Drop for Keepsakes {
     }
 }
 
-fn way(format: LogFormat, stderr_is_terminal: bool, stdout_is_terminal: bool) -> Way {
-    if format == LogFormat::Text && stderr_is_terminal {
+fn way(format: LogFormat, is_demo: bool, stderr_is_terminal: bool, stdout_is_terminal: bool) -> Way {
+    if format == LogFormat::Text && (is_demo || stderr_is_terminal) {
         Way::Stderr
     } else if stdout_is_terminal {
         Way::Stdout
@@ -140,17 +141,18 @@ mod tests {
     fn secrets_go_to_a_terminal_or_a_file() {
         use LogFormat::{Json, Text};
         let cases = [
-            ((Text, true, true), Way::Stderr),
-            ((Text, true, false), Way::Stderr),
-            ((Text, false, true), Way::Stdout),
-            ((Text, false, false), Way::File),
-            ((Json, true, true), Way::Stdout),
-            ((Json, false, true), Way::Stdout),
-            ((Json, true, false), Way::File),
-            ((Json, false, false), Way::File),
+            ((Text, false, true, true), Way::Stderr),
+            ((Text, false, true, false), Way::Stderr),
+            ((Text, false, false, true), Way::Stdout),
+            ((Text, false, false, false), Way::File),
+            ((Text, true, false, false), Way::Stderr),
+            ((Json, false, true, true), Way::Stdout),
+            ((Json, false, false, true), Way::Stdout),
+            ((Json, true, true, false), Way::File),
+            ((Json, true, false, false), Way::File),
         ];
-        for ((format, stderr, stdout), expected) in cases {
-            assert_eq!(way(format, stderr, stdout), expected, "{format:?} {stderr} {stdout}");
+        for ((format, demo, stderr, stdout), expected) in cases {
+            assert_eq!(way(format, demo, stderr, stdout), expected, "{format:?} demo {demo} {stderr} {stdout}");
         }
     }
 

@@ -123,11 +123,21 @@ fn without_a_terminal_no_secret_goes_into_a_log() {
     check("--log-format json", " >out", Place::File);
 }
 
-/// As `./start` starts it.
 #[test]
 fn a_developers_first_start_is_no_exception() {
+    check("--dev", "", Place::Terminal);
+    check("--dev", " >out 2>log", Place::File);
+}
+
+/// As `./start` starts it, which prints the key wherever it is run: the data are made up.
+#[test]
+fn a_demo_prints_its_secrets_unless_its_log_is_json() {
     check("--dev --demo", "", Place::Terminal);
-    check("--dev --demo", " >out 2>log", Place::File);
+    let written = first_start("--dev --demo", " >out 2>log");
+    for head in ["Client secret", "/console/welcome/"] {
+        assert!(after(head, &written.stderr).is_some_and(|secret| secret.len() >= 20), "{head}: {written:?}");
+    }
+    assert_eq!(written.file, "");
     check("--dev --demo --log-format json", " >out 2>log", Place::File);
     let started =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../start")).expect("./start is there");

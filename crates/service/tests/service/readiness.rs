@@ -1,6 +1,6 @@
 //! Readiness: a database that can be read and takes no write is not ready.
 
-use crate::support::{Home, Trial, json_of, on_both};
+use crate::support::{Home, Trial, on_both};
 use daybook_service::problem::Problem;
 use serde_json::json;
 
@@ -74,5 +74,5 @@ async fn a_database_that_takes_no_write_is_not_ready(home: Home) {
     until_ok(read).await;
     held.let_go().await;
     until_ok(|| trial.service.ping()).await;
-    json_of(trial.pay("a1", "p", 700, "2026-04-01T12:00:00-04:00").await);
+    until_ok(|| trial.pay("a1", "p", 700, "2026-04-01T12:00:00-04:00")).await;
 }

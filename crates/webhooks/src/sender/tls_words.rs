@@ -76,7 +76,7 @@ fn innermost(text: &str) -> &str {
 fn words_of(name: &str) -> String {
     let mut words = String::new();
     for letter in name.chars() {
-        if letter.is_uppercase() && !words.is_empty() && !words.ends_with(|last: char| last == ' ') {
+        if letter.is_uppercase() && !words.is_empty() && !words.ends_with(' ') {
             words.push(' ');
         }
         words.extend(letter.to_lowercase());

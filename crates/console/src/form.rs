@@ -7,7 +7,9 @@
 
 use crate::shape::{Moment, Money, typed_moment};
 use daybook_engine::zone::Zone;
+use daybook_service::form::{BadForm, parse};
 use daybook_service::problem::{Detail, Problem};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 
@@ -293,6 +295,39 @@ fn split_number(text: &str) -> (&str, &str) {
 
 /// The body of a call, from what was typed.
 pub fn body(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+    let (body, wrong) = values(fields, typed, zone);
+    if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
+}
+
+/// The body of a call that takes a form of the service, from what was typed: every field that is wrong by itself is told at
+/// once.
+pub fn checked_body<T: DeserializeOwned>(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+    let (body, mut wrong) = values(fields, typed, zone);
+    let mut rest = body.clone();
+    // Reading stops at the first field that is wrong: it is done again without that one.
+    while let Err(BadForm::Invalid { field, message }) = parse::<T>(rest.to_string().as_bytes()) {
+        let is_typed = fields.iter().any(|known| known.name == field) && typed.has(&field);
+        if !is_typed || wrong.iter().any(|known| known.field == field) || !take(&mut rest, &field) {
+            break;
+        }
+        wrong.push(Detail { field, message });
+    }
+    if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
+}
+
+/// Takes a field out of a body, by its path; false if it is not there.
+fn take(body: &mut Value, path: &str) -> bool {
+    let (parents, name) = path.rsplit_once('.').map_or(("", path), |(parents, name)| (parents, name));
+    let mut at = body;
+    for parent in parents.split('.').filter(|parent| !parent.is_empty()) {
+        let Some(inner) = at.get_mut(parent) else { return false };
+        at = inner;
+    }
+    at.as_object_mut().is_some_and(|fields| fields.remove(name).is_some())
+}
+
+/// What was typed, as a body, and what cannot be one.
+fn values(fields: &[Field], typed: &Typed, zone: &Zone) -> (Value, Vec<Detail>) {
     let mut body = Value::Object(Map::new());
     let mut wrong = Vec::new();
     for field in fields {
@@ -308,7 +343,7 @@ pub fn body(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Probl
             Err(message) => wrong.push(Detail { field: field.name.to_owned(), message: message.to_owned() }),
         }
     }
-    if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
+    (body, wrong)
 }
 
 /// How money is written.

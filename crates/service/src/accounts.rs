@@ -9,7 +9,7 @@ use crate::catalog::ProductInfo;
 use crate::changes::Change;
 use crate::find::Wanted;
 use crate::form;
-use crate::form::fields::CustomerRole;
+use crate::form::fields::{CustomerRole, metro2_warning};
 use crate::ids::mint_id;
 use crate::paging::Paging;
 use crate::policy;
@@ -342,6 +342,7 @@ fn show_account(book: &Book, as_of: Option<Time>, now: Time) -> Result<Bytes, Pr
     let reading = book.reading(&then.state, at)?;
     let mut shown = book.about().account(&then.state, &reading, at, book.now.updated_at);
     shown.held_events = book.now.held_events as u64;
+    shown.warnings = metro2_warning(shown.metro2_config.is_some()).into_iter().collect();
     Ok(render(&shown))
 }
 

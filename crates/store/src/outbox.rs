@@ -80,6 +80,8 @@ pub struct Subscription {
     pub max_per_second: Option<u32>,
     /// The most messages at once; `None` for no limit.
     pub max_in_flight: Option<u32>,
+    /// Until when it gets nothing, as it answered 429; nothing while it is paused. May be in the past.
+    pub held_until: Option<Time>,
     /// What is finished with beyond the cursor.
     pub ahead: Ahead,
 }
@@ -300,6 +302,9 @@ pub struct Deliveries {
     pub consecutive_errors: i64,
     /// The number of the row of failures now.
     pub streak: i64,
+    /// Until when the subscription gets nothing, as it answered 429. Ignored if the version is no longer the one that was
+    /// read: a caller may have lifted the hold.
+    pub held_until: Option<Time>,
     /// Whether the subscription is paused, and what is announced then. Ignored if it is paused already.
     pub pause: Option<(Pause, Box<MessageRow>)>,
 }

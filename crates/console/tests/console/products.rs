@@ -255,3 +255,24 @@ async fn what_takes_long_to_count_is_shown_later() {
     };
     assert!(counted.contains("1 event of 1 account"), "{counted}");
 }
+
+/// Some of it is no number, some breaks a rule of the service: all of it is told at once, and counted.
+#[tokio::test]
+async fn everything_that_is_wrong_is_told_at_once() {
+    let world = World::filled().await;
+    let products = [
+        ("product_overview.product_name", "Auto"),
+        ("product_id", "my id"),
+        ("post_promotional_policies.post_promo_len", "0"),
+        ("post_promotional_policies.post_promo_default_interest_rate_percent", "x"),
+        ("product_lifecycle_policies.fee_policies.late_fee_grace", "soon"),
+    ];
+    let page = world.post("/console/products/new", &products).await.body;
+    assert!(page.contains("Nothing was saved. 4 fields have to be corrected:"), "{page}");
+    let customers = [("customer_id", "my id"), ("name_last", "Li"), ("email", "nowhere"), ("date_of_birth", "then")];
+    let page = world.post("/console/customers/new", &customers).await.body;
+    assert!(page.contains("Nothing was saved. 3 fields have to be corrected:"), "{page}");
+    let one = [("product_overview.product_name", "Auto"), ("post_promotional_policies.post_promo_len", "0")];
+    let page = world.post("/console/products/new", &one).await.body;
+    assert!(page.contains("Nothing was saved. One field has to be corrected:"), "{page}");
+}

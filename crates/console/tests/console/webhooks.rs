@@ -249,3 +249,30 @@ async fn pages_are_led_through_and_taken_away_whole() {
     assert!(harmless.status == 422 && !harmless.body.contains(SCRIPT));
     assert_harmless(&harmless.body);
 }
+
+#[tokio::test]
+async fn a_held_url_is_shown_as_such_and_sent_to_at_once_if_asked() {
+    let world = World::sending().await;
+    let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
+        0 => Answer::status(429).with("retry-after", "7200"),
+        _ => Answer::status(200),
+    }));
+    let uuid = world.subscribe(&receiver.url(), &[]).await;
+    for name in ["zoe", "yan"] {
+        world.announce(name).await;
+    }
+    world.deliver().await;
+    assert_eq!(receiver.counts().requests, 1);
+    let page = world.get("/console/webhooks").await.page();
+    for said in ["Held", "It answered 429 Too Many Requests.", "Send now …"] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    let resume = format!("/console/webhooks/subscriptions/{uuid}/resume");
+    let ask = world.get(&resume).await.page();
+    assert!(ask.contains("asked to get nothing until") && ask.contains("/resubscribe"), "{ask}");
+    assert_eq!(world.post(&resume, &[("once", "1")]).await.leads_to(), "/console/webhooks");
+    world.deliver().await;
+    assert_eq!(receiver.counts().requests, 3);
+    let page = world.get("/console/webhooks").await.page();
+    assert!(!page.contains("429") && !page.contains("Send now"), "{page}");
+}

@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Server")]
 pub struct RemoteArgs {
-    /// The server's URL [default: the server that is running on this machine's database]
+    /// The server's URL; needed with PostgreSQL [default: the server that is running on this machine's SQLite database]
     #[arg(long, value_name = "URL", env = "DAYBOOK_URL")]
     pub url: Option<String>,
     /// A key of the organization, as CLIENT_ID:CLIENT_SECRET [default on this machine: one lent to the command]

@@ -112,6 +112,8 @@ pub enum MessageStateArg {
     Delivered,
     /// It is a dead letter
     Dead,
+    /// A URL does not get it
+    NotWanted,
 }
 
 impl MessageStateArg {
@@ -123,6 +125,7 @@ impl MessageStateArg {
             MessageStateArg::Pending => "PENDING",
             MessageStateArg::Delivered => "DELIVERED",
             MessageStateArg::Dead => "DEAD",
+            MessageStateArg::NotWanted => "NOT_WANTED",
         }
     }
 }

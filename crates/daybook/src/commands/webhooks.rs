@@ -39,7 +39,12 @@ fn list(args: &WebhooksListArgs) -> Result<(), Failure> {
     let mut rows = vec![["webhook_uuid", "status", "pending", "dead", "url"].map(str::to_owned)];
     let fields = ["webhook_uuid", "status", "pending", "dead_letters", "webhook_url"];
     rows.extend(results(&answer).iter().map(|one| fields.map(|field| text(one, field))));
-    print(&table(&rows))
+    print(&table(&rows))?;
+    for one in results(&answer).iter().filter(|one| !one["held_until"].is_null()) {
+        let (uuid, until) = (text(one, "webhook_uuid"), text(one, "held_until"));
+        say(&format!("{uuid} answered 429 and gets nothing until {until}; resubscribing it lifts that.\n"));
+    }
+    Ok(())
 }
 
 fn search(args: &WebhooksSearchArgs) -> Result<(), Failure> {

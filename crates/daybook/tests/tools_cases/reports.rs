@@ -2,6 +2,7 @@
 
 use crate::folder::{fresh, said, write, write_all, write_changed};
 use daybook_cases::builtin;
+use daybook_testkit::server::Daybook;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -223,4 +224,21 @@ fn junit_has_a_testcase_for_each_case() {
     assert!(xml.contains("What happened:") && xml.contains("late fee of $15.00"), "{xml}");
     let (code, stderr) = daybook.failure_of(&["test", "j/2.toml", "--junit", "no/such/folder/x.xml"]);
     assert!(code == 1 && stderr.contains("--junit: no/such/folder/x.xml cannot be written: "), "{stderr}");
+}
+
+/// A key of the environment may be there for other commands: cases that need none run, and it is said that it is not used.
+#[test]
+fn a_key_of_the_environment_is_said_not_to_be_used() {
+    let (folder, daybook) = fresh();
+    write_all(folder.path());
+    let run = |daybook: &Daybook| {
+        let output = daybook.run(&["test", "--filter", "07-early"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).expect("stderr is text")
+    };
+    let sentence = "DAYBOOK_KEY is not used: the cases run in memory. --url or --server has a server run them.\n";
+    let silent = run(&daybook);
+    assert!(!silent.contains("DAYBOOK_KEY"), "{silent}");
+    let said = run(&daybook.with("DAYBOOK_KEY", "a:b"));
+    assert!(said.contains(sentence) && !said.contains("a:b"), "{said}");
 }

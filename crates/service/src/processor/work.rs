@@ -5,6 +5,7 @@ use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
 use crate::account::herald::{NOTICE, external_fields};
 use crate::account::slice::Slice;
 use crate::answers;
+use crate::form::fields::metro2_warning;
 use crate::items::item_of_row;
 use crate::problem::Problem;
 use crate::view;
@@ -185,7 +186,10 @@ pub fn account(book: &Book, now: Time, warnings: &[String]) -> Result<Bytes, Hal
     let mut shown = book.about().account(&book.state, &reading, at, book.now.updated_at);
     shown.processed_through = book.now.processed_through.map(|time| view::time::Local::new(time, &book.terms.zone));
     shown.held_events = book.now.held_events as u64;
-    shown.warnings = warnings.to_vec();
+    shown.warnings = match warnings {
+        [] => metro2_warning(shown.metro2_config.is_some()).into_iter().collect(),
+        given => given.to_vec(),
+    };
     Ok(render(&shown))
 }
 

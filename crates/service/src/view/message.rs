@@ -18,7 +18,7 @@ pub enum UrlState {
     Delivered,
     /// It is a dead letter: it is not sent any more by itself, and can be replayed.
     Dead,
-    /// The URL does not get it: its filter leaves it out, or it was subscribed later.
+    /// The URL does not get it: its filter leaves it out or did so before it was sent, or it was subscribed later.
     NotWanted,
     /// It was for the URL, and nothing is kept any more about what became of it.
     Unknown,
@@ -49,7 +49,7 @@ impl<'a> MessageUrl<'a> {
             Stand::Waiting => (UrlState::Pending, none),
             Stand::Retry(at) => (UrlState::Pending, (None, Some(Utc(at)), None)),
             Stand::Dead(at) => (UrlState::Dead, (None, None, Some(Utc(at)))),
-            Stand::NotForIt => (UrlState::NotWanted, none),
+            Stand::NotForIt | Stand::Dropped => (UrlState::NotWanted, none),
             Stand::Forgotten => (UrlState::Unknown, none),
         };
         MessageUrl { webhook_uuid, webhook_url, state, delivered_at, next_retry_at, dead_at }

@@ -1,6 +1,7 @@
 //! Webhooks: subscriptions, what was tried, what nobody took, keys, and the catalogue of events.
 
 use super::time::Utc;
+use daybook_engine::time::Time;
 use daybook_store::outbox::{About, AttemptLine, Backlog, DeadLetter as DeadRow, Subscription as Row};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -23,6 +24,11 @@ pub struct Subscription<'a> {
     pub paused_at: Option<Utc>,
     /// When one of its messages is tried, to see whether it takes messages again; null unless errors paused it.
     pub next_probe_at: Option<Utc>,
+    /// Until when it gets nothing, as it answered 429 and asked for that with `Retry-After`; null otherwise. Resubscribing
+    /// it, a replay to it, and resending a message to it lift the hold.
+    pub held_until: Option<Utc>,
+    /// Why it is held: `TOO_MANY_REQUESTS`; null while it is not.
+    pub held_reason: Option<&'static str>,
     /// The most messages in a second; null for no such limit.
     pub max_per_second: Option<u32>,
     /// The most messages at once; null for no such limit.
@@ -40,8 +46,9 @@ pub struct Subscription<'a> {
 }
 
 impl<'a> Subscription<'a> {
-    /// Shows a subscription.
-    pub fn new(row: &'a Row, backlog: Backlog) -> Subscription<'a> {
+    /// Shows a subscription as of a moment.
+    pub fn new(row: &'a Row, backlog: Backlog, now: Time) -> Subscription<'a> {
+        let held_until = row.held_until.filter(|until| row.paused.is_none() && *until > now);
         Subscription {
             webhook_uuid: &row.uuid,
             webhook_url: &row.url,
@@ -50,6 +57,8 @@ impl<'a> Subscription<'a> {
             paused_reason: row.paused.as_ref().map(|pause| pause.reason.as_str()),
             paused_at: row.paused.as_ref().map(|pause| Utc(pause.at)),
             next_probe_at: row.paused.as_ref().and_then(|pause| pause.probe_at).map(Utc),
+            held_until: held_until.map(Utc),
+            held_reason: held_until.map(|_| "TOO_MANY_REQUESTS"),
             max_per_second: row.max_per_second,
             max_in_flight: row.max_in_flight,
             consecutive_errors: row.consecutive_errors,

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use daybook_engine::time::Time;
 use daybook_store::outbox::{Again, Standing};
 use daybook_store::records::{MessageRow, OrgId};
+use daybook_webhooks::dispatcher::Settings;
 use daybook_webhooks::envelope;
 use daybook_webhooks::sender::{CONTENT_TYPE, USER_AGENT};
 use daybook_webhooks::signature::StandardKey;
@@ -91,7 +92,10 @@ impl Service {
         let keys: Vec<StandardKey> = keys.iter().map(daybook_webhooks::signature::Key::standard).collect();
         let body = envelope::body(&row.event, &row.data, &row.signature);
         let now = self.clock.now();
-        let urls = standings.into_iter().map(|standing| url_standing(standing, &row, &body, &keys, now)).collect();
+        let urls = standings
+            .into_iter()
+            .map(|standing| url_standing(standing, &row, &body, &keys, (now, self.kept_since(now))))
+            .collect();
         Ok(Message {
             account_id: row.account.as_deref().map(str::to_owned),
             position: row.position,
@@ -152,7 +156,7 @@ impl Service {
         };
         // The first transaction records the call.
         let mut who = who.clone();
-        for one in message.urls.iter().filter(|one| one.stand != Stand::NotForIt) {
+        for one in message.urls.iter().filter(|one| !matches!(one.stand, Stand::NotForIt | Stand::Dropped)) {
             if one.is_paused {
                 done.left_paused.push(one.webhook_uuid.clone());
                 continue;
@@ -203,6 +207,13 @@ impl Service {
         }
     }
 
+    /// From when on everything is kept that became of messages.
+    pub(super) fn kept_since(&self, now: Time) -> Time {
+        let settings = self.dispatcher.get().map_or_else(Settings::default, |dispatcher| dispatcher.settings().clone());
+        let kept = settings.dead_letter_retention.min(settings.attempt_retention);
+        now.plus_micros(-i64::try_from(kept.as_micros()).unwrap_or(i64::MAX / 2))
+    }
+
     pub(super) async fn message_row(&self, org: OrgId, event_id: &str) -> Result<MessageRow, Problem> {
         if event_id.contains('\0') {
             return Err(Problem::not_found("message", event_id));
@@ -217,11 +228,18 @@ impl Service {
     }
 }
 
-fn url_standing(standing: Standing, row: &MessageRow, body: &Bytes, keys: &[StandardKey], now: Time) -> UrlStanding {
-    let stand = standing.of(row, now);
+fn url_standing(
+    standing: Standing,
+    row: &MessageRow,
+    body: &Bytes,
+    keys: &[StandardKey],
+    (now, kept_since): (Time, Time),
+) -> UrlStanding {
+    let stand = standing.since(row, now, kept_since);
     let Standing { subscription, failure, ranges: _, attempts } = standing;
     let failed = failure.map(|failure| failure.reason).filter(|reason| !reason.is_empty());
     let missed = || matches!(stand, Stand::Dead(_)).then(|| "it was not sent: the URL was paused".to_owned());
+    let dropped = || (stand == Stand::Dropped).then(|| "it is not sent: a filter left it out".to_owned());
     let headers = |attempt: &Attempt| {
         let timestamp_s = attempt.at.seconds();
         let signatures: Vec<String> = keys.iter().map(|key| key.sign(&row.event_id, timestamp_s, body)).collect();
@@ -238,7 +256,7 @@ fn url_standing(standing: Standing, row: &MessageRow, body: &Bytes, keys: &[Stan
         webhook_url: subscription.url,
         is_paused: subscription.paused.is_some(),
         stand,
-        reason: failed.or_else(missed),
+        reason: failed.or_else(missed).or_else(dropped),
         attempts: attempts.into_iter().map(|attempt| MessageAttempt { headers: headers(&attempt), attempt }).collect(),
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn paused_message(
     signing: &Key,
 ) -> MessageRow {
     let paused = Subscription { paused: Some(pause.clone()), ..subscription.clone() };
-    let object = view::Subscription::new(&paused, backlog);
+    let object = view::Subscription::new(&paused, backlog, now);
     News {
         event: OwnEvent::SubscriptionPaused,
         event_id: EventIds::of_pause(&paused.uuid, pause.at),

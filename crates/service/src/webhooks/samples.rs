@@ -135,6 +135,7 @@ fn of_a_subscription(signing: &Key) -> Result<MessageRow, Problem> {
         from_console: false,
         max_per_second: None,
         max_in_flight: None,
+        held_until: None,
         ahead: Ahead::default(),
     };
     let now = time("2025-03-01T12:00:00Z")?;

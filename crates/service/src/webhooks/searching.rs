@@ -78,9 +78,12 @@ impl Service {
             Some(event_id) => (self.one_line(who, event_id, &query).await?, None),
             None => self.page_of_messages(who, mark, paging.limit, &query).await?,
         };
-        let now = self.clock.now();
+        let (now, kept_since) = self.moments();
         let shown = |(row, standings): &Line| -> serde_json::Value {
-            let urls = standings.iter().map(|standing| view::MessageUrl::of(standing, standing.of(row, now))).collect();
+            let urls = standings
+                .iter()
+                .map(|standing| view::MessageUrl::of(standing, standing.since(row, now, kept_since)))
+                .collect();
             serde_json::to_value(view::Message::new(row, urls)).unwrap_or_default()
         };
         let results: Vec<serde_json::Value> = lines.iter().map(shown).collect();
@@ -100,8 +103,8 @@ impl Service {
         let in_time = query.since.is_none_or(|since| row.recorded_at >= since)
             && query.until.is_none_or(|until| row.recorded_at < until);
         let lines = self.with_standings(who, vec![row]).await?;
-        let now = self.clock.now();
-        Ok(lines.into_iter().filter(|line| about && named && in_time && stands(line, query, now)).collect())
+        let moments = self.moments();
+        Ok(lines.into_iter().filter(|line| about && named && in_time && stands(line, query, moments)).collect())
     }
 
     async fn page_of_messages(
@@ -143,13 +146,19 @@ impl Service {
         let Found { messages, next } = self.store.search_log(who.org, &filter, before, most).await?;
         let rows = messages.into_iter().map(|(_, row)| row).collect();
         let mut found = self.with_standings(who, rows).await?;
-        let now = self.clock.now();
-        found.retain(|line| !looks_up || stands(line, query, now));
+        let moments = self.moments();
+        found.retain(|line| !looks_up || stands(line, query, moments));
         let is_cut = found.len() > left;
         found.truncate(left);
         let last = found.last().and_then(|(row, _)| row.position);
         lines.extend(found);
         Ok((lines, if is_cut { last } else { next }.map(Place::Log)))
+    }
+
+    /// Now, and from when on everything is kept that became of messages.
+    fn moments(&self) -> (Time, Time) {
+        let now = self.clock.now();
+        (now, self.kept_since(now))
     }
 
     async fn with_standings(&self, who: &Caller, rows: Vec<MessageRow>) -> Result<Vec<Line>, Problem> {
@@ -167,7 +176,7 @@ impl Service {
 }
 
 /// Whether a message stands as it is asked for.
-fn stands((row, standings): &Line, query: &MessageQuery, now: Time) -> bool {
+fn stands((row, standings): &Line, query: &MessageQuery, (now, kept_since): (Time, Time)) -> bool {
     let wanted = match query.state {
         None => None,
         Some(SearchState::Scheduled) => return row.position.is_none() && row.cancelled_at.is_none(),
@@ -175,12 +184,13 @@ fn stands((row, standings): &Line, query: &MessageQuery, now: Time) -> bool {
         Some(SearchState::Pending) => Some(UrlState::Pending),
         Some(SearchState::Delivered) => Some(UrlState::Delivered),
         Some(SearchState::Dead) => Some(UrlState::Dead),
+        Some(SearchState::NotWanted) => Some(UrlState::NotWanted),
     };
     if wanted.is_none() && query.webhook_uuid.is_none() {
         return true;
     }
     standings.iter().any(|standing| {
-        let state = view::MessageUrl::of(standing, standing.of(row, now)).state;
+        let state = view::MessageUrl::of(standing, standing.since(row, now, kept_since)).state;
         let is_asked_for = match &query.webhook_uuid {
             Some(uuid) => standing.subscription.uuid == uuid.as_str(),
             None => true,

@@ -83,6 +83,7 @@ impl Service {
             from_console: false,
             max_per_second: None,
             max_in_flight: None,
+            held_until: None,
             ahead: Ahead::default(),
         })
     }
@@ -119,7 +120,8 @@ impl Service {
         who.may(Right::Read)?;
         let rows = self.store.subscriptions(who.org).await?;
         let backlogs: HashMap<_, _> = self.store.backlogs(who.org).await?.into_iter().collect();
-        let show = |row| view::Subscription::new(row, backlogs.get(&row.id).copied().unwrap_or_default());
+        let now = self.clock.now();
+        let show = |row| view::Subscription::new(row, backlogs.get(&row.id).copied().unwrap_or_default(), now);
         Ok(render(&view::Results { results: rows.iter().map(show).collect() }))
     }
 
@@ -135,14 +137,15 @@ impl Service {
         self.changed(who, repeat, subscription, uuid).await
     }
 
-    /// Resumes a subscription: it gets what is announced from now on. What it missed stays for a replay.
+    /// Resumes a subscription: it gets what is announced from now on. What it missed stays for a replay. One that is held,
+    /// as it answered 429, gets what waits for it at once.
     pub async fn resubscribe(&self, who: &Caller, repeat: Option<Repeat>, uuid: &str) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
         let record = self.recorded(who, Act::on("resubscribe", "subscription", uuid));
-        let subscription = self.store.resume(who.org, uuid, record.as_ref()).await?;
+        let subscription = self.store.resume(who.org, uuid, self.clock.now(), record.as_ref()).await?;
         self.changed(who, repeat, subscription, uuid).await
     }
 
@@ -183,7 +186,7 @@ impl Service {
         let backlogs = self.store.backlogs(who.org).await?;
         let own = backlogs.into_iter().find(|(id, _)| *id == subscription.id);
         let backlog = own.map_or_else(Backlog::default, |(_, backlog)| backlog);
-        Ok(render(&view::Subscription::new(subscription, backlog)))
+        Ok(render(&view::Subscription::new(subscription, backlog, self.clock.now())))
     }
 }
 

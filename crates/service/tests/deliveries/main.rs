@@ -10,6 +10,7 @@ mod batches;
 mod campaign;
 mod dead_letters;
 mod due_retries;
+mod holding;
 mod log_lines;
 mod messages;
 mod muting;

@@ -1,7 +1,10 @@
 //! A filter that is narrowed while messages are sent: what it leaves out is not sent again, wherever it is just then.
 
-use crate::support::{Home, json_of, on_both};
+use crate::support::{Home, form_of, json_of, list, on_both};
 use crate::world::{World, days};
+use daybook_service::form::fields::SearchState;
+use daybook_service::paging::Paging;
+use daybook_service::webhooks::searching::MessageQuery;
 use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -13,6 +16,7 @@ on_both!(
     one_that_fails_before_its_sender_hears_of_the_filter_is_dropped,
     one_that_fails_long_after_the_filter_was_narrowed_is_dropped,
     retries_that_are_just_being_read_are_dropped,
+    what_a_filter_dropped_is_not_wanted_and_found,
 );
 
 /// How many URLs are narrowed at once, and how often.
@@ -156,4 +160,64 @@ async fn retries_that_are_just_being_read_are_dropped(home: Home) {
         }
         assert_eq!(world.pass(days(2)).await, 0);
     }
+}
+
+/// Messages in a state, by name of the customer, with their state at the one URL there is.
+async fn found(world: &World, state: Option<SearchState>) -> Vec<(String, Value)> {
+    let query = MessageQuery { state, ..MessageQuery::default() };
+    let all = list(json_of(world.trial.service.list_messages(&world.trial.who, Paging::default(), query).await));
+    let mut found = Vec::new();
+    for one in all.iter().filter(|one| one["event"] == "customer_create") {
+        let id = one["event_id"].as_str().expect("an id");
+        let whole = json_of(world.trial.service.get_message(&world.trial.who, id).await);
+        assert_eq!(whole["urls"][0]["state"], one["urls"][0]["state"], "{whole}");
+        found.push((id.to_owned(), whole["urls"][0].clone()));
+    }
+    found
+}
+
+/// The filter is narrowed and widened again at once: what it dropped meanwhile is neither lost from sight nor unknown.
+async fn what_a_filter_dropped_is_not_wanted_and_found(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    let uuid = world.subscribe(&receiver).await;
+    // One is to be tried again, one is with the receiver, and one waits.
+    world.announce("Retried").await;
+    assert_eq!(world.send().await, 1);
+    let open = Arc::new(AtomicBool::new(false));
+    receiver.behave(failing_when(&open));
+    world.announce("Under way").await;
+    world.announce("Waiting").await;
+    let sending = settle(&world);
+    receiver.until(|counts| counts.requests == 2).await;
+    narrow(&world, &receiver).await;
+    let hearing = settle(&world);
+    // The sender hears of it before the answer comes.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    open.store(true, Ordering::SeqCst);
+    sending.await.expect("it ends");
+    hearing.await.expect("it ends");
+    for filter in [json!(["account_closed"]), Value::Null] {
+        world.subscribe_to(&receiver, &json!({ "filter_events": filter })).await;
+        world.send().await;
+        assert_eq!((receiver.counts().requests, world.state(&uuid).await), (2, nothing_waits()), "{filter}");
+        let dropped = found(&world, Some(SearchState::NotWanted)).await;
+        assert_eq!((dropped.len(), found(&world, None).await.len()), (3, 3), "{filter}");
+        for (_, at_url) in &dropped {
+            assert_eq!(at_url["state"], "NOT_WANTED", "{filter}: {at_url}");
+            assert_eq!(at_url["next_retry_at"], Value::Null);
+            for attempt in at_url["attempts"].as_array().expect("a list") {
+                assert_eq!(attempt["next_retry_at"], Value::Null, "{filter}: {at_url}");
+            }
+        }
+    }
+    // They are wanted again, and can be sent again one by one.
+    receiver.behave(Behaviour::status(200));
+    let (service, who) = (&world.trial.service, &world.trial.who);
+    for (id, _) in found(&world, Some(SearchState::NotWanted)).await {
+        json_of(service.resend_message(who, None, &id, form_of(&json!({ "webhook_uuid": uuid }))).await);
+    }
+    assert_eq!(world.send().await, 3);
+    assert_eq!(found(&world, Some(SearchState::Delivered)).await.len(), 3);
+    assert_eq!(found(&world, Some(SearchState::NotWanted)).await.len(), 0);
 }

@@ -59,7 +59,7 @@ async fn a_url_is_subscribed_paused_resumed_and_removed(home: Home) {
         "webhook_uuid": made["webhook_uuid"], "webhook_url": "https://example.com/a", "filter_events": null,
         "status": "ACTIVE", "paused_reason": null, "paused_at": null, "consecutive_errors": 0,
         "created_at": "2026-04-01T16:00:00Z", "last_success_at": null, "pending": 0, "dead_letters": 0, "max_per_second": null, "max_in_flight": null,
-        "next_probe_at": null
+        "next_probe_at": null, "held_until": null, "held_reason": null
     });
     assert_eq!(made, expected);
     assert_eq!(subscriptions(&trial).await, [expected]);

@@ -48,9 +48,10 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters
     /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew, in another row of
-    /// failures. What was delivered already, out of order, is not in that range; other ranges stay as they are. Gives it as
-    /// it is now; `None` if there is none.
-    async fn resume(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<Option<Subscription>>;
+    /// failures. What was delivered already, out of order, is not in that range; other ranges stay as they are. An active
+    /// one that is held is not held any longer, and what was refused until then is due now. Gives it as it is now; `None` if
+    /// there is none.
+    async fn resume(&self, org: OrgId, uuid: &str, now: Time, audit: Audited<'_>) -> Result<Option<Subscription>>;
 
     /// Removes a subscription with all that waits for it; false if there is none.
     async fn unsubscribe(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool>;

@@ -41,11 +41,22 @@ pub enum Stand {
     Dead(Time),
     /// It is not for the subscription.
     NotForIt,
+    /// A filter left it out after it was announced, before it was delivered.
+    Dropped,
     /// It was for the subscription, and nothing is kept any more about what became of it.
     Forgotten,
 }
 
 impl Standing {
+    /// Where a message of the log stands, as of a moment. Of messages that were recorded at `kept_since` or later everything
+    /// is kept that became of them: one of which there is nothing was left out by a filter.
+    pub fn since(&self, message: &MessageRow, now: Time, kept_since: Time) -> Stand {
+        match self.of(message, now) {
+            Stand::Forgotten if message.recorded_at >= kept_since => Stand::Dropped,
+            stand => stand,
+        }
+    }
+
     /// Where a message of the log stands, as of a moment.
     pub fn of(&self, message: &MessageRow, now: Time) -> Stand {
         if let Some(failure) = &self.failure {
@@ -71,6 +82,7 @@ impl Standing {
         match (&of.paused, message.position.is_none_or(|position| position > of.cursor)) {
             (Some(pause), true) if is_wanted => dead_since(pause.at),
             (None, true) if is_wanted => Stand::Waiting,
+            (_, false) if !self.attempts.is_empty() && !is_wanted => Stand::Dropped,
             (_, false) if !self.attempts.is_empty() => Stand::Forgotten,
             (_, false) if is_wanted && of.created_at <= message.recorded_at => Stand::Forgotten,
             _ => Stand::NotForIt,

@@ -172,6 +172,7 @@ impl Ledger {
             last_success_at: self.last_success_at.take(),
             consecutive_errors: self.consecutive_errors,
             streak: self.streak,
+            held_until: None,
             pause: None,
         }
     }
@@ -203,6 +204,7 @@ mod tests {
             from_console: false,
             max_per_second: None,
             max_in_flight: None,
+            held_until: None,
             ahead: Ahead::default(),
         }
     }

@@ -260,6 +260,11 @@ impl Dispatcher {
         Dispatcher { shared: Arc::new(shared), desk: Arc::new(Mutex::new(desk)), nudge }
     }
 
+    /// How messages are sent.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
     /// Figures about deliveries.
     pub fn figures(&self) -> &Figures {
         &self.shared.figures

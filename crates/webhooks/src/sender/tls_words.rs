@@ -1,5 +1,6 @@
 //! Why a connection is not secure, as people can read it: each follows "no secure connection could be made".
 
+use std::fmt::Debug;
 use tokio_rustls::rustls::{CertificateError, Error};
 
 /// What an error of TLS means.
@@ -8,12 +9,16 @@ pub(super) fn of(error: &Error) -> String {
         Error::InvalidCertificate(why) => certificate(why),
         Error::InvalidCertRevocationList(_) => "a list of revoked certificates cannot be read".to_owned(),
         Error::NoCertificatesPresented => "the receiver sent no certificate".to_owned(),
-        Error::AlertReceived(alert) => format!("the receiver refused with the alert {alert:?}"),
-        Error::PeerIncompatible(why) => format!("the receiver and we have no version or cipher in common: {why:?}"),
-        Error::InvalidMessage(_) | Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => {
-            format!("the receiver's answer is not TLS; is it a server for plain http? {error}")
+        Error::AlertReceived(alert) => format!("the receiver refused with the alert: {}", words(alert)),
+        Error::PeerIncompatible(why) => {
+            format!("the receiver and we have no version or cipher in common: {}", words(why))
         }
-        other => other.to_string(),
+        Error::PeerMisbehaved(why) => format!("the receiver broke the rules of TLS: {}", words(why)),
+        Error::InvalidMessage(_) | Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => {
+            "the receiver's answer is not TLS; is it a server for plain http?".to_owned()
+        }
+        Error::General(why) => why.clone(),
+        other => words(other),
     }
 }
 
@@ -27,11 +32,127 @@ fn certificate(why: &CertificateError) -> String {
         E::UnknownIssuer => {
             "the receiver's certificate is by an authority that this machine does not trust, or an intermediate certificate is missing"
         }
+        E::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
+            let names: Vec<&str> = presented.iter().map(|name| quoted(name)).collect();
+            return format!("the receiver's certificate is for another name: it is for {}", names.join(", "));
+        }
         E::NotValidForName | E::NotValidForNameContext { .. } => "the receiver's certificate is for another name",
         E::BadSignature => "the signature of the receiver's certificate is wrong",
         E::InvalidPurpose | E::InvalidPurposeContext { .. } => "the receiver's certificate is not for servers",
         E::UnhandledCriticalExtension => "the receiver's certificate has a critical extension that is not supported",
-        _ => return format!("the receiver's certificate is not accepted: {why}"),
+        other => return other_certificate(innermost(&format!("{other:?}"))),
     };
-    format!("{sentence} ({why})")
+    sentence.to_owned()
+}
+
+/// What the checks of certificates call by names that are not part of an interface.
+fn other_certificate(name: &str) -> String {
+    let sentence = match name {
+        "CaUsedAsEndEntity" => {
+            "the receiver's certificate is that of an authority (CA:TRUE), as self-signed ones often are: a server needs one \
+             of its own, signed by an authority"
+        }
+        "UnsupportedCertVersion" => "the receiver's certificate is of an old version: only version 3 is accepted",
+        _ if name.starts_with("UnsupportedSignatureAlgorithm") => {
+            "the receiver's certificate is signed in a way that is not supported, or by another key than its authority's"
+        }
+        _ => return format!("the receiver's certificate is not accepted: {}", words_of(name)),
+    };
+    sentence.to_owned()
+}
+
+/// A name of a program's own, as words.
+fn words(name: &impl Debug) -> String {
+    words_of(innermost(&format!("{name:?}")))
+}
+
+/// The name within others: `A` of `Other(OtherError(A))` and of `A { b: 1 }`.
+fn innermost(text: &str) -> &str {
+    let head = text.split([' ', '{', ')']).next().unwrap_or(text);
+    head.rsplit('(').find(|name| !name.is_empty()).unwrap_or(head)
+}
+
+/// `AbcDef` as `abc def`.
+fn words_of(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !words.is_empty() && !words.ends_with(' ') {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
+/// What stands between quotes, if something does.
+fn quoted(text: &str) -> &str {
+    text.split('"').nth(1).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tokio_rustls::rustls::{AlertDescription, InvalidMessage, OtherError, PeerIncompatible, PeerMisbehaved};
+
+    /// An error that is known by its name alone.
+    #[derive(Debug, Clone, Copy)]
+    #[expect(dead_code, reason = "the names are read")]
+    enum Strange {
+        UnsupportedCertVersion,
+        CaUsedAsEndEntity,
+        MaximumPathDepthExceeded,
+        SomethingNew { inside: u8 },
+    }
+
+    impl std::fmt::Display for Strange {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "{self:?}")
+        }
+    }
+
+    impl std::error::Error for Strange {}
+
+    fn strange(strange: Strange) -> Error {
+        Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(strange))))
+    }
+
+    #[test]
+    fn what_went_wrong_is_told_in_words() {
+        for (error, expected) in [
+            (strange(Strange::CaUsedAsEndEntity), "the receiver's certificate is that of an authority (CA:TRUE)"),
+            (strange(Strange::UnsupportedCertVersion), "the receiver's certificate is of an old version"),
+            (
+                strange(Strange::MaximumPathDepthExceeded),
+                "the receiver's certificate is not accepted: maximum path depth exceeded",
+            ),
+            (strange(Strange::SomethingNew { inside: 1 }), "the receiver's certificate is not accepted: something new"),
+            (
+                Error::InvalidCertificate(CertificateError::UnknownIssuer),
+                "the receiver's certificate is by an authority",
+            ),
+            (
+                Error::InvalidMessage(InvalidMessage::InvalidContentType),
+                "the receiver's answer is not TLS; is it a server",
+            ),
+            (
+                Error::AlertReceived(AlertDescription::HandshakeFailure),
+                "the receiver refused with the alert: handshake failure",
+            ),
+            (
+                Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon),
+                "the receiver and we have no version or cipher in common: no cipher suites in common",
+            ),
+            (
+                Error::PeerMisbehaved(PeerMisbehaved::IllegalTlsInnerPlaintext),
+                "the receiver broke the rules of TLS: illegal tls inner plaintext",
+            ),
+            (Error::PeerSentOversizedRecord, "peer sent oversized record"),
+        ] {
+            let said = of(&error);
+            assert!(said.starts_with(expected), "{said}");
+            let own_names = ["Other", "Error", "Invalid", "::", "{", "_"];
+            assert!(own_names.iter().all(|name| !said.contains(name)), "{said}");
+        }
+    }
 }

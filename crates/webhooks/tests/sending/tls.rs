@@ -136,6 +136,31 @@ async fn a_certificate_that_cannot_be_read_is_told_in_a_sentence() {
     assert_eq!(receiver.counts().requests, 0);
 }
 
+/// As `openssl req -x509` makes it.
+#[tokio::test]
+async fn a_self_signed_certificate_of_an_authority_is_told_in_a_sentence() {
+    let mut params = CertificateParams::new(vec!["hooks.example".to_owned()]).expect("a name");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key");
+    let certificate = params.self_signed(&key).expect("a certificate");
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .expect("the key fits");
+    let receiver = Receiver::start_secure(Behaviour::status(200), Arc::new(config));
+    for roots in [vec![Authority::new().root()], vec![certificate.der().clone()]] {
+        let reply = door_to(&receiver, "hooks.example", Roots::Only(roots)).post(message(b"{}")).await;
+        let said = reply.fault.expect("no answer").to_string();
+        let expected =
+            "no secure connection could be made (the receiver's certificate is that of an authority (CA:TRUE)";
+        assert!(said.starts_with(expected), "{said}");
+    }
+    assert_eq!(receiver.counts().requests, 0);
+}
+
 #[tokio::test]
 async fn an_answer_in_plain_http_is_no_secure_connection() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -104,7 +104,8 @@ async fn a_metro2_config_is_stored_given_back_and_warned_of() {
         }
         let made = server.post(path, with(&config)).await.ok();
         assert_eq!((&made["metro2_config"], &made["warnings"]), (&config, &json!([warning])), "{path}");
-        assert_eq!(server.get(&format!("{path}/p")).await.ok()["metro2_config"], config, "{path}");
+        let kept = server.get(&format!("{path}/p")).await.ok();
+        assert_eq!((&kept["metro2_config"], &kept["warnings"]), (&config, &json!([warning])), "{path}");
         assert_eq!(server.get(path).await.ok()["results"][0]["metro2_config"], config, "{path}");
     }
     let other = json!({"metro2_config": {"portfolio_type": "R"}});

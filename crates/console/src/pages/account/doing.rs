@@ -3,12 +3,12 @@
 use super::Tab;
 use super::data::Account;
 use crate::action::Action;
-use crate::form::{Field, Typed, body as typed_body};
+use crate::form::{Field, Typed, body as typed_body, checked_body};
 use crate::page::Trouble;
 use crate::shape::{Moment, Money};
 use daybook_engine::zone::Zone;
 use daybook_service::changes::Change;
-use daybook_service::form::parse;
+use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal, parse};
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
 
@@ -179,7 +179,15 @@ impl Doing {
 
     /// What was typed, as the body of the call.
     pub fn body(self, account: &str, typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
-        let mut body = typed_body(self.fields(), typed, zone)?;
+        let read = match self {
+            Doing::Payment => checked_body::<PaymentRecord>,
+            Doing::Reverse => checked_body::<PaymentReversal>,
+            Doing::Fee => checked_body::<ManualFee>,
+            Doing::Waive => checked_body::<FeeWaiver>,
+            Doing::Credit | Doing::Debit => checked_body::<Offset>,
+            Doing::Settle | Doing::Status | Doing::Notice | Doing::Withdraw | Doing::Roll => typed_body,
+        };
+        let mut body = read(self.fields(), typed, zone)?;
         if let Some(fields) = body.as_object_mut() {
             if let Some(pair) = fields.remove("pair") {
                 let (status, reason) = pair.as_str().unwrap_or_default().split_once(':').unwrap_or_default();

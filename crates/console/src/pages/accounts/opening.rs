@@ -5,7 +5,7 @@ use super::confirming::{self, CONFIRMED};
 use super::{Choice, HERE, products};
 use crate::Console;
 use crate::action::Action;
-use crate::form::{Asked, Field, Form, Kind, Typed, body, put};
+use crate::form::{Asked, Field, Form, Kind, Typed, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{Listed, external_fields, without_places};
 use crate::page::{Answer, Notice, Page, Section, Trouble, fragment, read, show_again};
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use daybook_engine::zone::Zone;
 use daybook_service::CustomerQuery;
 use daybook_service::changes::OpeningRehearsal;
-use daybook_service::form::parse;
+use daybook_service::form::{NewAccount, parse};
 use daybook_service::ids::mint_secret;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::problem::Problem;
@@ -188,7 +188,7 @@ async fn customers(console: &Console, visitor: &Visitor) -> Result<Vec<(String, 
 
 /// What was typed, as a call.
 fn call(typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
-    let mut sent = body(&[BASICS, OVERRIDES].concat(), typed, zone)?;
+    let mut sent = checked_body::<NewAccount>(&[BASICS, OVERRIDES].concat(), typed, zone)?;
     put(&mut sent, "product_id", Value::from(typed.get("product_id")));
     let mut assigned = Vec::new();
     if typed.has(CUSTOMERS) {

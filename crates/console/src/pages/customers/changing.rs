@@ -9,13 +9,14 @@
 use super::{Customer, HERE, fetch};
 use crate::Console;
 use crate::action::Action;
-use crate::form::{Asked, Field, Form, Kind, Typed, body, put};
+use crate::form::{Asked, Field, Form, Kind, Typed, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::{external_fields, typed_fields, without_places};
 use crate::page::{Answer, Notice, Page, Section, fragment, read, show_again};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_engine::zone::Zone;
+use daybook_service::form::{CustomerUpdate, NewCustomer};
 use daybook_service::ids::mint_secret;
 use daybook_service::problem::{Detail, Problem};
 use serde::Deserialize;
@@ -280,7 +281,7 @@ fn action(customer: Option<&Customer>, typed: &Typed) -> Result<Action, Problem>
     let zone = Zone::named("UTC").ok_or_else(|| Problem::internal("there is no UTC"))?;
     let id_field = [ID_FIELD];
     let sent = match customer {
-        None => body(&[&id_field, PLAIN, &[SSN_FIELD]].concat(), typed, &zone)?,
+        None => checked_body::<NewCustomer>(&[&id_field, PLAIN, &[SSN_FIELD]].concat(), typed, &zone)?,
         Some(customer) => changes(&as_typed(customer), typed, &zone)?,
     };
     let mut sent = sent;
@@ -312,7 +313,7 @@ fn changes(before: &Typed, typed: &Typed, zone: &Zone) -> Result<Value, Problem>
     if business_changed {
         sent.extend(PLAIN.iter().filter(is_business));
     }
-    let mut change = body(&[sent.as_slice(), &[SSN_FIELD]].concat(), typed, zone)?;
+    let mut change = checked_body::<CustomerUpdate>(&[sent.as_slice(), &[SSN_FIELD]].concat(), typed, zone)?;
     for field in sent.iter().filter(|field| !is_business(field) && !typed.has(field.name)) {
         put(&mut change, field.name, Value::Null);
     }

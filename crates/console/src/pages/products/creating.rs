@@ -5,13 +5,13 @@ use super::preview::{Piece, Preview};
 use super::{HERE, typed_zone};
 use crate::Console;
 use crate::action::Action;
-use crate::form::{Form, Input, Typed, body, put};
+use crate::form::{Field, Form, Input, Typed, body, checked_body, put};
 use crate::guard::{Visitor, redirect_saying};
 use crate::listing::without_places;
 use crate::page::{Answer, Notice, Page, Section, Trouble, fragment, read, show_again};
 use askama::Template;
 use axum::extract::State;
-use daybook_service::form::parse;
+use daybook_service::form::{NewProduct, parse};
 use daybook_service::ids::mint_secret;
 use daybook_service::problem::Problem;
 use serde::Deserialize;
@@ -71,7 +71,9 @@ pub async fn new(visitor: Visitor) -> Answer {
 /// What was typed, as a call.
 fn call(typed: &Typed) -> Result<Value, Problem> {
     let zone = typed_zone(typed).ok_or_else(|| Problem::invalid(ZONE, "must be a name of the IANA database"))?;
-    let mut sent = body(&of_product(), typed, &zone)?;
+    // The order is typed as a text and sent as a list.
+    let fields: Vec<Field> = of_product().into_iter().filter(|field| field.name != ORDER).collect();
+    let mut sent = checked_body::<NewProduct>(&fields, typed, &zone)?;
     if typed.has(ORDER) {
         let names = typed.get(ORDER).split(|letter: char| letter == ',' || letter.is_whitespace());
         let names: Vec<Value> = names.filter(|name| !name.is_empty()).map(|name| name.to_uppercase().into()).collect();

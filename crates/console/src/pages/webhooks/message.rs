@@ -83,6 +83,7 @@ fn stands(stand: Stand, is_paused: bool) -> ((&'static str, &'static str), Strin
         Stand::NotForIt => {
             (("none", "Not for it"), "Its filter does not let it through, or it was subscribed later.".to_owned())
         }
+        Stand::Dropped => (("none", "Not for it"), "Its filter left it out before it was sent.".to_owned()),
         Stand::Forgotten => (("none", "Long ago"), "What became of it is not kept any more.".to_owned()),
     }
 }
@@ -90,7 +91,7 @@ fn stands(stand: Stand, is_paused: bool) -> ((&'static str, &'static str), Strin
 impl Url {
     fn new(one: &UrlStanding) -> Url {
         let (badge, words) = stands(one.stand, one.is_paused);
-        let sendable = matches!(one.stand, Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Forgotten);
+        let sendable = !matches!(one.stand, Stand::Waiting | Stand::NotForIt);
         Url {
             uuid: one.webhook_uuid.clone(),
             url: one.webhook_url.clone(),

@@ -48,6 +48,8 @@ pub struct Subscription {
     pub paused_at: Option<Moment>,
     /// When one of its messages is tried.
     pub next_probe_at: Option<Moment>,
+    /// Until when it gets nothing, as it answered 429.
+    pub held_until: Option<Moment>,
     /// The most messages in a second; `None` for no limit.
     pub max_per_second: Option<u64>,
     /// The most messages at once; `None` for no limit.
@@ -81,8 +83,11 @@ impl Subscription {
         self.status == "PAUSED"
     }
 
-    /// How it stands, in a word: `ACTIVE`, `PAUSED`, or failing although it is tried.
+    /// How it stands, in a word: `ACTIVE`, `PAUSED`, held, or failing although it is tried.
     pub fn standing(&self) -> &str {
+        if self.held_until.is_some() {
+            return "HELD";
+        }
         if !self.is_paused() && self.consecutive_errors > 0 { "FAILING" } else { &self.status }
     }
 
@@ -90,6 +95,9 @@ impl Subscription {
     pub fn health(&self) -> String {
         if self.is_paused() {
             return self.why_paused().to_owned();
+        }
+        if let Some(until) = &self.held_until {
+            return format!("It answered 429 and gets nothing until {until}.");
         }
         match (&self.last_success_at, self.consecutive_errors) {
             (None, 0) => "Nothing was sent to it yet.".to_owned(),

@@ -164,21 +164,35 @@ pub async fn pause(State(console): State<Console>, visitor: Visitor, Path(uuid):
 /// Asks whether a URL is to be resumed.
 pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
     let one = find(&console, &visitor, &uuid).await?;
-    if !one.is_paused() {
-        return Ok(nothing_to_do(format!("{} is not paused.", one.webhook_url), &visitor));
-    }
+    let (title, words, button) = match &one.held_until {
+        Some(until) => (
+            format!("Send to {} now", one.webhook_url),
+            vec![
+                format!("It answered 429 Too Many Requests, and asked to get nothing until {until}."),
+                "What waits for it is sent at once, what it refused too. If it answers 429 again, it is left alone again."
+                    .to_owned(),
+            ],
+            "Send now",
+        ),
+        None if one.is_paused() => (
+            format!("Resume {}", one.webhook_url),
+            vec![
+                format!("{} {}", one.why_paused(), one.advice()),
+                format!(
+                    "Resumed, it gets what is announced from then on. Its {} stay until you replay them.",
+                    one.dead_letters.of("dead letter", "dead letters")
+                ),
+            ],
+            "Resume it",
+        ),
+        None => return Ok(nothing_to_do(format!("{} is not paused.", one.webhook_url), &visitor)),
+    };
     Ask {
-        title: format!("Resume {}", one.webhook_url),
+        title,
         back: (HERE.to_owned(), NAME),
-        words: vec![
-            format!("{} {}", one.why_paused(), one.advice()),
-            format!(
-                "Resumed, it gets what is announced from then on. Its {} stay until you replay them.",
-                one.dead_letters.of("dead letter", "dead letters")
-            ),
-        ],
+        words,
         path: format!("{HERE}/subscriptions/{uuid}/resume"),
-        button: "Resume it",
+        button,
         ..Ask::default()
     }
     .with_curl(&Action::Resubscribe(uuid), &visitor)

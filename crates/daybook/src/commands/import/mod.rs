@@ -127,14 +127,16 @@ fn check(
         allows_no_customer: args.allow_no_customer,
         ..Portfolio::default()
     };
-    if loans::read(loans, product, now, &mut portfolio, report)? {
-        payments::read(payments, product, now, &mut portfolio, report)?;
-    }
+    let is_readable = loans::read(loans, product, now, &mut portfolio, report)?;
     if report.count() == 0 && portfolio.loans.is_empty() {
+        // Each payment would be about no loan: that is told once.
         return Err(Failure::Failed(format!(
             "{} has no rows below its header: nothing was loaded",
             portfolio.loans_file
         )));
+    }
+    if is_readable {
+        payments::read(payments, product, now, &mut portfolio, report)?;
     }
     if report.count() == 0 && portfolio.payments.is_empty() && !args.allow_no_payments {
         return Err(Failure::Failed(format!(

@@ -49,6 +49,9 @@ fn key_must_have_a_server(args: &TestArgs, of_environment: Option<&str>) -> Resu
         let why = "--key: is for a server: name it with --url, or say --server for the one that runs on this machine";
         return Err(Failure::Senseless(why.to_owned()));
     }
+    if args.remote.key.is_some() && args.remote.url.is_none() && !args.server {
+        say("DAYBOOK_KEY is not used: the cases run in memory. --url or --server has a server run them.\n");
+    }
     Ok(())
 }
 

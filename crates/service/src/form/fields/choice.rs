@@ -144,6 +144,8 @@ choices! {
         Delivered = "DELIVERED",
         /// It is a dead letter of a URL.
         Dead = "DEAD",
+        /// A URL does not get it.
+        NotWanted = "NOT_WANTED",
     }
     /// Which messages are sent again.
     ReplayState {

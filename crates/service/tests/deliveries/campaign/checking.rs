@@ -224,8 +224,12 @@ impl Campaign {
                 Stand::Waiting | Stand::Retry(_) => Some("it is pending"),
                 Stand::Delivered(_) if !is_taken => Some("the receiver did not take it"),
                 Stand::Dead(_) if claim == Claim::MustNot => Some("it was not for the URL"),
-                Stand::NotForIt | Stand::Forgotten if claim == Claim::Must && !is_old => Some("it is forgotten"),
-                Stand::NotForIt | Stand::Forgotten if url.role != Role::Free && claim == Claim::Must && !is_taken => {
+                Stand::NotForIt | Stand::Dropped | Stand::Forgotten if claim == Claim::Must && !is_old => {
+                    Some("it is forgotten")
+                }
+                Stand::NotForIt | Stand::Dropped | Stand::Forgotten
+                    if url.role != Role::Free && claim == Claim::Must && !is_taken =>
+                {
                     Some("it is forgotten, and was never dead")
                 }
                 _ if claim == Claim::MustNot && got.contains(&message.event_id) => {
@@ -245,7 +249,8 @@ impl Campaign {
             }
             self.figures.owed += u64::from(claim == Claim::Must);
             self.figures.delivered += u64::from(matches!(stand, Stand::Delivered(_)));
-            let is_dropped = matches!(stand, Stand::NotForIt | Stand::Forgotten) && claim != Claim::MustNot;
+            let is_dropped =
+                matches!(stand, Stand::NotForIt | Stand::Dropped | Stand::Forgotten) && claim != Claim::MustNot;
             self.figures.dropped += u64::from(is_dropped);
         }
         dead

@@ -9,6 +9,7 @@ use super::super::arrays::column;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::server::Server;
+use super::subscriptions::changed;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::Result;
 use crate::outbox::{
@@ -68,8 +69,6 @@ async fn replay_of(server: &Server, wanted: &Wanted<'_>, id: SubscriptionId) -> 
     }
 }
 
-const CHANGED: &str = "UPDATE subscriptions SET version = version + 1 WHERE org = $1 AND id = $2";
-
 const INSERT: &str = "
     INSERT INTO ranges (org, subscription, after, last, filter, since, replaying)
     SELECT $1, $2, p.after, p.last, $5, $6, true
@@ -102,8 +101,9 @@ async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: Sub
                 Box::new(wanted.now.micros()),
             ],
         );
-        let changed = Step::new(CHANGED, vec![Box::new(wanted.org), Box::new(id)]);
-        transaction.fly(Frame { begin: None, commit: true }, &[insert, changed]).await?;
+        let mut steps = vec![insert];
+        steps.extend(changed(&of, wanted.now));
+        transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     }
     Ok(Some(Replayed { replayed: count, left_paused: 0 }))
 }

@@ -6,7 +6,7 @@ use super::super::cells::{self, Cells, each, maybe};
 use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::server::Server;
 use super::ranges::take_out;
-use super::subscriptions::lock;
+use super::subscriptions::{changed, lock};
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::error::StoreError;
 use crate::outbox::{Again, Attempt, Failure, Fate, Kept, Stand, Standing, Subscription, SubscriptionId};
@@ -160,7 +160,6 @@ const AGAIN: &str = "
     VALUES ($1, $2, $3, 0, NULL, $4, NULL, '', NULL, -1)
     ON CONFLICT (org, subscription, position) DO UPDATE
     SET attempts = 0, first_failed_at = NULL, retry_at = excluded.retry_at, dead_at = NULL";
-const CHANGED: &str = "UPDATE subscriptions SET version = version + 1 WHERE org = $1 AND id = $2";
 
 pub(super) async fn send_again(
     server: &Server,
@@ -200,10 +199,17 @@ async fn send_again_once(
         return Ok(Again::Paused);
     }
     let id = of.id;
-    match Traces::read(rest)?.of(of, position).of(&message, now) {
+    match Traces::read(rest)?.of(of.clone(), position).of(&message, now) {
         Stand::NotForIt => return Ok(Again::NotForIt),
+        Stand::Waiting if of.held_until.is_some_and(|until| until > now) => {
+            // It waits because the URL is held.
+            let mut steps = changed(&of, now);
+            steps.extend(audit::steps(audit));
+            transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
+            return Ok(Again::Sent);
+        }
         Stand::Waiting => return Ok(Again::Waiting),
-        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Forgotten => {}
+        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
     }
     // What is being replayed has it for other events, and is under way.
     let sql = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2 AND replaying";
@@ -211,10 +217,9 @@ async fn send_again_once(
     let mut rows = transaction.fly(Frame::default(), &[step]).await?;
     let replayed: Vec<i64> = each(&rows.pop().unwrap_or_default(), |cells| cells.next())?;
     take_out(transaction, (org, id), &BTreeSet::from([position]), &replayed).await?;
-    let mut steps = vec![
-        Step::new(AGAIN, vec![Box::new(org), Box::new(id), Box::new(position), Box::new(now.micros())]),
-        Step::new(CHANGED, vec![Box::new(org), Box::new(id)]),
-    ];
+    let mut steps =
+        vec![Step::new(AGAIN, vec![Box::new(org), Box::new(id), Box::new(position), Box::new(now.micros())])];
+    steps.extend(changed(&of, now));
     steps.extend(audit::steps(audit));
     transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
     Ok(Again::Sent)

@@ -71,11 +71,14 @@ fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
         from_console: cells.next()?,
         max_per_second: setting(cells)?,
         max_in_flight: setting(cells)?,
+        held_until: None,
         ahead: Ahead { reached: cells.next()?, holes: cells.next()? },
     };
-    let probe_at = cells.time_or_none()?;
-    if let Some(pause) = &mut subscription.paused {
-        pause.probe_at = probe_at;
+    // One column for both: of a paused one when it is tried, of an active one until when it is held.
+    let next = cells.time_or_none()?;
+    match &mut subscription.paused {
+        Some(pause) => pause.probe_at = next,
+        None => subscription.held_until = next,
     }
     Ok(subscription)
 }
@@ -120,8 +123,8 @@ impl Outbox for Postgres {
         subscriptions::pause(&self.server, org, uuid, pause, audit).await
     }
 
-    async fn resume(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<Option<Subscription>> {
-        subscriptions::resume(&self.server, org, uuid, audit).await
+    async fn resume(&self, org: OrgId, uuid: &str, now: Time, audit: Audited<'_>) -> Result<Option<Subscription>> {
+        subscriptions::resume(&self.server, org, uuid, now, audit).await
     }
 
     async fn unsubscribe(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool> {

@@ -52,16 +52,23 @@ const SUBSCRIBER: &str = "
     SET cursor = GREATEST(cursor, $3), last_success_at = GREATEST(last_success_at, $4),
         consecutive_errors = CASE WHEN version = $5 THEN $6 ELSE consecutive_errors END,
         streak = CASE WHEN version = $5 THEN $7 ELSE streak END,
-        probe_at = CASE WHEN paused_at IS NULL THEN $12 ELSE probe_at END,
+        probe_at = CASE WHEN paused_at IS NOT NULL THEN probe_at WHEN $9::bigint IS NOT NULL THEN $12
+                        WHEN version = $5 THEN $13 ELSE probe_at END,
         paused_reason = COALESCE(paused_reason, $8), paused_at = COALESCE(paused_at, $9), reached = $10, holes = $11
     WHERE org = $1 AND id = $2";
 
 /// Retries that were just written, and are about an event that the filter leaves out.
-const UNWANTED: &str = "
-    DELETE FROM failures f USING messages m, subscriptions s
-    WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
-      AND s.id = f.subscription AND m.org = f.org AND m.position = f.position AND m.event <> $4
-      AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)";
+const UNWANTED: [&str; 2] = [
+    "UPDATE attempts a SET next_at = NULL FROM failures f, messages m, subscriptions s
+     WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
+       AND s.id = f.subscription AND m.org = f.org AND m.position = f.position AND m.event <> $4
+       AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)
+       AND a.org = f.org AND a.position = f.position AND a.subscription = f.subscription AND a.next_at = f.retry_at",
+    "DELETE FROM failures f USING messages m, subscriptions s
+     WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
+       AND s.id = f.subscription AND m.org = f.org AND m.position = f.position AND m.event <> $4
+       AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)",
+];
 
 pub(super) async fn record(server: &Server, deliveries: &Deliveries) -> Result<Recorded> {
     let mut tries = Tries::none();
@@ -121,8 +128,11 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
     }
     if before.filter != deliveries.filter {
         // It was narrowed while these were under way.
-        let positions = column(&deliveries.failed, |failure| failure.position);
-        steps.push(Step::new(UNWANTED, vec![Box::new(org), Box::new(id), positions, Box::new(TO_EVERYBODY)]));
+        let step = |sql| {
+            let positions = column(&deliveries.failed, |failure| failure.position);
+            Step::new(sql, vec![Box::new(org), Box::new(id), positions, Box::new(TO_EVERYBODY)])
+        };
+        steps.extend(UNWANTED.map(step));
     }
     for Progress { range, through, ahead } in &deliveries.ranges {
         let moved: Vec<Param<'a>> = vec![
@@ -151,6 +161,7 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
             Box::new(deliveries.ahead.reached),
             Box::new(&*deliveries.ahead.holes),
             Box::new(new_pause.and_then(|pause| pause.probe_at).map(Time::micros)),
+            Box::new(micros(deliveries.held_until)),
         ],
     ));
     if let Some(pause) = new_pause {

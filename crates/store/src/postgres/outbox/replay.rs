@@ -12,6 +12,7 @@ use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::server::Server;
 use super::lists::died_between;
+use super::subscriptions::changed;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::Result;
 use crate::outbox::{DeliveryFilter, Replayed, Subscription, SubscriptionId, TO_EVERYBODY, TO_THE_OTHERS};
@@ -72,8 +73,7 @@ async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: Sub
         let revive_failures = format!("{REVIVE_FAILURES}{FAILED}");
         transaction.fly(Frame::default(), &[Step::new(&revive_failures, wanted.params(&of))]).await?;
         wanted.revive_ranges(transaction, &of).await?;
-        let changed = Step::new(CHANGED, vec![Box::new(wanted.org), Box::new(id)]);
-        transaction.fly(Frame { begin: None, commit: true }, &[changed]).await?;
+        transaction.fly(Frame { begin: None, commit: true }, &changed(&of, wanted.now)).await?;
     }
     Ok(Replayed { replayed: count, left_paused: 0 })
 }
@@ -88,9 +88,6 @@ const FAILED: &str = "f.org = $1 AND f.subscription = $2 AND f.dead_at IS NOT NU
 
 const REVIVE_FAILURES: &str = "
     UPDATE failures f SET retry_at = $7, dead_at = NULL, attempts = 0, first_failed_at = NULL WHERE ";
-
-/// Whoever sends for the subscription sees by its version that there is something to look for.
-const CHANGED: &str = "UPDATE subscriptions SET version = version + 1 WHERE org = $1 AND id = $2";
 
 const REVIVE_WHOLE: &str = "UPDATE ranges SET replaying = true WHERE org = $1 AND subscription = $2 AND NOT replaying";
 const REVIVE_ONE: &str = "UPDATE ranges SET replaying = true WHERE id = $1";

@@ -16,6 +16,7 @@ use crate::error::StoreError;
 use crate::outbox::{Given, LATEST_ATTEMPTS, Pause, Subscription, SubscriptionId, TO_EVERYBODY};
 use crate::records::OrgId;
 use crate::{Audited, Result};
+use daybook_engine::time::Time;
 use tokio_postgres::Row;
 
 const BEGIN: Frame = Frame { begin: Some("BEGIN"), commit: false };
@@ -32,7 +33,11 @@ const MAKE: &str = "
         max_in_flight = CASE WHEN $15 THEN excluded.max_in_flight ELSE subscriptions.max_in_flight END";
 
 /// What waits to be sent again and is not in the filter `$3` any more is not sent; `$4` goes to every subscription.
-const NARROW: [&str; 3] = [
+const NARROW: [&str; 4] = [
+    "UPDATE attempts a SET next_at = NULL FROM failures f, subscriptions s, messages m
+     WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
+       AND m.org = f.org AND m.position = f.position AND m.event <> ALL($3::text[]) AND m.event <> $4
+       AND a.org = f.org AND a.position = f.position AND a.subscription = f.subscription AND a.next_at = f.retry_at",
     "DELETE FROM failures f USING subscriptions s, messages m
      WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
        AND m.org = f.org AND m.position = f.position AND m.event <> ALL($3::text[]) AND m.event <> $4",
@@ -81,6 +86,14 @@ const RESUME: &str = "
     SET paused_reason = NULL, paused_at = NULL, cursor = h.head, consecutive_errors = 0, streak = s.streak + 1,
         version = s.version + 1, probe_at = NULL
     FROM log_heads h WHERE h.org = s.org AND s.id = $1";
+
+/// What was refused until a subscription is held, `$3`, is due at `$4`.
+const PUT_FORWARD: &str = "
+    UPDATE failures SET retry_at = LEAST(retry_at, $4)
+    WHERE org = $1 AND subscription = $2 AND status = 429 AND retry_at <= $3";
+
+/// Whoever sends for the subscription sees by its version that there is something to look for, and that it is not held.
+const CHANGED: &str = "UPDATE subscriptions SET version = version + 1, probe_at = NULL WHERE org = $1 AND id = $2";
 
 const RANGES: &str = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2";
 
@@ -299,17 +312,29 @@ pub(super) fn bury<'a>(org: OrgId, id: SubscriptionId, pause: &Pause) -> [Step<'
     [BURY_FAILURES, BURY_RANGES].map(|sql| Step::new(sql, vec![Box::new(org), Box::new(id), Box::new(at)]))
 }
 
+/// An active subscription is to be looked at, and is not held any longer.
+pub(super) fn changed<'a>(of: &Subscription, now: Time) -> Vec<Step<'a>> {
+    let forward = |until: Time| -> Vec<Param<'a>> {
+        vec![Box::new(of.org), Box::new(of.id), Box::new(until.micros()), Box::new(now.micros())]
+    };
+    let mut steps: Vec<Step<'a>> =
+        of.held_until.map(|until| Step::new(PUT_FORWARD, forward(until))).into_iter().collect();
+    steps.push(Step::new(CHANGED, vec![Box::new(of.org), Box::new(of.id)]));
+    steps
+}
+
 pub(super) async fn resume(
     server: &Server,
     org: OrgId,
     uuid: &str,
+    now: Time,
     audit: Audited<'_>,
 ) -> Result<Option<Subscription>> {
     let keep_missed = stretch::keep_missed();
     let mut tries = Tries::none();
     loop {
         let mut transaction = Transaction::on(server.client().await?);
-        let outcome = resume_once(&mut transaction, org, uuid, &keep_missed, audit).await;
+        let outcome = resume_once(&mut transaction, org, uuid, now, &keep_missed, audit).await;
         if let Some(done) = tries.settle(transaction, outcome).await {
             return done;
         }
@@ -320,10 +345,14 @@ async fn resume_once(
     transaction: &mut Transaction,
     org: OrgId,
     uuid: &str,
+    now: Time,
     keep_missed: &str,
     audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
     let found = lock(transaction, org, uuid).await?;
+    if let Some(held) = found.as_ref().filter(|found| found.held_until.is_some()) {
+        return change(transaction, held.id, changed(held, now), audit).await;
+    }
     let Some(paused) = found.as_ref().filter(|found| found.paused.is_some()) else { return Ok(found) };
     resume_locked(transaction, paused, keep_missed, None, audit).await
 }

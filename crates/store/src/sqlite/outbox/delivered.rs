@@ -5,9 +5,8 @@
 //! was not.
 
 use super::dead::{Stretch, insert_range, ranges};
-use super::run;
 use super::selection::{Selection, scan};
-use super::subscriptions::chosen;
+use super::subscriptions::{change, chosen};
 use crate::Result;
 use crate::outbox::{
     Ahead, CLOCK_SLACK_US, DeliveryFilter, MOST_LOOKED_AT, Reader, Replayed, Subscription, TO_EVERYBODY, runs,
@@ -47,7 +46,7 @@ pub(super) fn replay(
     }
     for (of, wanted) in found.iter().filter(|(_, wanted)| !wanted.is_empty()) {
         insert(connection, of, filter, wanted, now)?;
-        run(connection, "UPDATE subscriptions SET version = version + 1 WHERE id = ?1", params![of.id])?;
+        change(connection, of, now)?;
     }
     Ok(Some(done))
 }

@@ -2,7 +2,7 @@
 
 use super::dead::{self, take_out};
 use super::run;
-use super::subscriptions::{by_uuid, of_organization};
+use super::subscriptions::{by_uuid, change, of_organization};
 use crate::Result;
 use crate::outbox::{Again, Attempt, Failure, Fate, Kept, Stand, Standing, Subscription};
 use crate::records::{MessageRow, OrgId};
@@ -111,14 +111,19 @@ pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, positi
     let standing = standing(connection, of, position)?;
     match standing.of(&message, now) {
         Stand::NotForIt => return Ok(Again::NotForIt),
+        Stand::Waiting if standing.subscription.held_until.is_some_and(|until| until > now) => {
+            // It waits because the URL is held.
+            change(connection, &standing.subscription, now)?;
+            return Ok(Again::Sent);
+        }
         Stand::Waiting => return Ok(Again::Waiting),
-        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Forgotten => {}
+        Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
     }
     let of = &standing.subscription;
     // What is being replayed has it for other events, and is under way.
     let replayed: Vec<i64> = dead::ranges(connection, of.id, true)?.iter().filter_map(|range| range.range).collect();
     take_out(connection, of, &BTreeSet::from([position]), &replayed)?;
     run(connection, AGAIN, params![of.id, position, now.micros()])?;
-    run(connection, "UPDATE subscriptions SET version = version + 1 WHERE id = ?1", params![of.id])?;
+    change(connection, of, now)?;
     Ok(Again::Sent)
 }

@@ -108,11 +108,12 @@ impl Outbox for Sqlite {
         Ok(self.write_audited(audit, |(changed, _)| *changed, pause).await?.1)
     }
 
-    async fn resume(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<Option<Subscription>> {
+    async fn resume(&self, org: OrgId, uuid: &str, now: Time, audit: Audited<'_>) -> Result<Option<Subscription>> {
         let uuid = uuid.to_owned();
         let resume = move |write: &Connection| {
-            let was_paused = is_paused(write, org, &uuid)?;
-            Ok((was_paused == Some(true), subscriptions::resume(write, org, &uuid)?))
+            let before = subscriptions::by_uuid(write, org, &uuid)?.map(|before| before.version);
+            let resumed = subscriptions::resume(write, org, &uuid, now)?;
+            Ok((before != resumed.as_ref().map(|resumed| resumed.version), resumed))
         };
         Ok(self.write_audited(audit, |(changed, _)| *changed, resume).await?.1)
     }

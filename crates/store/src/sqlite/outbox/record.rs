@@ -46,7 +46,7 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
     let sql = "UPDATE subscriptions SET cursor = max(cursor, ?2),
             last_success_at = coalesce(max(last_success_at, ?3), ?3, last_success_at),
             consecutive_errors = iif(version = ?4, ?5, consecutive_errors), streak = iif(version = ?4, ?6, streak),
-            reached = ?7, holes = ?8
+            reached = ?7, holes = ?8, probe_at = iif(version = ?4 AND paused_at IS NULL, ?9, probe_at)
         WHERE id = ?1";
     let params = params![
         subscription,
@@ -57,6 +57,7 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
         deliveries.streak,
         deliveries.ahead.reached,
         holes_text(&deliveries.ahead)?,
+        deliveries.held_until.map(Time::micros),
     ];
     run(connection, sql, params)?;
     if let Some((pause, message)) = new_pause {

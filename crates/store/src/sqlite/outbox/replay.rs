@@ -7,7 +7,7 @@
 use super::dead::{self, Stretch, insert_range, stretches};
 use super::run;
 use super::selection::{events_within, members};
-use super::subscriptions::chosen;
+use super::subscriptions::{change, chosen};
 use crate::Result;
 use crate::outbox::{DeliveryFilter, Replayed, Subscription};
 use crate::records::OrgId;
@@ -40,7 +40,7 @@ pub(super) fn replay(
             for stretch in &stretches {
                 replay_range(connection, &of, stretch, filter, now)?;
             }
-            run(connection, "UPDATE subscriptions SET version = version + 1 WHERE id = ?1", params![of.id])?;
+            change(connection, &of, now)?;
         }
     }
     Ok(done)

@@ -24,13 +24,16 @@ const COLUMNS: &str = "org, id, uuid, url, events, pause_reason, paused_at, cons
 
 fn subscription(row: &Row<'_>) -> Sql<Subscription> {
     let reason: Option<String> = row.get(5)?;
+    // One column for both: of a paused one when it is tried, of an active one until when it is held.
+    let next = optional_time(row, 18)?;
     Ok(Subscription {
         org: row.get(0)?,
         id: row.get(1)?,
         uuid: row.get(2)?,
         url: row.get(3)?,
         filter: events(row, 4)?,
-        paused: paused(reason, optional_time(row, 6)?, optional_time(row, 18)?),
+        held_until: next.filter(|_| reason.is_none()),
+        paused: paused(reason, optional_time(row, 6)?, next),
         consecutive_errors: row.get(7)?,
         streak: row.get(8)?,
         created_at: time(row, 9)?,
@@ -193,7 +196,7 @@ fn keep(connection: &Connection, asked: &Subscription, given: Given) -> Result<S
 
 /// Retries that wait, and are about an event that the filter leaves out.
 const UNWANTED: &str = "
-    DELETE FROM failures WHERE subscription = ?2 AND retry_at IS NOT NULL AND (?5 IS NULL OR position = ?5)
+    FROM failures WHERE subscription = ?2 AND retry_at IS NOT NULL AND (?5 IS NULL OR position = ?5)
         AND EXISTS (SELECT 1 FROM messages m WHERE m.place = ?1 + failures.position AND m.event <> ?4
             AND m.event NOT IN (SELECT value FROM json_each(?3)))";
 
@@ -217,7 +220,14 @@ fn narrow(connection: &Connection, of: &Subscription) -> Result<()> {
 pub(super) fn drop_unwanted(connection: &Connection, of: &Subscription, position: Option<i64>) -> Result<()> {
     let events = events_text(of.filter.as_deref())?;
     if events.is_some() {
-        run(connection, UNWANTED, params![place(of.org, 0), of.id, events, TO_EVERYBODY, position])?;
+        // Their last attempts do not say any longer that another one comes.
+        let last = format!(
+            "UPDATE attempts SET next_at = NULL WHERE subscription = ?2
+                AND (place, next_at) IN (SELECT ?1 + position, retry_at {UNWANTED})"
+        );
+        for sql in [last, format!("DELETE {UNWANTED}")] {
+            run(connection, &sql, params![place(of.org, 0), of.id, events, TO_EVERYBODY, position])?;
+        }
     }
     Ok(())
 }
@@ -245,9 +255,24 @@ pub(super) fn stop(connection: &Connection, id: SubscriptionId, pause: &Pause) -
     Ok(())
 }
 
-pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str) -> Result<Option<Subscription>> {
+pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str, now: Time) -> Result<Option<Subscription>> {
     let Some(found) = by_uuid(connection, org, uuid)? else { return Ok(None) };
+    if found.held_until.is_some() {
+        change(connection, &found, now)?;
+        return by_id(connection, org, found.id);
+    }
     resume_found(connection, found).map(Some)
+}
+
+/// Whoever sends for an active subscription sees by its version that there is something to look for, and that it is not
+/// held any longer. What was refused until then is due now.
+pub(super) fn change(connection: &Connection, of: &Subscription, now: Time) -> Result<()> {
+    if let Some(held_until) = of.held_until {
+        let sql = "UPDATE failures SET retry_at = min(retry_at, ?3) WHERE subscription = ?1 AND status = 429 AND retry_at <= ?2";
+        run(connection, sql, params![of.id, held_until.micros(), now.micros()])?;
+    }
+    let sql = "UPDATE subscriptions SET version = version + 1, probe_at = NULL WHERE id = ?1";
+    run(connection, sql, params![of.id]).map(|_| ())
 }
 
 /// Resumes a subscription unless it is active.

@@ -43,6 +43,7 @@ pub fn wanted(org: OrgId, url: &str, filter: Option<&[&str]>) -> Subscription {
         from_console: false,
         max_per_second: None,
         max_in_flight: None,
+        held_until: None,
         ahead: Ahead::default(),
     }
 }
@@ -146,7 +147,7 @@ pub async fn pause(store: &Arc<dyn Store>, of: &Subscription, seconds: i64) -> S
 }
 
 pub async fn resume(store: &Arc<dyn Store>, of: &Subscription) -> Subscription {
-    store.resume(of.org, &of.uuid, None).await.unwrap().unwrap()
+    store.resume(of.org, &of.uuid, at(50), None).await.unwrap().unwrap()
 }
 
 /// The subscription as it is now.

@@ -61,7 +61,7 @@ pub async fn a_pause_is_kept_once(store: Arc<dyn Store>) {
     assert_eq!(store.pause(org, &active.uuid, &again, None).await.unwrap(), Some(paused));
     let unknown = "00000000-0000-4000-8000-00000000000a";
     assert_eq!(store.pause(org, unknown, &again, None).await.unwrap(), None);
-    assert_eq!(store.resume(org, unknown, None).await.unwrap(), None);
+    assert_eq!(store.resume(org, unknown, at(50), None).await.unwrap(), None);
 }
 
 pub async fn resuming_makes_the_pause_a_range(store: Arc<dyn Store>) {
@@ -185,7 +185,7 @@ pub async fn another_organization_sees_nothing_of_it(store: Arc<dyn Store>) {
     assert_eq!(store.subscriptions(other).await.unwrap(), []);
     assert_eq!(store.backlogs(other).await.unwrap(), []);
     assert_eq!(store.pause(other, &mine.uuid, &pause_at(30), None).await.unwrap(), None);
-    assert_eq!(store.resume(other, &mine.uuid, None).await.unwrap(), None);
+    assert_eq!(store.resume(other, &mine.uuid, at(50), None).await.unwrap(), None);
     assert!(!store.unsubscribe(other, &mine.uuid, None).await.unwrap());
     for filter in [DeliveryFilter::default(), only(&mine)] {
         assert_eq!(store.attempts(other, &filter, None, 10).await.unwrap(), []);

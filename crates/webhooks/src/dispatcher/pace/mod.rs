@@ -137,6 +137,20 @@ impl Pace {
         self.hold_until(now, now.plus_micros(asked + added), true)
     }
 
+    /// The URL gets nothing until a moment, as it asked for before its sender began.
+    pub(super) fn go_on_holding(&mut self, now: Time, until: Time) {
+        self.hold_until(now, until, false);
+    }
+
+    /// A person wants the URL to get messages although it asked for patience.
+    pub(super) fn lift(&mut self) {
+        if let Some(hold) = self.hold.take().filter(|hold| hold.refused) {
+            self.rate.forget(hold.since);
+            self.crowd.forget();
+        }
+        self.only_refused = 0;
+    }
+
     /// Gives until when the URL is held.
     fn hold_until(&mut self, now: Time, until: Time, refused: bool) -> Time {
         let before = self.hold;

@@ -38,7 +38,7 @@ use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -161,14 +161,20 @@ impl Worker {
         look: Arc<Notify>,
     ) -> Worker {
         let door = Arc::new(shared.sender.door_of(subscription.org, &subscription.url));
+        let now = shared.clock.now();
+        let mut pace = Pace::new(allowed(&shared, &subscription));
+        let held_until = subscription.held_until.filter(|until| *until > now);
+        if let Some(until) = held_until {
+            pace.go_on_holding(now, until);
+        }
         Worker {
             door,
             keys: Arc::default(),
             queue: Queue::new(),
             in_flight: FuturesUnordered::new(),
             sent: HashMap::new(),
-            pace: Pace::new(allowed(&shared, &subscription)),
-            held_until: Arc::new(AtomicI64::new(i64::MIN)),
+            pace,
+            held_until: Arc::new(AtomicI64::new(held_until.map_or(i64::MIN, Time::micros))),
             ledger: Ledger::of(&subscription),
             log: Window::after(subscription.cursor, subscription.ahead.clone()),
             unwanted: HashSet::new(),
@@ -285,6 +291,12 @@ impl Worker {
         self.queue.len() > 0 && self.pace.is_waiting(self.shared.clock.now())
     }
 
+    /// Until when the URL gets nothing, as it answered 429.
+    fn held(&self) -> Option<Time> {
+        let until = Time::from_micros(self.held_until.load(Ordering::Relaxed));
+        (until > self.shared.clock.now()).then_some(until)
+    }
+
     /// How long until a retry is due or the pace allows the next message.
     fn until_next(&self) -> Duration {
         let now = self.shared.clock.now();
@@ -330,6 +342,11 @@ impl Worker {
         let is_filter_new = row.filter != self.subscription.filter;
         self.subscription = Subscription { cursor, ..row };
         self.pace.allow(allowed(&self.shared, &self.subscription));
+        if self.subscription.held_until.is_none() {
+            // A caller has lifted the hold, if there was one.
+            self.pace.lift();
+            self.held_until.store(i64::MIN, Ordering::Relaxed);
+        }
         self.is_changed = true;
         self.look_for_failures = true;
         self.look_for_ranges = true;

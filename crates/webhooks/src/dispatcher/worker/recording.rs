@@ -20,6 +20,7 @@ impl Worker {
         let mut deliveries = self.ledger.take(&self.subscription, &self.shared.token);
         deliveries.cursor = self.log.finished_through();
         deliveries.ahead = self.log.ahead();
+        deliveries.held_until = self.held();
         if let Some((range, window)) = &self.range {
             self.recorded_range_to = window.finished_through();
             let (through, ahead) = (self.recorded_range_to, window.ahead());
@@ -128,6 +129,7 @@ impl Worker {
         let mut deliveries = self.ledger.take(&self.subscription, &self.shared.token);
         deliveries.cursor = end(&self.log);
         deliveries.ahead = self.log.ahead();
+        deliveries.held_until = self.held();
         deliveries.ranges.extend(self.range.as_ref().map(|(range, window)| Progress {
             range: range.id,
             through: end(window),

@@ -78,6 +78,7 @@ impl Site {
                 from_console: false,
                 max_per_second: None,
                 max_in_flight: None,
+                held_until: None,
                 ahead: Ahead::default(),
             };
             self.bench.store.subscribe(&subscription, Given::default(), usize::MAX, None).await?;

@@ -23,4 +23,5 @@ mod probing;
 mod searching;
 mod stopping;
 mod subscribing;
+mod unsubscribing;
 mod world;

@@ -137,6 +137,16 @@ pub struct Pause {
     pub probe_at: Option<Time>,
 }
 
+/// The reason of a pause by a person, by its name in the interface.
+pub const BY_A_PERSON: &str = "UNSUBSCRIBED";
+
+impl Pause {
+    /// Whether it takes the place of another pause: a person's does, unless that one is a person's too.
+    pub fn replaces(&self, other: &Pause) -> bool {
+        self.reason == BY_A_PERSON && other.reason != BY_A_PERSON
+    }
+}
+
 /// How much waits for a subscription.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {

@@ -11,13 +11,11 @@ use crate::problem::Problem;
 use crate::processor::job::Repeat;
 use crate::view::{self, render};
 use bytes::Bytes;
-use daybook_store::outbox::{Ahead, Backlog, Given, Pause, Subscription};
+use daybook_store::outbox::{Ahead, BY_A_PERSON, Backlog, Given, Pause, Subscription};
 use std::collections::HashMap;
 
 /// The most subscriptions of an organization.
 pub const MOST_SUBSCRIPTIONS: usize = 100;
-/// Why a subscription is paused that its owner paused.
-const UNSUBSCRIBED: &str = "UNSUBSCRIBED";
 
 impl Service {
     /// Subscribes a URL, or gives the one that is subscribed already another filter.
@@ -131,7 +129,7 @@ impl Service {
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
-        let pause = Pause { reason: UNSUBSCRIBED.to_owned(), at: self.clock.now(), probe_at: None };
+        let pause = Pause { reason: BY_A_PERSON.to_owned(), at: self.clock.now(), probe_at: None };
         let record = self.recorded(who, Act::on("unsubscribe", "subscription", uuid));
         let subscription = self.store.pause(who.org, uuid, &pause, record.as_ref()).await?;
         self.changed(who, repeat, subscription, uuid).await

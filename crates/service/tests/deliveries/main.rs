@@ -24,4 +24,5 @@ mod probing;
 mod searching;
 mod stopping;
 mod subscribing;
+mod unsubscribing;
 mod world;

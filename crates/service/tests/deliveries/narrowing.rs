@@ -17,6 +17,9 @@ on_both!(
     one_that_fails_long_after_the_filter_was_narrowed_is_dropped,
     retries_that_are_just_being_read_are_dropped,
     what_a_filter_dropped_is_not_wanted_and_found,
+    dead_letters_that_a_filter_leaves_out_are_dropped_all_alike,
+    a_paused_url_is_tried_with_what_it_still_wants,
+    one_that_is_refused_or_tried_after_the_filter_was_narrowed_is_dropped,
 );
 
 /// How many URLs are narrowed at once, and how often.
@@ -220,4 +223,95 @@ async fn what_a_filter_dropped_is_not_wanted_and_found(home: Home) {
     assert_eq!(world.send().await, 3);
     assert_eq!(found(&world, Some(SearchState::Delivered)).await.len(), 3);
     assert_eq!(found(&world, Some(SearchState::NotWanted)).await.len(), 0);
+}
+
+/// Twelve that failed, or came during the pause: none is dead any more, sent by itself, or sent by a replay.
+async fn dead_letters_that_a_filter_leaves_out_are_dropped_all_alike(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    let uuid = world.subscribe(&receiver).await;
+    for number in 0..10 {
+        world.announce(&format!("N{number}")).await;
+    }
+    world.send().await;
+    world.announce("During1").await;
+    // A pause and what it missed, as a range.
+    world.resume(&uuid).await;
+    world.pause(&uuid).await;
+    world.resume(&uuid).await;
+    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    world.send().await;
+    receiver.behave(Behaviour::status(401));
+    world.announce("During2").await;
+    world.send().await;
+    world.trial.account("auto-12", "a2", "2026-04-01T12:00:00Z").await;
+    world.announce("During3").await;
+    let (status, _, _, before) = world.state(&uuid).await;
+    assert_eq!(status, "PAUSED");
+    assert!(before > 12, "{before}");
+    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await;
+    assert_eq!(world.state(&uuid).await.3, 2, "of the two accounts");
+    receiver.behave(Behaviour::status(200));
+    world.resume(&uuid).await;
+    let sent = receiver.counts().requests;
+    assert_eq!(world.replay(&json!({ "event": "customer_create" })).await, (0, 0));
+    assert_eq!(world.replay(&json!({})).await, (2, 0));
+    world.send().await;
+    assert_eq!(crate::world::events(&receiver).split_off(sent), ["account_create", "account_create"]);
+    assert_eq!(world.state(&uuid).await, nothing_waits());
+}
+
+/// A URL that errors paused is tried with what its filter still has.
+async fn a_paused_url_is_tried_with_what_it_still_wants(home: Home) {
+    let world = World::at_once(home).await;
+    let receiver = Receiver::start(Behaviour::status(500));
+    let uuid = world.subscribe(&receiver).await;
+    for number in 0..12 {
+        world.announce(&format!("N{number}")).await;
+    }
+    world.send().await;
+    assert_eq!(world.state(&uuid).await.3, 12);
+    world.subscribe_to(&receiver, &json!({ "filter_events": ["account_create"] })).await;
+    assert_eq!(world.state(&uuid).await, ("PAUSED".to_owned(), json!("CONSECUTIVE_ERRORS"), 0, 0));
+    receiver.behave(Behaviour::status(200));
+    assert_eq!(world.pass(days(1)).await, 0, "there is nothing to try it with");
+    world.trial.account("auto-12", "a1", "2026-04-01T12:00:00Z").await;
+    assert_eq!(world.pass(Duration::from_secs(3)).await, 1);
+    assert_eq!(crate::world::events(&receiver).split_off(10), ["account_create"]);
+    assert_eq!(world.state(&uuid).await, nothing_waits());
+}
+
+/// One that is with the receiver when the filter leaves it out, and is not taken, is no dead letter.
+async fn one_that_is_refused_or_tried_after_the_filter_was_narrowed_is_dropped(home: Home) {
+    for (is_paused, status) in [(false, 400), (false, 401), (true, 500), (true, 401)] {
+        let world = World::at_once(home).await;
+        let open = Arc::new(AtomicBool::new(true));
+        let receiver = Receiver::start(failing_when(&open));
+        let uuid = world.subscribe(&receiver).await;
+        let messages = if is_paused { 10 } else { 1 };
+        if is_paused {
+            for number in 0..messages {
+                world.announce(&format!("N{number}")).await;
+            }
+            world.send().await;
+            world.trial.clock.set(world.trial.clock_now().plus_micros(300_000_000));
+        } else {
+            world.announce("A").await;
+        }
+        let open = Arc::new(AtomicBool::new(false));
+        let opened = open.clone();
+        receiver.behave(Behaviour::slowly(move |_, _| {
+            while !opened.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Answer::status(status)
+        }));
+        let sent = receiver.counts().requests;
+        let sending = settle(&world);
+        receiver.until(|counts| counts.requests == sent + 1).await;
+        narrow(&world, &receiver).await;
+        open.store(true, Ordering::SeqCst);
+        sending.await.expect("it ends");
+        assert_eq!(world.state(&uuid).await.3, 0, "paused: {is_paused}, {status}");
+    }
 }

@@ -16,8 +16,8 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     // --- Subscriptions -------------------------------------------------------------------------------------------
 
     /// Makes a subscription that begins at the head of the log, or, where the organization has one with this URL, gives
-    /// that one this filter and the settings that are given. What waits to be sent again, and is not in the new filter, is
-    /// not. The number, the cursor and the version in the argument are not looked at. Nothing if it would be a new one
+    /// that one this filter and the settings that are given. What waits to be sent again, or is dead, and is not in the
+    /// new filter goes. The number, the cursor and the version in the argument are not looked at. Nothing if it would be a new one
     /// and there are `most` already.
     async fn subscribe(
         &self,
@@ -41,9 +41,9 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
     /// An organization's subscriptions, by time of making.
     async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>>;
 
-    /// Pauses a subscription unless it is paused: what was to be tried again is dead from then on, and what was being
-    /// replayed is dead again, both since the pause. What was delivered out of order is no dead letter. Gives it as it is
-    /// now; `None` if there is none.
+    /// Pauses a subscription, unless it is paused and the pause does not [replace](Pause::replaces) that one: what was to
+    /// be tried again is dead from then on, and what was being replayed is dead again, both since the pause. What was
+    /// delivered out of order is no dead letter. Gives it as it is now; `None` if there is none.
     async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause, audit: Audited<'_>) -> Result<Option<Subscription>>;
 
     /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters

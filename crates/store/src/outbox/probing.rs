@@ -1,6 +1,6 @@
 //! Trying one message of a paused subscription.
 
-use super::{Attempt, Failure, SubscriptionId};
+use super::{Attempt, Failure, Pause, SubscriptionId};
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
@@ -13,7 +13,8 @@ pub struct Probed {
     pub subscription: SubscriptionId,
     /// By which lease.
     pub token: String,
-    /// Since when it was paused when it was read: if that changed, it is neither resumed nor tried again by this.
+    /// Since when it was paused when it was read: if that changed, or a person paused it meanwhile, it is neither resumed
+    /// nor tried again by this.
     pub paused_at: Time,
     /// What was tried.
     pub attempt: Attempt,
@@ -23,4 +24,11 @@ pub struct Probed {
     pub reason: Option<String>,
     /// When the next message is tried.
     pub probe_at: Option<Time>,
+}
+
+impl Probed {
+    /// Whether a pause is the one that was tried: it has the same moment, and is still one to be tried.
+    pub fn is_of(&self, pause: &Pause) -> bool {
+        pause.at == self.paused_at && pause.probe_at.is_some()
+    }
 }

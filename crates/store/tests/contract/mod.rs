@@ -150,6 +150,7 @@ macro_rules! contract_tests {
                 subscriptions_are_listed_by_time_of_making,
                 the_same_url_replaces_the_filter_only,
                 a_pause_is_kept_once,
+                a_pause_by_a_person_replaces_another,
                 resuming_makes_the_pause_a_range,
                 resuming_forgets_the_count_of_failures,
                 a_pause_makes_retries_and_replays_dead,

@@ -133,7 +133,7 @@ impl Ledger {
     }
 
     /// Notes that a message that failed is not to be sent again after all.
-    pub(super) fn drop_retry(&mut self, position: i64) {
+    pub(super) fn drop_failure(&mut self, position: i64) {
         self.failed.remove(&position);
         self.recovered.push(position);
         for attempt in self.attempts.iter_mut().filter(|attempt| attempt.position == position) {

@@ -6,6 +6,7 @@
 
 use crate::guard::{Guard, Host, Resolve, Target};
 use crate::sender::reply::Fault;
+use crate::sender::turns::Turn;
 use daybook_clock::Stopwatch;
 use std::io;
 use std::net::SocketAddr;
@@ -69,16 +70,22 @@ pub(super) fn server_name(host: &Host) -> Option<ServerName<'static>> {
     }
 }
 
-/// The addresses to connect to, each of them allowed at this moment. One that is not spoils all.
+/// The addresses to connect to, each of them allowed at this moment. One that is not spoils all. The turn to look up the
+/// name ends when that is done.
 pub(super) async fn checked_addresses(
     guard: &Guard,
     resolver: &dyn Resolve,
     target: &Target,
+    turn: Option<Turn>,
 ) -> Result<Vec<SocketAddr>, Fault> {
     let addresses = match &target.host {
         Host::Address(address) => vec![SocketAddr::new(*address, target.port)],
         Host::Name(name) => {
             let found = resolver.addresses(name, target.port).await;
+            let is_answered = found.as_ref().map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |_| true);
+            if let Some(turn) = turn.filter(|_| is_answered) {
+                turn.answered();
+            }
             found.map_err(|error| Fault::NameNotFound(error.to_string()))?
         }
     };

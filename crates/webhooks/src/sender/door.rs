@@ -3,11 +3,15 @@
 //! A post takes up a line that was put away, or makes a new one, and puts it away again when the answer has been read.
 //! The receiver may close a line at any time, even while a request is on its way to it; a request on a line that had
 //! been used before is then sent once more on a new line, within the same time.
+//!
+//! A new line to a name waits for the turn to look it up. That wait is no part of the attempt: the receiver is not to blame
+//! for it.
 
-use crate::guard::{Refusal, Target};
+use crate::guard::{Host, Refusal, Target};
 use crate::sender::connect::{self, Stream};
 use crate::sender::line::Line;
 use crate::sender::reply::{Fault, Post, Reply, RetryAfter};
+use crate::sender::turns::{Turn, TurnsOfHost};
 use crate::sender::{Sender, headers, inside, shown_body};
 use bytes::Bytes;
 use daybook_clock::Stopwatch;
@@ -19,13 +23,19 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use tokio::sync::Semaphore;
+use std::time::Duration;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::rustls::pki_types::ServerName;
 
 /// The most lines that are put away for one URL.
 const MOST_IDLE: usize = 64;
 /// The statuses that mean: delivered. Nobody asks what else the answer said.
 const DELIVERED: [u16; 2] = [200, 202];
+
+/// The head of an answer, and the line it came over.
+type Answer = Result<(Line, Response<Incoming>), Fault>;
+/// The turn to look up a name: of the URL's messages, and of the organization's names.
+type OwnTurn = (Result<OwnedSemaphorePermit, AcquireError>, Turn);
 
 /// Where messages for one URL go out.
 #[derive(Debug)]
@@ -34,9 +44,10 @@ pub struct Door {
     target: Result<Target, Refusal>,
     /// For https: whom the certificate must be for.
     server_name: Option<ServerName<'static>>,
-    /// One lookup of the URL's name at a time, and so many of the organization's names.
-    lookup: Semaphore,
-    lookups: Arc<Semaphore>,
+    /// One lookup of the URL's name at a time.
+    lookup: Arc<Semaphore>,
+    /// The turns of the URL's name; none for an address.
+    turns: Option<TurnsOfHost>,
     idle: Mutex<Vec<Line>>,
 }
 
@@ -44,11 +55,15 @@ impl Door {
     pub(super) fn new(sender: Sender, org: OrgId, url: &str) -> Door {
         let target = sender.shared.guard.check_url(url);
         let server_name = target.as_ref().ok().and_then(|target| connect::server_name(&target.host));
-        let lookups = sender.shared.lookups.of(org);
-        Door { sender, target, server_name, lookup: Semaphore::new(1), lookups, idle: Mutex::default() }
+        let turns = match target.as_ref().map(|target| &target.host) {
+            Ok(Host::Name(name)) => Some(sender.shared.turns.of(org, name)),
+            Ok(Host::Address(_)) | Err(_) => None,
+        };
+        Door { sender, target, server_name, lookup: Arc::new(Semaphore::new(1)), turns, idle: Mutex::default() }
     }
 
-    /// Sends one message. It takes as long as the sender's timeout at most, and a moment for the answer's body.
+    /// Sends one message. It takes as long as the sender's timeout at most, and a moment for the answer's body, once its
+    /// turn to look up the name has come.
     pub async fn post(&self, post: Post<'_>) -> Reply {
         let stopwatch = Stopwatch::start();
         let target = match &self.target {
@@ -58,42 +73,64 @@ impl Door {
         if let Some(receiver) = &self.sender.shared.inside {
             return inside::hand_over(&**receiver, &post, stopwatch);
         }
-        let attempt = Attempt { target, post, was_informed: Arc::default(), stopwatch };
-        let answer = tokio::time::timeout(self.sender.shared.timeout, self.answer(&attempt)).await;
-        let latency = stopwatch.elapsed();
+        let attempt = Attempt { target, post, was_informed: Arc::default() };
+        let limit = self.sender.shared.timeout;
+        let kept = tokio::time::timeout(limit, self.answer_over_a_kept_line(&attempt)).await;
+        let mut latency = stopwatch.elapsed();
+        let answer = match kept.unwrap_or(Some(Err(Fault::TimedOut))) {
+            Some(answer) => answer,
+            None => {
+                let turn = self.turn().await;
+                let (stopwatch, left) = (Stopwatch::start(), limit.saturating_sub(latency));
+                let answer = tokio::time::timeout(left, self.answer_over_a_new_line(&attempt, turn, left)).await;
+                latency += stopwatch.elapsed();
+                answer.unwrap_or(Err(Fault::TimedOut))
+            }
+        };
         let fault = match answer {
-            Ok(Ok((line, response))) => return self.reply(line, response, latency).await,
-            Ok(Err(fault)) => fault,
-            Err(_) => Fault::TimedOut,
+            Ok((line, response)) => return self.reply(line, response, latency).await,
+            Err(fault) => fault,
         };
         // What came until the connection or the time ended was an answer, if only a 1XX.
         let ended_without_more = matches!(fault, Fault::Reset | Fault::TimedOut) && attempt.was_informed();
         Reply::without_answer(if ended_without_more { Fault::OnlyInformational } else { fault }, latency)
     }
 
-    /// Gets the head of an answer, over a line that was put away or else over a new one.
-    async fn answer(&self, attempt: &Attempt<'_>) -> Result<(Line, Response<Incoming>), Fault> {
-        if let Some(mut line) = self.take().await {
-            match line.exchange(attempt.request()?).await {
-                Ok(response) => return Ok((line, response)),
-                // It was closed while it was put away: that says nothing about this message.
-                Err(Fault::Reset) if !attempt.was_informed() => {}
-                Err(fault) => return Err(fault),
-            }
+    /// Gets the head of an answer over a line that was put away; nothing if a new line is needed.
+    async fn answer_over_a_kept_line(&self, attempt: &Attempt<'_>) -> Option<Answer> {
+        let mut line = self.take().await?;
+        let request = match attempt.request() {
+            Ok(request) => request,
+            Err(fault) => return Some(Err(fault)),
+        };
+        match line.exchange(request).await {
+            Ok(response) => Some(Ok((line, response))),
+            // It was closed while it was put away: that says nothing about this message.
+            Err(Fault::Reset) if !attempt.was_informed() => None,
+            Err(fault) => Some(Err(fault)),
         }
-        let mut line = self.connect(attempt).await?;
+    }
+
+    async fn answer_over_a_new_line(&self, attempt: &Attempt<'_>, turn: Option<OwnTurn>, time: Duration) -> Answer {
+        let mut line = self.connect(attempt.target, turn, time).await?;
         let response = line.exchange(attempt.request()?).await?;
         Ok((line, response))
     }
 
-    async fn connect(&self, attempt: &Attempt<'_>) -> Result<Line, Fault> {
-        let (shared, target) = (&self.sender.shared, attempt.target);
+    /// Waits until the URL's name may be looked up; an address need not be.
+    async fn turn(&self) -> Option<OwnTurn> {
+        let turns = self.turns.as_ref()?;
+        let alone = self.lookup.clone().acquire_owned().await;
+        Some((alone, turns.take().await))
+    }
+
+    async fn connect(&self, target: &Target, turn: Option<OwnTurn>, time: Duration) -> Result<Line, Fault> {
+        let (shared, stopwatch) = (&self.sender.shared, Stopwatch::start());
         let addresses = {
-            let _turns = (self.lookup.acquire().await, self.lookups.acquire().await);
-            connect::checked_addresses(&shared.guard, &*shared.resolver, target).await?
+            let (_alone, turn) = turn.unzip();
+            connect::checked_addresses(&shared.guard, &*shared.resolver, target, turn).await?
         };
-        let time_left = shared.timeout.saturating_sub(attempt.stopwatch.elapsed());
-        let stream = connect::connect(&addresses, time_left).await?;
+        let stream = connect::connect(&addresses, time.saturating_sub(stopwatch.elapsed())).await?;
         let stream = match target.is_tls {
             true => connect::secure(&shared.tls, self.server_name.as_ref(), stream).await?,
             false => Stream::Plain(stream),
@@ -102,7 +139,7 @@ impl Door {
     }
 
     /// Makes a reply of an answer, and puts the line away if it can be used again.
-    async fn reply(&self, mut line: Line, response: Response<Incoming>, latency: std::time::Duration) -> Reply {
+    async fn reply(&self, mut line: Line, response: Response<Incoming>, latency: Duration) -> Reply {
         let (head, body) = response.into_parts();
         let status = head.status.as_u16();
         let retry_after = RetryAfter::read(&head.headers);
@@ -160,7 +197,6 @@ struct Attempt<'a> {
     post: Post<'a>,
     /// Whether an informational answer has come.
     was_informed: Arc<AtomicBool>,
-    stopwatch: Stopwatch,
 }
 
 impl Attempt<'_> {

@@ -14,6 +14,7 @@
 //! | `connect` | from a target to a stream of bytes: resolving, checking, TCP, TLS |
 //! | `line` | one connection, request after request |
 //! | `door` | all connections to one URL |
+//! | `turns` | which names are looked up at once |
 //! | `reply` | what goes out and what comes back |
 //! | `shown_body`, `tls_words` | an answer's body, and why a connection is not secure, as people can read it |
 //! | `inside` | a receiver in the same process, for runs without a network |
@@ -25,6 +26,7 @@ mod line;
 mod reply;
 mod shown_body;
 mod tls_words;
+mod turns;
 
 pub use connect::Roots;
 pub use door::Door;
@@ -32,12 +34,13 @@ pub use inside::Receive;
 pub use reply::{Fault, Post, Reply, RetryAfter};
 pub use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use crate::guard::{Guard, LookupLimits, Resolve};
+use crate::guard::{Guard, Resolve};
 use daybook_store::records::OrgId;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::rustls::ClientConfig;
+use turns::Turns;
 
 /// What messages are, as every one says.
 pub const CONTENT_TYPE: &str = "application/json";
@@ -57,15 +60,13 @@ mod headers {
     pub const DAYBOOK: HeaderValue = HeaderValue::from_static(super::USER_AGENT);
 }
 
-/// How many names are looked up at once for one organization. Each of its URLs looks up one at a time.
-const LOOKUPS_AT_ONCE: usize = 32;
-
 /// How messages are sent.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where URLs may point.
     pub guard: Guard,
-    /// How long an attempt may take, from resolving the name to the end of the answer's head.
+    /// How long an attempt may take, from resolving the name to the end of the answer's head. It begins when its turn to
+    /// resolve the name has come.
     pub timeout: Duration,
     /// How long a connection is kept that nothing is sent over.
     pub idle_limit: Duration,
@@ -97,7 +98,7 @@ struct Shared {
     tls: Arc<ClientConfig>,
     timeout: Duration,
     idle_limit: Duration,
-    lookups: LookupLimits,
+    turns: Turns,
     /// Who gets everything, if it is somebody in this process.
     inside: Option<Arc<dyn Receive>>,
 }
@@ -105,8 +106,8 @@ struct Shared {
 impl Shared {
     fn new(settings: Settings, resolver: Arc<dyn Resolve>, inside: Option<Arc<dyn Receive>>) -> io::Result<Shared> {
         let Settings { guard, timeout, idle_limit, roots } = settings;
-        let (tls, lookups) = (connect::tls_config(roots)?, LookupLimits::new(LOOKUPS_AT_ONCE));
-        Ok(Shared { guard, resolver, tls, timeout, idle_limit, lookups, inside })
+        let (tls, turns) = (connect::tls_config(roots)?, Turns::default());
+        Ok(Shared { guard, resolver, tls, timeout, idle_limit, turns, inside })
     }
 }
 

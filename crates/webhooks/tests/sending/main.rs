@@ -9,3 +9,4 @@ mod resolving;
 mod spellings;
 mod support;
 mod tls;
+mod turns;

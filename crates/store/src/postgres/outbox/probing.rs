@@ -6,12 +6,14 @@ use super::super::cells::{Cells, each};
 use super::super::figures::count_hours;
 use super::super::flight::{Frame, Step, Transaction};
 use super::super::server::Server;
+use super::out_of_order::part;
 use super::ranges::take_out;
-use super::record::{attempts, failed};
+use super::record::{attempts, failed, unwanted};
 use super::subscriptions::resume_locked;
 use super::{SUBSCRIPTION, stretch, subscription as read};
 use crate::Result;
-use crate::outbox::{Probed, Recorded, Subscription};
+use crate::outbox::{Probed, Recorded, Subscription, SubscriptionId};
+use crate::records::OrgId;
 use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 
@@ -42,6 +44,22 @@ const SUCCESS: &str =
 const NEXT: &str = "
     UPDATE subscriptions SET probe_at = $3, paused_reason = COALESCE($4, paused_reason) WHERE org = $1 AND id = $2";
 
+/// What lies before a message that was delivered, after the cursor, is not finished with unless it has a failure.
+const BEYOND: &str = "
+    UPDATE subscriptions s
+    SET reached = $3,
+        holes = ARRAY(SELECT p FROM generate_series(s.cursor + 1, $3 - 1) p
+                      WHERE NOT EXISTS (SELECT FROM failures f
+                                        WHERE f.org = $1 AND f.subscription = $2 AND f.position = p)
+                      ORDER BY p)
+    WHERE s.org = $1 AND s.id = $2 AND s.cursor < $3";
+
+/// A message after the cursor was delivered though its subscription stays paused: what lies before it becomes a range.
+fn finish_beyond<'a>((org, id): (OrgId, SubscriptionId), position: i64, since: Time) -> Vec<Step<'a>> {
+    let beyond = Step::new(BEYOND, vec![Box::new(org), Box::new(id), Box::new(position)]);
+    [beyond].into_iter().chain(part(org, id, since)).collect()
+}
+
 pub(super) async fn record(server: &Server, probed: &Probed) -> Result<Recorded> {
     let keep_missed = stretch::keep_missed();
     let mut tries = Tries::none();
@@ -64,7 +82,7 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
     let found = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[step]).await?;
     let Some(row) = found.iter().flatten().next() else { return Ok(Recorded::Lost) };
     let before = read(&mut Cells::of(row))?;
-    let is_still_paused = before.paused.as_ref().is_some_and(|pause| pause.at == probed.paused_at);
+    let is_still_paused = before.paused.as_ref().is_some_and(|pause| probed.is_of(pause));
 
     let tried = std::slice::from_ref(attempt);
     let mut steps = vec![attempts((org, id), tried), count_hours((org, id), tried)];
@@ -75,6 +93,8 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
         }
         Some(failure) if is_still_paused => {
             steps.push(failed((org, id), std::slice::from_ref(failure), None));
+            // The filter may have been narrowed while it was under way.
+            steps.extend(unwanted((org, id), std::slice::from_ref(failure)));
             let next = micros(probed.probe_at);
             steps.push(Step::new(
                 NEXT,
@@ -91,9 +111,12 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
             take_out(transaction, (org, id), &BTreeSet::from([attempt.position]), &[]).await?;
         }
         let again = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.id = $2");
-        let step = Step::new(&again, vec![Box::new(org), Box::new(id)]);
-        let rows = transaction.fly(Frame { begin: None, commit: true }, &[step]).await?;
-        rows.iter().flatten().next().map(|row| read(&mut Cells::of(row))).transpose()?
+        let mut steps = vec![Step::new(&again, vec![Box::new(org), Box::new(id)])];
+        if let (None, Some(pause)) = (&probed.failed, &before.paused) {
+            steps.splice(0..0, finish_beyond((org, id), attempt.position, pause.at));
+        }
+        let rows = transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
+        rows.iter().flatten().next_back().map(|row| read(&mut Cells::of(row))).transpose()?
     };
     Ok(now.map_or(Recorded::Lost, |now| Recorded::Kept(Box::new(now))))
 }

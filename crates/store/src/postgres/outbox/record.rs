@@ -57,7 +57,7 @@ const SUBSCRIBER: &str = "
         paused_reason = COALESCE(paused_reason, $8), paused_at = COALESCE(paused_at, $9), reached = $10, holes = $11
     WHERE org = $1 AND id = $2";
 
-/// Retries that were just written, and are about an event that the filter leaves out.
+/// Failures that were just written, and are about an event that the filter leaves out.
 const UNWANTED: [&str; 2] = [
     "UPDATE attempts a SET next_at = NULL FROM failures f, messages m, subscriptions s
      WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
@@ -65,7 +65,7 @@ const UNWANTED: [&str; 2] = [
        AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)
        AND a.org = f.org AND a.position = f.position AND a.subscription = f.subscription AND a.next_at = f.retry_at",
     "DELETE FROM failures f USING messages m, subscriptions s
-     WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
+     WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[])
        AND s.id = f.subscription AND m.org = f.org AND m.position = f.position AND m.event <> $4
        AND s.filter IS NOT NULL AND m.event <> ALL(s.filter)",
 ];
@@ -128,11 +128,7 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
     }
     if before.filter != deliveries.filter {
         // It was narrowed while these were under way.
-        let step = |sql| {
-            let positions = column(&deliveries.failed, |failure| failure.position);
-            Step::new(sql, vec![Box::new(org), Box::new(id), positions, Box::new(TO_EVERYBODY)])
-        };
-        steps.extend(UNWANTED.map(step));
+        steps.extend(unwanted((org, id), &deliveries.failed));
     }
     for Progress { range, through, ahead } in &deliveries.ranges {
         let moved: Vec<Param<'a>> = vec![
@@ -189,6 +185,14 @@ pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[Attempt]) -> 
             column(rows, |attempt| micros(attempt.next_at)),
         ],
     )
+}
+
+/// Removes failures that the filter leaves out. Their last attempts do not say any longer that another one comes.
+pub(super) fn unwanted<'a>((org, id): (OrgId, SubscriptionId), failed: &[Failure]) -> [Step<'a>; 2] {
+    UNWANTED.map(|sql| {
+        let positions = column(failed, |failure| failure.position);
+        Step::new(sql, vec![Box::new(org), Box::new(id), positions, Box::new(TO_EVERYBODY)])
+    })
 }
 
 /// Each position once, as it was last said. Nothing is tried again while the subscription is paused.

@@ -32,22 +32,22 @@ const MAKE: &str = "
         max_per_second = CASE WHEN $14 THEN excluded.max_per_second ELSE subscriptions.max_per_second END,
         max_in_flight = CASE WHEN $15 THEN excluded.max_in_flight ELSE subscriptions.max_in_flight END";
 
-/// What waits to be sent again and is not in the filter `$3` any more is not sent; `$4` goes to every subscription.
+/// What waits to be sent again, or is dead, and is not in the filter `$3` any more goes; `$4` goes to every subscription.
 const NARROW: [&str; 4] = [
     "UPDATE attempts a SET next_at = NULL FROM failures f, subscriptions s, messages m
      WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
        AND m.org = f.org AND m.position = f.position AND m.event <> ALL($3::text[]) AND m.event <> $4
        AND a.org = f.org AND a.position = f.position AND a.subscription = f.subscription AND a.next_at = f.retry_at",
     "DELETE FROM failures f USING subscriptions s, messages m
-     WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
+     WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id
        AND m.org = f.org AND m.position = f.position AND m.event <> ALL($3::text[]) AND m.event <> $4",
     "UPDATE ranges r
      SET filter = CASE WHEN r.filter IS NULL THEN $3::text[]
                        ELSE ARRAY(SELECT unnest(r.filter) INTERSECT SELECT unnest($3::text[])) END
      FROM subscriptions s
-     WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id AND r.replaying AND $4 <> ''",
+     WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id AND $4 <> ''",
     "DELETE FROM ranges r USING subscriptions s
-     WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id AND r.replaying
+     WHERE s.org = $1 AND s.url = $2 AND r.org = s.org AND r.subscription = s.id
        AND cardinality(r.filter) = 0 AND $3::text[] IS NOT NULL AND $4 <> ''",
 ];
 
@@ -102,6 +102,9 @@ const DELIVERED_LATELY: &str = "
     SELECT a.position
     FROM (SELECT position, error FROM attempts WHERE org = $1 AND subscription = $2 ORDER BY id DESC LIMIT $3) a
     WHERE a.error IS NULL";
+
+/// Positions after the cursor that have a failure of their own.
+const FAILED_BEYOND: &str = "SELECT position FROM failures WHERE org = $1 AND subscription = $2 AND position > $3";
 
 pub(super) async fn subscribe(
     server: &Server,
@@ -293,17 +296,18 @@ async fn pause_once(
     audit: Audited<'_>,
 ) -> Try<Option<Subscription>> {
     let found = lock(transaction, org, uuid).await?;
-    let Some(active) = found.as_ref().filter(|found| found.paused.is_none()) else { return Ok(found) };
+    let is_replaced = |found: &&Subscription| found.paused.as_ref().is_none_or(|before| pause.replaces(before));
+    let Some(before) = found.as_ref().filter(is_replaced) else { return Ok(found) };
     let pausing: Vec<Param<'_>> = vec![
-        Box::new(active.id),
+        Box::new(before.id),
         Box::new(&*pause.reason),
         Box::new(pause.at.micros()),
         Box::new(micros(pause.probe_at)),
     ];
     let mut steps = vec![Step::new(PAUSE, pausing)];
-    steps.extend(bury(org, active.id, pause));
-    steps.extend(part(org, active.id, pause.at));
-    change(transaction, active.id, steps, audit).await
+    steps.extend(bury(org, before.id, pause));
+    steps.extend(part(org, before.id, pause.at));
+    change(transaction, before.id, steps, audit).await
 }
 
 /// What a pause does to all that was to be sent again.
@@ -372,12 +376,13 @@ pub(super) async fn resume_locked(
         Step::new(RANGES, vec![Box::new(org), Box::new(paused.id)]),
         Step::new(keep_missed, vec![Box::new(paused.id)]),
         Step::new(DELIVERED_LATELY, vec![Box::new(org), Box::new(paused.id), Box::new(LATEST_ATTEMPTS)]),
+        Step::new(FAILED_BEYOND, vec![Box::new(org), Box::new(paused.id), Box::new(paused.cursor)]),
     ];
     let rows = transaction.fly(Frame::default(), &steps).await?;
     let numbers = |step: usize| each(rows.get(step).map_or(&[], Vec::as_slice), |cells| cells.next::<i64>());
-    let (earlier, delivered) = (numbers(2)?, numbers(4)?);
+    let (earlier, delivered, failed) = (numbers(2)?, numbers(4)?, numbers(5)?);
     // What a replay of delivered messages was to send when it was paused stays, though it was delivered before.
-    take_out(transaction, (org, paused.id), &delivered.into_iter().collect(), &earlier).await?;
+    take_out(transaction, (org, paused.id), &delivered.into_iter().chain(failed).collect(), &earlier).await?;
     take_out(transaction, (org, paused.id), &just_delivered.into_iter().collect(), &[]).await?;
     change(transaction, paused.id, vec![Step::new(RESUME, vec![Box::new(paused.id)])], audit).await
 }

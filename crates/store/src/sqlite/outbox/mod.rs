@@ -102,8 +102,9 @@ impl Outbox for Sqlite {
     async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause, audit: Audited<'_>) -> Result<Option<Subscription>> {
         let (uuid, pause) = (uuid.to_owned(), pause.clone());
         let pause = move |write: &Connection| {
-            let was_paused = is_paused(write, org, &uuid)?;
-            Ok((was_paused == Some(false), subscriptions::pause(write, org, &uuid, &pause)?))
+            let before = subscriptions::by_uuid(write, org, &uuid)?.map(|before| before.version);
+            let now = subscriptions::pause(write, org, &uuid, &pause)?;
+            Ok((now.as_ref().map(|now| now.version) != before, now))
         };
         Ok(self.write_audited(audit, |(changed, _)| *changed, pause).await?.1)
     }

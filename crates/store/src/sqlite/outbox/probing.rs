@@ -1,11 +1,11 @@
 //! Trying one message of a paused subscription.
 
-use super::dead::take_out;
+use super::dead::{Stretch, keep_range, take_out};
 use super::record::{add_attempts, write_failures};
 use super::run;
-use super::subscriptions::{by_id, every, resume_found};
+use super::subscriptions::{by_id, drop_unwanted, every, failed_beyond, resume_found};
 use crate::Result;
-use crate::outbox::{Probed, Recorded, Subscription};
+use crate::outbox::{Ahead, Probed, Recorded, Subscription};
 use crate::sqlite::connection::broken;
 use crate::sqlite::figures;
 use crate::sqlite::read::one;
@@ -35,7 +35,7 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
         return Ok(Recorded::Lost);
     }
     let Some(before) = by_id(connection, *org, *id)? else { return Ok(Recorded::Lost) };
-    let is_still_paused = before.paused.as_ref().is_some_and(|pause| pause.at == probed.paused_at);
+    let is_still_paused = before.paused.as_ref().is_some_and(|pause| probed.is_of(pause));
     let attempts = std::slice::from_ref(attempt);
     add_attempts(connection, *org, *id, attempts).map_err(broken)?;
     figures::count_hours(connection, (*org, *id), attempts)?;
@@ -48,10 +48,13 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
             run(connection, sql, params![id, attempt.at.micros()])?;
             let now = if is_still_paused { resume_found(connection, before)? } else { before };
             take_out(connection, &now, &position, &[])?;
+            finish_beyond(connection, &now, attempt.position)?;
         }
         Some(failure) if is_still_paused => {
             write_failures(connection, *id, std::slice::from_ref(failure), None).map_err(broken)?;
             take_out(connection, &before, &position, &[])?;
+            // The filter may have been narrowed while it was under way.
+            drop_unwanted(connection, &before, Some(attempt.position))?;
             let sql = "UPDATE subscriptions SET probe_at = ?2, pause_reason = coalesce(?3, pause_reason) WHERE id = ?1";
             run(connection, sql, params![id, probed.probe_at.map(Time::micros), probed.reason])?;
         }
@@ -59,4 +62,14 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
     }
     let now = by_id(connection, *org, *id)?;
     Ok(now.map_or(Recorded::Lost, |now| Recorded::Kept(Box::new(now))))
+}
+
+/// A message after the cursor was delivered though its subscription stays paused: what lies before it becomes a range.
+fn finish_beyond(connection: &Connection, of: &Subscription, position: i64) -> Result<()> {
+    let Some(pause) = of.paused.as_ref().filter(|_| position > of.cursor) else { return Ok(()) };
+    let (after, last, filter) = (of.cursor, position - 1, of.filter.clone());
+    let missed = Stretch { range: None, after, last, filter, since: pause.at, ahead: Ahead::default() };
+    keep_range(connection, of, &missed)?;
+    take_out(connection, of, &failed_beyond(connection, of)?, &[])?;
+    run(connection, "UPDATE subscriptions SET cursor = ?2 WHERE id = ?1", params![of.id, position]).map(|_| ())
 }

@@ -194,17 +194,18 @@ fn keep(connection: &Connection, asked: &Subscription, given: Given) -> Result<S
     by_url(connection, asked)?.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))
 }
 
-/// Retries that wait, and are about an event that the filter leaves out.
+/// Retries and dead letters about an event that the filter leaves out.
 const UNWANTED: &str = "
-    FROM failures WHERE subscription = ?2 AND retry_at IS NOT NULL AND (?5 IS NULL OR position = ?5)
+    FROM failures WHERE subscription = ?2 AND (?5 IS NULL OR position = ?5)
         AND EXISTS (SELECT 1 FROM messages m WHERE m.place = ?1 + failures.position AND m.event <> ?4
             AND m.event NOT IN (SELECT value FROM json_each(?3)))";
 
-/// What waits to be sent again and is not in the filter any more is not sent.
+/// What waits to be sent again, or is dead, and is not in the filter any more goes.
 fn narrow(connection: &Connection, of: &Subscription) -> Result<()> {
     let Some(filter) = &of.filter else { return Ok(()) };
     drop_unwanted(connection, of, None)?;
-    for range in dead::ranges(connection, of.id, true)? {
+    let [dead, replaying] = [false, true].map(|replaying| dead::ranges(connection, of.id, replaying));
+    for range in dead?.into_iter().chain(replaying?) {
         let events = match &range.filter {
             Some(events) => events.iter().filter(|event| filter.contains(event)).cloned().collect(),
             None => filter.clone(),
@@ -216,7 +217,7 @@ fn narrow(connection: &Connection, of: &Subscription) -> Result<()> {
     Ok(())
 }
 
-/// Removes retries, or the one at a position, that the filter leaves out.
+/// Removes retries and dead letters, or the one at a position, that the filter leaves out.
 pub(super) fn drop_unwanted(connection: &Connection, of: &Subscription, position: Option<i64>) -> Result<()> {
     let events = events_text(of.filter.as_deref())?;
     if events.is_some() {
@@ -234,7 +235,7 @@ pub(super) fn drop_unwanted(connection: &Connection, of: &Subscription, position
 
 pub(super) fn pause(connection: &Connection, org: OrgId, uuid: &str, pause: &Pause) -> Result<Option<Subscription>> {
     let Some(found) = by_uuid(connection, org, uuid)? else { return Ok(None) };
-    if found.paused.is_some() {
+    if found.paused.as_ref().is_some_and(|before| !pause.replaces(before)) {
         return Ok(Some(found));
     }
     run(connection, "UPDATE subscriptions SET version = version + 1 WHERE id = ?1", params![found.id])?;
@@ -243,7 +244,7 @@ pub(super) fn pause(connection: &Connection, org: OrgId, uuid: &str, pause: &Pau
     by_id(connection, org, found.id)
 }
 
-/// Pauses an active subscription: what was to be sent again is dead.
+/// Pauses a subscription: what was to be sent again is dead.
 pub(super) fn stop(connection: &Connection, id: SubscriptionId, pause: &Pause) -> Result<()> {
     let Pause { reason, at, probe_at } = pause;
     let sql = "UPDATE subscriptions SET pause_reason = ?2, paused_at = ?3, probe_at = ?4 WHERE id = ?1";
@@ -292,13 +293,18 @@ pub(super) fn resume_found(connection: &Connection, found: Subscription) -> Resu
     dead::keep_range(connection, &found, &missed)?;
     // A message that was sent while an earlier one was still under way is delivered, or has a failure of its own.
     let mut sent = delivered_lately(connection, found.id)?;
-    let sql = "SELECT position FROM failures WHERE subscription = ?1 AND position > ?2";
-    sent.extend(all(connection, sql, params![found.id, found.cursor], |row| row.get::<_, i64>(0))?);
+    sent.extend(failed_beyond(connection, &found)?);
     dead::take_out(connection, &found, &sent, &earlier)?;
     let sql = "UPDATE subscriptions SET pause_reason = NULL, paused_at = NULL, consecutive_errors = 0, \
                streak = streak + 1, cursor = max(cursor, ?2), version = version + 1, probe_at = NULL WHERE id = ?1";
     run(connection, sql, params![found.id, head])?;
     Ok(by_id(connection, org, found.id)?.unwrap_or(found))
+}
+
+/// Positions after the cursor that have a failure of their own.
+pub(super) fn failed_beyond(connection: &Connection, of: &Subscription) -> Result<BTreeSet<i64>> {
+    let sql = "SELECT position FROM failures WHERE subscription = ?1 AND position > ?2";
+    Ok(all(connection, sql, params![of.id, of.cursor], |row| row.get(0))?.into_iter().collect())
 }
 
 /// Positions that were delivered by the latest attempts.

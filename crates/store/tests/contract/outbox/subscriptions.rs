@@ -2,7 +2,7 @@
 
 use super::*;
 use daybook_store::batch::{ProductWrite, Unit};
-use daybook_store::outbox::Head;
+use daybook_store::outbox::{Head, Probed};
 use daybook_store::records::Mode;
 
 pub async fn a_subscription_begins_at_the_head(store: Arc<dyn Store>) {
@@ -62,6 +62,38 @@ pub async fn a_pause_is_kept_once(store: Arc<dyn Store>) {
     let unknown = "00000000-0000-4000-8000-00000000000a";
     assert_eq!(store.pause(org, unknown, &again, None).await.unwrap(), None);
     assert_eq!(store.resume(org, unknown, at(50), None).await.unwrap(), None);
+}
+
+/// Also one of the same moment, while a message is being tried.
+pub async fn a_pause_by_a_person_replaces_another(store: Arc<dyn Store>) {
+    let org = organization(&store, "one").await;
+    let active = subscribe(&store, org, "https://a", None).await;
+    announce(&store, org, &[("paid", 10), ("paid", 11), ("paid", 12)]).await;
+    let by_errors = Pause { reason: "CONSECUTIVE_ERRORS".into(), at: at(20), probe_at: Some(at(25)) };
+    let paused = store.pause(org, &active.uuid, &by_errors, None).await.unwrap().unwrap();
+    assert_eq!(paused.paused, Some(by_errors.clone()));
+    assert_eq!(store.claim_probes(ME, at(30), at(90), 10).await.unwrap(), std::slice::from_ref(&paused));
+    let replaced = pause(&store, &active, 20).await;
+    assert_eq!(replaced.paused, Some(pause_at(20)));
+    assert!(replaced.version > paused.version);
+    assert_eq!(store.claim_probes(ME, at(LATE), at(LATE), 10).await.unwrap(), []);
+    let probed = Probed {
+        org,
+        subscription: active.id,
+        token: ME.to_owned(),
+        paused_at: at(20),
+        attempt: attempt(2, 1, 31),
+        failed: None,
+        reason: None,
+        probe_at: Some(at(60)),
+    };
+    let failed = Probed { failed: Some(failure(2, Fate::Dead(at(20)))), ..probed.clone() };
+    for probed in [Probed { reason: Some("UNAUTHORIZED".into()), ..failed.clone() }, failed, probed] {
+        let Recorded::Kept(row) = store.record_probe(&probed).await.unwrap() else { panic!("it is held") };
+        assert_eq!(row.paused, Some(pause_at(20)), "{probed:?}");
+    }
+    assert_eq!(dead(&store, &active).await, [(1, 20), (3, 20)], "what was taken is not dead");
+    assert_eq!(store.pause(org, &active.uuid, &by_errors, None).await.unwrap().unwrap().paused, Some(pause_at(20)));
 }
 
 pub async fn resuming_makes_the_pause_a_range(store: Arc<dyn Store>) {

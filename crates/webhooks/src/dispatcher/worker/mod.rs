@@ -149,6 +149,8 @@ pub(super) struct Worker {
     /// old one passed over, so that has to be recorded.
     is_changed: bool,
     leaving: Option<Leaving>,
+    /// Whether it was told to end, if it was not leaving already.
+    is_told: bool,
     attempts_made: usize,
     waiters: Vec<oneshot::Sender<usize>>,
 }
@@ -197,6 +199,7 @@ impl Worker {
             known_counts: (subscription.consecutive_errors, subscription.streak),
             is_changed: false,
             leaving: None,
+            is_told: false,
             attempts_made: 0,
             waiters: Vec::new(),
             shared,
@@ -317,6 +320,7 @@ impl Worker {
     fn take_order(&mut self, order: Order) {
         self.waiters.extend(order.done);
         let Some(row) = order.subscription else {
+            self.is_told = true;
             self.leaving.get_or_insert(Leaving::Told);
             return;
         };

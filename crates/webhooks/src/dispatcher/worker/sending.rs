@@ -86,8 +86,8 @@ impl Worker {
             weight,
         };
         self.ledger.note(outcome, may_have_failed);
-        if self.unwanted.remove(&message.position) && matches!(verdict, Verdict::Retry(_)) {
-            self.ledger.drop_retry(message.position);
+        if self.unwanted.remove(&message.position) && verdict != Verdict::Delivered {
+            self.ledger.drop_failure(message.position);
         }
         if verdict == (Verdict::Dead { pauses: true }) {
             self.leaving = Some(Leaving::Pausing(UNAUTHORIZED));
@@ -95,7 +95,7 @@ impl Worker {
             self.leaving.get_or_insert(Leaving::Pausing(CONSECUTIVE_ERRORS));
         } else if self.leaving == Some(Leaving::Pausing(CONSECUTIVE_ERRORS)) {
             // A success that was under way: the URL takes messages after all.
-            self.leaving = None;
+            self.leaving = self.is_told.then_some(Leaving::Told);
         }
     }
 

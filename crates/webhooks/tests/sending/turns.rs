@@ -1,0 +1,123 @@
+//! Names that no name server answers hold up no other URL of their organization, and cost it nothing.
+
+use crate::support::{GENEROUS, message, sender_with};
+use async_trait::async_trait;
+use daybook_testkit::receiver::{Behaviour, Receiver};
+use daybook_webhooks::guard::{Guard, Resolve};
+use daybook_webhooks::sender::{Fault, Reply, Sender, Settings};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// Knows every name but those that begin with `silent`, about which it never says anything.
+#[derive(Debug)]
+struct Names {
+    receiver: SocketAddr,
+    silent: AtomicUsize,
+}
+
+#[async_trait]
+impl Resolve for Names {
+    async fn addresses(&self, host: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        if host.starts_with("silent") {
+            self.silent.fetch_add(1, Ordering::SeqCst);
+            std::future::pending::<()>().await;
+        }
+        Ok(vec![self.receiver])
+    }
+}
+
+struct World {
+    receiver: Receiver,
+    names: Arc<Names>,
+    sender: Sender,
+}
+
+impl World {
+    fn new(timeout: Duration) -> World {
+        let receiver = Receiver::start(Behaviour::status(200));
+        let names = Arc::new(Names { receiver: receiver.address(), silent: AtomicUsize::new(0) });
+        let guard = Guard { dev: true, networks: Vec::new() };
+        let sender = sender_with(Settings { guard, timeout, ..Settings::default() }, names.clone());
+        World { receiver, names, sender }
+    }
+
+    fn silent(&self) -> usize {
+        self.names.silent.load(Ordering::SeqCst)
+    }
+
+    /// Sends one message of the organization in the background, through a door of its own.
+    fn send(&self, url: String) -> JoinHandle<Reply> {
+        let sender = self.sender.clone();
+        tokio::spawn(async move { sender.door_of(1, &url).post(message(b"{}")).await })
+    }
+
+    /// Sends to so many names that are not answered, and waits until lookups of so many have begun.
+    async fn hold_up(&self, names: usize, begun: usize) -> Vec<JoinHandle<Reply>> {
+        let sent = (0..names).map(|number| self.send(format!("http://silent{number}.example/"))).collect();
+        while self.silent() < begun {
+            tokio::task::yield_now().await;
+        }
+        sent
+    }
+}
+
+/// The reply, before any of the others is given up.
+async fn soon(reply: impl Future<Output = Reply>) -> Reply {
+    tokio::time::timeout(GENEROUS / 4, reply).await.expect("it does not wait for the others")
+}
+
+#[tokio::test]
+async fn an_address_needs_no_turn() {
+    let world = World::new(GENEROUS);
+    let others = world.hold_up(40, 32).await;
+    let door = world.sender.door_of(1, &world.receiver.url());
+    assert_eq!(soon(door.post(message(b"{}"))).await.status, Some(200));
+    assert_eq!(world.silent(), 32);
+    others.iter().for_each(JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_name_that_was_answered_waits_for_none_that_was_not() {
+    let world = World::new(GENEROUS);
+    let door = |path: &str| world.sender.door_of(1, &format!("http://hooks.example/{path}"));
+    let first = door("first");
+    assert_eq!(first.post(message(b"{}")).await.status, Some(200));
+    let others = world.hold_up(40, 32).await;
+    // Another URL of the host has no connection yet.
+    let second = door("second");
+    assert_eq!(soon(second.post(message(b"{}"))).await.status, Some(200));
+    assert_eq!((world.receiver.counts().accepted, world.silent()), (2, 32));
+    others.iter().for_each(JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn the_urls_of_one_host_have_few_of_the_turns() {
+    let world = World::new(GENEROUS);
+    let others: Vec<_> = (0..40).map(|number| world.send(format!("http://silent.example/{number}"))).collect();
+    while world.silent() < 4 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(soon(world.sender.door_of(1, "http://new.example/").post(message(b"{}"))).await.status, Some(200));
+    assert_eq!(world.silent(), 4);
+    others.iter().for_each(JoinHandle::abort);
+}
+
+/// Sixty-four names take turns, each until its attempt is given up: the next one waits longer than an attempt may take, and
+/// then has all the time of an attempt.
+#[tokio::test]
+async fn waiting_for_a_turn_is_no_part_of_an_attempt() {
+    let limit = Duration::from_secs(3);
+    let world = World::new(limit);
+    let others = world.hold_up(64, 32).await;
+    let reply = world.send("http://new.example/".to_owned()).await.expect("it ends");
+    assert_eq!((reply.status, world.silent()), (Some(200), 64), "{reply:?}");
+    assert!(reply.latency < limit, "{reply:?}");
+    for other in others {
+        let reply = other.await.expect("it ends");
+        assert!(matches!(reply.fault, Some(Fault::TimedOut)), "{reply:?}");
+    }
+}

@@ -17,8 +17,8 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
 
     /// Makes a subscription that begins at the head of the log, or, where the organization has one with this URL, gives
     /// that one this filter and the settings that are given. What waits to be sent again, or is dead, and is not in the
-    /// new filter goes. The number, the cursor and the version in the argument are not looked at. Nothing if it would be a new one
-    /// and there are `most` already.
+    /// new filter goes. The number, the cursor and the version in the argument are not looked at. Nothing if it would be a
+    /// new one and there are `most` already.
     async fn subscribe(
         &self,
         subscription: &Subscription,

@@ -53,7 +53,7 @@ async fn send(trial: &Trial) {
     assert!(matches!(recorded, Recorded::Kept(_)), "{recorded:?}");
     let pause = Pause { reason: "MANUAL".to_owned(), at: now, probe_at: None };
     trial.store.pause(of.org, &of.uuid, &pause, None).await.expect("it is paused");
-    trial.store.resume(of.org, &of.uuid, None).await.expect("it is resumed");
+    trial.store.resume(of.org, &of.uuid, trial.clock_now(), None).await.expect("it is resumed");
 }
 
 pub struct Looked {

@@ -60,11 +60,6 @@ pub(super) fn run(connection: &Connection, sql: &str, params: &[&dyn rusqlite::T
     Ok(changed as u64)
 }
 
-/// Whether a subscription is paused, if it is there.
-fn is_paused(write: &Connection, org: OrgId, uuid: &str) -> Result<Option<bool>> {
-    Ok(subscriptions::by_uuid(write, org, uuid)?.map(|found| found.paused.is_some()))
-}
-
 #[async_trait]
 impl Outbox for Sqlite {
     async fn subscribe(

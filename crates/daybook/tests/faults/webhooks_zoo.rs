@@ -22,7 +22,8 @@ const CUSTOMERS: u64 = 1_000;
 const HEALTHY: usize = 7;
 const TIMEOUT: &str = "2s";
 const TIMEOUT_MS: i64 = 2_000;
-const LONGEST_ATTEMPT_MS: i64 = 3_000;
+/// What hangs has no end: an attempt that is not cut off lasts for ever, and one that is may be noticed late by a busy machine.
+const LONGEST_ATTEMPT_MS: i64 = 30_000;
 /// So many attempts at a receiver that hangs are waited for.
 const ATTEMPTS: usize = 3;
 const MOST_GROWTH_KIB: u64 = 64 * 1024;

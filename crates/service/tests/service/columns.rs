@@ -136,7 +136,6 @@ const FOUND: &[(&str, &str, &str, &str)] = &[
     ("inputs", "applies_at", "applies_at + 1", INPUT),
     ("inputs", "rank", "2", INPUT),
     ("inputs", "recorded_at", "recorded_at + 1", INPUT),
-    ("inputs", "clock", "clock + 86400000000", INPUT),
     ("inputs", "payload", "{bytes}", INPUT),
     ("inputs", "extra", "NULL", INPUT),
     ("audit", "org", "99", RECORD),
@@ -158,10 +157,11 @@ const FOUND: &[(&str, &str, &str, &str)] = &[
 
 /// What was told, happened or is kept about the outside, and follows from nothing else in the database: what a caller sent
 /// (and hashes of it, by which a repeated call is known), when something was last written, how far sending is, secrets, and
-/// numbers that rows are given. Whether an input was scheduled when it came is worked out again wherever it counts.
+/// numbers that rows are given. By which clock an input was placed is found where it moves the input, and nowhere else.
+/// Whether an input was scheduled when it came is worked out again wherever it counts.
 const FACTS: &str = "
     accounts: id version content_hash updated_at profile leased_until
-    inputs: content_hash scheduled
+    inputs: content_hash scheduled clock
     line_items: updated_at
     waiting_messages: id arrival
     migrations: number name

@@ -299,8 +299,7 @@ pub fn body(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Probl
     if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
 }
 
-/// The body of a call that takes a form of the service, from what was typed: every field that is wrong by itself is told at
-/// once.
+/// Builds the request body from the typed fields. Returns an error for every invalid field, not just the first.
 pub fn checked_body<T: DeserializeOwned>(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
     let (body, mut wrong) = values(fields, typed, zone);
     let mut rest = body.clone();

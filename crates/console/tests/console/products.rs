@@ -256,7 +256,7 @@ async fn what_takes_long_to_count_is_shown_later() {
     assert!(counted.contains("1 event of 1 account"), "{counted}");
 }
 
-/// Some of it is no number, some breaks a rule of the service: all of it is told at once, and counted.
+/// Values that are not numbers and values that break a rule are all reported together, with their count.
 #[tokio::test]
 async fn everything_that_is_wrong_is_told_at_once() {
     let world = World::filled().await;

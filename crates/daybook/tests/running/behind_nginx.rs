@@ -25,7 +25,7 @@ fn address_of(server: &Server) -> SocketAddr {
     server.url().split_once("://").expect("a URL").1.parse().expect("an address")
 }
 
-/// An address from which somebody guesses.
+/// The client address that sends wrong passwords.
 fn guesser(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, last)
 }
@@ -62,7 +62,7 @@ fn who_guesses_behind_nginx_waits_alone_whatever_headers_say() {
     guess_until_locked_out("a guesser", |_| nginx.caller(guesser(2)));
     assert_signed_in("after a guesser", &ana_signs_in(&nginx));
     if getuid().is_root() {
-        assert_eq!(nginx.users_of_workers(), [65_534], "nginx works for its clients as nobody");
+        assert_eq!(nginx.users_of_workers(), [65_534], "nginx's workers run as an unprivileged user");
     }
 
     let ana = ANA.to_string();
@@ -98,7 +98,7 @@ fn behind_nginx_that_is_not_trusted_one_who_guesses_locks_out_all() {
     assert!(is_locked_out(&ana_signs_in(&nginx)));
 }
 
-/// Ana signs in and invites somebody, by a caller. The link on the page, and all that was answered on the way.
+/// Ana signs in and creates an invite. Returns the invite link and the text of all responses.
 fn invited_by(caller: &Caller) -> (String, String) {
     let signed_in = caller.sign_in(EMAIL, PASSWORD);
     assert_signed_in("to invite", &signed_in);

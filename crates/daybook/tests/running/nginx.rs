@@ -41,7 +41,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where the program is; nothing where it is missing and cannot be had.
+/// The path of the nginx binary; `None` if it is missing and apt-get is not available.
 pub fn program() -> Option<PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default();
     let in_folders = |name: &str| {
@@ -134,7 +134,7 @@ impl Nginx {
         fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
     }
 
-    /// Somebody who comes by it, from an address.
+    /// A client that connects through nginx from the given address.
     pub fn caller(&self, from: Ipv4Addr) -> Caller {
         Caller::by_tls(from, self.address, &self.authority.der())
     }

@@ -76,13 +76,13 @@ const DERIVED: &[(&str, &str, &str, &str)] = &[
     ("waiting_messages", "recorded_at", "recorded_at + 86400000000", WAITING),
     ("log_heads", "head", "head - 1", "head > 0"),
     ("account_customers", "org", "99", A1_PRIMARY),
-    ("account_customers", "account", "'nobody'", A1_PRIMARY),
+    ("account_customers", "account", "'unknown'", A1_PRIMARY),
     ("account_customers", "{customer}", "'cust-2'", A1_PRIMARY),
     ("account_customers", "role", "'SECONDARY'", A1_PRIMARY),
     ("words", "org", "99", WORD),
     ("words", "word", "'port'", WORD),
     ("words", "kind", "3", WORD),
-    ("words", "id", "'nobody'", WORD),
+    ("words", "id", "'unknown'", WORD),
     ("words", "word", "'port'", "id = 'cust-1' AND kind = 2 AND word = 'ada'"),
     (
         "words",
@@ -280,27 +280,27 @@ async fn rows_that_belong_to_nothing_are_found_and_removed(home: Home) {
     let looked = Looked::lived(home).await;
     let item = "org, account, {item}, kind, status, effective_at, applied_at, created_at, updated_at, amount, balance, \
                 principal, interest, fees, splits";
-    let copied = item.replacen("org, account", "99, 'nobody'", 1);
+    let copied = item.replacen("org, account", "99, 'unknown'", 1);
     for (table, row, what) in [
         (
             "line_items",
             format!("({item}) SELECT {copied} FROM line_items WHERE {PAYMENT}"),
-            "nobody has line items, and neither a row nor a journal",
+            "unknown has line items, and neither a row nor a journal",
         ),
         (
             "account_customers",
-            "(org, account, {customer}, role) VALUES (1, 'nobody', 'cust-1', 'PRIMARY')".to_owned(),
-            "nobody has customers, and neither a row nor a journal",
+            "(org, account, {customer}, role) VALUES (1, 'unknown', 'cust-1', 'PRIMARY')".to_owned(),
+            "unknown has customers, and neither a row nor a journal",
         ),
         (
             "accounts_to_refold",
-            "(org, account) VALUES (1, 'nobody')".to_owned(),
-            "nobody waits to be folded again and does not exist",
+            "(org, account) VALUES (1, 'unknown')".to_owned(),
+            "unknown waits to be folded again and does not exist",
         ),
         (
             "words",
-            "(org, word, kind, id) VALUES (1, 'harbour', 2, 'nobody')".to_owned(),
-            "nobody is found by words and does not exist",
+            "(org, word, kind, id) VALUES (1, 'harbour', 2, 'unknown')".to_owned(),
+            "unknown is found by words and does not exist",
         ),
         (
             "failures",

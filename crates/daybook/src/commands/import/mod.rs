@@ -129,7 +129,7 @@ fn check(
     };
     let is_readable = loans::read(loans, product, now, &mut portfolio, report)?;
     if report.count() == 0 && portfolio.loans.is_empty() {
-        // Each payment would be about no loan: that is told once.
+        // Without loans, every payment would be rejected: report the cause once.
         return Err(Failure::Failed(format!(
             "{} has no rows below its header: nothing was loaded",
             portfolio.loans_file

@@ -57,6 +57,7 @@ use crate::cli::{Cli, Command, CommonFlags, ConfigAction, FlagValues};
 use crate::config::sources::Source;
 use crate::config::{self, Given, Loaded, Problems, Settings};
 use crate::logging::{self, Style};
+use crate::time_zones;
 use std::future::Future;
 use std::io::{self, Write};
 use std::path::Path;
@@ -98,7 +99,11 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
 /// Loads the settings of a command from its flags, the process's environment and the file.
 pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<Loaded, Problems> {
     let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
-    config::load(&Given { config, flags, variable: &variable })
+    let loaded = config::load(&Given { config, flags, variable: &variable })?;
+    if let Some(folder) = &loaded.settings.time_zones {
+        time_zones::use_folder(folder).map_err(|problem| Problems(vec![problem]))?;
+    }
+    Ok(loaded)
 }
 
 /// Loads the settings of a command that is done in a moment, and starts logging for it.

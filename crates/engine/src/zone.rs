@@ -179,14 +179,10 @@ impl Zone {
         let local = i64::from(day.number()) * SECONDS_PER_DAY + i64::from(time_of_day.seconds());
         let offset = match &self.past {
             None => self.table.offset_of_local(local, 0),
-            Some(past) => {
-                let (before, after) = (past.offset_at(past.until), self.table.offset_at(past.until + 1));
-                if local < past.until + 1 + before.max(after) {
-                    past.offset_of_local(local)
-                } else {
-                    self.table.offset_of_local(local, self.table.changes_before(past.until + 1, |change| change.at))
-                }
-            }
+            Some(past) => past.offset_of_local(local, self.table.offset_at(past.until + 1)).unwrap_or_else(|| {
+                let changes = self.table.changes_before(past.until + 1, |change| change.at);
+                self.table.offset_of_local(local, changes)
+            }),
         };
         Time::from_seconds(local - offset)
     }
@@ -330,15 +326,17 @@ impl Past {
         last.map_or(self.first_offset, |(_, offset)| *offset)
     }
 
-    fn offset_of_local(&self, local: i64) -> i64 {
+    /// The offset for a local second, unless all changes have come, and with them the one that ends the past: to the offset
+    /// `after`.
+    fn offset_of_local(&self, local: i64, after: i64) -> Option<i64> {
         let mut before = self.first_offset;
-        for (at, offset) in &self.changes {
-            if local < at + before.max(*offset) {
-                break;
+        for (at, offset) in self.changes.iter().copied().chain([(self.until + 1, after)]) {
+            if local < at + before.max(offset) {
+                return Some(before);
             }
-            before = *offset;
+            before = offset;
         }
-        before
+        None
     }
 }
 

@@ -13,6 +13,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::sync::watch;
 
+/// What the reason begins with that callers get.
+pub const SUPERSEDED: &str = "this node does nothing more";
+
 /// How often the version of the tables is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -43,7 +46,7 @@ impl Service {
         self.look_at_zones().await?;
         let standing = self.store.tables().await?;
         if standing.is_newer() {
-            self.supersede(format!(
+            self.supersede(&format!(
                 "a newer build has changed the database's tables to version {}, and this one knows versions up to {}: \
                  stop this server, and start the newer build",
                 standing.at, standing.known
@@ -53,10 +56,11 @@ impl Service {
     }
 
     /// Does nothing more from now on.
-    pub(crate) fn supersede(&self, why: String) {
-        if self.superseded.0.set(why.clone()).is_ok() {
+    pub(crate) fn supersede(&self, why: &str) {
+        let sentence = format!("{SUPERSEDED}: {why}");
+        if self.superseded.0.set(sentence.clone()).is_ok() {
             self.nudge.mute(true);
-            tracing::error!(why, "this node does nothing more: it processes, sends and changes nothing");
+            tracing::error!("{sentence}; it processes, sends and changes nothing");
         }
     }
 

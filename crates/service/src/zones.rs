@@ -188,8 +188,7 @@ impl Service {
         if self.store.setting(TAKEN_UP).await? != seen {
             self.supersede(
                 "another build has brought other time-zone data, and the database goes by them: stop this server, and start \
-                 that build"
-                    .to_owned(),
+                 that build",
             );
         }
         Ok(())

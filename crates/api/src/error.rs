@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use daybook_service::form::BadForm;
 use daybook_service::problem::{CODES, Kind, Problem};
+use daybook_service::superseded::SUPERSEDED;
 use serde::Serialize;
 use std::any::Any;
 use utoipa::ToSchema;
@@ -114,12 +115,17 @@ pub const fn status_of(kind: Kind) -> StatusCode {
     }
 }
 
+/// Whether the reason why a server does nothing is for callers too.
+fn is_shown(message: &str) -> bool {
+    [CLOCK_IN_DOUBT, SUPERSEDED].iter().any(|beginning| message.starts_with(beginning))
+}
+
 impl From<Problem> for Refusal {
     fn from(mut problem: Problem) -> Refusal {
         let sentence = match problem.kind {
             Kind::Internal => "something went wrong on our side; the header x-request-id names this call in the log",
             // The reason is safe to show, and callers can report it.
-            Kind::Unavailable if problem.message.starts_with(CLOCK_IN_DOUBT) => return Refusal::shown(problem),
+            Kind::Unavailable if is_shown(&problem.message) => return Refusal::shown(problem),
             Kind::Unavailable => "the database is away: try again in a moment",
             _ => return Refusal::shown(problem),
         };

@@ -109,8 +109,13 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
     let client = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|client| client.0.ip());
     request.extensions_mut().insert(context.clone());
     let (request, leftover) = Leftover::of(request);
-    let answer = tokio::time::timeout(api.settings.timeout, next.run(request)).await;
-    let mut response = answer.unwrap_or_else(|_| Refusal::timed_out().into_response());
+    let mut response = match may_run(&api, &method) {
+        Ok(()) => {
+            let answer = tokio::time::timeout(api.settings.timeout, next.run(request)).await;
+            answer.unwrap_or_else(|_| Refusal::timed_out().into_response())
+        }
+        Err(refusal) => refusal.into_response(),
+    };
     if let Some(leftover) = leftover.filter(|_| !response.status().is_success()) {
         leftover.drain().await;
     }
@@ -119,6 +124,11 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
     log(&context, client, &method, path, &response, took);
     finish(&mut response, &context);
     response
+}
+
+/// Refuses what changes something once a newer build has changed the database's tables.
+fn may_run(api: &Api, method: &Method) -> Result<(), Refusal> {
+    if method.is_safe() { Ok(()) } else { Ok(api.service.check_tables()?) }
 }
 
 fn log(context: &Context, client: Option<IpAddr>, method: &Method, path: &str, response: &Response, took: Duration) {

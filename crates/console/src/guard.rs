@@ -180,6 +180,9 @@ async fn admit(
         let advice = "Open the console itself, and send the form from there.";
         return Err(Trouble::new(problem).advising(advice).at_the_door(manner));
     }
+    if changes && let Err(problem) = console.service.check_tables() {
+        return Err(Trouble::new(problem).at_the_door(manner));
+    }
     let Some(right) = needs.right() else {
         if changes {
             request = check_token(request, manner).await.map_err(|problem| old_form(problem).at_the_door(manner))?;

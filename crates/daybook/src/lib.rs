@@ -14,3 +14,4 @@ pub mod durations;
 pub mod instance;
 pub mod logging;
 pub mod secrets_file;
+pub mod time_zones;

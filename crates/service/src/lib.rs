@@ -52,10 +52,12 @@ mod readiness;
 pub mod refold;
 pub mod rolling;
 pub mod secrets;
+pub mod superseded;
 pub mod verify;
 pub mod view;
 pub mod webhooks;
 mod words;
+pub mod zones;
 
 pub use accounts::AccountQuery;
 pub use audit::AuditQuery;
@@ -109,6 +111,9 @@ pub struct Service {
     running: Arc<Mutex<Vec<JoinHandle<()>>>>,
     dispatcher: Arc<OnceLock<Dispatcher>>,
     pub(crate) known_mute: Arc<muting::Known>,
+    pub(crate) superseded: Arc<superseded::Superseded>,
+    /// What the database said of its time-zone data when this node took them up.
+    pub(crate) zones_seen: Arc<Mutex<Option<Option<Vec<u8>>>>>,
     monitored: Arc<beside::Beside<(), monitoring::Read>>,
     /// Whether what callers do is recorded; it always is, but for measuring what that costs.
     pub(crate) keeps_audit_trail: bool,
@@ -138,6 +143,7 @@ impl Service {
         let access = Arc::new(Access::new(store.clone(), clock.clone(), catalog.clone(), secrets.clone()));
         let metrics = Arc::new(Metrics::default());
         let nudge = Nudge::default();
+        let superseded: Arc<superseded::Superseded> = Arc::default();
         let shared = Arc::new(Shared {
             store: store.clone(),
             clock: clock.clone(),
@@ -146,6 +152,7 @@ impl Service {
             metrics: metrics.clone(),
             nudge: nudge.clone(),
             folding: processor::turns(),
+            superseded: superseded.clone(),
         });
         let processor = Processor::start(shared.clone());
         let timekeeper = Timekeeper::new(shared, processor.clone());
@@ -173,6 +180,8 @@ impl Service {
             running,
             dispatcher,
             known_mute: Arc::default(),
+            superseded,
+            zones_seen: Arc::default(),
             monitored: Arc::default(),
             keeps_audit_trail: true,
         })
@@ -212,8 +221,9 @@ impl Service {
         Ok(view::render(&self.access.issue_token(form).await?))
     }
 
-    /// Whether work can be done: the time can be trusted, and the database takes a write.
+    /// Whether work can be done: the tables are those of this build, the time can be trusted, and the database takes a write.
     pub async fn ping(&self) -> Result<(), Problem> {
+        self.check_tables()?;
         self.check_clock()?;
         self.readiness.check(&*self.store).await
     }

@@ -166,7 +166,7 @@ impl Service {
         if before.is_some() == muted.is_some() {
             return;
         }
-        self.nudge.mute(muted.is_some());
+        self.nudge.mute(muted.is_some() || self.superseded.is_so());
         match muted {
             Some(Muted { since, why }) => tracing::warn!(
                 since,

@@ -60,6 +60,9 @@ impl Service {
         let words = vec![of_product(who.org, &key.product, &form)];
         let act = Act::on("create_product", "product", &key.product).with("migration_mode", holding);
         let audit = self.recorded(who, act).into_iter().collect();
+        if let Some(zone) = policy::zone(&form) {
+            self.keep_zone(&zone).await?;
+        }
         let unit = Unit { products: vec![ProductWrite::Insert(Box::new(row))], words, audit, ..Unit::default() };
         if self.write_alone(who, unit, repeat.clone(), &answer).await? {
             return Ok(answer);

@@ -1,7 +1,8 @@
-//! A database that an earlier build made, as it was left by it.
+//! Databases that earlier builds made, as they were left by them.
 //!
-//! `fixtures/rules-1` was made by `tools/make-old-database` with the last build before rules version 2: accounts in every
-//! situation, on SQLite and on PostgreSQL. Its secrets key is 32 times the byte 7.
+//! Each folder in `fixtures` holds one, made by `tools/make-old-database` with the last build whose tables were of that version:
+//! accounts in every situation that the build knew, on SQLite and on PostgreSQL. See the `README.md` there. All have the same
+//! secrets key, 32 times the byte 7.
 
 use crate::postgres::Server;
 use rusqlite::Connection;
@@ -9,7 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tokio_postgres::NoTls;
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/rules-1");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
+/// The tables of the last build before rules version 2.
+const BEFORE_RULES_2: i64 = 5;
+
+/// The databases that are kept: the version of their tables, and their folder.
+pub const KEPT: &[(i64, &str)] = &[(5, "rules-1"), (12, "schema-12")];
+
+/// The secret of the first key of each.
+pub const SECRET: &str = "old-database-secret-of-the-first-key-000000";
 
 /// A copy of the database, for one test.
 #[derive(Clone, Debug)]
@@ -21,21 +30,43 @@ pub struct OldDatabase {
 }
 
 impl OldDatabase {
-    /// As an SQLite file in a folder, with the secrets key next to it.
+    /// The last one before rules version 2, as an SQLite file in a folder, with the secrets key next to it.
     pub fn sqlite(folder: &Path) -> OldDatabase {
+        OldDatabase::sqlite_of(BEFORE_RULES_2, folder)
+    }
+
+    /// The same on the PostgreSQL server that tests share, with the secrets key in a folder.
+    pub fn postgres(folder: &Path) -> OldDatabase {
+        OldDatabase::postgres_of(BEFORE_RULES_2, folder)
+    }
+
+    /// The one with tables of a version that is [`KEPT`], as an SQLite file.
+    pub fn sqlite_of(version: i64, folder: &Path) -> OldDatabase {
         let path = folder.join("daybook.db");
-        std::fs::write(&path, unpacked("old.db.gz")).expect("the file can be written");
+        std::fs::write(&path, unpacked(version, "old.db.gz")).expect("the file can be written");
         write_key(folder);
         OldDatabase { address: format!("sqlite:{}", path.display()), path: Some(path) }
     }
 
-    /// On the PostgreSQL server that tests share, with the secrets key in a folder.
-    pub fn postgres(folder: &Path) -> OldDatabase {
-        let address = Server::shared().database();
-        let database = OldDatabase { address, path: None };
-        database.run(&String::from_utf8(unpacked("old.sql.gz")).expect("a dump is text"));
+    /// The same on PostgreSQL.
+    pub fn postgres_of(version: i64, folder: &Path) -> OldDatabase {
+        let database = OldDatabase::at(&Server::shared().database());
+        database.run(&String::from_utf8(unpacked(version, "old.sql.gz")).expect("a dump is text"));
         write_key(folder);
         database
+    }
+
+    /// The database at an address, to ask and change it by SQL.
+    pub fn at(address: &str) -> OldDatabase {
+        OldDatabase { address: address.to_owned(), path: address.strip_prefix("sqlite:").map(PathBuf::from) }
+    }
+
+    /// Notes that a later build has run a migration of this number.
+    pub fn note_migration(&self, number: i64) {
+        self.run(&match self.path {
+            Some(_) => format!("INSERT INTO migrations (number, name) VALUES ({number}, 'noted by a test')"),
+            None => format!("INSERT INTO migrations VALUES ({number})"),
+        });
     }
 
     /// Runs statements.
@@ -110,9 +141,11 @@ const INPUT: &str = "org, seq, name, effective_at, applies_at, rank, scheduled, 
 const ITEM: &str = "org, kind, status, effective_at, applied_at, created_at, updated_at, amount, balance, principal, \
     interest, fees, splits, extra";
 
-fn unpacked(name: &str) -> Vec<u8> {
-    let output = Command::new("gzip").arg("-dc").arg(Path::new(FOLDER).join(name)).output().expect("gzip(1) is there");
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+fn unpacked(version: i64, name: &str) -> Vec<u8> {
+    let (_, folder) = KEPT.iter().find(|(kept, _)| *kept == version).expect("a database of that version is kept");
+    let path = Path::new(FOLDER).join(folder).join(name);
+    let output = Command::new("gzip").arg("-dc").arg(&path).output().expect("gzip(1) is there");
+    assert!(output.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
     output.stdout
 }
 
@@ -120,6 +153,6 @@ fn unpacked(name: &str) -> Vec<u8> {
 fn write_key(folder: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join("daybook.key");
-    std::fs::copy(Path::new(FOLDER).join("old.key"), &path).expect("the key can be copied");
+    std::fs::copy(Path::new(FOLDER).join("rules-1/old.key"), &path).expect("the key can be copied");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("its mode can be set");
 }

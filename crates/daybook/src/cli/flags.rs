@@ -16,6 +16,9 @@ pub struct CommonFlags {
     /// Where the secrets key is kept [default: daybook.key beside the SQLite file]
     #[arg(long, value_name = "FILE")]
     pub secrets_key_file: Option<String>,
+    /// A folder of compiled time zones (TZif), such as /usr/share/zoneinfo [default: those in the program]
+    #[arg(long, value_name = "FOLDER")]
+    pub time_zones: Option<String>,
     /// How log lines are written: text or json [default: text]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
@@ -140,6 +143,7 @@ impl CommonFlags {
         given([
             ("database", &self.database),
             ("secrets-key-file", &self.secrets_key_file),
+            ("time-zones", &self.time_zones),
             ("log-format", &self.log_format),
             ("log-level", &self.log_level),
         ])

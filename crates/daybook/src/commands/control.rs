@@ -151,6 +151,9 @@ impl Order {
     fn do_here(&self, settings: &Settings) -> Result<Value, Failure> {
         wait_for(async {
             let service = open_service(settings).await?;
+            if matches!(self, Order::Roll { .. }) {
+                service.check_zones().await?;
+            }
             let answer = self.carry_out(&service, &public_url(settings, settings.listen)).await;
             service.stop().await;
             Ok(answer?)

@@ -13,7 +13,10 @@ use crate::instance;
 use crate::secrets_file::SecretsKey;
 use daybook_clock::{Clock, System};
 use daybook_engine::time::Time;
+use daybook_engine::zone::data_version;
+use daybook_service::Service;
 use daybook_service::muting::{self, Muted};
+use daybook_service::zones::ZoneDifference;
 use daybook_store::{Store, Tables};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -204,10 +207,27 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
         findings.push(Finding::fail("secrets", "the database was made with a secrets key, and there is none"));
         return;
     };
-    findings.push(match start_service(store.clone(), key).await {
-        Ok(_) => Finding::ok("secrets", "the key is the one the database was made with"),
-        Err(failure) => Finding::fail("secrets", failure.to_string()),
-    });
+    match start_service(store.clone(), key).await {
+        Ok(service) => {
+            findings.push(Finding::ok("secrets", "the key is the one the database was made with"));
+            findings.extend(time_zones(&service).await);
+        }
+        Err(failure) => findings.push(Finding::fail("secrets", failure.to_string())),
+    }
+}
+
+/// Whether the database goes by the time-zone data of this build.
+async fn time_zones(service: &Service) -> Vec<Finding> {
+    match service.zone_differences().await {
+        Ok(differing) if differing.is_empty() => vec![Finding::ok("time zones", format!("data {}", data_version()))],
+        Ok(differing) => {
+            let sentence = |zone: &ZoneDifference| {
+                format!("{zone}; `daybook migrate`, or a start of the server, places what is ahead of accounts again")
+            };
+            differing.iter().map(|zone| Finding::warn("time zones", sentence(zone))).collect()
+        }
+        Err(problem) => vec![Finding::fail("time zones", problem.to_string())],
+    }
 }
 
 fn clock(now: Time) -> Finding {

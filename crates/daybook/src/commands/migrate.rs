@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::instance;
 use daybook_service::Service;
 use daybook_service::refold::Refolded;
+use daybook_service::zones::{MovedMoment, ZonesTakenUp};
 use serde_json::json;
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ struct Done {
     refolded: Refolded,
     /// Things whose words were written.
     words: u64,
+    /// Time zones whose data changed, and what that moved.
+    zones: ZonesTakenUp,
 }
 
 async fn migrate(settings: &Settings) -> Result<Done, Failure> {
@@ -46,8 +49,9 @@ async fn migrate(settings: &Settings) -> Result<Done, Failure> {
     let service = start_service(store, &open_key(settings)?).await?;
     let refolded = refold(&service).await?;
     let words = service.fill_in_words().await?;
+    let zones = service.take_up_zones().await?;
     service.stop().await;
-    Ok(Done { tables, refolded, words })
+    Ok(Done { tables, refolded, words, zones })
 }
 
 /// Folds every account again that earlier rules wrote, and shows how far that is.
@@ -64,7 +68,7 @@ pub async fn refold(service: &Service) -> Result<Refolded, Failure> {
 
 fn as_text(done: &Done) -> String {
     let Refolded { accounts, moved, failed } = done.refolded;
-    if done.tables.is_empty() && accounts + failed + done.words == 0 {
+    if done.tables.is_empty() && accounts + failed + done.words == 0 && done.zones.zones.is_empty() {
         return "the database is up to date\n".to_owned();
     }
     let mut text = String::new();
@@ -79,6 +83,23 @@ fn as_text(done: &Done) -> String {
             "folded {accounts} accounts again by newer rules: {moved} moved, {failed} failed, 0 messages written\n"
         ));
     }
+    text.push_str(&zones_as_text(&done.zones));
+    text
+}
+
+fn zones_as_text(taken_up: &ZonesTakenUp) -> String {
+    let ZonesTakenUp { zones, accounts, failed, moved } = taken_up;
+    let mut text: String = zones.iter().map(|zone| format!("time zone {zone}\n")).collect();
+    if !zones.is_empty() {
+        text.push_str(&format!(
+            "placed what is ahead of {accounts} accounts again by other time-zone data: the next moment of {} moved, {failed} \
+             failed, 0 messages written\n",
+            moved.len()
+        ));
+    }
+    for MovedMoment { organization, account_id, zone, before, after } in moved {
+        text.push_str(&format!("  {organization} {account_id} ({zone}): {before} -> {after}\n"));
+    }
     text
 }
 
@@ -90,6 +111,12 @@ fn as_json(done: &Done) -> String {
         "accounts": accounts,
         "moved": moved,
         "failed": failed,
+        "time_zones": {
+            "changed": done.zones.zones.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "accounts": done.zones.accounts,
+            "failed": done.zones.failed,
+            "moved": done.zones.moved,
+        },
     });
     format!("{answer:#}\n")
 }

@@ -57,6 +57,7 @@ use crate::cli::{Cli, Command, CommonFlags, ConfigAction, FlagValues};
 use crate::config::sources::Source;
 use crate::config::{self, Given, Loaded, Problems, Settings};
 use crate::logging::{self, Style};
+use crate::time_zones;
 use std::future::Future;
 use std::io::{self, Write};
 use std::path::Path;
@@ -99,7 +100,12 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
 pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<Loaded, Problems> {
     let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
     let given = Given { config, flags, variable: &variable };
-    let loaded = config::load(&given);
+    let loaded = config::load(&given).and_then(|loaded| {
+        if let Some(folder) = &loaded.settings.time_zones {
+            time_zones::use_folder(folder).map_err(|problem| Problems(vec![problem]))?;
+        }
+        Ok(loaded)
+    });
     if loaded.is_err() && config::wants_json(&given) {
         logging::start_json();
     }

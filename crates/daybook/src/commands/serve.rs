@@ -81,6 +81,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     }
     service.run_clock_watch(clock);
     service.run_mute_watch();
+    service.run_tables_watch();
     service.run_timers();
     if let Some(rate) = settings.verify_rate {
         service.run_verifying(rate);
@@ -144,6 +145,7 @@ async fn begin(settings: &Settings, service: &Service, url: &str, keepsakes: &mu
 async fn fill(settings: &Settings, service: &Service) -> Result<(), Failure> {
     super::migrate::refold(service).await?;
     service.fill_in_words().await?;
+    service.take_up_zones().await?;
     if settings.demo {
         let loaded = demo::load(service, System.now()).await?;
         match settings.log_format {

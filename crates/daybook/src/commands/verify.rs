@@ -41,6 +41,7 @@ pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
 
 async fn verify(settings: &Settings) -> Result<Verified, Failure> {
     let service = open_service(settings).await?;
+    service.check_zones().await?;
     let mut verified = look(&service).await?;
     for _ in 1..LOOKS {
         if verified.differences.is_empty() {
@@ -55,6 +56,7 @@ async fn verify(settings: &Settings) -> Result<Verified, Failure> {
 
 async fn fix(settings: &Settings) -> Result<Fixed, Failure> {
     let service = open_service(settings).await?;
+    service.check_zones().await?;
     let fixed = service.fix(&mut |_| {}).await;
     service.stop().await;
     Ok(fixed?)

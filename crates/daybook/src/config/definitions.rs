@@ -73,6 +73,7 @@ pub const DEFINITIONS: &[Definition] = &[
     setting("verify-rate", "1"),
     optional("allow-network"),
     optional("name-server"),
+    optional("time-zones"),
     optional("secrets-key-file"),
     secret("secrets-key"),
     Definition { has_flag: false, ..optional("bootstrap-client-id") },

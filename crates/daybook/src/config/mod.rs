@@ -78,6 +78,8 @@ pub struct Settings {
     pub allow_networks: Vec<Network>,
     /// The name servers that are asked for the addresses of webhook URLs; none: those of the machine.
     pub name_servers: Vec<SocketAddr>,
+    /// A folder of compiled time zones, in place of those in the program.
+    pub time_zones: Option<PathBuf>,
     /// Where the secrets key is kept, unless it is given.
     pub secrets_key_file: PathBuf,
     /// The secrets key itself, as text.
@@ -259,6 +261,7 @@ impl Reader<'_> {
         let verify_rate = self.required("verify-rate", values::verify_rate);
         let allow_networks = self.all("allow-network", values::network);
         let name_servers = self.all("name-server", values::name_server);
+        let time_zones = self.optional("time-zones", values::path);
         let secrets_key_file = self.secrets_key_file(database.as_deref());
         let secrets_key = self.optional("secrets-key", |text| Ok(Secret::new(text)));
         let bootstrap_client_id = self.optional("bootstrap-client-id", values::client_id);
@@ -296,6 +299,7 @@ impl Reader<'_> {
             verify_rate: verify_rate?,
             allow_networks: allow_networks?,
             name_servers: name_servers?,
+            time_zones: time_zones?,
             secrets_key_file: secrets_key_file?,
             secrets_key: secrets_key?,
             bootstrap_client_id: bootstrap_client_id?,

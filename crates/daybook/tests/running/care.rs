@@ -89,8 +89,18 @@ fn the_doctor_finds_nothing_wrong_with_what_is_well() {
     let found = daybook.json_of(&["doctor", "--json", "--listen", "127.0.0.1:0"]);
     let found = verdicts(&found);
     let checks: Vec<&str> = found.iter().map(|(check, _)| *check).collect();
-    let expected =
-        ["settings", "listen", "secrets key", "database", "structure", "organizations", "secrets", "clock", "disk"];
+    let expected = [
+        "settings",
+        "listen",
+        "secrets key",
+        "database",
+        "structure",
+        "organizations",
+        "secrets",
+        "time zones",
+        "clock",
+        "disk",
+    ];
     assert_eq!(checks, expected);
     assert!(found.iter().all(|(check, verdict)| *verdict == "ok" || *check == "disk"), "{found:?}");
     let server = daybook.serve(&[]);

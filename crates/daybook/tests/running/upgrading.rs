@@ -1,7 +1,8 @@
-//! A database of the build before rules version 2: migrated, killed in between, served.
+//! Databases of earlier builds: migrated, killed in between, served.
 
-use daybook_testkit::old_database::OldDatabase;
+use daybook_testkit::old_database::{KEPT, OldDatabase, SECRET};
 use daybook_testkit::server::Daybook;
+use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -108,5 +109,37 @@ fn a_server_is_ready_when_every_account_is_folded_again() {
         server.stop();
         let verified = run(&daybook_in(folder.path()), &["verify"], &database);
         assert!(verified.ends_with(": 0 differences\n"), "{verified}");
+    }
+}
+
+/// Serves a database as a node of this build, calls it as callers do, and verifies what became of it.
+fn served(folder: &Path, database: &OldDatabase, version: i64) {
+    let daybook = daybook_in(folder);
+    let server = daybook.serve(&flags(database));
+    assert_eq!(server.get("/readyz", "").status, 200, "version {version}");
+    let account = |server: &daybook_testkit::server::Server| server.get("/accounts/on-time", SECRET).good();
+    let owed = |account: &serde_json::Value| account["summary"]["principal_cents"].as_i64().expect("a balance");
+    let before = account(&server);
+    let events = server.get("/accounts/on-time/events", SECRET).good();
+    assert!(events["results"].as_array().is_some_and(|events| events.len() > 3), "version {version}: {events}");
+    let payment = json!({ "line_item_id": "after-the-upgrade", "original_amount_cents": 10_662 });
+    server.post("/accounts/on-time/line_items/payments/payment_record", SECRET, &payment).good();
+    assert!(owed(&account(&server)) < owed(&before), "version {version}: the payment counts");
+    let roll = json!({ "account_id": "on-time", "effective_at": "2040-01-01T00:00:00Z", "roll_webhooks": false });
+    server.post("/admin/roll/account", SECRET, &roll).good();
+    let later = server.get("/accounts/on-time/line_items?line_item_type=LATE_FEE", SECRET).good();
+    assert!(later["results"].as_array().is_some_and(|fees| !fees.is_empty()), "version {version}: time has passed");
+    server.stop();
+    let verified = run(&daybook, &["verify"], database);
+    assert!(verified.ends_with(": 0 differences\n"), "version {version}: {verified}");
+}
+
+#[test]
+fn a_database_of_every_earlier_build_is_served() {
+    for (version, _) in KEPT {
+        let folder = tempfile::tempdir().expect("a folder");
+        served(folder.path(), &OldDatabase::sqlite_of(*version, folder.path()), *version);
+        let folder = tempfile::tempdir().expect("a folder");
+        served(folder.path(), &OldDatabase::postgres_of(*version, folder.path()), *version);
     }
 }

@@ -26,3 +26,4 @@ mod support;
 mod surplus;
 mod watched;
 mod waterfall;
+mod zones_with_past;

@@ -423,7 +423,7 @@ impl Book {
     }
 
     /// When something is to be done next.
-    fn next_moment(&self, now: Time) -> Option<Time> {
+    pub(super) fn next_moment(&self, now: Time) -> Option<Time> {
         if self.now.held_events > 0 {
             let first = self.journal.iter().filter(|record| self.is_held(record)).map(|record| record.place.at).min();
             let due = first.map_or(now, |first| first.min(now));

@@ -1,7 +1,7 @@
 //! The journal of an account: everything that was asked of it, in order of arrival.
 //!
-//! Most records are inputs of the engine. Four are the service's own: a release (held events were let go), a roll (the
-//! account's clock was moved ahead), a change of the profile and a change of the rules. They are written down because what was announced, and
+//! Most records are inputs of the engine. Five are the service's own: a release (held events were let go), a roll (the
+//! account's clock was moved ahead), a change of the profile, a change of the rules and one of the time-zone data. They are written down because what was announced, and
 //! when, follows from them: an account can be worked through again from its journal alone.
 
 use crate::problem::Problem;
@@ -36,9 +36,24 @@ pub enum Record {
     Profile,
     /// The account was folded again by newer rules: what stood before follows from them.
     Refold(Mark),
+    /// The account goes by other time-zone data from here on: what was ahead of it was placed again.
+    Zone(ZoneChange),
 }
 
-/// Where an account stood when it was folded again by newer rules.
+/// That an account goes by other time-zone data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneChange {
+    /// Where it stood.
+    pub mark: Mark,
+    /// What the data are called: `2026e`.
+    pub version: String,
+    /// When something was to be done next by the earlier data.
+    pub before: Option<Time>,
+    /// When something is to be done next by these.
+    pub after: Option<Time>,
+}
+
+/// Where an account stood when it was folded again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The version of the rules from then on.
@@ -54,6 +69,14 @@ pub struct Mark {
 }
 
 impl Record {
+    /// If the account was folded again here: where it stood.
+    pub fn mark(&self) -> Option<&Mark> {
+        match self {
+            Record::Refold(mark) | Record::Zone(ZoneChange { mark, .. }) => Some(mark),
+            _ => None,
+        }
+    }
+
     /// What the record is called in a timeline.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -71,6 +94,7 @@ impl Record {
             Record::Roll { .. } => "roll",
             Record::Profile => "account_update",
             Record::Refold(_) => "rules_change",
+            Record::Zone(_) => "time_zone_change",
         }
     }
 }

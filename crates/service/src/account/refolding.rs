@@ -1,12 +1,12 @@
-//! Folding an account again by newer rules than those it was folded by.
+//! Folding an account again by newer rules than those it was folded by, or by other time-zone data for what is ahead of it.
 //!
 //! Every record of the journal keeps its place: what was placed at the account clock stays there, what is held stays held,
 //! what waits goes on waiting. State and line items become what the newer rules give, up to where the account was
 //! processed. Nothing is announced; messages that were written stay, and later ones count on from them. A record of the
-//! journal ([`Record::Refold`]) says where this happened, so that `verify` can begin there.
+//! journal ([`Record::Refold`], [`Record::Zone`]) says where this happened, so that `verify` can begin there.
 
 use super::book::{Book, Halt, mark_scheduled, stopped};
-use super::journal::{Mark, Record};
+use super::journal::{Mark, Record, ZoneChange};
 use super::writes::Writes;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
@@ -28,8 +28,30 @@ impl Book {
         Book::with(loaded, product, true, terms, State::new())
     }
 
-    /// Folds the account again. `stored` are its line items: what is like them is not written.
+    /// Folds the account again by newer rules. `stored` are its line items: what is like them is not written.
     pub fn refold(&mut self, stored: &[ItemRow], now: Time) -> Result<(), Problem> {
+        let (at, mark) = self.fold_again(stored, now)?;
+        self.note_fold(Record::Refold(mark), "refold", at, now)
+    }
+
+    /// Folds the account again, whose terms have the zone as it counts from now on. Gives when something was to be done next
+    /// before, and when it is now.
+    pub fn rezone(
+        &mut self,
+        stored: &[ItemRow],
+        version: &str,
+        now: Time,
+    ) -> Result<(Option<Time>, Option<Time>), Problem> {
+        let before = self.now.next_moment;
+        let (at, mark) = self.fold_again(stored, now)?;
+        let after = if self.now.failure.is_some() { before } else { self.next_moment(now) };
+        let change = ZoneChange { mark, version: version.to_owned(), before, after };
+        self.note_fold(Record::Zone(change), "zone", at, now)?;
+        Ok((before, after))
+    }
+
+    /// Folds everything that is processed again, and gives where the account stood.
+    fn fold_again(&mut self, stored: &[ItemRow], now: Time) -> Result<(Time, Mark), Problem> {
         let mark = Mark {
             rules_version: RULES_VERSION,
             processed_through: self.now.processed_through,
@@ -46,9 +68,12 @@ impl Book {
             self.ledger = Some(Ledger::of(&out));
             keep_changed_items(&mut self.writes, stored, now);
         }
+        Ok((mark.processed_through.unwrap_or(now), mark))
+    }
+
+    fn note_fold(&mut self, record: Record, what: &str, at: Time, now: Time) -> Result<(), Problem> {
         let seq = self.now.next_seq;
-        let at = mark.processed_through.unwrap_or(now);
-        self.append(Record::Refold(mark), "refold", at, now)?;
+        self.append(record, what, at, now)?;
         if self.now.held_events == 0 {
             self.now.settled_seq = seq;
         }
@@ -60,8 +85,8 @@ impl Book {
     /// line items in what it writes.
     pub fn refolded_at(stored: &Book, index: usize) -> Result<Book, Problem> {
         let record = &stored.journal[index];
-        let Record::Refold(mark) = &record.record else {
-            return Err(Problem::internal("the record is no change of the rules"));
+        let Some(mark) = record.record.mark() else {
+            return Err(Problem::internal("the record is no change of rules or time-zone data"));
         };
         let mut book = stored.clone();
         book.journal.truncate(index);
@@ -75,9 +100,8 @@ impl Book {
         book.now.message_seq = mark.message_seq;
         book.now.next_seq = record.seq();
         book.now.failure = None;
-        let is_held = |record: &&super::journal::Journal| {
-            record.seq() > mark.settled_seq && !matches!(record.record, Record::Refold(_))
-        };
+        let is_held =
+            |record: &&super::journal::Journal| record.seq() > mark.settled_seq && record.record.mark().is_none();
         book.now.held_events = book.journal.iter().filter(is_held).count() as i64;
         mark_scheduled(&mut book.journal, &book.now);
         book.refold(&[], record.recorded_at)?;

@@ -2,7 +2,7 @@
 
 use super::book::{Book, Halt};
 use super::herald::cause_text;
-use super::journal::{Journal, Record, entries};
+use super::journal::{Journal, Record, ZoneChange, entries};
 use super::postings::{EarlyInterest, Posting, Recorder, is_undone, owed_again, surplus_used, where_it_went};
 use crate::view::{MomentAmounts, Told};
 use daybook_engine::fold::{Seen, Watch};
@@ -154,7 +154,7 @@ impl Book {
         let steps = happenings.len();
         for record in &self.journal {
             let is_input = matches!(record.record, Record::Input(_));
-            let is_refold = matches!(record.record, Record::Refold(_));
+            let is_refold = record.record.mark().is_some();
             let progress = if self.is_held(record) && !is_refold {
                 if self.now.failure.is_some() { Progress::Failed } else { Progress::Held }
             } else if is_input && record.place.at > through {
@@ -251,6 +251,12 @@ fn describe(record: &Journal) -> String {
         Record::Refold(mark) => {
             format!("The account was folded again by the rules of version {}.", mark.rules_version)
         }
+        Record::Zone(ZoneChange { version, before, after, .. }) => match (before, after) {
+            (Some(before), Some(after)) if before != after => {
+                format!("Time-zone data {version} count from here: what was due next at {before} is due at {after}.")
+            }
+            _ => format!("Time-zone data {version} count from here."),
+        },
     }
 }
 

@@ -42,6 +42,7 @@ use crate::clockwatch;
 use crate::lock::lock;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::superseded::Superseded;
 use bytes::Bytes;
 use daybook_clock::Clock;
 use daybook_store::Store;
@@ -81,6 +82,8 @@ pub struct Shared {
     pub nudge: Nudge,
     /// Who may fold off the threads that serve, as many at a time as there are processors.
     pub folding: Arc<Semaphore>,
+    /// Whether a newer build has changed the tables.
+    pub(crate) superseded: Arc<Superseded>,
 }
 
 impl Shared {
@@ -146,6 +149,7 @@ impl Processor {
         only_held: bool,
         record: Option<NewAuditRecord>,
     ) -> Result<Bytes, Problem> {
+        self.shared.superseded.check()?;
         clockwatch::trusted(&*self.shared.clock)?;
         let place = self.room_of(key.org).acquire_owned().await.map_err(|_| stopping())?;
         let (reply, answer) = oneshot::channel();

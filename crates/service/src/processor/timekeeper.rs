@@ -78,9 +78,10 @@ impl Timekeeper {
     }
 
     /// Does everything that is due now, once; gives how many accounts that was. At nothing, tidies up. Does nothing while
-    /// the time cannot be trusted, or the database is muted.
+    /// the time cannot be trusted, the database is muted, or a newer build has changed the tables.
     pub async fn tick(&self) -> Result<usize, Problem> {
-        if self.shared.clock.trouble().is_some() || self.shared.nudge.is_muted() {
+        let is_stopped = self.shared.nudge.is_muted() || self.shared.superseded.is_so();
+        if self.shared.clock.trouble().is_some() || is_stopped {
             return Ok(0);
         }
         let now = self.shared.clock.now();

@@ -84,7 +84,7 @@ impl Service {
             let keys = self.store.accounts_to_refold(after.as_ref(), BATCH).await?;
             let Some(last) = keys.last() else { break };
             after = Some(last.clone());
-            done.add(refold_keys(self.store.as_ref(), &self.catalog, keys, self.clock.now()).await?);
+            done.add(refold_keys(self.store.as_ref(), &self.catalog, keys, self.clock.now(), &by_rules()).await?);
             progress(done.accounts);
             if since_line.elapsed() >= BETWEEN_LINES {
                 tracing::info!(done = done.accounts, of = waiting, "folding accounts again");
@@ -118,20 +118,21 @@ pub(crate) async fn load(
     if keys.is_empty() {
         return Ok(loaded);
     }
-    refold_keys(store, catalog, keys, now).await?;
+    refold_keys(store, catalog, keys, now, &by_rules()).await?;
     Ok(store.load(wanted).await?)
 }
 
 /// Folds accounts again, as often as it takes until each is written by this node or by another.
-async fn refold_keys(
+pub(crate) async fn refold_keys(
     store: &dyn Store,
     catalog: &Catalog,
     mut keys: Vec<AccountKey>,
     now: Time,
+    how: &Folding,
 ) -> Result<Refolded, Problem> {
     let mut done = Refolded::default();
     for _ in 0..MOST_ROUNDS {
-        let (some, stale) = refold_once(store, catalog, keys, now).await?;
+        let (some, stale) = refold_once(store, catalog, keys, now, how).await?;
         done.add(some);
         if stale.is_empty() {
             return Ok(done);
@@ -142,7 +143,14 @@ async fn refold_keys(
 }
 
 /// An account to be folded again, with its line items.
-type Ready = (Loaded, Arc<ProductInfo>, Vec<ItemRow>);
+pub(crate) type Ready = (Loaded, Arc<ProductInfo>, Vec<ItemRow>);
+
+/// How an account is folded again: gives what that came to and what is to be written.
+pub(crate) type Folding = Arc<dyn Fn(Ready, Time) -> (AccountKey, Refolded, Unit) + Send + Sync>;
+
+fn by_rules() -> Folding {
+    Arc::new(refold_one)
+}
 
 /// One try. Gives what was done, and the accounts that another node changed meanwhile.
 async fn refold_once(
@@ -150,6 +158,7 @@ async fn refold_once(
     catalog: &Catalog,
     keys: Vec<AccountKey>,
     now: Time,
+    how: &Folding,
 ) -> Result<(Refolded, Vec<AccountKey>), Problem> {
     let wanted: Vec<Want> =
         keys.iter().map(|key| Want { key: key.clone(), inputs: Inputs::All, names: Vec::new() }).collect();
@@ -163,7 +172,8 @@ async fn refold_once(
         let product = catalog.product(&key).await?.ok_or_else(|| Problem::internal("an account has no product"))?;
         ready.push((loaded, product, items));
     }
-    let folding = tokio::task::spawn_blocking(move || ready.into_iter().map(|ready| refold_one(ready, now)).collect());
+    let how = how.clone();
+    let folding = tokio::task::spawn_blocking(move || ready.into_iter().map(|ready| how(ready, now)).collect());
     let folded: Vec<(AccountKey, Refolded, Unit)> =
         folding.await.map_err(|_| Problem::unavailable("the server is stopping"))?;
     let mut outcomes = Vec::with_capacity(folded.len());
@@ -235,9 +245,14 @@ fn fold_again(
         after: after.as_ref().and_then(|standing| serde_json::to_string(standing).ok()),
         failure: None,
     });
+    Ok((Refolded { accounts: 1, moved: u64::from(moved), failed: 0 }, written(book, version, listed)?))
+}
+
+/// What is written of an account that was folded again.
+pub(crate) fn written(mut book: Book, version: i64, listed: Option<RefoldRow>) -> Result<Unit, Problem> {
     let terms = Some(book.terms_bytes()?);
     let writes = std::mem::take(&mut book.writes);
-    let mut unit = unit(key, version, book.now.clone(), RefoldWrite { terms, listed });
+    let mut unit = unit(book.key.clone(), version, book.now.clone(), RefoldWrite { terms, listed });
     // Newer rules may have closed it: its notices are cancelled from then on, as they would have been.
     let closed_at = book.state.status.is_closed().then(|| book.state.loan().closed_at);
     for write in &mut unit.accounts {
@@ -246,7 +261,7 @@ fn fold_again(
         write.items = writes.items.values().cloned().collect();
         write.item_changes = writes.changes.values().cloned().collect();
     }
-    Ok((Refolded { accounts: 1, moved: u64::from(moved), failed: 0 }, unit))
+    Ok(unit)
 }
 
 /// Notes that an account could not be folded again. Everything else stays as it is stored.
@@ -267,7 +282,12 @@ fn failed(loaded: Loaded, why: &str, now: Time) -> Unit {
     unit(row.key, row.version, account, RefoldWrite { terms: None, listed: Some(listed) })
 }
 
-fn unit(key: AccountKey, version: i64, now: daybook_store::records::AccountNow, refold: RefoldWrite) -> Unit {
+pub(crate) fn unit(
+    key: AccountKey,
+    version: i64,
+    now: daybook_store::records::AccountNow,
+    refold: RefoldWrite,
+) -> Unit {
     let write = AccountWrite {
         claim: AccountClaim::Update { key, version, now: Box::new(now) },
         inputs: Vec::new(),

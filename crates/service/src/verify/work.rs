@@ -98,15 +98,15 @@ fn change_item(row: &mut ItemRow, change: &ItemChange) {
     row.updated_at = change.updated_at;
 }
 
-/// The last change of the rules in an account's journal, and where it is.
+/// The last change of the rules or of the time-zone data in an account's journal, and where it is.
 pub(super) fn refold_of(stored: &Book) -> Option<(usize, &Journal)> {
-    let index = stored.journal.iter().rposition(|record| matches!(record.record, Record::Refold(_)))?;
+    let index = stored.journal.iter().rposition(|record| record.record.mark().is_some())?;
     Some((index, &stored.journal[index]))
 }
 
 /// The sequence of the last message that earlier rules announced.
 pub(super) fn announced_before(record: &Journal) -> i64 {
-    if let Record::Refold(mark) = &record.record { mark.message_seq } else { 0 }
+    record.record.mark().map_or(0, |mark| mark.message_seq)
 }
 
 /// Works through an account's journal again, in order of arrival, and on to where it is processed.
@@ -170,7 +170,7 @@ fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -
             book.roll(*to, false, at).map(drop)
         }
         // The last one is where working through begins.
-        Record::Refold(_) => Ok(()),
+        Record::Refold(_) | Record::Zone(_) => Ok(()),
         Record::Profile => {
             book.product = with_mode(product, record.held.is_some(), None);
             book.note_profile(at)

@@ -1,37 +1,19 @@
-//! Databases with the tables of every earlier version, from the one before there were balances and words on: opened,
-//! brought up to date, verified and served.
+//! Databases with the tables of every earlier version: opened, brought up to date, verified and worked with.
 //!
-//! The rows are those of [`daybook_testkit::old_database`], whose tables are of version 5. For earlier versions what versions
-//! 4 and 5 added is taken out of them, for later ones the migrations up to that version are run.
+//! [`daybook_testkit::old_database`] keeps some. Versions in between are made of the one before by running migrations; of the
+//! first that is kept, what its own versions added is taken out for those before. Which versions there are is read from the
+//! folder of migrations: a new one makes the last one an earlier one.
 
 use crate::support::{Home, Trial, json_of, list, on_both, whole};
 use daybook_service::accounts::AccountQuery;
 use daybook_store::Tables;
-use daybook_testkit::old_database::OldDatabase;
+use daybook_testkit::old_database::{KEPT, OldDatabase};
 use std::path::PathBuf;
 
-on_both!(every_earlier_version_comes_out_right, no_table_is_changed_by_looking);
+on_both!(every_earlier_version_comes_out_right, no_table_is_changed_by_looking, every_migration_is_in_both_dialects);
 
+/// After all of them were made.
 const NOW: &str = "2026-11-18T12:00:00Z";
-/// The version of the tables that the old database has.
-const MADE_AT: i64 = 5;
-const LATEST: i64 = 12;
-
-/// Takes out what version 5 added.
-const BEFORE_5: &str = "
-    DROP INDEX subscriptions_of_console;
-    ALTER TABLE subscriptions DROP COLUMN from_console;
-    DROP INDEX messages_about_no_account;
-    DELETE FROM migrations WHERE number = 5;";
-/// Takes out what version 4 added.
-const BEFORE_4: &str = "
-    DROP INDEX accounts_counted;
-    DROP INDEX accounts_past_due;
-    DROP INDEX line_items_by_day;
-    ALTER TABLE accounts DROP COLUMN balance;
-    DROP TABLE delivery_hours;
-    DROP TABLE words;
-    DELETE FROM migrations WHERE number = 4;";
 
 /// The migrations of a dialect, with their numbers.
 fn migrations(home: Home) -> Vec<(i64, String)> {
@@ -48,48 +30,114 @@ fn migrations(home: Home) -> Vec<(i64, String)> {
     all
 }
 
-/// The old database with the tables of a version.
+/// Every version that tables had before the one of today.
+fn earlier_versions(home: Home) -> Vec<i64> {
+    let mut all: Vec<i64> = migrations(home).into_iter().map(|(number, _)| number).collect();
+    all.pop();
+    all
+}
+
+/// Takes out what each version up to the first that is kept added, the latest first.
+const TAKE_OUT: &[(i64, &str)] = &[
+    (
+        5,
+        "DROP INDEX subscriptions_of_console;
+         ALTER TABLE subscriptions DROP COLUMN from_console;
+         DROP INDEX messages_about_no_account;",
+    ),
+    (
+        4,
+        "DROP INDEX accounts_counted;
+         DROP INDEX accounts_past_due;
+         DROP INDEX line_items_by_day;
+         ALTER TABLE accounts DROP COLUMN balance;
+         DROP TABLE delivery_hours;
+         DROP TABLE words;",
+    ),
+    (3, "DROP TABLE guesses; DROP TABLE invitations; DROP TABLE sessions; DROP TABLE people;"),
+];
+/// The first version that is made. Of the one before, a key that was rotated would be forgotten, and what it signed with it.
+const FIRST: i64 = 2;
+
+/// The version of the kept database that the tables of a version are made of.
+fn made_of(version: i64) -> i64 {
+    let kept = || KEPT.iter().map(|(kept, _)| *kept);
+    kept().filter(|kept| *kept <= version).max().or(kept().min()).expect("some are kept")
+}
+
+/// A database with the tables of a version.
 fn of_version(home: Home, folder: &std::path::Path, version: i64) -> OldDatabase {
+    let kept = made_of(version);
     let database = match home {
-        Home::Sqlite => OldDatabase::sqlite(folder),
-        Home::Postgres => OldDatabase::postgres(folder),
+        Home::Sqlite => OldDatabase::sqlite_of(kept, folder),
+        Home::Postgres => OldDatabase::postgres_of(kept, folder),
     };
-    if version < 5 {
-        database.run(BEFORE_5);
+    assert_eq!(database.number("SELECT max(number) FROM migrations"), kept, "it is what its build left");
+    for (number, sql) in TAKE_OUT.iter().filter(|(number, _)| (version + 1..=kept).contains(number)) {
+        database.run(sql);
+        database.run(&format!("DELETE FROM migrations WHERE number = {number}"));
     }
-    if version < 4 {
-        database.run(BEFORE_4);
-    }
-    for (number, sql) in migrations(home).into_iter().filter(|(number, _)| (MADE_AT + 1..=version).contains(number)) {
+    for (number, sql) in migrations(home).into_iter().filter(|(number, _)| (kept + 1..=version).contains(number)) {
         database.run(&sql);
-        database.run(&match home {
-            Home::Sqlite => format!("INSERT INTO migrations (number, name) VALUES ({number}, 'earlier')"),
-            Home::Postgres => format!("INSERT INTO migrations VALUES ({number})"),
-        });
+        database.note_migration(number);
     }
     assert_eq!(database.number("SELECT max(number) FROM migrations"), version);
     database
 }
 
+/// What is known of a database before it is opened: accounts, and those that are processed.
+fn before(database: &OldDatabase) -> (i64, i64) {
+    let processed = "SELECT count(*) FROM accounts WHERE processed_through IS NOT NULL";
+    (database.number("SELECT count(*) FROM accounts"), database.number(processed))
+}
+
+async fn every_migration_is_in_both_dialects(home: Home) {
+    let numbers = |home| migrations(home).into_iter().map(|(number, _)| number).collect::<Vec<_>>();
+    assert_eq!(numbers(Home::Sqlite), numbers(Home::Postgres));
+    let store = daybook_store::open(&home.address()).await.expect("a new database opens");
+    assert_eq!(store.migrated(), numbers(home), "the folder has what the program runs");
+}
+
 async fn every_earlier_version_comes_out_right(home: Home) {
-    let mut first: Option<(i64, i64)> = None;
-    for version in 3..LATEST - 1 {
+    // Balances and words of the first version that is made of a kept one; all others must come out the same.
+    let mut first: std::collections::BTreeMap<i64, (i64, i64)> = std::collections::BTreeMap::new();
+    for version in earlier_versions(home).into_iter().filter(|version| *version >= FIRST) {
         let folder = tempfile::tempdir().expect("a folder");
         let database = of_version(home, folder.path(), version);
+        let (accounts, processed) = before(&database);
+        assert!(accounts > 20 && processed > 20, "version {version}: {accounts} accounts, {processed} processed");
         let trial = Trial::over(&database.address, NOW).await;
+        let waiting = trial.service.accounts_to_refold().await.expect("it can be asked");
+        assert_eq!(waiting > 0, made_of(version) < 8, "version {version}: rules 2 came with version 8");
         let done = trial.service.refold(&mut |_| {}).await.expect("accounts are folded again");
-        assert_eq!((done.accounts, done.failed), (49, 0), "version {version}");
+        assert_eq!((done.accounts as i64, done.failed), (waiting, 0), "version {version}");
         let filled = trial.service.fill_in_words().await.expect("words are written");
         assert_eq!(filled > 0, version < 4, "version {version}: words are written where there were none");
         assert_eq!(trial.service.fill_in_words().await.expect("words are there"), 0, "once");
+        let zones = trial.service.take_up_zones().await.expect("time-zone data are kept");
+        assert_eq!((zones.zones.len(), zones.accounts), (0, 0), "version {version}: nothing moves");
         assert_eq!(trial.differences().await, Vec::<String>::new(), "version {version}");
         let sum = |sql: &str| database.number(sql);
         let figures = (sum("SELECT CAST(sum(balance) AS BIGINT) FROM accounts"), sum("SELECT count(*) FROM words"));
         assert!(figures.0 > 0 && figures.1 > 0, "version {version}: {figures:?}");
-        assert_eq!(*first.get_or_insert(figures), figures, "version {version}: as every other version");
-        let all = list(json_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await));
-        assert!(all.len() > 20, "version {version}: it is served");
+        assert_eq!(*first.entry(made_of(version)).or_insert(figures), figures, "version {version}: as its neighbours");
+        work_with(&trial, version).await;
     }
+}
+
+/// Reads accounts as callers do, takes a payment, rolls an account and lets time pass.
+async fn work_with(trial: &Trial, version: i64) {
+    let all = list(json_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await));
+    assert!(all.len() > 20, "version {version}: it is served");
+    let owed = |account: &serde_json::Value| account["summary"]["principal_cents"].as_i64().expect("a balance");
+    let before = trial.read("on-time").await;
+    assert!(owed(&before) > 0 && !trial.events("on-time").await.is_empty(), "version {version}");
+    json_of(trial.pay("on-time", "after-the-upgrade", 10_662, NOW).await);
+    let after = trial.read("on-time").await;
+    assert!(owed(&after) < owed(&before), "version {version}: the payment counts");
+    json_of(trial.roll("on-time", "2027-01-20T12:00:00Z", false).await);
+    trial.go_to("2026-12-30T12:00:00Z").await;
+    assert_eq!(trial.differences().await, Vec::<String>::new(), "version {version}, after work");
 }
 
 async fn no_table_is_changed_by_looking(home: Home) {
@@ -113,10 +161,7 @@ async fn no_table_is_changed_by_looking(home: Home) {
     assert_eq!(store.migrated(), Vec::<i64>::new());
     drop(store);
 
-    database.run(&match home {
-        Home::Sqlite => "INSERT INTO migrations (number, name) VALUES (999, 'later')".to_owned(),
-        Home::Postgres => "INSERT INTO migrations VALUES (999)".to_owned(),
-    });
+    database.note_migration(999);
     for tables in [Tables::MustBeCurrent, Tables::BringUpToDate] {
         let refused = daybook_store::open_as(&database.address, tables).await.expect_err("it is newer").to_string();
         assert!(refused.contains("999") && refused.contains("newer"), "{refused}");

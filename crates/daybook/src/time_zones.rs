@@ -1,0 +1,61 @@
+//! The setting `time-zones`: a folder of compiled time zones in place of those in the program.
+//!
+//! The folder is laid out as the package `tzdata` lays out `/usr/share/zoneinfo`: a TZif file for each zone, named like the
+//! zone. A zone that has no file is the program's own.
+
+use crate::config::Problem;
+use daybook_engine::zone;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// What a file of a compiled time zone begins with.
+const MAGIC: &[u8] = b"TZif";
+/// Zones under these names are others of the same name: without leap seconds, and with.
+const OTHERS: [&str; 2] = ["posix", "right"];
+/// The most that a file of a zone has; the largest have about 4,000.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Has the program go by the zones in a folder from now on.
+pub fn use_folder(folder: &Path) -> Result<(), Problem> {
+    let problem = |sentence: String| Problem(format!("time-zones {}: {sentence}", folder.display()));
+    let mut files = BTreeMap::new();
+    collect(folder, folder, &mut files).map_err(|error| problem(format!("the folder cannot be read: {error}")))?;
+    if files.is_empty() {
+        return Err(problem("the folder holds no compiled time zone (TZif), as /usr/share/zoneinfo does".to_owned()));
+    }
+    zone::provide(&version(folder), files).map_err(|broken| match broken {
+        Some(name) => problem(format!("the file {name} is damaged")),
+        None => problem("other time zones are in use already".to_owned()),
+    })
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned) else { continue };
+        let about = fs::metadata(&path)?;
+        if about.is_dir() {
+            if !OTHERS.contains(&name.as_str()) {
+                collect(root, &path, files)?;
+            }
+        } else if about.is_file() && about.len() <= FILE_BYTES_MAX {
+            let bytes = fs::read(&path)?;
+            if bytes.starts_with(MAGIC) {
+                files.insert(name, bytes);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the data in a folder are called: as the folder says, or by its name.
+fn version(folder: &Path) -> String {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    let of_source = || read("tzdata.zi")?.lines().next()?.strip_prefix("# version ").map(str::to_owned);
+    let named = read("+VERSION").map(|text| text.trim().to_owned()).or_else(of_source);
+    named.filter(|name| !name.is_empty()).unwrap_or_else(|| {
+        let path: PathBuf = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        format!("of {}", path.display())
+    })
+}

@@ -1,0 +1,328 @@
+//! Time-zone data: what a database went by, and what happens when a build brings other data.
+//!
+//! A due moment is a date and a time of day in the zone of a product. Which moment that is, the data of the zone say, and
+//! they are part of the build. Governments change their clocks, so newer data give some moments another place. The database
+//! keeps the data of every zone that a product names, as a setting for each. A start compares ([`Service::take_up_zones`]):
+//!
+//! ```text
+//! zones of products ─► kept data differ? ─► accounts in that zone ─► folded again ─► what is due next, listed if it moved
+//!                                            their past by the kept data,
+//!                                            what is ahead by those of the build
+//! ```
+//!
+//! What was processed stays where it was: the account's own terms keep the offsets that its past went by, up to where it was
+//! processed (`engine::zone`), so `verify` and every later fold find the past again. Its journal says where it happened.
+//! Nothing is announced. A start that is cut off goes on where it was; of nodes that start at once each account is placed
+//! again by one. A node that runs by earlier data does nothing more once another one has taken up others
+//! ([`crate::superseded`]).
+
+use crate::Service;
+use crate::account::book::Book;
+use crate::lock::lock;
+use crate::policy;
+use crate::problem::Problem;
+use crate::refold::{Folding, Ready, Refolded, refold_keys, unit, written};
+use crate::view::time::Utc;
+use daybook_engine::terms::Terms;
+use daybook_engine::time::Time;
+use daybook_engine::zone::{Zone, data_version};
+use daybook_store::batch::{RefoldWrite, Unit};
+use daybook_store::records::{AccountKey, AccountRow, OrgId, Page};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+/// The settings that hold the data of a zone begin with this; its name follows.
+const KEPT: &str = "zone:";
+/// The setting that changes whenever data are taken up that differ.
+const TAKEN_UP: &str = "zones_taken_up";
+/// Rows read at once.
+const STEP: usize = 200;
+/// Accounts that are named in the log.
+const MOST_NAMED: usize = 20;
+/// What an account goes by begins so long before it: its first dates may lie there.
+const BEFORE_OPENING_MICROS: i64 = 2 * 86_400 * 1_000_000;
+
+/// A zone whose data in this build are not those that the database went by.
+#[derive(Clone, Debug)]
+pub struct ZoneDifference {
+    /// Its name.
+    pub name: String,
+    /// What the kept data are called.
+    pub kept_version: String,
+    /// From when on clocks differ, not counting what is past.
+    pub from: Option<Time>,
+    kept: Zone,
+    today: Zone,
+}
+
+impl fmt::Display for ZoneDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, kept) = (&self.name, &self.kept_version);
+        match self.from {
+            Some(from) => write!(f, "{name}: data {} show other clocks than {kept} from {from} on", data_version()),
+            None => write!(f, "{name}: data {} differ from {kept} in the past only", data_version()),
+        }
+    }
+}
+
+/// An account that has something to do next, at another moment than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MovedMoment {
+    /// The organization.
+    pub organization: String,
+    /// The account.
+    pub account_id: String,
+    /// Its zone.
+    pub zone: String,
+    /// When something was to be done next by the earlier data.
+    pub before: String,
+    /// When something is to be done next by these.
+    pub after: String,
+}
+
+/// What taking up other time-zone data came to.
+#[derive(Clone, Debug, Default)]
+pub struct ZonesTakenUp {
+    /// The zones whose data differ.
+    pub zones: Vec<ZoneDifference>,
+    /// Accounts whose moments ahead were placed again.
+    pub accounts: u64,
+    /// Those that could not be: `verify` names them.
+    pub failed: u64,
+    /// Accounts whose next moment moved.
+    pub moved: Vec<MovedMoment>,
+}
+
+impl Service {
+    /// Refuses to work on a database that went by other time-zone data and was not brought up to date.
+    pub async fn check_zones(&self) -> Result<(), Problem> {
+        let differing = self.zone_differences().await?;
+        if differing.is_empty() {
+            return Ok(());
+        }
+        let each: Vec<String> = differing.iter().map(ToString::to_string).collect();
+        Err(Problem::unavailable(format!(
+            "the database went by other time-zone data: {}. `daybook migrate`, or a start of the server, places what is \
+             ahead again; nothing was changed now",
+            each.join("; ")
+        )))
+    }
+
+    /// The zones of products whose data in this build are not those that the database went by.
+    pub async fn zone_differences(&self) -> Result<Vec<ZoneDifference>, Problem> {
+        let mut differing = Vec::new();
+        for today in self.zones_of_products().await?.into_values() {
+            let Some(kept) = self.store.setting(&setting_of(&today)).await? else { continue };
+            differing.extend(self.difference(today, &kept)?);
+        }
+        Ok(differing)
+    }
+
+    fn difference(&self, today: Zone, kept: &[u8]) -> Result<Option<ZoneDifference>, Problem> {
+        let name = today.name().to_owned();
+        let unreadable = || Problem::internal(format!("the kept data of time zone {name} cannot be read"));
+        let (kept, kept_version) = Zone::kept(&name, kept).ok_or_else(unreadable)?;
+        if kept.fingerprint() == today.fingerprint() {
+            return Ok(None);
+        }
+        let from = today.first_difference(&kept, self.clock.now());
+        Ok(Some(ZoneDifference { name, kept_version, from, kept, today }))
+    }
+
+    /// The zones that products name, by name.
+    async fn zones_of_products(&self) -> Result<BTreeMap<String, Zone>, Problem> {
+        let mut zones = BTreeMap::new();
+        for organization in self.store.organizations().await? {
+            let mut page = Page { limit: STEP, ..Page::default() };
+            loop {
+                let rows = self.store.products(organization.org, &page).await?;
+                let Some(last) = rows.last() else { break };
+                page.after = Some(last.key.product.clone());
+                for row in rows {
+                    let product = self.catalog.ready(row).await?;
+                    zones.extend(policy::zone(&product.form).map(|zone| (zone.name().to_owned(), zone)));
+                }
+            }
+        }
+        Ok(zones)
+    }
+
+    /// Keeps the data of a zone, unless some are kept.
+    pub(crate) async fn keep_zone(&self, zone: &Zone) -> Result<Vec<u8>, Problem> {
+        let data = zone.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))?;
+        Ok(self.store.keep_setting(&setting_of(zone), &data).await?)
+    }
+
+    /// Has the database go by the time-zone data of this build: places what is ahead of accounts again where they differ,
+    /// and says what moved. To be called before timers run.
+    pub async fn take_up_zones(&self) -> Result<ZonesTakenUp, Problem> {
+        let mut taken_up = ZonesTakenUp::default();
+        for today in self.zones_of_products().await?.into_values() {
+            let kept = self.keep_zone(&today).await?;
+            taken_up.zones.extend(self.difference(today, &kept)?);
+        }
+        if !taken_up.zones.is_empty() {
+            for zone in &taken_up.zones {
+                tracing::warn!("time-zone data changed: {zone}; what is ahead of accounts is placed again");
+            }
+            self.place_again(&mut taken_up).await?;
+            for ZoneDifference { today, .. } in &taken_up.zones {
+                let data = today.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))?;
+                self.store.put_setting(&setting_of(today), &data, None).await?;
+            }
+            self.store.put_setting(TAKEN_UP, &mark_of(&taken_up.zones), None).await?;
+            tell(&taken_up);
+        }
+        let seen = self.store.setting(TAKEN_UP).await?;
+        *lock(&self.zones_seen) = Some(seen);
+        Ok(taken_up)
+    }
+
+    /// Notices that another node has taken up other time-zone data since this one began.
+    pub(crate) async fn look_at_zones(&self) -> Result<(), Problem> {
+        let seen = lock(&self.zones_seen).clone();
+        let Some(seen) = seen else { return Ok(()) };
+        if self.store.setting(TAKEN_UP).await? != seen {
+            self.supersede(
+                "another build has brought other time-zone data, and the database goes by them: stop this server, and start \
+                 that build",
+            );
+        }
+        Ok(())
+    }
+
+    async fn place_again(&self, taken_up: &mut ZonesTakenUp) -> Result<(), Problem> {
+        let zones = Arc::new(taken_up.zones.clone());
+        for organization in self.store.organizations().await? {
+            let mut page = Page { limit: STEP, ..Page::default() };
+            loop {
+                let rows = self.store.accounts(organization.org, &page).await?;
+                let Some(last) = rows.last() else { break };
+                page.after = Some(last.key.account.clone());
+                if self.is_taken_up(&zones).await? {
+                    // Another node that started at the same time has done it.
+                    return Ok(());
+                }
+                let keys: Vec<AccountKey> =
+                    rows.iter().filter(|row| new_terms(row, &zones).is_some()).map(|row| row.key.clone()).collect();
+                if keys.is_empty() {
+                    continue;
+                }
+                let moved: Arc<Mutex<BTreeMap<AccountKeyText, MovedMoment>>> = Arc::default();
+                let how = folding(zones.clone(), organization.name.clone(), moved.clone());
+                let now = self.clock.now();
+                let Refolded { accounts, failed, .. } =
+                    refold_keys(self.store.as_ref(), &self.catalog, keys, now, &how).await?;
+                taken_up.accounts += accounts;
+                taken_up.failed += failed;
+                let moved = std::mem::take(&mut *lock(&moved));
+                taken_up.moved.extend(moved.into_values());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the database goes by the data of today by now.
+    async fn is_taken_up(&self, zones: &[ZoneDifference]) -> Result<bool, Problem> {
+        for zone in zones {
+            let kept = self.store.setting(&setting_of(&zone.today)).await?;
+            let kept = kept.and_then(|kept| Zone::kept(&zone.name, &kept));
+            if kept.is_none_or(|(kept, _)| kept.fingerprint() != zone.today.fingerprint()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+type AccountKeyText = (OrgId, Arc<str>);
+
+fn setting_of(zone: &Zone) -> String {
+    format!("{KEPT}{}", zone.name())
+}
+
+fn mark_of(zones: &[ZoneDifference]) -> Vec<u8> {
+    let each: BTreeSet<String> =
+        zones.iter().map(|zone| format!("{} {:x}", zone.name, zone.today.fingerprint())).collect();
+    let each: Vec<String> = each.into_iter().collect();
+    format!("{}: {}", data_version(), each.join(", ")).into_bytes()
+}
+
+fn tell(taken_up: &ZonesTakenUp) {
+    let ZonesTakenUp { accounts, failed, moved, .. } = taken_up;
+    for MovedMoment { organization, account_id, zone, before, after } in moved.iter().take(MOST_NAMED) {
+        tracing::warn!(organization, account = account_id, zone, before, after, "what is due next has moved");
+    }
+    let more = moved.len().saturating_sub(MOST_NAMED);
+    tracing::warn!(accounts, moved = moved.len(), not_named = more, failed, "accounts go by the newer time-zone data");
+}
+
+/// The terms of an account with the zone that it goes by from now on, and what it went by before; nothing where it stays as
+/// it is.
+fn new_terms(row: &AccountRow, zones: &[ZoneDifference]) -> Option<Terms> {
+    // One that was never processed has no past, and its moments are not worked out yet.
+    let through = row.now.processed_through?;
+    let mut terms: Terms = postcard::from_bytes(&row.terms).ok()?;
+    let changed = zones.iter().find(|zone| zone.name == terms.zone.name())?;
+    if terms.zone.replaced_by() == Some(changed.today.fingerprint()) {
+        return None;
+    }
+    let since = terms.opening.effective_at.plus_micros(-BEFORE_OPENING_MICROS);
+    let earlier = changed.kept.after_past_of(&terms.zone);
+    earlier.first_difference(&changed.today.after_past_of(&terms.zone), since)?;
+    terms.zone = changed.today.with_past(&earlier, since, through);
+    Some(terms)
+}
+
+fn folding(
+    zones: Arc<Vec<ZoneDifference>>,
+    organization: String,
+    moved: Arc<Mutex<BTreeMap<AccountKeyText, MovedMoment>>>,
+) -> Folding {
+    Arc::new(move |ready: Ready, now: Time| {
+        let row = &ready.0.row;
+        let (key, version) = (row.key.clone(), row.version);
+        let unchanged = |outcome| {
+            let refold = RefoldWrite { terms: Some(row.terms.clone()), listed: None };
+            (key.clone(), outcome, unit(key.clone(), version, row.now.clone(), refold))
+        };
+        let Some(terms) = new_terms(row, &zones) else { return unchanged(Refolded::default()) };
+        let name = terms.zone.name().to_owned();
+        let folded = catch_unwind(AssertUnwindSafe(|| place_one(ready.clone(), terms, now)));
+        match folded.unwrap_or_else(|_| Err(Problem::internal("working on the account failed: this is a bug"))) {
+            Ok((unit, before, after)) => {
+                if before != after {
+                    let shown = |at: Option<Time>| at.map_or_else(|| "never".to_owned(), |at| Utc(at).to_string());
+                    let (account_id, organization) = (key.account.to_string(), organization.clone());
+                    let (before, after) = (shown(before), shown(after));
+                    let one = MovedMoment { organization, account_id, zone: name, before, after };
+                    let mut moved = lock(&moved);
+                    moved.insert((key.org, key.account.clone()), one);
+                }
+                (key.clone(), Refolded { accounts: 1, ..Refolded::default() }, unit)
+            }
+            Err(problem) => {
+                tracing::error!(account = %key.account, %problem, "what is ahead of an account could not be placed again");
+                unchanged(Refolded { failed: 1, ..Refolded::default() })
+            }
+        }
+    })
+}
+
+fn place_one(
+    (loaded, product, items): Ready,
+    terms: Terms,
+    now: Time,
+) -> Result<(Unit, Option<Time>, Option<Time>), Problem> {
+    let (version, updated_at) = (loaded.row.version, loaded.row.now.updated_at);
+    let mut book = Book::outdated(loaded, product, terms)?;
+    let (before, after) = book.rezone(&items, data_version(), now)?;
+    book.close(now)?;
+    if before == after {
+        book.now.updated_at = updated_at;
+    }
+    Ok((written(book, version, None)?, before, after))
+}

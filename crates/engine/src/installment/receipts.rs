@@ -4,7 +4,7 @@
 //! instalment: all payments) and of earlier payments made partly in advance for k, less their parts that went to older
 //! instalments. When the grace of an older instalment ends, it is decided whether parts that went to it are deducted:
 //! always if it was paid or its grace has not ended; only under [`Pyramiding::FeesOnly`] if it was late; never if it
-//! was spared or excused.
+//! was spared, excused or stopped.
 //!
 //! Surplus of a payment that is used later is deducted in the same way. It does not make the payment count for more
 //! instalments.

@@ -12,7 +12,7 @@
 //! | [`scenario`] | reads files strictly, with positions |
 //! | [`builtin`](mod@builtin) | the built-in cases |
 //! | [`mod@submit`] | sends an event's request to a service |
-//! | [`mod@run`] | runs cases in memory, one or many at once: service, store, dispatcher and receiver, with a manual clock |
+//! | [`mod@run`] | runs cases in memory: service, store, dispatcher and receiver, with a manual clock |
 //! | [`remote`] | runs cases against a running server, through its API |
 //! | [`findings`] | the results of a case, as JSON |
 //! | `judge` | compares findings with the case's expectations |

@@ -23,7 +23,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Larger than any response.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
-/// How often to retry a busy server, and how long to wait if it does not say.
+/// How often to retry a busy server, and how long to wait if it sends no `retry-after`.
 const ASKS_MAX: u32 = 30;
 const BETWEEN_ASKS: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);

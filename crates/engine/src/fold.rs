@@ -104,7 +104,7 @@ pub trait Watch {
     fn restart(&mut self);
 
     /// Whether the fold should stop here for now. Called between steps; steps at the same instant are never separated.
-    /// The state's `processed_through` then tells how far the fold got.
+    /// The state's `processed_through` then states how far the fold got.
     fn is_enough(&self) -> bool {
         false
     }

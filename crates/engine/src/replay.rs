@@ -41,7 +41,7 @@ pub fn replay_on(
     replay_as(terms, state, entries, until, false, Some(watch))
 }
 
-/// [`replay`], recording every step and the balances after it. It explains how the balance came about.
+/// [`replay`], recording every step and the balances after it. It explains the balance.
 pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
     replay_as(terms, &State::new(), entries, until, true, None)
 }

@@ -132,7 +132,7 @@ pub enum FeeClass {
     /// A charge for a service.
     #[default]
     Fee,
-    /// A charge for a default: late fees and fees for bounced payments.
+    /// A charge for a breach: late fees and fees for bounced payments.
     Penalty,
 }
 

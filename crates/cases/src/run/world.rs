@@ -85,7 +85,7 @@ impl World {
         Ok(())
     }
 
-    /// Cleans up after a case: nothing of it falls due or is sent any more.
+    /// Cleans up after a case: no work of it falls due later, and no message is sent.
     pub async fn clear_stage(&self, stage: &Stage, product: Option<&str>) -> Result<(), Problem> {
         if let Some(product) = product {
             self.hold(&stage.who, product, true).await?;

@@ -1,6 +1,6 @@
 //! The plan in force: the amount of each row.
 //!
-//! An account starts with the plan agreed in its terms. Payments beyond the instalments may rewrite the rows to come.
+//! An account starts with the plan agreed in its terms. Payments beyond the instalments may rewrite future rows.
 //! Consecutive rows with the same amount form one stretch, so the plan stays small regardless of the number of rows.
 
 use crate::money::Cents;

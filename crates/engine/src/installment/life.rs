@@ -52,7 +52,7 @@ impl Run<'_> {
         let row = if matured { Row::default() } else { *loan.row_mut(instalment) };
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),
-            // If no principal is left, the rows to come have no interest; interest already paid in advance stays.
+            // If no principal is left, later rows have no interest; interest already paid in advance stays.
             (Method::Flat, _) if loan.principal.is_zero() => Some(row.prepaid_interest),
             (Method::Flat, _) => Some(plan.plan.flat_interest),
             (_, InterestMethod::Periodic) => Some(Cents::ZERO),
@@ -168,7 +168,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// After maturity no rows are to come: principal that belongs to no row is added to the last.
+    /// After maturity there are no later rows: principal that belongs to no row is added to the last.
     pub fn schedule_rest(&mut self) {
         let last = self.plan.count();
         let loan = self.loan();
@@ -266,7 +266,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a moment comes before this step.
+    /// Whether a moment precedes this step.
     fn has_passed(&self, moment: Time) -> bool {
         self.place.is_after_moment(moment)
     }

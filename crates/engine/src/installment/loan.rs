@@ -1,7 +1,7 @@
 //! The state of an instalment loan.
 //!
 //! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
-//! is due, late and paid. The *open items* record which line item a debt came from: a payment's splits refer to them.
+//! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
 use super::asks::{Asks, Lowered};
 use super::interest::Earning;
@@ -47,7 +47,7 @@ pub struct Row {
     pub excused: bool,
     /// Whether its grace ended while the status stopped late fees or the count; then it never counts as late.
     pub stopped: bool,
-    /// What was found when its grace ended; `None` before, and if it was paid.
+    /// The finding when its grace ended; `None` before, and if it was paid.
     pub found: Option<Found>,
     /// Whether it was paid when it fell due, by money not given back since; meaningful once posted.
     pub on_time: bool,

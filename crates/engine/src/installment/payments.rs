@@ -171,7 +171,7 @@ impl Run<'_> {
     }
 
     /// Decides about a payment that is neither pending nor authorized. The decision is refused if the payment was
-    /// applied or is invalid, and remembered if the payment's own time is still to come.
+    /// applied or is invalid, and remembered if the payment's own time is in the future.
     fn decide_early(
         &mut self,
         name: &Name,

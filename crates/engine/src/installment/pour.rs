@@ -1,9 +1,9 @@
 //! The waterfall: where the money of a payment goes.
 //!
-//! Money is poured into buckets. A bucket combines how due a debt is and its kind (`DUE_INTEREST`). The product's order
-//! decides which bucket is filled first; its span decides whether a whole bucket or a whole instalment is filled before
-//! the next. Money left when nothing is due follows the product's surplus rule. Only money in excess of all debt is
-//! kept as the borrower's surplus.
+//! Money is poured into buckets. A bucket combines when a debt is due (past due, due, in advance) and its kind
+//! (`DUE_INTEREST`). The product's order decides which bucket is filled first; its span decides whether a whole bucket
+//! or a whole instalment is filled before the next. Money left when nothing is due follows the product's surplus rule.
+//! Only money in excess of all debt is kept as the borrower's surplus.
 //!
 //! Interest after maturity has its own row after the last one. In every order it is filled right after the principal of
 //! the last row, unless the payer allocates the payment to interest.

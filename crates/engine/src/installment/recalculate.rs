@@ -1,4 +1,4 @@
-//! Recalculating the level payment over the rows to come.
+//! Recalculating the level payment over future rows.
 
 use super::asks::Lowered;
 use super::loan::Target;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 impl Run<'_> {
     /// Recalculates the amounts of the rows from `first` on. They repay the principal that earlier rows do not take
-    /// (`asked_before` is the planned principal of rows to come before `first`), plus the principal already paid into
+    /// (`asked_before` is the planned principal of future rows before `first`), plus the principal already paid into
     /// them and the interest carried over to them. Interest-only rows at the beginning and rows paid in full keep their
     /// amounts. Returns the amounts before, or `None` if there are no rows to recalculate.
     pub fn recalculate(&mut self, first: u32, asked_before: Cents) -> Result<Option<Lowered>, Stop> {
@@ -66,7 +66,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The unpaid principal of the rows to come before `first`, if all goes as planned.
+    /// The unpaid principal of the future rows before `first`, if all goes as planned.
     fn planned_principal(&mut self, first: u32) -> Result<Cents, Stop> {
         // An account that closed because it was paid off is about to reopen.
         let earns = !self.state.status.is_closed() || self.state.status.closed_by_itself();

@@ -109,7 +109,7 @@ pub struct LateFeePolicy {
     pub pyramiding: Pyramiding,
 }
 
-/// How due a debt is.
+/// Whether a debt is past due, due or in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Due {
     /// Its due moment has passed.
@@ -125,7 +125,7 @@ pub enum Due {
 pub enum Owed {
     /// A fee for a service.
     Fee,
-    /// A fee for a default.
+    /// A fee for a breach.
     Penalty,
     /// Interest.
     Interest,
@@ -136,7 +136,7 @@ pub enum Owed {
 /// One of the twelve buckets that payments are poured into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Bucket {
-    /// How due the debt is.
+    /// Whether the debt is past due, due or in advance.
     pub due: Due,
     /// Its kind.
     pub owed: Owed,
@@ -204,7 +204,7 @@ pub enum Surplus {
     LastInstalment,
     /// To the next instalments, in advance.
     NextInstalment,
-    /// To principal; the instalments to come are recalculated.
+    /// To principal; later instalments are recalculated.
     ReducePrincipal,
 }
 

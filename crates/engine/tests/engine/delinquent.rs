@@ -49,7 +49,7 @@ fn after_so_many_in_a_row() {
     assert_eq!(events(&mut book), [&told[..], &["line_item_create dbk_late_fee_4"]].concat());
 }
 
-/// With nothing past due any more the account is active again and its count restarts. On 02-22 that takes 15.00 of fee
+/// Once nothing is past due the account is active again and its count restarts. On 02-22 that takes 15.00 of fee
 /// (due, and first in the order), 12.00 + 12.00 of interest and 94.62 of principal: 133.62; a cent less leaves a cent
 /// past due.
 #[test]

@@ -14,7 +14,7 @@ use daybook_testkit::campaign::holds;
 use daybook_testkit::history;
 use proptest::prelude::*;
 
-/// Property 6: a notice fires once per occurrence, on the right local date, in every zone and across every clock change.
+/// Property 6: a notice fires once per occurrence, on the right local date, in every zone and across clock changes.
 #[test]
 fn a_notice_fires_once_on_the_right_local_date() {
     let settings = proptest::collection::vec((history::setting(), 0..3_000_i64), 1..4);

@@ -22,7 +22,7 @@ fn input_at(time: &str) -> Place {
 fn the_table() {
     let late = Some((CLOCK, Rank::Moment, 0));
     for backdating in [Backdating::AsPosted, Backdating::Replay] {
-        // The product holds its events: the input's own time, under any policy and whatever was folded.
+        // The product holds its events: the input's own time, under any policy and after any folded steps.
         for when in [BEFORE, CLOCK, AFTER] {
             assert_eq!(place(&situation(true, late, backdating), at(when), 7), Placement::Next(input_at(when)));
         }

@@ -91,7 +91,7 @@ fn every_share_is_given_back() {
     assert_eq!(item(&book, "q"), "q -25.00: 5.00 f, 7.00 n, 12.00 dbk_interest_1.1, 1.00 dbk_loan");
 }
 
-/// 5562.81 on 2025-02-01 is 3000.00 in excess. Bounced on 2025-02-10, row 1 is past due and all rows to come have their
+/// 5562.81 on 2025-02-01 is 3000.00 in excess. Bounced on 2025-02-10, row 1 is past due and all later rows have their
 /// first amounts again, except that row 2 earned on 4537.19 for 9 of 28 days: with row 1 paid on the 10th, (4537.19 x 9
 /// + 7537.19 x 19) x 0.01/28 = 65.7290, and 2497.08.
 #[test]

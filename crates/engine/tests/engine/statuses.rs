@@ -123,7 +123,7 @@ fn fraud_stops_daily_interest() {
     book.roll(at("2025-02-15T23:59:59-05:00"));
     assert_eq!(item(&book, "dbk_interest_1"), "dbk_interest_1 6.58 left 6.58");
     assert_eq!((reading(&book).per_diem, reading(&book).accrued), (Cents::ZERO, Cents::ZERO));
-    // While it lasts, the rows to come have no interest: all of their 106.62 is principal.
+    // While it lasts, later rows have no interest: all of their 106.62 is principal.
     assert_eq!(rows(&book)[1], "2 2025-03-15: 0.00 + 106.62, end 993.34");
     set(&mut book, "2025-03-01T12:00:00-05:00", "ACTIVE");
     // 12.00 / 28 = 0.4286 a day.

@@ -231,7 +231,7 @@ fn in_advance_there_is_only_carried_interest() {
 }
 
 /// On 2025-01-27 ten more days have earned (10000.00 x 16 + 7488.80 x 10) x 0.01/31 = 75.7703, less 51.61 = 24.16. Row
-/// 1 is paid and takes none of it. It is owed nevertheless: by a payment for interest, and in the payoff.
+/// 1 is paid and takes none of it. It is owed nevertheless: a payment for interest pays it, and the payoff includes it.
 #[test]
 fn interest_beyond_a_paid_row() {
     let paid = || {
@@ -327,7 +327,7 @@ fn no_interest_is_bought_once_the_principal_is_paid() {
     assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 88.00");
 }
 
-/// Paid off and bounced a day later: the rows to come have their earlier amounts, not zero with everything in the last
+/// Paid off and bounced a day later: later rows have their earlier amounts, not zero with everything in the last
 /// row. The closed day earns nothing: row 1 has 30 of 31 days of 12.00 = 11.61 and 95.01; row 2 1 % of 1104.99 = 11.05
 /// and 95.57; row 3 1 % of 1009.42 = 10.09 and 96.53.
 #[test]

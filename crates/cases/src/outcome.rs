@@ -41,7 +41,7 @@ pub struct Difference {
 pub struct Step {
     /// When, in local time of the product's zone.
     pub effective_at: String,
-    /// What, in a sentence.
+    /// What happened, in a sentence.
     pub what: String,
     /// The balance after it, with its components; empty if the event has not happened.
     pub balance_after: String,

@@ -84,8 +84,8 @@ fn broken_by_an_instalment_that_is_paid() {
 }
 
 /// Daily interest, charged off at the second late instalment, 2025-03-20. Each period earned 12.00 on the unpaid
-/// 1200.00; the third has earned 5 of 31 days (the 20th excluded): 1.9355. The noted amount is the amount owed: 1200.00
-/// + 12.00 + 12.00 + 1.94 + 2 x 15.00 = 1255.94. It stays owed, and nothing is added later.
+/// 1200.00; the third has earned 5 of 31 days (the 20th excluded): 1.9355. The noted amount is the amount owed:
+/// 1200.00 + 12.00 + 12.00 + 1.94 + 2 x 15.00 = 1255.94. It stays owed, and nothing is added later.
 #[test]
 fn charged_off() {
     let mut book = loan().with(|policy| policy.charge_off_after = 2).open();

@@ -92,8 +92,8 @@ fn every_share_is_given_back() {
 }
 
 /// 5562.81 on 2025-02-01 is 3000.00 in excess. Bounced on 2025-02-10, row 1 is past due and all later rows have their
-/// first amounts again, except that row 2 earned on 4537.19 for 9 of 28 days: with row 1 paid on the 10th, (4537.19 x 9
-/// + 7537.19 x 19) x 0.01/28 = 65.7290, and 2497.08.
+/// first amounts again, except that row 2 earned on 4537.19 for 9 of 28 days: with row 1 paid on the 10th,
+/// (4537.19 x 9 + 7537.19 x 19) x 0.01/28 = 65.7290, and 2497.08.
 #[test]
 fn surplus_to_the_end_and_in_advance() {
     for surplus in [Surplus::LastInstalment, Surplus::NextInstalment] {

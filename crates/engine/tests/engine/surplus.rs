@@ -305,8 +305,8 @@ fn flat_interest_bought_at_the_due_instant() {
 }
 
 /// 500.00 for principal on 2025-01-30, 15 of 31 days into the first period: 5.81 has accrued, so row 1 takes 106.62 -
-/// 5.81 = 100.81 and 399.19 lowers the later rows. Row 1 keeps its own total: of the period's (1200.00 x 15 + 700.00 x
-/// 16) x 0.01/31 = 9.42 it takes the remaining 5.81, and 3.61 moves to row 2.
+/// 5.81 = 100.81 and 399.19 lowers the later rows. Row 1 keeps its own total: of the period's
+/// (1200.00 x 15 + 700.00 x 16) x 0.01/31 = 9.42 it takes the remaining 5.81, and 3.61 moves to row 2.
 #[test]
 fn the_open_row_keeps_its_total_when_the_others_get_smaller() {
     let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();

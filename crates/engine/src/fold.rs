@@ -100,7 +100,7 @@ pub trait Watch {
     /// A step was taken.
     fn step(&mut self, seen: &Seen<'_>);
 
-    /// The fold starts again from the beginning: discard all steps seen so far.
+    /// The fold starts over: discard all steps seen so far.
     fn restart(&mut self);
 
     /// Whether the fold should stop here for now. Called between steps; steps at the same instant are never separated.

@@ -159,7 +159,7 @@ pub enum ItemKind {
     CreditOffset,
     /// A person lowered the balance.
     DebitOffset,
-    /// A waived fee.
+    /// The waiver of a fee.
     FeeWaiver,
     /// The note of a charge-off; it moves no money.
     ChargeOff,

@@ -298,7 +298,7 @@ pub struct Loan {
     pub charge_offs: u32,
     /// Payments that count for an instalment whose grace has not ended.
     pub receipts: Vec<Receipt>,
-    /// The payments that left the surplus, oldest first.
+    /// The payments and offsets that the surplus is from, oldest first.
     pub surplus_lots: Vec<Lot>,
     /// The line items behind the principal.
     pub principal_items: Vec<OpenItem>,

@@ -1,11 +1,11 @@
-//! The cases that the program has in it: the folder `scenarios`.
+//! The built-in cases: the folder `scenarios`, compiled into the program.
 
-/// Takes files of the folder into the program.
+/// Compiles files of the folder into the program.
 macro_rules! cases {
     ($($file:literal),* $(,)?) => { &[$(($file, include_str!(concat!("../../../scenarios/", $file)))),*] };
 }
 
-/// The cases that the program has in it: name of the file, and its text.
+/// The built-in cases: file name and text of each.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {
     cases![
         "01-on-time.toml",

@@ -1,29 +1,29 @@
-//! What came of a case, as the API shows it, whoever fetched it: a service in memory, or a server.
+//! The results of a case, as the API shows them, fetched from a service in memory or from a server.
 
 use crate::scenario::Scenario;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What came of a case. What nobody asked for may be missing.
+/// The results of a case. Results that were not requested may be missing.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// The account at the end.
     pub account: Value,
-    /// The account as of each moment that the case names, in its order; or why it cannot be shown.
+    /// The account as of each time that the case names, in its order, or why it cannot be shown.
     pub account_at: Vec<Result<Value, String>>,
     /// Its line items at the end.
     pub line_items: Vec<Value>,
     /// The rows of its schedule at the end.
     pub schedule: Vec<Value>,
-    /// How many messages of each event were received; nothing where that cannot be known.
+    /// How many messages of each event were received; `None` if unknown.
     pub received: Option<BTreeMap<String, u64>>,
-    /// Events whose messages cannot be counted where the case was played; what is expected of them is not compared.
+    /// Events whose messages cannot be counted where the case ran; expectations about them are not compared.
     pub uncounted: BTreeSet<String>,
     /// Messages that were not signed by the organization's key.
     pub unsigned: Vec<String>,
 }
 
-/// What to fetch.
+/// The results to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The account at the end.
@@ -37,10 +37,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Everything there is.
+    /// Everything.
     pub const ALL: Wanted = Wanted { account: true, line_items: true, schedule: true, webhooks: true };
 
-    /// What a case has expectations of.
+    /// The results that a case has expectations about.
     pub fn by(case: &Scenario) -> Wanted {
         let expect = &case.expect;
         Wanted {

@@ -1,6 +1,6 @@
-//! Comparing what came of a case with what it expects. Only what the case names is compared.
+//! Compares the results of a case with its expectations. Only named fields are compared.
 //!
-//! Nothing is fetched here: whoever played the case brings [`Findings`], from a service in memory or from a server.
+//! This module fetches nothing: it gets [`Findings`] from a service in memory or from a server.
 
 use crate::findings::Findings;
 use crate::meant::meant;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// The parts of a line item in which a field may be.
 const PARTS: [&str; 2] = ["line_item_overview", "line_item_summary"];
 
-/// Everything that is not as the case expects, in the order of the file.
+/// Every difference from the expectations, in the order of the file.
 pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
     if case.expect.is_empty() {
         return vec![expects_nothing(case)];
@@ -49,7 +49,7 @@ pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
     found
 }
 
-/// A case that compares nothing proves nothing.
+/// A case without expectations fails: it proves nothing.
 fn expects_nothing(case: &Scenario) -> Difference {
     Difference {
         what: "the case".to_owned(),
@@ -63,7 +63,7 @@ fn fields_differ(fields: &[Field], shown: &Value, what: impl Fn(&str) -> String)
     fields.iter().filter_map(|field| differs(field, shown, &what)).collect()
 }
 
-/// How many valid line items there are of a type.
+/// The number of valid line items of a type.
 pub(crate) fn count_of(line_item_type: &str, items: &[Value]) -> u64 {
     let is_counted = |item: &&Value| {
         let overview = &item["line_item_overview"];
@@ -76,7 +76,7 @@ fn miscounted(wanted: &LineItemCount, items: &[Value]) -> Option<Difference> {
     let count = count_of(&wanted.line_item_type, items);
     let query = ItemQuery { line_item_type: Some(wanted.line_item_type.clone()), ..ItemQuery::default() };
     let got = match query.check() {
-        // None of a type that does not exist is a mistake of the case.
+        // A count of 0 for a type that does not exist is a mistake in the case.
         Err(problem) => format!("there is no such type: {}", telling::problem(&problem)),
         Ok(()) if count == wanted.count => return None,
         Ok(()) => count.to_string(),
@@ -89,7 +89,7 @@ fn miscounted(wanted: &LineItemCount, items: &[Value]) -> Option<Difference> {
     })
 }
 
-/// Whether there is such an event at all.
+/// Whether an event of this name exists.
 pub(crate) fn is_event(name: &str) -> bool {
     EVENTS.iter().any(|event| event.name == name)
 }
@@ -108,7 +108,7 @@ fn unheard(wanted: &Webhook, received: &BTreeMap<String, u64>) -> Option<Differe
     })
 }
 
-/// There is nothing of a name; perhaps another is meant.
+/// The message that a name does not exist, with a similar name if there is one.
 fn no_such<'k>(what: &str, name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     match meant(name, known) {
         Some(near) => format!("there is no such {what}; did you mean {near}?"),
@@ -126,18 +126,18 @@ fn unsigned(case: &Scenario, unsigned: &[String]) -> Option<Difference> {
     })
 }
 
-/// What is at a path.
+/// The value at a path.
 pub(crate) fn at_path<'a>(shown: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(shown, |value, name| value.get(name))
 }
 
-/// The names of fields where a path ends, as far as it leads.
+/// The names of the fields next to the one that a path names.
 fn beside<'a>(shown: &'a Value, path: &[String]) -> impl Iterator<Item = &'a str> {
     let around = path.split_last().and_then(|(_, around)| at_path(shown, around));
     around.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str())
 }
 
-/// How a field differs from what is expected of it, if it does.
+/// The difference between a field and its expected value; `None` if they are equal.
 fn differs(field: &Field, shown: &Value, what: impl Fn(&str) -> String) -> Option<Difference> {
     let got = at_path(shown, &field.path);
     if got.is_some_and(|got| is_same(&field.value, got)) {
@@ -149,7 +149,7 @@ fn differs(field: &Field, shown: &Value, what: impl Fn(&str) -> String) -> Optio
     Some(Difference { what: what(&field.path.join(".")), expected, got, line: field.line })
 }
 
-/// Whether a value is what is expected: numbers by what they are worth, moments by when they are.
+/// Whether a value equals the expected one: numbers compare by value, times by instant.
 pub(crate) fn is_same(expected: &Value, got: &Value) -> bool {
     match (expected, got) {
         (Value::Number(expected), Value::Number(got)) => match (expected.as_i64(), got.as_i64()) {
@@ -169,12 +169,12 @@ pub(crate) fn is_same(expected: &Value, got: &Value) -> bool {
     }
 }
 
-/// The local date of a moment, as it is written: `2025-03-15`.
+/// The local date of a time, as written: `2025-03-15`.
 pub(crate) fn local_date(moment: &Value) -> Option<Value> {
     moment.as_str()?.get(..10).map(Value::from)
 }
 
-/// A field of a line item, wherever a line item has it.
+/// A field of a line item, in whichever part of the item it is.
 pub(crate) fn item_field(item: &Value, name: &str) -> Option<Value> {
     match name {
         "effective_on" => local_date(&item["effective_at"]),
@@ -188,7 +188,7 @@ fn matches(field: &Field, item: &Value) -> bool {
     item_field(item, name).is_some_and(|got| is_same(&field.value, &got))
 }
 
-/// The line item that comes nearest to a wanted one, if any is like it at all. Of several the first one.
+/// The line item most similar to an expected one, or `None` if none is similar. The first one if several are.
 pub(crate) fn nearest<'a>(wanted: &LineItem, items: &'a [Value]) -> Option<&'a Value> {
     let score = |item: &&Value| {
         let fits = |field: &&Field| matches(field, item);
@@ -199,7 +199,7 @@ pub(crate) fn nearest<'a>(wanted: &LineItem, items: &'a [Value]) -> Option<&'a V
     items.iter().rev().max_by_key(score).filter(|item| score(item).1 > 0)
 }
 
-/// A line item that should be there and is not, with the one that comes nearest.
+/// The difference for an expected line item that does not exist, with the most similar one.
 fn missing(wanted: &LineItem, items: &[Value]) -> Option<Difference> {
     if items.iter().any(|item| wanted.fields.iter().all(|field| matches(field, item))) {
         return None;
@@ -224,7 +224,7 @@ fn missing(wanted: &LineItem, items: &[Value]) -> Option<Difference> {
     Some(Difference { what: "a line item".to_owned(), expected: expected.join(", "), got, line: wanted.line })
 }
 
-/// The row of the schedule that an expectation is about.
+/// The row of the schedule that an expectation refers to.
 pub(crate) fn row_of<'a>(wanted: &ScheduleRow, rows: &'a [Value]) -> Option<&'a Value> {
     rows.get(usize::try_from(wanted.row - 1).unwrap_or(usize::MAX))
 }

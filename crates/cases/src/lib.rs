@@ -1,24 +1,24 @@
-//! Test cases as files: what happened to one loan, and what must come of it.
+//! Test cases as files: what happened to one loan, and the expected results.
 //!
 //! ```text
-//! file ──► scenario ──► run ───► Findings ──► judge ──► Outcome: passed, or what differs and the timeline that led there
+//! file ──► scenario ──► run ───► Findings ──► judge ──► Outcome: passed, or the differences and the timeline
 //!   ▲            └────► remote ──┘   │
 //!   │                                ▼
-//! record ◄── the history of a real account, or what came of the case
+//! record ◄── the history of a real account, or the results of the case
 //! ```
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`scenario`] | reads files, strictly and with positions |
-//! | [`builtin`](mod@builtin) | the cases that the program has in it |
-//! | [`mod@submit`] | asks a service for what an event says |
-//! | [`mod@run`] | runs cases in memory, one or many at once: service, store, dispatcher and receiver, by a clock set by hand |
-//! | [`remote`] | runs cases against a running server, by its API |
-//! | [`findings`] | what came of a case, as JSON, whoever fetched it |
-//! | `judge` | compares findings with what the case expects |
+//! | [`scenario`] | reads files strictly, with positions |
+//! | [`builtin`](mod@builtin) | the built-in cases |
+//! | [`mod@submit`] | sends an event's request to a service |
+//! | [`mod@run`] | runs cases in memory: service, store, dispatcher and receiver, with a manual clock |
+//! | [`remote`] | runs cases against a running server, through its API |
+//! | [`findings`] | the results of a case, as JSON |
+//! | `judge` | compares findings with the case's expectations |
 //! | `telling` | values and the timeline, in words |
-//! | `meant` | what a misspelt word was meant to be |
-//! | [`outcome`] | what came of a case, for people |
+//! | `meant` | suggestions for misspelt words |
+//! | [`outcome`] | the outcome of a case, for people |
 //! | [`mod@record`] | writes a case from the history of a real account, and expectations from findings |
 
 pub mod builtin;

@@ -1,9 +1,9 @@
-//! What a misspelt word was meant to be.
+//! Suggestions for misspelt words.
 
-/// How many letters may be wrong, left out, too many or swapped.
+/// The maximum number of letters that may be wrong, missing, extra or swapped.
 const MOST_WRONG: usize = 2;
 
-/// The known word that is nearest to one that is not known, if one is near. A short word must not become another one.
+/// The known word closest to an unknown one; `None` if none is close. For short words fewer letters may differ.
 pub(crate) fn meant<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let near = known.into_iter().map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate));
     let near = near.filter(|(wrong, candidate)| *wrong <= MOST_WRONG && wrong * 2 < candidate.chars().count());

@@ -1,49 +1,49 @@
-//! What came of a case, told so that whoever wrote it understands, programmer or not.
+//! The outcome of a case, readable by its author, programmer or not.
 
 use crate::scenario::Scenario;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The file it was read from.
     pub file: PathBuf,
-    /// What it is about.
+    /// The case's title.
     pub title: String,
     /// Whether everything was as expected.
     pub passed: bool,
-    /// What was not, in the order of the file.
+    /// The differences, in the order of the file.
     pub differences: Vec<Difference>,
-    /// What happened to the account, in order; only where something differs.
+    /// What happened to the account, in order; only if there are differences.
     pub timeline: Vec<Step>,
-    /// Why it was not run, if it was not. Then it has not passed.
+    /// Why the case was skipped; `None` if it was run. A skipped case has not passed.
     pub skipped: Option<String>,
-    /// What whoever reads it should know: something that was not compared, and why.
+    /// Remarks for the reader: what was not compared, and why.
     pub notes: Vec<String>,
 }
 
-/// Something that is not as expected.
+/// A result that differs from its expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What it is about, in words.
+    /// What differs, in words.
     pub what: String,
     /// What the case expects.
     pub expected: String,
-    /// What came of it.
+    /// The actual result.
     pub got: String,
-    /// The line of the file that expects it.
+    /// The line of the file with the expectation.
     pub line: usize,
 }
 
-/// Something that happened to the account.
+/// An event in the account's life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When, on the clocks of the product's zone.
+    /// When, in local time of the product's zone.
     pub effective_at: String,
-    /// What, in a sentence.
+    /// What happened, in a sentence.
     pub what: String,
-    /// What was owed after it, and of what it consists; empty where it has not happened.
+    /// The balance after it, with its components; empty if the event has not happened.
     pub balance_after: String,
 }
 

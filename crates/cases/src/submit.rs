@@ -1,4 +1,4 @@
-//! One event of a case, asked of a service as a caller would.
+//! Submits one event of a case to a service, as a caller would.
 
 use crate::scenario::{Input, Kind};
 use daybook_service::access::Caller;
@@ -7,8 +7,8 @@ use daybook_service::{Service, form};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Asks a service for what an event says, effective at a moment. A roll asks for nothing: where it is played, the clock
-/// has been moved.
+/// Submits an event's request to a service, effective at a point in time. A roll submits nothing: the caller has
+/// already moved the clock.
 pub async fn submit(
     service: &Service,
     who: &Caller,
@@ -38,7 +38,7 @@ pub async fn submit(
     .map(drop)
 }
 
-/// A body as the form that it has to be.
+/// Parses a body into its form.
 pub fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
     Ok(form::parse(body.to_string().as_bytes())?)
 }

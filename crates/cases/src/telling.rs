@@ -30,7 +30,7 @@ fn grouped(digits: &str) -> String {
     out
 }
 
-/// A sentence of the timeline, with its amounts as people write money. What has two decimal places there is money.
+/// A sentence of the timeline, with its amounts formatted as money. Numbers with two decimal places are money.
 pub fn with_dollars(sentence: &str) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':']);
@@ -46,7 +46,7 @@ pub fn with_dollars(sentence: &str) -> String {
     sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A value of a field: money as money, text without its quotes.
+/// A field's value for people: money formatted, text without quotes.
 pub(crate) fn value(field: &str, value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
@@ -59,7 +59,7 @@ pub(crate) fn value(field: &str, value: &Value) -> String {
     }
 }
 
-/// Why something was refused, with the fields that are wrong.
+/// Why a request was refused, with the fields that are wrong.
 pub(crate) fn problem(problem: &Problem) -> String {
     let details: Vec<String> =
         problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();
@@ -69,7 +69,7 @@ pub(crate) fn problem(problem: &Problem) -> String {
     }
 }
 
-/// What an event asks for.
+/// A description of an event.
 pub(crate) fn event(event: &Event) -> String {
     let kind = event.input.kind.name();
     let named = event.input.body.get("line_item_id").and_then(Value::as_str).or(event.input.target.as_deref());
@@ -77,7 +77,7 @@ pub(crate) fn event(event: &Event) -> String {
     format!("{kind}{named} of {}", event.effective_at.text)
 }
 
-/// What happened to an account, in order, from a list of its events.
+/// The timeline of an account, from the list of its events.
 pub(crate) fn timeline(events: &[Value]) -> Vec<Step> {
     events.iter().map(step).collect()
 }
@@ -99,7 +99,7 @@ fn step(event: &Value) -> Step {
     Step { effective_at: text_of(event, "effective_at"), what, balance_after: balance(&event["balance_after"]) }
 }
 
-/// What is owed, and its parts where there are several.
+/// The total owed, with its components.
 fn balance(after: &Value) -> String {
     let Some(total) = after["total_cents"].as_i64() else { return String::new() };
     let names = [("principal", "principal_cents"), ("interest", "interest_cents"), ("fees", "fees_cents")];

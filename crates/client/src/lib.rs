@@ -1,10 +1,10 @@
-//! A caller of the API: signs in with a key, asks, and says in a sentence why something was refused.
+//! A client for the API: signs in with a key, sends requests, and explains refusals in a sentence.
 //!
-//! The tools of the command line that work against a running server use it: test cases with `--url`, imports, the local
-//! receiver. It knows nothing of loans: bodies go in and come out as JSON, as the API's description has them.
+//! Command-line tools that work against a running server use it: test cases with `--url`, imports, the local receiver.
+//! It is independent of loans: request and response bodies are JSON, as the API describes them.
 //!
-//! What is worth waiting for is waited for: an answer of 429 or 503 says when to ask again, and a token that is over is
-//! replaced. Everything else is the caller's to decide. A call may be made from many threads at once.
+//! The client retries on its own in two cases: it waits and retries after a 429 or 503, and it replaces an expired
+//! token. All other errors are returned to the caller. Many threads may use a client at the same time.
 
 mod trouble;
 
@@ -18,12 +18,12 @@ use ureq::http::{Method, Request, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
-/// A long release or a roll through years takes its time.
+/// A long release or a roll over years takes a while.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// More than any answer takes.
+/// Larger than any response.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
-/// How often a busy server is asked again, and how long between if it does not say.
+/// How often to retry a busy server, and how long to wait if it sends no `retry-after`.
 const ASKS_MAX: u32 = 30;
 const BETWEEN_ASKS: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -36,31 +36,31 @@ pub struct Key {
 }
 
 impl Key {
-    /// Made of its two parts.
+    /// A key from its two parts.
     pub fn new(client_id: impl Into<String>, client_secret: impl Into<String>) -> Key {
         Key { client_id: client_id.into(), client_secret: client_secret.into() }
     }
 
-    /// Reads `client_id:client_secret`.
+    /// Parses `client_id:client_secret`.
     pub fn parse(text: &str) -> Option<Key> {
         let (id, secret) = text.split_once(':')?;
         (!id.is_empty() && !secret.is_empty()).then(|| Key::new(id, secret))
     }
 
-    /// The part that is no secret.
+    /// The part that is not secret.
     pub fn client_id(&self) -> &str {
         &self.client_id
     }
 }
 
-/// A secret is not written into a log by mistake.
+/// Leaves the secret out, so that it cannot get into a log by mistake.
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Key").field("client_id", &self.client_id).finish_non_exhaustive()
     }
 }
 
-/// A caller of one server, with one key. Clones share connections and token.
+/// A client of one server, with one key. Clones share connections and token.
 #[derive(Clone, Debug)]
 pub struct Client {
     agent: Agent,
@@ -70,7 +70,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A caller of the server at this URL. Nothing is asked yet.
+    /// A client of the server at this URL. Sends no request yet.
     pub fn new(url: &str, key: Key) -> Client {
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -88,12 +88,12 @@ impl Client {
         }
     }
 
-    /// Where the server is.
+    /// The server's URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// `GET`: the path with its query.
+    /// `GET`; the path includes the query.
     pub fn get(&self, path: &str) -> Result<Value, Trouble> {
         self.call("GET", path, None)
     }
@@ -113,12 +113,12 @@ impl Client {
         self.call("PATCH", path, Some(body))
     }
 
-    /// `DELETE`, with a body where the call wants one.
+    /// `DELETE`, with a body if the request requires one.
     pub fn delete(&self, path: &str, body: Option<&Value>) -> Result<Value, Trouble> {
         self.call("DELETE", path, body)
     }
 
-    /// Everything that a list has, page after page.
+    /// All results of a list, over all pages.
     pub fn list(&self, path: &str) -> Result<Vec<Value>, Trouble> {
         let joint = if path.contains('?') { '&' } else { '?' };
         let mut found = Vec::new();
@@ -137,7 +137,7 @@ impl Client {
         }
     }
 
-    /// A call with a JSON body.
+    /// A request with a JSON body.
     pub fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Trouble> {
         let body = body.map(Value::to_string);
         let answer = self.send(method, path, "application/json", body.as_deref().unwrap_or_default().as_bytes())?;
@@ -147,7 +147,7 @@ impl Client {
         }
     }
 
-    /// A call with any body, and the answer as it came.
+    /// A request with any body. Returns the raw response body.
     pub fn send(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> Result<Vec<u8>, Trouble> {
         let mut asked = 0;
         let mut signed_in = false;
@@ -158,7 +158,7 @@ impl Client {
             let status = answer.status().as_u16();
             match status {
                 200..300 => return self.read(path, &mut answer),
-                // Another thread may have drawn a new token since.
+                // Another thread may have fetched a new token meanwhile.
                 401 | 403 if !signed_in => {
                     signed_in = true;
                     let refused = self.refusal(path, &mut answer);
@@ -226,7 +226,7 @@ impl Client {
             self.agent.run(request)
         } else {
             let request = request.header("content-type", content_type).body(body).map_err(|error| failed(&error))?;
-            // Some calls delete what their body names.
+            // Some requests delete what their body names.
             let request = self.agent.configure_request(request).allow_non_standard_methods(true).build();
             self.agent.run(request)
         };
@@ -247,13 +247,13 @@ impl Client {
     }
 }
 
-/// How long a busy server wants to be left alone.
+/// How long to wait before retrying a busy server.
 fn wait_of(answer: &Response<Body>) -> Duration {
     let said = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
     said.map_or(BETWEEN_ASKS, Duration::from_secs).min(LONGEST_WAIT)
 }
 
-/// A text as a part of a path or a query.
+/// Percent-encodes a text for a path or query.
 pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

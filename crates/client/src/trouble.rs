@@ -1,18 +1,18 @@
-//! Why a call came to nothing: a sentence for people, the code and the fields for programs.
+//! Why a request failed: a sentence for people, the code and the fields for programs.
 
 use serde_json::Value;
 use std::fmt;
 
-/// Why a call came to nothing.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trouble {
-    /// There was no answer, or none that can be read.
+    /// There was no response, or an unreadable one.
     Unreachable(String),
-    /// The server said no.
+    /// The server refused the request.
     Refused {
         /// The HTTP status.
         status: u16,
-        /// The error's code, by which its page is found.
+        /// The error code, which names its documentation page.
         code: String,
         /// What is wrong.
         message: String,
@@ -26,7 +26,7 @@ pub enum Trouble {
 pub struct Detail {
     /// Its path in the body.
     pub field: String,
-    /// The rule that it breaks.
+    /// The rule it breaks.
     pub message: String,
 }
 
@@ -53,7 +53,7 @@ impl Trouble {
         Trouble::Refused { status, code, message, details: details.filter_map(detail).collect() }
     }
 
-    /// Whether the server said no, with this code.
+    /// Whether the server refused the request with this code.
     pub fn has_code(&self, wanted: &str) -> bool {
         matches!(self, Trouble::Refused { code, .. } if code == wanted)
     }

@@ -1,8 +1,8 @@
-//! The only reader of time.
+//! The only crate that reads the time.
 //!
-//! Everything else is told what time it is: by an argument, or by a [`Clock`] it was given. [`System`] reads the
-//! machine's clock; [`Manual`] stands where it is put, for tests, demos and embedded runs. [`Watched`] is a clock that is
-//! compared with another, and says so when it cannot be trusted.
+//! All other code gets the time as an argument or from a [`Clock`]. [`System`] reads the machine's clock. [`Manual`]
+//! stays at the time it is set to, for tests, demos and embedded runs. [`Watched`] compares a clock with a reference
+//! and reports when it cannot be trusted.
 
 mod watched;
 
@@ -13,12 +13,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Says what time it is.
+/// A source of the current time.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// The time now, to the microsecond.
     fn now(&self) -> Time;
 
-    /// The time that has passed since some beginning. It is never set, and goes on while the machine sleeps.
+    /// The time passed since an arbitrary start. It is never adjusted, and continues while the machine sleeps.
     fn steady(&self) -> Duration;
 
     /// Why the time cannot be trusted, and what to do; `None` if it can.
@@ -26,13 +26,13 @@ pub trait Clock: Send + Sync + fmt::Debug {
         None
     }
 
-    /// By how many microseconds the machine's clock is ahead of the one it is compared with, if it is.
+    /// By how many microseconds the machine's clock is ahead of its reference; `None` if it has none.
     fn offset_micros(&self) -> Option<i64> {
         None
     }
 }
 
-/// A length of time in microseconds.
+/// A duration in microseconds.
 fn micros(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
 }
@@ -64,7 +64,7 @@ impl Clock for System {
     }
 }
 
-/// A clock that stands until it is moved.
+/// A clock that stays at one time until it is moved.
 #[derive(Debug, Default)]
 pub struct Manual {
     now_micros: AtomicI64,
@@ -72,17 +72,17 @@ pub struct Manual {
 }
 
 impl Manual {
-    /// A clock that stands at a moment.
+    /// A clock that stays at this time.
     pub fn at(time: Time) -> Manual {
         Manual { now_micros: AtomicI64::new(time.micros()), steady_micros: AtomicI64::new(0) }
     }
 
-    /// Puts the clock to a moment. It may go back: tests ask what happens then. No time passes.
+    /// Sets the clock, also backwards, which tests need. [`Clock::steady`] does not advance.
     pub fn set(&self, time: Time) {
         self.now_micros.store(time.micros(), Ordering::SeqCst);
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn pass(&self, length: Duration) {
         self.now_micros.fetch_add(micros(length), Ordering::SeqCst);
         self.steady_micros.fetch_add(micros(length), Ordering::SeqCst);
@@ -99,12 +99,12 @@ impl Clock for Manual {
     }
 }
 
-/// Measures how long something takes; for logs, metrics and benchmarks, never for a result.
+/// Measures how long something takes; for logs, metrics and benchmarks, never for results.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts to measure.
+    /// Starts measuring.
     pub fn start() -> Stopwatch {
         #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the time that passes")]
         let now = Instant::now();

@@ -1,12 +1,12 @@
-//! A clock that is watched: it is compared with another, and says so when it cannot be trusted.
+//! A watched clock: it is compared with a reference, and reports when it cannot be trusted.
 //!
-//! Two things are compared with it. The *reference*, where there is one: the clock of the database, which all nodes share.
-//! What the clock shows is corrected by the difference, and beyond [`Limits::most_skew`] the clock is in trouble. And the
-//! time that passes, which is never set: between two comparisons a clock cannot move by more than that. A step shows at
-//! the next reading, which still gives the time without the step.
+//! It is compared with two sources. The first is the *reference*, if there is one: the clock of the database, which all
+//! nodes share. The clock is corrected by the difference; beyond [`Limits::most_skew`] it is in trouble. The second is
+//! the steady clock, which is never set: between two comparisons a clock cannot move by more than the time that passed.
+//! A step is detected at the next reading, which still returns the time without the step.
 //!
-//! A third thing is known when the server starts: the latest moment that the database has seen. A clock behind it is in
-//! trouble until it has caught up. A clock far ahead of it is refused before anything is done: see [`Jump`].
+//! When the server starts it also knows the latest time that the database has seen. A clock behind it is in trouble
+//! until it has caught up. A clock far ahead of it is refused before anything is processed: see [`Jump`].
 
 use crate::{Clock, micros};
 use daybook_engine::time::Time;
@@ -17,23 +17,23 @@ use std::time::Duration;
 /// How far a clock may be off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Off by more than this, nothing is processed.
+    /// If the clock is off by more than this, nothing is processed.
     pub most_skew: Duration,
-    /// Ahead of the latest moment that is known by more than this, a start has to be confirmed.
+    /// If the clock is ahead of the latest known time by more than this, an operator must confirm the start.
     pub most_jump: Duration,
 }
 
-/// A difference that is worth a warning.
+/// The smallest difference that is logged as a warning.
 pub const WORTH_A_WARNING: Duration = Duration::from_millis(100);
 
 /// Why a clock cannot be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It differs from the database's by so many microseconds: positive if it is ahead.
+    /// It differs from the database's clock by this many microseconds: positive if it is ahead.
     Skew(i64),
-    /// It was set by so many microseconds while it was watched: positive if it was set ahead.
+    /// It was set by this many microseconds while it was watched: positive if it was set ahead.
     Step(i64),
-    /// It is behind the latest moment that the database knows by so many microseconds.
+    /// It is this many microseconds behind the latest time that the database knows.
     Behind(i64),
 }
 
@@ -63,12 +63,12 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// A clock that is further ahead of the latest moment known than it may be without being confirmed.
+/// The clock is too far ahead of the latest known time to start without confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The latest moment that the database knows.
+    /// The latest time that the database knows.
     pub latest: Time,
-    /// What the clock shows.
+    /// The clock's time.
     pub now: Time,
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for Jump {
 
 impl std::error::Error for Jump {}
 
-/// How far one clock is from another, in words.
+/// The difference between two clocks, in words.
 struct Apart(i64);
 
 impl fmt::Display for Apart {
@@ -99,7 +99,7 @@ impl fmt::Display for Apart {
     }
 }
 
-/// A length of time in microseconds, as people say it.
+/// A duration in microseconds, formatted for people.
 struct Length(i64);
 
 impl fmt::Display for Length {
@@ -115,7 +115,7 @@ impl fmt::Display for Length {
     }
 }
 
-/// A clock that is watched.
+/// A watched clock.
 #[derive(Debug)]
 pub struct Watched {
     inner: Arc<dyn Clock>,
@@ -125,18 +125,18 @@ pub struct Watched {
 
 #[derive(Debug)]
 struct State {
-    /// A moment, and the time that had passed then.
+    /// A point in time, and the steady time then.
     anchor: (Time, Duration),
-    /// What is added to what the machine's clock shows.
+    /// Microseconds to add to the machine's clock.
     correction: i64,
-    /// The last difference from the reference, or from the time that passed.
+    /// The last difference from the reference, or from the steady time.
     offset: i64,
-    /// The latest moment that the database is known to have seen.
+    /// The latest time that the database is known to have seen.
     latest: Option<Time>,
     trouble: Option<Trouble>,
 }
 
-/// A reading that begins a comparison: what the machine's clock showed before the reference was asked.
+/// The reading that begins a comparison: the machine's clock before the reference was queried.
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
     wall: Time,
@@ -151,7 +151,7 @@ impl Watched {
         Watched { inner, limits, state: Mutex::new(state) }
     }
 
-    /// The limits it is watched by.
+    /// Its limits.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -165,8 +165,8 @@ impl Watched {
         Before { wall: self.inner.now(), steady: self.inner.steady() }
     }
 
-    /// Ends a comparison: the reference answered this. An answer that took too long says too little, and is left out;
-    /// gives whether it counted.
+    /// Ends a comparison with the reference's time. A response that took too long is too imprecise and is ignored.
+    /// Returns whether the comparison counted.
     pub fn compare(&self, before: Before, reference: Time) -> bool {
         let took = self.inner.steady().saturating_sub(before.steady);
         if took > self.limits.most_skew {
@@ -186,8 +186,7 @@ impl Watched {
         true
     }
 
-    /// Compares the clock with the time that passed, where there is no reference. Gives what it shows, and takes the next
-    /// comparison from there.
+    /// Compares the clock with the steady time, if there is no reference. The next comparison starts from here.
     pub fn compare_alone(&self) {
         let (now, steady) = (self.inner.now(), self.inner.steady());
         let mut state = self.state();
@@ -202,25 +201,25 @@ impl Watched {
         self.judge_latest(&mut state, now);
     }
 
-    /// Whether the clock is behind what the database has seen.
+    /// Checks whether the clock is behind the latest time that the database has seen.
     fn judge_latest(&self, state: &mut State, now: Time) {
         let behind = state.latest.map_or(0, |latest| latest.micros().saturating_sub(now.micros()));
         state.trouble = (behind > micros(self.limits.most_skew)).then_some(Trouble::Behind(behind));
     }
 
-    /// The latest moment that the database has seen, before this start.
+    /// Sets the latest time that the database had seen before this start.
     pub fn set_latest(&self, latest: Option<Time>) {
         self.state().latest = latest;
     }
 
-    /// Whether the clock is too far ahead of a moment to go on without being confirmed.
+    /// Fails if the clock is too far ahead of `latest` to start without confirmation.
     pub fn jump_from(&self, latest: Time) -> Result<(), Jump> {
         let now = self.now();
         let ahead = now.micros().saturating_sub(latest.micros());
         if ahead > micros(self.limits.most_jump) { Err(Jump { latest, now }) } else { Ok(()) }
     }
 
-    /// Why the clock cannot be trusted, if it cannot.
+    /// Why the clock cannot be trusted; `None` if it can.
     pub fn standing(&self) -> Option<Trouble> {
         self.read().1
     }
@@ -311,7 +310,7 @@ mod tests {
         manual.pass(Duration::from_secs(2));
         assert!(watched.compare(before, at(SECOND)));
         assert_eq!((watched.offset_micros(), watched.now()), (Some(0), at(2 * SECOND)));
-        // An answer that took longer than the limit says nothing.
+        // A response that took longer than the limit is ignored.
         let before = watched.before();
         manual.pass(Duration::from_secs(6));
         assert!(!watched.compare(before, at(500 * SECOND)));

@@ -1,6 +1,6 @@
 //! How fast the engine folds: `cargo bench -p daybook-engine`.
 //!
-//! Each figure is the median of many batches, with the fastest and the slowest tenth beside it; machines are noisy.
+//! Each figure is the median of many batches, with the fastest and slowest 10 % next to it; machines are noisy.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -19,8 +19,8 @@ use daybook_engine::zone::Zone;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Keeps the memory of a fold for the next one. The C library's allocator gives it back to the system after each long
-/// fold, which costs as much again.
+/// Keeps the memory of a fold for the next one. The C library's allocator returns it to the system after each long
+/// fold, which doubles the cost.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -72,7 +72,7 @@ impl Loan {
         let plan = terms.installment();
         let mut entries = vec![entry(1, terms.opening.effective_at, Input::Open)];
         for month in 1..=months {
-            // Three days before it is due, at some time of the day.
+            // Three days before the due date, about noon.
             let at = terms.close_of(plan.dates.due_day(month).plus_days(-3)).plus_micros(-43_200_000_000);
             let input = Input::Payment { amount: plan.plan.level, status: ItemStatus::Valid, allocation: None };
             entries.push(entry(u64::from(month) + 1, at, input));
@@ -118,7 +118,7 @@ fn entry(seq: u64, at: Time, input: Input) -> Entry {
     Entry { place, effective_at: at, scheduled: false, name: format!("entry-{seq}").as_str().into(), input }
 }
 
-/// Prints and gives the median time of one call in microseconds.
+/// Prints and returns the median time of one call in microseconds.
 #[expect(clippy::disallowed_methods, reason = "a benchmark is about time")]
 fn measure<T>(what: &str, target: Option<f64>, mut call: impl FnMut() -> T) -> f64 {
     const BATCHES: usize = 60;

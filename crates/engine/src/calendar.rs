@@ -14,7 +14,7 @@ const DAYS_PER_ERA: i64 = 146_097;
 const EPOCH_FROM_ERA: i64 = 719_468;
 
 impl Day {
-    /// The date so many days after 1970-01-01.
+    /// The date this many days after 1970-01-01.
     pub const fn from_number(days: i32) -> Day {
         Day(days)
     }
@@ -56,17 +56,17 @@ impl Day {
         (text.len() == 10).then(|| Day::from_ymd(i32::from(date.year()), date.month() as u32, date.day() as u32))
     }
 
-    /// The date so many days later, or earlier when negative.
+    /// The date this many days later, or earlier if negative.
     pub const fn plus_days(self, days: i32) -> Day {
         Day(self.0 + days)
     }
 
-    /// The days from `earlier` to this date; negative when that is really later.
+    /// The number of days from `earlier` to this date; negative if `earlier` is the later one.
     pub const fn days_since(self, earlier: Day) -> i32 {
         self.0 - earlier.0
     }
 
-    /// This date and so many months; a day that month does not have is settled by `month_end`.
+    /// This date plus a number of months. `month_end` decides where the date falls if that month has no such day.
     pub const fn plus_months(self, months: i32, month_end: MonthEnd) -> Day {
         let (year, month, day) = self.ymd();
         let count = year * 12 + month as i32 - 1 + months;
@@ -79,7 +79,7 @@ impl Day {
         }
     }
 
-    /// This date and `count` times an interval: first its months together, then its days.
+    /// This date plus `count` times an interval: first all months, then all days.
     pub const fn plus(self, interval: Interval, count: i32, month_end: MonthEnd) -> Day {
         let months = interval.months * count;
         let day = if months == 0 { self } else { self.plus_months(months, month_end) };
@@ -129,33 +129,33 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// No time at all.
+    /// An empty interval.
     pub const ZERO: Interval = Interval { months: 0, days: 0 };
     /// The forms that [`Interval::parse`] reads, for messages.
     pub const FORMS: &'static str = "\"1 month\", \"7 days\", \"-5 days\", \"1 month - 10 days\"";
     const LARGEST: i32 = 10_000;
 
-    /// So many months.
+    /// This many months.
     pub const fn months(months: i32) -> Interval {
         Interval { months, days: 0 }
     }
 
-    /// So many days.
+    /// This many days.
     pub const fn days(days: i32) -> Interval {
         Interval { months: 0, days }
     }
 
-    /// Whether this is no time at all.
+    /// Whether the interval is empty.
     pub const fn is_zero(self) -> bool {
         self.months == 0 && self.days == 0
     }
 
-    /// One interval after the other.
+    /// The sum of two intervals.
     pub const fn and(self, other: Interval) -> Interval {
         Interval { months: self.months + other.months, days: self.days + other.days }
     }
 
-    /// The length by a calendar whose months have 30 days each.
+    /// The length in days, counting 30 days for each month.
     pub const fn thirty_day_count(self) -> i32 {
         self.months * 30 + self.days
     }
@@ -217,7 +217,7 @@ impl TimeOfDay {
     /// One second before midnight, the usual close of business.
     pub const END_OF_DAY: TimeOfDay = TimeOfDay(86_399);
 
-    /// This hour, minute and second, when they make a time of day.
+    /// This hour, minute and second, or `None` if one of them is out of range.
     pub const fn new(hour: u32, minute: u32, second: u32) -> Option<TimeOfDay> {
         if hour < 24 && minute < 60 && second < 60 { Some(TimeOfDay(hour * 3600 + minute * 60 + second)) } else { None }
     }

@@ -1,8 +1,8 @@
-//! The fold: step while something is due.
+//! The fold: take the next step as long as one is due.
 //!
-//! [`fold`] takes terms, a state and the entries that come after it, and goes on to a moment: at each step it takes
-//! whichever comes first, the next entry or the next moment that follows from the state itself. It reads no clock,
-//! draws no random number and does no input or output; the same timeline always gives the same state.
+//! [`fold`] takes terms, a state and the entries that follow it, and continues up to a point in time. Each step is the
+//! next entry or the next moment computed from the state, whichever is earlier. The fold reads no clock, draws no
+//! random number and does no input or output; the same timeline always results in the same state.
 
 use crate::calendar::Day;
 use crate::installment::Installment;
@@ -18,18 +18,18 @@ use crate::time::Time;
 use crate::timeline::{Entry, Input, Place, Rank};
 use alloc::boxed::Box;
 
-/// Why a fold could not go on. The state it was given is lost; nothing was half done outside of it.
+/// Why a fold could not continue. The state that was passed in is lost; the fold has no side effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// An amount grew beyond what can be counted.
+    /// An amount exceeded the largest that the engine can count.
     Overflow,
-    /// A payment from before the snapshot is to be undone: fold from the beginning, see [`crate::replay`].
+    /// An entry undoes a payment from before the snapshot: fold from the beginning, see [`crate::replay`].
     NeedsPast,
-    /// A payment is to count from the beginning otherwise than it did: fold from the beginning, see [`crate::replay`].
+    /// A later entry changes how a payment counts: fold from the beginning with this revision, see [`crate::replay`].
     Revise(Box<Revision>),
 }
 
-/// A payment that is folded otherwise than its own entry says, for a later entry says so.
+/// A payment that is folded differently from its own entry, because a later entry changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {
     pub(crate) payment: Name,
@@ -39,11 +39,11 @@ pub struct Revision {
 /// How a payment is folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Revised {
-    /// As if it had never been made, though its item stays; where its money went before.
+    /// As if it had never been made, though its item stays. Holds where its money went before.
     Reversed(Poured),
     /// As if it had never been made.
     Invalid,
-    /// Authorized, it counts from its own time, for it becomes valid.
+    /// The payment is authorized and becomes valid later, so it counts from its own time.
     Valid,
 }
 
@@ -65,7 +65,7 @@ impl From<Overflow> for Stop {
     }
 }
 
-/// A moment: something that happens by itself.
+/// A moment: a step that the engine computes from terms and state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
     /// A period ends: interest is posted, an instalment falls due.
@@ -78,12 +78,13 @@ enum Moment {
 
 /// Folds entries onto a state, up to and including `until`.
 ///
-/// The entries must be sorted by place and come after everything folded into the state; those beyond `until` are left.
+/// The entries must be sorted by place and lie after everything folded into the state. Entries after `until` are
+/// ignored.
 pub fn fold(terms: &Terms, state: State, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
     fold_as(terms, state, entries, until, How::default(), None)
 }
 
-/// [`fold`], shown step by step to somebody who watches.
+/// [`fold`], with an observer that sees each step.
 pub fn fold_watched(
     terms: &Terms,
     state: State,
@@ -94,48 +95,48 @@ pub fn fold_watched(
     fold_as(terms, state, entries, until, How::default(), Some(watch))
 }
 
-/// Somebody who watches a fold, for instance to write down what to announce as it stands at that moment.
+/// An observer of a fold, for example one that writes webhook messages with the account as it is at each step.
 pub trait Watch {
     /// A step was taken.
     fn step(&mut self, seen: &Seen<'_>);
 
-    /// The fold begins again: what was seen so far did not happen.
+    /// The fold starts over: discard all steps seen so far.
     fn restart(&mut self);
 
-    /// Whether the fold is to stop here for now. Asked between two steps; steps of one instant are never parted. The
-    /// state then says how far it came.
+    /// Whether the fold should stop here for now. Called between steps; steps at the same instant are never separated.
+    /// The state's `processed_through` then states how far the fold got.
     fn is_enough(&self) -> bool {
         false
     }
 }
 
-/// What is seen of a step: everything as it stands right after it.
+/// What an observer sees of a step: the account and the outcome right after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// When.
+    /// When the step happened.
     pub at: Time,
-    /// What came.
+    /// What caused the step.
     pub cause: Cause,
     /// The account.
     pub state: &'a State,
     /// What the fold has produced so far.
     pub out: &'a Outcome,
-    /// How many of the outcome's events were there before this step; those beyond are the step's own.
+    /// The number of events in the outcome before this step; later events belong to this step.
     pub events_before: usize,
-    /// Payments that are folded otherwise than their own entries say.
+    /// Payments that are folded differently from their own entries.
     pub revised: &'a [Revision],
 }
 
 /// How to fold.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct How<'a> {
-    /// Payments folded otherwise than their own entries say.
+    /// Payments that are folded differently from their own entries.
     pub revised: &'a [Revision],
-    /// Whether each step is kept, with the balances after it.
+    /// Whether to record each step, with the balances after it.
     pub explained: bool,
 }
 
-/// [`fold`], in a certain way.
+/// [`fold`], with options.
 pub(crate) fn fold_as(
     terms: &Terms,
     mut state: State,
@@ -147,7 +148,7 @@ pub(crate) fn fold_as(
     debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries come in their order");
     state.forget_slots();
     let due = entries.partition_point(|entry| entry.place.at <= until);
-    // A month paid on time is one input and makes about this much.
+    // Capacity: a month that is paid on time has one input and produces about this many items and events.
     let mut out = Outcome::with_room(2 * due, 3 * due);
     state.loan_mut().make_room(due);
     let mut entries = entries[..due].iter().peekable();
@@ -188,7 +189,7 @@ pub(crate) fn fold_as(
     Ok((state, out))
 }
 
-/// The next moment that follows from the state itself, if nothing else happens.
+/// The time of the next moment, if no input arrives before it. `None` if no moment is left.
 pub fn next_moment_at(state: &State) -> Option<Time> {
     next_moment(state).map(|(at, _)| at)
 }
@@ -210,7 +211,7 @@ fn next_moment(state: &State) -> Option<(Time, Moment)> {
     (next.0 < Time::NEVER).then_some(next)
 }
 
-/// One step being taken. What a step does to an instalment loan stands in [`crate::installment`].
+/// One step in progress. [`crate::installment`] implements what a step does to an instalment loan.
 pub(crate) struct Run<'a> {
     pub terms: &'a Terms,
     pub plan: &'a Installment,
@@ -220,9 +221,9 @@ pub(crate) struct Run<'a> {
     pub place: Place,
     /// Its local date.
     pub today: Day,
-    /// The input that is being applied, if it is one.
+    /// The input being applied; `None` for a moment.
     pub input: Option<u64>,
-    /// Whether that input waited as scheduled: its item is known already.
+    /// Whether the input was scheduled before: its item is already known.
     scheduled: bool,
     how: How<'a>,
 }
@@ -233,7 +234,7 @@ impl<'a> Run<'a> {
         Run { terms, plan: terms.installment(), state, out, place, today, input: None, scheduled: false, how }
     }
 
-    /// A run that announces to a scratch outcome, for projections.
+    /// A run that writes to a scratch outcome, for projections.
     pub fn scratch(terms: &'a Terms, state: &'a mut State, out: &'a mut Outcome, place: Place) -> Run<'a> {
         Run::new(terms, state, out, place, How::default())
     }
@@ -336,7 +337,7 @@ impl<'a> Run<'a> {
         self.announce(What::AccountUpdated);
     }
 
-    /// Fires a notice, unless it is about an instalment that needs none any more or the status stops notices.
+    /// Fires a notice, unless the instalment it concerns no longer needs it or the status stops notices.
     fn fire(&mut self, index: usize) -> Result<NoticeKind, Stop> {
         let notice = self.state.notices[index];
         let (kind, instalment) = (notice.setting.kind, notice.instalment());
@@ -363,8 +364,8 @@ impl<'a> Run<'a> {
         self.announce_at(self.out.events.len(), what);
     }
 
-    /// Announces before what has been announced since. The item of an input that waited as scheduled is known
-    /// already: what is announced is a change.
+    /// Inserts an event at an index, before later ones. The item of a scheduled input is already known, so its creation
+    /// is announced as an update.
     pub fn announce_at(&mut self, index: usize, what: What) {
         let what = match what {
             What::ItemCreated(id @ ItemId::Input(_)) if self.scheduled => What::ItemUpdated(id),
@@ -373,7 +374,7 @@ impl<'a> Run<'a> {
         self.out.events.insert(index, Event { at: self.place.at, input: self.input, what });
     }
 
-    /// Moves the status and announces it. What the status stops is stopped from now on.
+    /// Changes the status and announces it. The effects of the new status apply from now on.
     pub fn move_to(&mut self, to: Status) -> Result<(), Stop> {
         let from = self.state.status;
         if from == to {
@@ -390,7 +391,7 @@ impl<'a> Run<'a> {
         self.cap_by_status()
     }
 
-    /// Lets an amount into the account, unless its turnover would grow beyond counting.
+    /// Adds an amount to the account's turnover. Fails if the turnover would exceed [`Cents::LIMIT`].
     pub fn admit(&mut self, amount: Cents) -> Result<(), Stop> {
         let turnover = self.state.turnover.0.checked_add(amount.0.abs()).ok_or(Stop::Overflow)?;
         if turnover > Cents::LIMIT.0 {
@@ -400,7 +401,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Adds a line item to the outcome and says where.
+    /// Adds a line item to the outcome and returns its index.
     pub fn add_item(&mut self, item: LineItem) -> u32 {
         self.out.items.push(item);
         self.out.items.len() as u32 - 1
@@ -431,7 +432,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether a payment is folded as if it had never been made, and in which way.
+    /// Whether a payment is folded as if it had never been made, and why.
     pub fn undone(&self, payment: &Name) -> Option<&'a Revised> {
         self.revisions_of(payment).find(|now| **now != Revised::Valid)
     }

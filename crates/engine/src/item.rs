@@ -1,4 +1,4 @@
-//! Line items: every amount that was ever added to or taken from an account.
+//! Line items: every amount ever added to or subtracted from an account.
 
 use crate::money::Cents;
 use crate::time::Time;
@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// The name a caller (or the service for them) gave an input and so its line item.
+/// The name of an input and of its line item, given by the caller or by the service.
 pub type Name = Arc<str>;
 
-/// Which line item of an account: given by the input, or derived from what the item is, so that folding again finds
-/// the same items.
+/// The id of a line item within its account: the input's name, or derived from the item itself, so that folding again
+/// produces the same ids.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ItemId {
     /// The item of an input.
@@ -20,8 +20,8 @@ pub enum ItemId {
     Loan,
     /// The origination fee.
     OriginationFee,
-    /// The interest of a period. Part 0 is what was posted at its end; parts 1, 2, ... were paid, or owed by closing,
-    /// before that.
+    /// The interest of a period. Part 0 was posted at the period's end; parts 1, 2, ... were posted earlier, for a
+    /// payment or because the account closed.
     Interest {
         /// The period, counted from 1.
         period: u32,
@@ -33,7 +33,7 @@ pub enum ItemId {
         /// The instalment, counted from 1.
         instalment: u32,
     },
-    /// What a reversal gave back of one component.
+    /// The amount of one component that a reversal gave back.
     ReversalPart {
         /// The reversal's name.
         reversal: Name,
@@ -50,7 +50,7 @@ pub enum ItemId {
         /// Which charge-off, counted from 1: an account may be opened again.
         number: u32,
     },
-    /// Surplus that was used.
+    /// A use of surplus.
     Surplus {
         /// Which use of it, counted from 1.
         number: u32,
@@ -58,7 +58,7 @@ pub enum ItemId {
 }
 
 impl ItemId {
-    /// Reads what [`ItemId`]'s display writes; names that start otherwise belong to inputs.
+    /// Parses the form that [`ItemId`]'s `Display` writes; any other text is the name of an input.
     pub fn parse(text: &str) -> ItemId {
         Self::parse_derived(text).unwrap_or_else(|| ItemId::Input(Arc::from(text)))
     }
@@ -95,7 +95,7 @@ impl ItemId {
     }
 }
 
-/// The id in the interface: what the engine makes starts with `dbk_`.
+/// The id in the API. Ids that the engine derives start with `dbk_`.
 impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -113,10 +113,10 @@ impl fmt::Display for ItemId {
     }
 }
 
-/// What a cent of debt is.
+/// The part of the debt an amount belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Component {
-    /// Of the sum lent.
+    /// Part of the sum lent.
     Principal,
     /// Interest.
     Interest,
@@ -153,22 +153,22 @@ pub enum ItemKind {
     Payment,
     /// A payment that bounced.
     PaymentReversal,
-    /// What a reversal gave back of one component.
+    /// The amount of one component that a reversal gave back.
     ReversalPart(Component),
-    /// The balance raised by a person.
+    /// A person raised the balance.
     CreditOffset,
-    /// The balance lowered by a person.
+    /// A person lowered the balance.
     DebitOffset,
-    /// A fee forgiven.
+    /// The waiver of a fee.
     FeeWaiver,
-    /// The note of a charge-off; it moves nothing.
+    /// The note of a charge-off; it moves no money.
     ChargeOff,
     /// Surplus that paid a debt.
     SurplusApplied,
 }
 
 impl ItemKind {
-    /// The name in the interface.
+    /// The name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             ItemKind::Loan => "LOAN",
@@ -191,22 +191,22 @@ impl ItemKind {
     }
 }
 
-/// Whether an item counts.
+/// Whether and how an item counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ItemStatus {
-    /// It counts.
+    /// The item counts.
     #[default]
     Valid,
-    /// It counts, and may still be declined.
+    /// The item counts, and may still be declined.
     Pending,
-    /// It does not count yet.
+    /// The item does not count yet.
     Authorized,
-    /// It does not count.
+    /// The item does not count.
     Invalid,
 }
 
 impl ItemStatus {
-    /// The name in the interface.
+    /// The name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             ItemStatus::Valid => "VALID",
@@ -217,35 +217,35 @@ impl ItemStatus {
     }
 }
 
-/// A part of a payment (or offset, or waiver) and the item it paid down.
+/// A part of a payment, offset or waiver, and the item it paid down.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Split {
     /// The item paid down.
     pub item: ItemId,
     /// Its kind.
     pub kind: ItemKind,
-    /// What it is owed for.
+    /// The component it was owed as.
     pub component: Component,
     /// How much.
     pub cents: Cents,
 }
 
-/// An amount added to (positive) or taken from (negative) what the borrower owes.
+/// An amount added to (positive) or subtracted from (negative) the borrower's debt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LineItem {
-    /// Which item.
+    /// The item's id.
     pub id: ItemId,
     /// Its kind.
     pub kind: ItemKind,
     /// Whether it counts.
     pub status: ItemStatus,
-    /// When the caller says it happened, or when the moment that made it came.
+    /// The time the caller stated, or the time of the moment that created the item.
     pub effective_at: Time,
-    /// Its place in the timeline: from when it counts.
+    /// The time of its place in the timeline: the item counts from here on.
     pub applied_at: Time,
     /// The whole amount.
     pub amount: Cents,
-    /// Of a debt: what is still unpaid. Of a payment: what no debt took, negative.
+    /// For a debt, the unpaid part. For a payment, the part that paid no debt, as a negative amount.
     pub balance: Cents,
     /// The principal in the amount.
     pub principal: Cents,
@@ -253,14 +253,14 @@ pub struct LineItem {
     pub interest: Cents,
     /// The fees in the amount.
     pub fees: Cents,
-    /// Of a payment: what it paid down.
+    /// For a payment, the items it paid down.
     pub splits: Vec<Split>,
-    /// Of a payment that bounced: its reversal.
+    /// For a payment that bounced, its reversal.
     pub reversed_by: Option<Name>,
 }
 
 impl LineItem {
-    /// An item with an amount and nothing else yet.
+    /// A valid item with an amount and no balance, components or splits.
     pub(crate) fn new(id: ItemId, kind: ItemKind, at: Time, amount: Cents) -> LineItem {
         LineItem {
             id,
@@ -286,7 +286,7 @@ impl LineItem {
         item
     }
 
-    /// It never was: it counts for nothing and paid nothing down.
+    /// Makes the item invalid: it has no balance and no components, and paid nothing down.
     pub(crate) fn invalidate(&mut self) {
         self.status = ItemStatus::Invalid;
         (self.balance, self.principal, self.interest, self.fees) = Default::default();
@@ -302,7 +302,7 @@ impl LineItem {
     }
 }
 
-/// What changed on an item that an earlier fold made.
+/// A change to an item that an earlier fold created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemChange {
     /// Which item.
@@ -314,10 +314,10 @@ pub struct ItemChange {
 /// A change to an item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// What is unpaid of it now.
+    /// The new unpaid balance.
     Balance(Cents),
-    /// Its status now. What becomes invalid has no splits, components or balance any more.
+    /// The new status. An item that becomes invalid loses its splits, components and balance.
     Status(ItemStatus),
-    /// It bounced; this reversal gives it back.
+    /// The payment bounced; this reversal gives it back.
     ReversedBy(Name),
 }

@@ -1,8 +1,8 @@
 //! Daybook's engine: a loan account as a pure fold over its timeline.
 //!
-//! An account's life is a *timeline*: inputs that somebody asked for (a payment, a reversal, a status), each at its
-//! place, and moments that come by themselves (a due date passes, a grace period ends). Folded in order onto the
-//! account's *terms*, they give its *state*, its *line items*, what is to be *announced*, and the next moment.
+//! An account's life is a *timeline*. It has inputs from callers (a payment, a reversal, a status), each at its place,
+//! and moments that the engine computes (a due date passes, a grace period ends). Folding the timeline in order onto
+//! the account's *terms* produces its *state*, its *line items*, the *events* to announce and the next moment.
 //!
 //! ```text
 //! terms + entries ──► fold ──► state, items, events, steps
@@ -12,17 +12,18 @@
 //!
 //! | start reading at | for |
 //! |---|---|
-//! | [`terms::Terms::new`] | agreeing a product's policy for one account |
-//! | [`timeline::place`] | where an input belongs, backdated ones too |
-//! | [`fold::fold`] | going on from a state |
-//! | [`replay::replay`], [`replay::recalculate`] | folding from the beginning, and what a changed past changes |
+//! | [`terms::Terms::new`] | fixing a product's policy for one account |
+//! | [`timeline::place`] | the place of an input in the timeline, backdated inputs included |
+//! | [`fold::fold`] | continuing from a state |
+//! | [`replay::replay`], [`replay::recalculate`] | folding from the beginning, and the effect of a changed past |
 //! | [`installment`] | the rules of instalment loans |
 //! | [`effects`] | what a status stops |
 //! | [`installment::reading::read`], [`installment::schedule::schedule`] | payoff, days past due, the schedule |
 //! | [`snapshot`] | states as bytes |
 //!
-//! The engine reads no clock, draws no random numbers, does no input or output and uses no floating point; it knows
-//! nothing of databases or requests, and the fold nothing of migration mode: it sees an ordered timeline either way. `no_std` keeps most of that out of reach.
+//! The engine reads no clock, draws no random numbers, does no input or output and uses no floating point. It does not
+//! know about databases or requests. The fold does not know about migration mode: it gets an ordered timeline either
+//! way. `no_std` enforces most of this.
 
 #![no_std]
 #![deny(clippy::float_arithmetic, clippy::lossy_float_literal, clippy::float_cmp)]

@@ -1,4 +1,4 @@
-//! Money: whole cents, and the one place where a fraction becomes cents.
+//! Money: whole cents, and the one place where a fraction is rounded to cents.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 
 /// An amount in cents. Positive means that the borrower owes more.
 ///
-/// Sums cannot overflow: every amount enters an account through a gate that keeps the account's gross turnover below
-/// [`Cents::LIMIT`], and the arithmetic operators stop the program rather than wrap should that ever prove wrong.
+/// Sums cannot overflow: every amount enters an account through a check that keeps the account's gross turnover below
+/// [`Cents::LIMIT`]. If that check ever failed, the arithmetic operators would panic rather than wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cents(pub i64);
 
 impl Cents {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Cents = Cents(0);
     /// The largest single amount a caller may state: 10^13 cents.
     pub const LARGEST_INPUT: Cents = Cents(10_000_000_000_000);
-    /// The gross turnover an account may reach; beyond it an input fails instead of wrapping.
+    /// The largest gross turnover of an account; an input beyond it is refused.
     pub const LIMIT: Cents = Cents(i64::MAX / 8);
 
-    /// Whether this is more than nothing.
+    /// Whether the amount is greater than zero.
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
 
-    /// Whether this is nothing.
+    /// Whether the amount is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// This, or nothing when it is negative.
+    /// The amount, or zero if it is negative.
     pub fn or_zero(self) -> Cents {
         self.max(Cents::ZERO)
     }
@@ -76,7 +76,7 @@ impl Sum for Cents {
     }
 }
 
-/// In units and cents: `1,234.56` is written `1234.56`.
+/// Units and cents without separators: `1234.56`.
 impl fmt::Display for Cents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -95,13 +95,13 @@ pub enum Rounding {
     HalfUp,
 }
 
-/// An amount grew beyond what the engine can count.
+/// An amount exceeded the largest that the engine can count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
 
-/// `numerator / denominator` in whole cents. Both must not be negative, and the denominator not zero.
+/// `numerator / denominator` in whole cents. The numerator must not be negative, the denominator must be positive.
 ///
-/// With the level payment, whose ratio needs more width, this is the only division of money in the engine.
+/// This is the engine's only division of money, except for the level payment, whose ratio needs more bits.
 pub fn round_ratio(numerator: i128, denominator: i128, rounding: Rounding) -> Result<Cents, Overflow> {
     assert!(numerator >= 0 && denominator > 0, "a ratio of money has no sign");
     let (whole, rest) = divide(numerator, denominator);
@@ -110,7 +110,7 @@ pub fn round_ratio(numerator: i128, denominator: i128, rounding: Rounding) -> Re
     if cents > Cents::LIMIT.0 { Err(Overflow) } else { Ok(Cents(cents)) }
 }
 
-/// Quotient and remainder. Most amounts fit half the width, where dividing is many times faster.
+/// Quotient and remainder. Most amounts fit 64 bits, where division is many times faster.
 fn divide(numerator: i128, denominator: i128) -> (i128, i128) {
     match (u64::try_from(numerator), u64::try_from(denominator)) {
         (Ok(numerator), Ok(denominator)) => (i128::from(numerator / denominator), i128::from(numerator % denominator)),
@@ -118,7 +118,7 @@ fn divide(numerator: i128, denominator: i128) -> (i128, i128) {
     }
 }
 
-/// Whether to round up, given how the part cut off compares with one half, and whether the whole part is odd.
+/// Whether to round up, from how the remainder compares with one half, and whether the quotient is odd.
 pub(crate) fn round_up(rest_to_half: core::cmp::Ordering, odd: bool, rounding: Rounding) -> bool {
     match rest_to_half {
         core::cmp::Ordering::Less => false,
@@ -135,26 +135,26 @@ pub(crate) fn round_up(rest_to_half: core::cmp::Ordering, odd: bool, rounding: R
 pub struct Percent(u64);
 
 impl Percent {
-    /// No percent.
+    /// Zero percent.
     pub const ZERO: Percent = Percent(0);
-    /// The largest percentage taken: 10,000 %.
+    /// The largest percentage accepted: 10,000 %.
     pub const LARGEST: Percent = Percent(10_000 * Percent::ONE);
-    /// What [`Percent::millionths`] is for the whole: one is 100 %.
+    /// 100 % in the unit of [`Percent::millionths`].
     pub const WHOLE: i128 = 100 * Percent::ONE as i128;
     const ONE: u64 = 1_000_000;
     const PLACES: usize = 6;
 
-    /// So many millionths of a percent.
+    /// This many millionths of a percent.
     pub const fn from_millionths(millionths: u64) -> Percent {
         Percent(millionths)
     }
 
-    /// Millionths of a percent; [`Percent::WHOLE`] of them make one.
+    /// Millionths of a percent; [`Percent::WHOLE`] of them are 100 %.
     pub const fn millionths(self) -> i128 {
         self.0 as i128
     }
 
-    /// Reads `12`, `12.0` or `6.255`: digits with at most six decimal places, from 0 to 10,000.
+    /// Parses `12`, `12.0` or `6.255`: digits with at most six decimal places, from 0 to 10,000.
     pub fn parse(text: &str) -> Option<Percent> {
         let (whole, places) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -171,7 +171,7 @@ impl Percent {
         (percent <= Self::LARGEST).then_some(percent)
     }
 
-    /// This part of an amount that is not negative.
+    /// This percentage of an amount, which must not be negative.
     pub fn of(self, amount: Cents, rounding: Rounding) -> Result<Cents, Overflow> {
         round_ratio(i128::from(amount.0) * self.millionths(), Self::WHOLE, rounding)
     }

@@ -1,7 +1,7 @@
-//! Configurable notices: off until an account asks for them, fired at a moment of its own calendar.
+//! Configurable notices: off until an account configures them, fired at moments of the account's calendar.
 //!
-//! A [`Setting`] says what to announce and when. While it is in force the state keeps the next occurrence
-//! ([`Pending`]); the fold fires it when its moment comes, unless the account is closed by then.
+//! A [`Setting`] defines what to announce and when. While it is in force the state keeps the next occurrence
+//! ([`Pending`]); the fold fires it at its moment, unless the account is closed by then.
 
 use crate::calendar::{Day, Interval, TimeOfDay};
 use crate::terms::Terms;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The largest offset in days, either way.
 pub const LARGEST_OFFSET: i32 = 366;
 
-/// What can be announced by configuration.
+/// The kinds of configurable notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NoticeKind {
     /// An instalment's due date, paid or not.
@@ -21,12 +21,12 @@ pub enum NoticeKind {
     LateFeeDate,
     /// The last instalment's due date.
     LoanEndDate,
-    /// The account as it stands, at an interval.
+    /// A summary of the account, sent at an interval.
     AccountSummary,
 }
 
 impl NoticeKind {
-    /// The name in the interface.
+    /// The name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             NoticeKind::PaymentDueDate => "payment_due_date",
@@ -40,9 +40,9 @@ impl NoticeKind {
 /// When a notice fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum When {
-    /// So many local days after the date it is about; negative: before.
+    /// This many local days after the date of its event; negative means before.
     Offset(i32),
-    /// Again and again, first one interval after it takes effect.
+    /// Repeatedly; first one interval after the setting takes effect.
     Every(Interval),
 }
 
@@ -53,14 +53,15 @@ pub struct Setting {
     pub kind: NoticeKind,
     /// When.
     pub when: When,
-    /// The local time of day; without it, that of the event it is about.
+    /// The local time of day. `None` means the usual time: close of business for an offset, the time of day at which
+    /// the setting took effect for an interval.
     pub time: Option<TimeOfDay>,
-    /// False switches it off.
+    /// False disables the notice.
     pub enabled: bool,
 }
 
 impl Setting {
-    /// Says what is wrong with it: which schedule a kind takes, and how far off.
+    /// Checks that the kind and the schedule fit together and that the schedule is in range.
     pub fn check(&self) -> Result<(), &'static str> {
         match (self.kind, self.when) {
             (NoticeKind::AccountSummary, When::Every(interval)) if interval.months >= 0 && interval.days >= 0 => {
@@ -78,7 +79,7 @@ impl Setting {
         }
     }
 
-    /// Whether a later setting takes the place of this one: the same kind at the same offset.
+    /// Whether a later setting replaces this one: same kind and same offset.
     pub fn is_replaced_by(&self, later: &Setting) -> bool {
         self.kind == later.kind
             && match (self.when, later.when) {
@@ -97,15 +98,15 @@ pub struct Pending {
     since: (Day, TimeOfDay, i64),
     /// The next occurrence and its number.
     next: Option<(Time, u32)>,
-    /// The number of the last occurrence that has fired, or was over when the account closed; a setting that takes the place
-    /// of another goes on after it.
+    /// The number of the last occurrence that has fired, or had passed when the account closed. A setting that replaces
+    /// another continues after it.
     fired: u32,
-    /// The same when this setting took the place of another; 0 if it took none.
+    /// The value of `fired` of the replaced setting at the place of the replacement; 0 if this setting replaced none.
     taken_over: u32,
 }
 
 impl Pending {
-    /// A setting that takes effect at a place in the timeline, instead of another.
+    /// A setting that takes effect at a place in the timeline, replacing another if one is given.
     pub(crate) fn new(terms: &Terms, setting: Setting, place: Place, instead_of: Option<&Pending>) -> Pending {
         let before = instead_of.filter(|_| matches!(setting.when, When::Offset(_)));
         let fired = before.map_or(0, |before| before.fired);
@@ -122,7 +123,7 @@ impl Pending {
         self.next.map(|(at, _)| at)
     }
 
-    /// The instalment it is about next, for kinds that are about one.
+    /// The instalment that the next occurrence concerns; `None` for an account summary.
     pub(crate) fn instalment(&self) -> Option<u32> {
         match self.setting.kind {
             NoticeKind::AccountSummary => None,
@@ -130,14 +131,14 @@ impl Pending {
         }
     }
 
-    /// Goes to the first occurrence that comes after a place.
+    /// Moves to the first occurrence after a place.
     pub(crate) fn seek(&mut self, terms: &Terms, place: Place) {
         let first = self.first_not(terms, |at| place.is_after_moment(at));
         let (_, last) = self.occurrences(terms);
         self.go_to(terms, first.max(self.fired + 1), last);
     }
 
-    /// The first occurrence that has not passed; one beyond the last if all have.
+    /// The number of the first occurrence that has not passed, or one past the last if all have.
     fn first_not(&self, terms: &Terms, passed: impl Fn(Time) -> bool) -> u32 {
         let (mut low, last) = self.occurrences(terms);
         let mut high = last + 1;
@@ -148,13 +149,13 @@ impl Pending {
         low
     }
 
-    /// What had fired before a place. The place may lie before notices that have fired already.
+    /// The last occurrence that had fired before a place. The place may lie before notices that have already fired.
     fn fired_before(&self, terms: &Terms, place: Place) -> u32 {
         let passed = self.first_not(terms, |at| place.is_after_moment(at)) - 1;
         self.taken_over.max(self.fired.min(passed))
     }
 
-    /// Goes to the occurrence after the next.
+    /// Marks the next occurrence as fired and moves to the following one.
     pub(crate) fn advance(&mut self, terms: &Terms) {
         let (_, last) = self.occurrences(terms);
         if let Some((_, occurrence)) = self.next {
@@ -163,16 +164,16 @@ impl Pending {
         }
     }
 
-    /// The account closes: what has passed by now is over, and what waits is dropped. The closing may be placed before notices
-    /// that have fired already; they count for nothing, as when folding from the beginning.
+    /// The account closes: occurrences up to this place are over, and later ones never fire. The place may lie before
+    /// notices that have already fired; those do not count, as in a fold from the beginning.
     pub(crate) fn close(&mut self, terms: &Terms, place: Place) {
         let (_, last) = self.occurrences(terms);
         self.fired = self.taken_over.max(self.first_not(terms, |at| place.is_after_moment(at)) - 1);
         self.go_to(terms, self.fired + 1, last);
     }
 
-    /// The account opens again at a place, and is folded up to a moment already: what it announced by then is not sent again,
-    /// and what it did not is not made up for.
+    /// The account reopens at a place. It is already folded up to a point in time: notices announced by then are not
+    /// sent again, and notices missed by then are not made up for.
     pub(crate) fn reopen(&mut self, terms: &Terms, place: Place, processed_through: Option<Time>) {
         self.seek(terms, place);
         while self.next_at().is_some_and(|at| processed_through.is_some_and(|through| at <= through)) {
@@ -187,7 +188,7 @@ impl Pending {
 
     /// The numbers of the first and the last occurrence.
     fn occurrences(&self, terms: &Terms) -> (u32, u32) {
-        /// Enough for a notice a day through two centuries.
+        /// Enough for one notice a day for two centuries.
         const MOST_REPEATS: u32 = 73_000;
         let count = terms.installment().count();
         match self.setting.kind {

@@ -1,4 +1,4 @@
-//! What a fold gives back, besides the state: line items, events to announce, and what each step did.
+//! The output of a fold besides the state: line items, events to announce, and the steps taken.
 
 use crate::item::{Component, ItemChange, ItemId, LineItem, Name};
 use crate::money::Cents;
@@ -8,34 +8,34 @@ use crate::time::Time;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// What a fold produced.
+/// The output of a fold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Line items that this fold made, as they stand at its end.
+    /// Line items that this fold created, as they are at its end.
     pub items: Vec<LineItem>,
-    /// Changes to line items that earlier folds made, in order; the last one of an item counts.
+    /// Changes to line items that earlier folds created, in order; the last change to an item wins.
     pub changes: Vec<ItemChange>,
-    /// What is to be announced, in order.
+    /// Events to announce, in order.
     pub events: Vec<Event>,
-    /// What each step did, in order; only when it was asked for, see [`crate::replay::explain`].
+    /// The steps, in order; recorded only by [`crate::replay::explain`].
     pub steps: Vec<Step>,
-    /// Inputs that could not be applied; they changed nothing.
+    /// Inputs that were refused; they changed nothing.
     pub refused: Vec<(u64, Refusal)>,
 }
 
 impl Outcome {
-    /// An empty outcome with room for so much.
+    /// An empty outcome with capacity for this many items and events.
     pub(crate) fn with_room(items: usize, events: usize) -> Outcome {
         Outcome { items: Vec::with_capacity(items), events: Vec::with_capacity(events), ..Outcome::default() }
     }
 }
 
-/// Something to announce.
+/// An event to announce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it happened.
     pub at: Time,
-    /// The input that caused it, if one did.
+    /// The input that caused it; `None` if a moment did.
     pub input: Option<u64>,
     /// What happened.
     pub what: What,
@@ -46,9 +46,9 @@ pub struct Event {
 pub enum What {
     /// The account was opened.
     AccountCreated,
-    /// Something people set on the account changed.
+    /// A setting of the account changed.
     AccountUpdated,
-    /// A line item came to be.
+    /// A line item was created.
     ItemCreated(ItemId),
     /// A line item changed.
     ItemUpdated(ItemId),
@@ -64,7 +64,7 @@ pub enum What {
         /// Which.
         instalment: u32,
     },
-    /// The status moved.
+    /// The status changed.
     StatusChanged {
         /// From.
         from: Status,
@@ -78,7 +78,7 @@ pub enum What {
         /// Which.
         payment: Name,
     },
-    /// A replay changed the past.
+    /// A replay changed the account's past.
     Recalculated,
     /// A configured notice fired.
     Notice {
@@ -90,7 +90,7 @@ pub enum What {
 }
 
 impl What {
-    /// The name in the interface.
+    /// The name in the API.
     pub const fn name(&self) -> &'static str {
         match self {
             What::AccountCreated => "account_create",
@@ -108,56 +108,56 @@ impl What {
     }
 }
 
-/// One step of a fold, and what it did in cents.
+/// One step of a fold, with the balances after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When.
+    /// When the step happened.
     pub at: Time,
-    /// What came.
+    /// What caused the step.
     pub cause: Cause,
     /// The balances after it.
     pub after: Balances,
 }
 
-/// What makes a step.
+/// The cause of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// An input, by its order of arrival.
     Input(u64),
-    /// The end of a period: its interest is posted and, up to the last, its instalment falls due.
+    /// The end of a period: its interest is posted and, unless the loan has matured, its instalment falls due.
     PeriodEnd {
         /// The period, counted from 1.
         period: u32,
     },
-    /// The end of an instalment's grace.
+    /// The end of an instalment's grace period.
     GraceEnd {
         /// The instalment, counted from 1.
         instalment: u32,
-        /// How it was found.
+        /// The state of the instalment at that moment.
         found: Found,
     },
     /// A configured notice.
     Notice(NoticeKind),
 }
 
-/// How an instalment is found when its grace ends.
+/// The state of an instalment when its grace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
     /// Paid.
     Paid,
-    /// Unpaid: late.
+    /// Unpaid, and late.
     Late,
-    /// Unpaid, but the borrower paid as much in its time, and an older debt took it.
+    /// Unpaid, but the borrower paid enough in time and the money went to older debt: no late fee.
     Spared,
-    /// Unpaid, but it fell due in a time that is not counted.
+    /// Unpaid, but it fell due while the account was closed: never late.
     Excused,
     /// Unpaid, but the status stops late fees: it does not count as late.
     Stopped,
-    /// Unpaid: the late fee is charged, but the status stops the count.
+    /// Unpaid: the late fee is charged, but the status stops the count of late instalments.
     Uncounted,
 }
 
-/// What is owed, and what is held for the borrower.
+/// The amounts owed, and the surplus held for the borrower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Balances {
     /// Unpaid principal.
@@ -166,17 +166,17 @@ pub struct Balances {
     pub interest: Cents,
     /// Unpaid fees.
     pub fees: Cents,
-    /// Money that no debt took.
+    /// Money left over when no debt remained to pay.
     pub surplus: Cents,
 }
 
 impl Balances {
-    /// All that is owed.
+    /// The sum of principal, interest and fees.
     pub fn owed(&self) -> Cents {
         self.principal + self.interest + self.fees
     }
 
-    /// One component of it.
+    /// The balance of one component.
     pub fn component(&self, component: Component) -> Cents {
         match component {
             Component::Principal => self.principal,
@@ -186,22 +186,22 @@ impl Balances {
     }
 }
 
-/// Why an input could not be applied.
+/// Why an input was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is effective before its account.
+    /// It is effective before the account is.
     BeforeAccount,
-    /// Its amount is not from 1 to 10^13 cents.
+    /// Its amount is not between 1 and 10^13 cents.
     AmountOutOfRange,
-    /// The fee has nothing left to waive, or does not exist.
+    /// The fee has no unpaid amount left to waive, or does not exist.
     NothingToWaive,
-    /// The payment was reversed already.
+    /// The payment was already reversed.
     AlreadyReversed,
-    /// The payment is invalid, so there is nothing to reverse.
+    /// The payment is invalid and cannot be reversed.
     NotReversible,
-    /// The payment's status is final.
+    /// The payment's status is final and cannot change.
     StatusIsFinal,
-    /// A second opening.
+    /// The account is already open.
     AlreadyOpen,
 }
 

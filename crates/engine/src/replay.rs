@@ -1,7 +1,7 @@
-//! Folding from the beginning, and what it changes.
+//! Folding from the beginning, and comparing the result with an earlier one.
 //!
-//! A timeline folded again gives the same account. When an entry was put into its past, or a payment is to be undone as
-//! if it had never been made, it gives another one; [`recalculate`] says what became of each line item.
+//! Folding the same timeline again produces the same account. If an entry was inserted into its past, or a payment is
+//! undone as if it had never been made, the account changes; [`recalculate`] reports the change to each line item.
 
 use crate::fold::{How, Stop, Watch, fold_as};
 use crate::item::{Change, ItemId, ItemStatus, LineItem};
@@ -19,7 +19,7 @@ pub fn replay(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, O
     replay_as(terms, &State::new(), entries, until, false, None)
 }
 
-/// [`replay`], shown step by step to somebody who watches.
+/// [`replay`], with an observer that sees each step.
 pub fn replay_watched(
     terms: &Terms,
     entries: &[Entry],
@@ -29,8 +29,8 @@ pub fn replay_watched(
     replay_as(terms, &State::new(), entries, until, false, Some(watch))
 }
 
-/// [`replay_watched`], going on from where an earlier part of the same replay stopped. No entry may change what a payment
-/// before that point counts for.
+/// [`replay_watched`], continuing where an earlier part of the same replay stopped. No entry may change how a payment
+/// before that point counts.
 pub fn replay_on(
     terms: &Terms,
     state: &State,
@@ -41,7 +41,7 @@ pub fn replay_on(
     replay_as(terms, state, entries, until, false, Some(watch))
 }
 
-/// [`replay`], with every step and the balances after it: why the balance is this.
+/// [`replay`], recording every step and the balances after it. It explains the balance.
 pub fn explain(terms: &Terms, entries: &[Entry], until: Time) -> Result<(State, Outcome), Stop> {
     replay_as(terms, &State::new(), entries, until, true, None)
 }
@@ -69,7 +69,7 @@ fn replay_as(
     }
 }
 
-/// All line items of an account as they stand.
+/// The line items of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     items: BTreeMap<ItemId, LineItem>,
@@ -83,7 +83,7 @@ impl Ledger {
         ledger
     }
 
-    /// Adds what a fold made and changed.
+    /// Adds the items and changes of a fold.
     pub fn absorb(&mut self, outcome: &Outcome) {
         for item in &outcome.items {
             self.items.insert(item.id.clone(), item.clone());
@@ -116,18 +116,18 @@ impl Ledger {
     }
 }
 
-/// What became of a line item when the account was folded again.
+/// The change to a line item when the account was folded again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The item as it was; nothing if it is new.
+    /// The item before; `None` if it is new.
     pub before: Option<LineItem>,
-    /// The item as it is. An item that no longer holds is kept, invalid.
+    /// The item after. An item that no longer exists is kept as invalid.
     pub after: LineItem,
 }
 
 impl Difference {
-    /// Whether more changed than what is unpaid of it, or that it bounced. What was paid down is not announced, and the
-    /// reversal of a payment is announced by itself.
+    /// Whether to announce the difference: more changed than the balance and `reversed_by`. Balance changes are never
+    /// announced, and a reversal has its own event.
     fn is_announced(&self) -> bool {
         let Some(before) = &self.before else { return true };
         let (balance, reversed_by) = (self.after.balance, self.after.reversed_by.clone());
@@ -135,12 +135,12 @@ impl Difference {
     }
 }
 
-/// An account folded again, and what that changed.
+/// An account that was folded again, and the changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recalculation {
-    /// The state now.
+    /// The new state.
     pub state: State,
-    /// What the whole new timeline produced.
+    /// The outcome of the whole new timeline.
     pub outcome: Outcome,
     /// Every line item that changed.
     pub differences: Vec<Difference>,
@@ -148,11 +148,11 @@ pub struct Recalculation {
     pub balances: (Balances, Balances),
     /// Status before and after.
     pub status: (Status, Status),
-    /// What is to be announced, all at the account clock.
+    /// The events to announce, all at the account clock.
     pub events: Vec<Event>,
 }
 
-/// Folds a changed timeline up to the account clock and compares it with the account as it was.
+/// Folds a changed timeline up to the account clock and compares the result with the old timeline's.
 pub fn recalculate(terms: &Terms, before: &[Entry], after: &[Entry], clock: Time) -> Result<Recalculation, Stop> {
     let (old_state, old_outcome) = replay(terms, before, clock)?;
     let (state, outcome) = replay(terms, after, clock)?;

@@ -1,30 +1,30 @@
 //! States as bytes: compact, with a version and a checksum in front.
 //!
-//! A snapshot holds what folding on needs, and no more: it forgets the rows that are paid and where the money of each
-//! payment went. So its size does not grow with the account's age, and undoing an old payment starts from the
-//! beginning ([`crate::fold::Stop::NeedsPast`]).
+//! A snapshot holds only what later folds need. It drops paid rows and where the money of each payment went. So its
+//! size does not grow with the account's age, and undoing an old payment requires a fold from the beginning
+//! ([`crate::fold::Stop::NeedsPast`]).
 //!
-//! The checksum finds bytes that changed since they were written: a damaged snapshot is refused, and never read as other
-//! figures. Snapshots of version 2 have none and are read all the same.
+//! The checksum detects bytes that changed since they were written: a damaged snapshot is refused instead of being read
+//! with wrong amounts. Snapshots of version 2 have no checksum and are still read.
 
 use crate::state::State;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The version written today. Its number differs from the earlier ones in two bits, so that no flipped bit makes one of the
-/// other.
+/// The version written today. Its number differs from the earlier ones in two bits, so that a single flipped bit cannot
+/// turn one version into another.
 pub const VERSION: u8 = 4;
 
-/// The oldest version that is read. It had no checksum.
+/// The oldest version that can be read. It has no checksum.
 pub const OLDEST: u8 = 2;
 
-/// How many bytes the checksum has.
+/// The checksum's length in bytes.
 const CHECKSUM_BYTES: usize = 8;
 
-/// Why bytes are no snapshot.
+/// Why bytes are not a readable snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSnapshot {
-    /// There are none, or they are not what a snapshot of this version consists of.
+    /// There are no bytes, or they are not a snapshot of their version.
     Damaged,
     /// The version is unknown.
     Version(u8),
@@ -41,8 +41,8 @@ impl fmt::Display for NoSnapshot {
 
 impl core::error::Error for NoSnapshot {}
 
-/// FNV-1a with 64 bits, begun with the version. Each step can be undone, so two texts that differ in one byte never have
-/// the same.
+/// 64-bit FNV-1a, started with the version. Each step is reversible, so two bodies that differ in a single byte always
+/// have different checksums.
 fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;

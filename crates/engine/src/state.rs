@@ -1,4 +1,4 @@
-//! The state of an account: what a timeline folds to.
+//! The state of an account: the result of folding a timeline.
 
 use crate::installment::loan::{Loan, Poured};
 use crate::item::{Component, Name};
@@ -11,38 +11,38 @@ use crate::timeline::Place;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// An account as it stands.
+/// The state of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// Its status.
     pub status: Status,
-    /// The active pair that it has, or had last: curing and reopening lead back to it.
+    /// Its current or last active pair; a cured or reopened account returns to it.
     pub active_pair: Status,
-    /// Up to and including which moment it is folded; nothing before the first fold.
+    /// The account is folded up to and including this time; `None` before the first fold.
     pub processed_through: Option<Time>,
-    /// The last place folded that can move money.
+    /// The place of the last step folded that can move money.
     pub last_folded: Option<Place>,
-    /// Steps folded so far, without notices: an input may be placed before one that has fired.
+    /// The number of steps folded, without notices: an input may be placed before a notice that has already fired.
     pub(crate) steps: u64,
-    /// Money that no debt took.
+    /// Money left over when no debt remained to pay.
     pub surplus: Cents,
     /// How often surplus was used.
     pub(crate) surplus_uses: u32,
-    /// Payments, less what was reversed.
+    /// The sum of all payments, less reversed ones.
     pub paid_total: Cents,
-    /// What of them went to interest.
+    /// The part of all payments and surplus that paid interest.
     pub interest_paid_total: Cents,
-    /// All amounts ever added or taken, without sign: the gate against overflow.
+    /// The sum of all amounts ever added or subtracted, without sign. It guards against overflow.
     pub(crate) turnover: Cents,
     /// Payments whose status may still change.
     pub(crate) unsettled: Vec<Unsettled>,
-    /// Payments that were called off (false) or became valid (true) before their own time came.
+    /// Payments that were called off or reversed (false) or became valid (true) before their own time.
     pub(crate) decided_early: Vec<(Name, bool)>,
     /// Configured notices.
     pub notices: Vec<Pending>,
-    /// What only this type of product has.
+    /// The part that is specific to the type of product.
     pub product: ProductState,
-    /// Empty between steps: room that is used again for each payment.
+    /// Empty between steps; its capacity is reused for each payment.
     #[serde(skip)]
     pub(crate) scratch: Poured,
 }
@@ -61,14 +61,16 @@ pub(crate) struct Unsettled {
     pub standing: Undecided,
 }
 
-/// What a payment does while its status may still change.
+/// The effect of a payment while its status may still change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Undecided {
-    /// It counts (pending).
+    /// The payment is pending and counts.
     Counts,
-    /// It is authorized and counts for nothing: what to pour when it becomes valid, and when it was effective.
+    /// The payment is authorized and does not count yet. Holds what to pour when it becomes valid, and its effective
+    /// time.
     Waits { amount: Cents, allocation: Option<Component>, effective_at: Time },
-    /// It is authorized and counts already, for it is folded again: later in the timeline it becomes valid.
+    /// The payment is authorized and already counts, because a later entry makes it valid and the account is folded
+    /// again.
     WillBeValid,
 }
 
@@ -94,7 +96,7 @@ impl State {
         }
     }
 
-    /// The instalment loan.
+    /// The state of the instalment loan.
     pub fn loan(&self) -> &Loan {
         let ProductState::Installment(loan) = &self.product;
         loan
@@ -105,7 +107,7 @@ impl State {
         loan
     }
 
-    /// What is owed, and what is held for the borrower.
+    /// The amounts owed, and the surplus held for the borrower.
     pub fn balances(&self) -> Balances {
         let loan = self.loan();
         Balances {
@@ -121,7 +123,7 @@ impl State {
         self.loan().current() > 0
     }
 
-    /// Forgets which outcome held the items that are still open: a new fold has a new outcome.
+    /// Forgets which items of an outcome the open debts refer to: a new fold has a new outcome.
     pub(crate) fn forget_slots(&mut self) {
         let loan = self.loan_mut();
         loan.principal_items.iter_mut().for_each(|item| item.slot = None);

@@ -1,14 +1,15 @@
-//! The status of an account: which pairs exist, and which moves the engine makes by itself.
+//! The status of an account: the pairs of standing and reason that exist, and which of them the engine changes
+//! automatically.
 
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// What may be done with an account.
+/// The service state of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Standing {
     /// In normal service.
     Active,
-    /// Marked; the product says what the reason stops, see [`crate::effects`].
+    /// Flagged. The product configures what each reason stops, see [`crate::effects`].
     Suspended,
     /// No moments fire and nothing accrues.
     Closed,
@@ -24,7 +25,7 @@ macro_rules! reasons {
             /// Every reason.
             pub const ALL: &'static [Reason] = &[$(Reason::$variant,)*];
 
-            /// The name in the interface.
+            /// The name in the API.
             pub const fn name(self) -> &'static str {
                 match self { $(Reason::$variant => $name,)* }
             }
@@ -33,33 +34,33 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Hardship or an exemption, as one name.
+    /// Hardship or an exemption, under one name.
     HardshipExemptions = "HARDSHIP/EXEMPTIONS",
-    /// Instalments in a row were late.
+    /// Several instalments in a row were late.
     Delinquent = "DELINQUENT",
     /// The borrower is bankrupt.
     Bankruptcy = "BANKRUPTCY",
-    /// Fraud, or its suspicion.
+    /// Fraud, or suspected fraud.
     Fraud = "FRAUD",
-    /// Nothing happens on the account.
+    /// The account has no activity.
     Inactivity = "INACTIVITY",
-    /// The risk is being looked at.
+    /// The risk is under review.
     RiskReview = "RISK_REVIEW",
     /// Written off; the balances stay owed.
     ChargeOff = "CHARGE_OFF",
-    /// Nothing is owed any more.
+    /// The loan is paid off.
     PaidOff = "PAID_OFF",
-    /// Nothing is owed any more, and money is left.
+    /// The loan is paid off, and a surplus is left.
     SurplusBalance = "SURPLUS_BALANCE",
     /// The risk was too high.
     Risk = "RISK",
-    /// The borrower asked for it.
+    /// The borrower requested it.
     CustomerRequest = "CUSTOMER_REQUEST",
-    /// The lender asked for it.
+    /// The lender requested it.
     GrantorRequest = "GRANTOR_REQUEST",
-    /// The borrower asked for it; the payoff is to come.
+    /// The borrower requested it; the payoff is pending.
     CustomerRequestPendingPayoff = "CUSTOMER_REQUEST_PENDING_PAYOFF",
-    /// The lender asked for it; the payoff is to come.
+    /// The lender requested it; the payoff is pending.
     GrantorRequestPendingPayoff = "GRANTOR_REQUEST_PENDING_PAYOFF",
     /// The borrower died.
     Deceased = "DECEASED",
@@ -67,7 +68,7 @@ reasons! {
     Settlement = "SETTLEMENT",
     /// For the lender's own reasons.
     Administrative = "ADMINISTRATIVE",
-    // Stored statuses name a reason by its number: new ones come last.
+    // Stored statuses encode a reason by its number: add new ones at the end.
     /// The borrower is in hardship.
     Hardship = "HARDSHIP",
     /// An exemption was granted.
@@ -77,7 +78,7 @@ reasons! {
 }
 
 impl Standing {
-    /// The name in the interface.
+    /// The name in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Standing::Active => "ACTIVE",
@@ -86,7 +87,7 @@ impl Standing {
         }
     }
 
-    /// The reasons this standing goes with; `None` stands for "no reason".
+    /// The reasons this standing can have; `None` stands for "no reason".
     pub const fn reasons(self) -> &'static [Option<Reason>] {
         use Reason::*;
         match self {
@@ -130,28 +131,28 @@ pub struct Status {
 impl Status {
     /// In normal service.
     pub const ACTIVE: Status = Status { standing: Standing::Active, reason: None };
-    /// Instalments in a row were late.
+    /// Several instalments in a row were late.
     pub const DELINQUENT: Status = Status { standing: Standing::Suspended, reason: Some(Reason::Delinquent) };
     /// Written off.
     pub const CHARGED_OFF: Status = Status { standing: Standing::Closed, reason: Some(Reason::ChargeOff) };
-    /// Nothing is owed.
+    /// The loan is paid off.
     pub const PAID_OFF: Status = Status { standing: Standing::Closed, reason: Some(Reason::PaidOff) };
-    /// Nothing is owed, and money is left.
+    /// The loan is paid off, and a surplus is left.
     pub const SURPLUS_BALANCE: Status = Status { standing: Standing::Closed, reason: Some(Reason::SurplusBalance) };
 
-    /// The pair, if it exists.
+    /// The pair, or `None` if it does not exist.
     pub fn new(standing: Standing, reason: Option<Reason>) -> Option<Status> {
         standing.reasons().contains(&reason).then_some(Status { standing, reason })
     }
 
-    /// Every pair, in the order of the interface.
+    /// Every pair, in the order of the API.
     pub fn all() -> impl Iterator<Item = Status> {
         let pair =
             |standing: Standing| standing.reasons().iter().map(move |reason| Status { standing, reason: *reason });
         [Standing::Active, Standing::Suspended, Standing::Closed].into_iter().flat_map(pair)
     }
 
-    /// Reads the names of the interface.
+    /// Parses the names used in the API.
     pub fn parse(standing: &str, reason: Option<&str>) -> Option<Status> {
         let standing = [Standing::Active, Standing::Suspended, Standing::Closed]
             .into_iter()
@@ -163,7 +164,7 @@ impl Status {
         Status::new(standing, reason)
     }
 
-    /// Reads a pair as it is [displayed](fmt::Display): `SUSPENDED/FRAUD`, or `ACTIVE` alone.
+    /// Parses a pair as it is [displayed](fmt::Display): `SUSPENDED/FRAUD`, or `ACTIVE` alone.
     pub fn parse_pair(text: &str) -> Option<Status> {
         match text.split_once('/') {
             None => Status::parse(text, None),
@@ -171,12 +172,12 @@ impl Status {
         }
     }
 
-    /// What may be done.
+    /// The standing.
     pub const fn standing(self) -> Standing {
         self.standing
     }
 
-    /// Why.
+    /// The reason.
     pub const fn reason(self) -> Option<Reason> {
         self.reason
     }
@@ -186,12 +187,13 @@ impl Status {
         self.standing == Standing::Closed
     }
 
-    /// Whether the engine may move the account on by itself. What a person set stays until a person changes it.
+    /// Whether the engine may change the status automatically. A status that a person set stays until a person changes
+    /// it.
     pub fn moves_by_itself(self) -> bool {
         self.standing == Standing::Active || self == Status::DELINQUENT
     }
 
-    /// Whether the account closed because nothing was owed, so that it opens again when something is.
+    /// Whether the account closed because the loan was paid off. It reopens when money is owed again.
     pub fn closed_by_itself(self) -> bool {
         self == Status::PAID_OFF || self == Status::SURPLUS_BALANCE
     }

@@ -1,9 +1,9 @@
-//! Terms: everything about an account that was agreed when it was opened.
+//! Terms: everything agreed about an account when it was opened.
 //!
-//! [`Policy`] is what a product says (with the account's overrides already put in); [`Terms`] are a policy, checked,
-//! together with the account's own date and principal and what follows from them once and for all, such as the level
-//! payment. Terms never change: they carry the version of the rules they were made under, so that mending a rule does
-//! not silently move the cents of old accounts.
+//! [`Policy`] is a product's configuration, with the account's overrides applied. [`Terms`] are a checked policy
+//! together with the account's date and principal and the values that follow from them, such as the level payment.
+//! Terms never change. They carry the version of the rules under which they were made, so that a corrected rule does
+//! not change the amounts of old accounts.
 
 use crate::calendar::{Day, TimeOfDay};
 use crate::effects::StatusEffects;
@@ -17,42 +17,42 @@ use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// The rules that accounts opened today get.
+/// The version of the rules for accounts opened today.
 pub const RULES_VERSION: u16 = 2;
 
 /// The earliest day an account may take effect: 1900-01-01.
 pub const EARLIEST: Day = Day::from_ymd(1900, 1, 1);
-/// The last day any of an account's instalments may fall due: 2199-12-31.
+/// The latest day on which an instalment may fall due: 2199-12-31.
 pub const LATEST: Day = Day::from_ymd(2199, 12, 31);
 
-/// What a product says about its accounts.
+/// The configuration that a product gives its accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// The zone whose calendar and clocks count.
+    /// The time zone of the account's calendar.
     pub zone: Zone,
     /// When a business day ends in that zone.
     pub close_of_business: TimeOfDay,
-    /// What backdated inputs do.
+    /// How backdated inputs count.
     pub backdating: Backdating,
     /// The fee for a payment that bounces.
     pub reversal_fee: Cents,
-    /// What the statuses of an account stop.
+    /// What each status of an account stops.
     pub status_effects: StatusEffects,
-    /// What only this type of product has.
+    /// The part that is specific to the type of product.
     pub product: ProductPolicy,
 }
 
-/// What only one type of product has.
+/// The configuration of one type of product.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProductPolicy {
     /// A sum lent once and repaid in instalments.
     Installment(InstallmentPolicy),
 }
 
-/// What is agreed for one account beyond its product's policy.
+/// What is agreed for one account in addition to its product's policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
-    /// From when the account counts.
+    /// When the account takes effect.
     pub effective_at: Time,
     /// The sum lent.
     pub principal: Cents,
@@ -63,23 +63,23 @@ pub struct Opening {
 /// Everything agreed about one account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// The rules this account lives by.
+    /// The version of the rules that apply to this account.
     pub rules_version: u16,
-    /// The zone whose calendar and clocks count.
+    /// The time zone of the account's calendar.
     pub zone: Zone,
     /// When a business day ends in that zone.
     pub close_of_business: TimeOfDay,
-    /// What backdated inputs do.
+    /// How backdated inputs count.
     pub backdating: Backdating,
     /// The fee for a payment that bounces.
     pub reversal_fee: Cents,
-    /// What the statuses of the account stop.
+    /// What each status of the account stops.
     pub status_effects: StatusEffects,
     /// Date, principal and fee of this account.
     pub opening: Opening,
     /// The local date of the opening.
     pub start: Day,
-    /// What only this type of product has.
+    /// The part that is specific to the type of product.
     pub product: ProductTerms,
 }
 
@@ -90,10 +90,10 @@ pub enum ProductTerms {
     Installment(Installment),
 }
 
-/// A rule that a field breaks.
+/// A field that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The field, by its path in the interface.
+    /// The field's path in the API.
     pub field: &'static str,
     /// The rule, as a sentence about the field.
     pub rule: String,
@@ -112,7 +112,7 @@ impl fmt::Display for Invalid {
 }
 
 impl Terms {
-    /// Agrees a policy for one account, or says everything that is wrong with it.
+    /// Fixes a policy for one account, or returns every rule it breaks.
     pub fn new(policy: &Policy, opening: Opening) -> Result<Terms, Vec<Invalid>> {
         let mut invalid = Vec::new();
         let start = policy.zone.day_at(opening.effective_at);

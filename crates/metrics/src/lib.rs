@@ -1,8 +1,8 @@
-//! Figures for Prometheus.
+//! Metrics for Prometheus.
 //!
-//! Each room that counts has a [`Registry`] of its own and gives its [`Families`]; `/metrics` joins them and writes them
-//! down ([`text`]). What is only read for a scrape, such as rows of a database, goes into a registry that is made
-//! for that page and then dropped ([`Registry::value`], [`Registry::total`]).
+//! Each crate that counts has its own [`Registry`] and exposes its [`Families`]; `/metrics` joins them and formats them
+//! ([`text`]). Values that are read only for a scrape, such as database row counts, go into a temporary registry
+//! ([`Registry::value`], [`Registry::total`]).
 //!
 //! ```text
 //! webhooks ──┐
@@ -11,8 +11,8 @@
 //! daybook  ──┘
 //! ```
 //!
-//! Names are those of Prometheus: seconds and bytes, `_total` for what only goes up. A name is used once in the program;
-//! every one is in `docs/operating/monitoring.md`, and a test holds both against each other.
+//! Names follow Prometheus: seconds and bytes, `_total` for counters. A name is used once in the program; each one is
+//! documented in `docs/operating/monitoring.md`, and a test compares the two.
 
 pub mod process;
 
@@ -28,30 +28,30 @@ use std::time::Duration;
 /// The content type of [`text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Bounds of durations that are mostly short: from a millisecond to ten seconds.
+/// Histogram bounds for mostly short durations: from a millisecond to ten seconds.
 pub const BOUNDS_SECONDS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0];
 
-/// Figures as they are read, each with its name, kind and help.
+/// Metrics with their current values, each with its name, kind and help.
 pub type Families = Vec<MetricFamily>;
 
-/// Figures in the text format that Prometheus reads.
+/// Metrics in Prometheus' text format.
 pub fn text(families: &[MetricFamily]) -> String {
     TextEncoder::new()
         .encode_to_string(families)
         .unwrap_or_else(|error| format!("# the figures cannot be written: {error}\n"))
 }
 
-/// A number that only goes up.
+/// A number that only increases.
 #[derive(Clone, Debug)]
 pub struct Counter(IntCounter);
 
 impl Counter {
-    /// Adds.
+    /// Adds to the counter.
     pub fn add(&self, more: u64) {
         self.0.inc_by(more);
     }
 
-    /// The number.
+    /// The current value.
     pub fn get(&self) -> u64 {
         self.0.get()
     }
@@ -62,49 +62,49 @@ impl Counter {
 pub struct Counters(IntCounterVec);
 
 impl Counters {
-    /// The one with these values of the labels, in the order in which the labels were named.
+    /// The counter with these label values, in the order in which the labels were declared.
     pub fn of(&self, values: &[&str]) -> Counter {
         Counter(self.0.with_label_values(values))
     }
 }
 
-/// A number that goes up and down.
+/// A number that increases and decreases.
 #[derive(Clone, Debug)]
 pub struct Gauge(IntGauge);
 
 impl Gauge {
-    /// Adds.
+    /// Adds to the gauge.
     pub fn add(&self, more: u64) {
         self.0.add(more.cast_signed());
     }
 
-    /// Takes away.
+    /// Subtracts from the gauge.
     pub fn sub(&self, less: u64) {
         self.0.sub(less.cast_signed());
     }
 
-    /// Becomes this.
+    /// Sets the gauge.
     pub fn set(&self, number: u64) {
         self.0.set(number.cast_signed());
     }
 
-    /// The number.
+    /// The current value.
     pub fn get(&self) -> u64 {
         self.0.get().max(0).cast_unsigned()
     }
 }
 
-/// Durations: how many, how long together, and how many within each bound.
+/// A histogram of durations: their number, their sum, and the number within each bound.
 #[derive(Clone, Debug)]
 pub struct Durations(prometheus::Histogram);
 
 impl Durations {
-    /// One more.
+    /// Records a duration.
     pub fn note(&self, took: Duration) {
         self.0.observe(took.as_secs_f64());
     }
 
-    /// How many.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.0.get_sample_count()
     }
@@ -115,18 +115,18 @@ impl Durations {
 pub struct DurationsBy(HistogramVec);
 
 impl DurationsBy {
-    /// Those with these values of the labels, in the order in which the labels were named.
+    /// The durations with these label values, in the order in which the labels were declared.
     pub fn of(&self, values: &[&str]) -> Durations {
         Durations(self.0.with_label_values(values))
     }
 }
 
-/// Figures that belong together.
+/// A set of metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Registry(Collectors);
 
 impl Registry {
-    /// Figures as they are now, by name. One that has labels and no values yet is left out.
+    /// The current metrics, sorted by name. A metric with labels but without values yet is left out.
     pub fn families(&self) -> Families {
         self.0.gather()
     }
@@ -146,24 +146,24 @@ impl Registry {
         Gauge(self.keep(IntGauge::new(name, help)))
     }
 
-    /// New durations, sorted by bounds in seconds.
+    /// New durations, in buckets with these bounds in seconds.
     pub fn durations(&self, name: &str, help: &str, bounds: &[f64]) -> Durations {
         let opts = HistogramOpts::new(name, help).buckets(bounds.to_vec());
         Durations(self.keep(prometheus::Histogram::with_opts(opts)))
     }
 
-    /// New durations that differ by labels, sorted by bounds in seconds.
+    /// New durations that differ by labels, in buckets with these bounds in seconds.
     pub fn durations_by(&self, name: &str, help: &str, bounds: &[f64], labels: &[&str]) -> DurationsBy {
         let opts = HistogramOpts::new(name, help).buckets(bounds.to_vec());
         DurationsBy(self.keep(HistogramVec::new(opts, labels)))
     }
 
-    /// A gauge that was just read.
+    /// A gauge with a value that was just read.
     pub fn value(&self, name: &str, help: &str, value: f64) {
         self.values(name, help, &[], [(Vec::<&str>::new(), value)]);
     }
 
-    /// Gauges that were just read, by the values of their labels.
+    /// Gauges with values that were just read, by label values.
     pub fn values<S: AsRef<str> + fmt::Debug>(
         &self,
         name: &str,
@@ -177,12 +177,12 @@ impl Registry {
         }
     }
 
-    /// A counter that was just read.
+    /// A counter with a value that was just read.
     pub fn total(&self, name: &str, help: &str, total: f64) {
         self.totals(name, help, &[], [(Vec::<&str>::new(), total)]);
     }
 
-    /// Counters that were just read, by the values of their labels. None is below zero.
+    /// Counters with values that were just read, by label values. Negative values count as zero.
     pub fn totals<S: AsRef<str> + fmt::Debug>(
         &self,
         name: &str,

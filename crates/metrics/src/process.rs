@@ -1,20 +1,20 @@
-//! Figures about this process, by the names that Prometheus' own libraries give them. They are read from `/proc`; where
-//! there is none, they are left out.
+//! Metrics of this process, with the names that Prometheus' own libraries use. They are read from `/proc`; without
+//! `/proc` they are left out.
 
 use crate::{Families, Registry};
 use std::fs;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long figures are shown before they are read again: with many descriptors, counting them takes a while.
+/// How long metrics are reused before they are read again: with many descriptors, counting them takes a while.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Figures about this process, read at most once a second.
+/// Metrics of this process, read at most once a second.
 #[derive(Debug, Default)]
 pub struct Process(Mutex<Option<(Duration, Families)>>);
 
 impl Process {
-    /// The figures, at a time that is counted from any moment.
+    /// The metrics at a time, measured from an arbitrary start.
     pub fn families(&self, now: Duration) -> Families {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
@@ -24,7 +24,7 @@ impl Process {
     }
 }
 
-/// Figures about this process, as they are now.
+/// The current metrics of this process.
 fn read() -> Families {
     let figures = Registry::default();
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -42,7 +42,7 @@ fn read() -> Families {
         }
     }
     if let Ok(open) = fs::read_dir("/proc/self/fd") {
-        // One of them is the folder that is being read.
+        // One of them is the directory being read.
         figures.value(
             "process_open_fds",
             "Descriptors that the process has open",
@@ -55,7 +55,7 @@ fn read() -> Families {
     figures.families()
 }
 
-/// What is read of `/proc/self/stat`.
+/// The fields used of `/proc/self/stat`.
 #[derive(Debug, PartialEq)]
 struct Stat {
     cpu_ticks: f64,
@@ -66,7 +66,7 @@ struct Stat {
 }
 
 impl Stat {
-    /// The name of the command comes second, in parentheses, and may hold anything: what is wanted comes after it.
+    /// The second field is the command name in parentheses, which may contain anything; the wanted fields follow it.
     fn read(text: &str) -> Option<Stat> {
         let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_whitespace().collect();
         // The manual counts from 1, and the first field here is its third.
@@ -81,12 +81,12 @@ impl Stat {
     }
 }
 
-/// When the machine was started, of `/proc/stat`.
+/// When the machine was started, from `/proc/stat`.
 fn boot_seconds(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
 }
 
-/// The soft limit of open files, of `/proc/self/limits`.
+/// The soft limit on open files, from `/proc/self/limits`.
 fn most_files(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let soft = line.split_whitespace().next()?;

@@ -1,4 +1,4 @@
-//! Reads cases from standard input, one JSON object a line, and writes their results.
+//! Reads cases from standard input, one JSON object per line, and writes their results.
 
 #![allow(clippy::expect_used, reason = "a broken pipe ends it")]
 

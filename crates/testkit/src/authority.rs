@@ -1,4 +1,4 @@
-//! A certificate authority for tests: its own certificate, and those that it signs, as files in PEM form.
+//! A certificate authority for tests: its own certificate and the certificates it signs, as PEM files.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    /// A new one.
+    /// A new authority.
     pub fn named(name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.distinguished_name.push(DnType::CommonName, name);
@@ -23,7 +23,7 @@ impl Authority {
         fs::write(path, self.0.pem()).expect("a file");
     }
 
-    /// Its certificate, as bytes.
+    /// Its certificate in DER form.
     pub fn der(&self) -> Vec<u8> {
         self.0.der().to_vec()
     }

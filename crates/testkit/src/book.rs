@@ -1,8 +1,8 @@
 //! One account, kept the way the service keeps it.
 //!
-//! A book holds the entries (the truth), the state folded so far, the ledger of line items, and the clock. Forward work
-//! is folded onto the state, by way of a snapshot if the test wants it; what reaches into the past is folded from the
-//! beginning.
+//! A book holds the entries (the source of truth), the state folded so far, the ledger of line items, and the clock.
+//! New entries are folded onto the state, through a snapshot if the test requests it; changes to the past are folded
+//! from the beginning.
 
 use daybook_engine::fold::{Stop, fold};
 use daybook_engine::item::Name;
@@ -17,36 +17,36 @@ use daybook_engine::timeline::{Entry, Input, Place, Placement, Rank, Situation, 
 /// One account.
 #[derive(Clone, Debug)]
 pub struct Book {
-    /// What was agreed.
+    /// The account's terms.
     pub terms: Terms,
     /// Every entry, sorted by place.
     pub entries: Vec<Entry>,
-    /// The account as folded.
+    /// The current state.
     pub state: State,
     /// Its line items.
     pub ledger: Ledger,
-    /// Up to where it is folded.
+    /// The time up to which it is folded.
     pub clock: Time,
-    /// Whether the product holds its events.
+    /// Whether the product is in migration mode and holds its events.
     pub held: bool,
     /// Whether each fold starts from a snapshot.
     pub by_snapshot: bool,
-    /// What was announced, in order.
+    /// The announced events, in order.
     pub events: Vec<Event>,
-    /// The last time the past was changed.
+    /// The latest change to the past.
     pub recalculated: Option<Recalculation>,
     next_seq: u64,
 }
 
 impl Book {
-    /// Opens an account at its own date.
+    /// Opens an account at its effective date.
     pub fn open(terms: Terms) -> Book {
         let mut book = Book::held(terms);
         book.release(book.terms.opening.effective_at);
         book
     }
 
-    /// An account of a product that holds its events.
+    /// An account of a product in migration mode.
     pub fn held(terms: Terms) -> Book {
         let at = terms.opening.effective_at;
         let open = Entry {
@@ -70,14 +70,14 @@ impl Book {
         }
     }
 
-    /// Turns holding off, at a time.
+    /// Turns migration mode off, at a time.
     pub fn release(&mut self, clock: Time) {
         self.held = false;
         self.clock = self.clock.max(clock);
         self.refold();
     }
 
-    /// Folds on to a time.
+    /// Folds up to a time.
     pub fn roll(&mut self, to: Time) {
         self.clock = self.clock.max(to);
         if !self.held {
@@ -85,7 +85,7 @@ impl Book {
         }
     }
 
-    /// Asks for something; says why if it is refused.
+    /// Submits an input; fails with the reason if it is refused.
     pub fn submit(&mut self, name: &str, effective_at: Time, input: Input) -> Result<(), Refusal> {
         let seq = self.next_seq;
         self.next_seq += 1;
@@ -117,7 +117,7 @@ impl Book {
         Ok(())
     }
 
-    /// Everything folded from the beginning.
+    /// The outcome of a fold from the beginning.
     pub fn outcome(&self) -> Outcome {
         replay(&self.terms, &self.entries, self.clock).expect("the timeline folds").1
     }

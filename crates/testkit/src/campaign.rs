@@ -1,11 +1,11 @@
-//! Running a property on many random histories, with the seed printed.
+//! Runs a property on many random histories, and prints the seed.
 //!
-//! `DAYBOOK_HISTORIES` says how many (2,000 unless set), `DAYBOOK_SEED` where to start (1 unless set).
+//! `DAYBOOK_HISTORIES` sets how many (default 2,000), `DAYBOOK_SEED` the seed (default 1).
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-/// Checks that a property holds of many values; a failure is shrunk and panics with the smallest one found.
+/// Checks that a property holds for many values; a failure is shrunk and panics with the smallest one found.
 pub fn holds<S: Strategy>(name: &str, strategy: &S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let cases: u32 = setting("DAYBOOK_HISTORIES").unwrap_or(2_000);
     let seed: u64 = setting("DAYBOOK_SEED").unwrap_or(1);

@@ -1,7 +1,7 @@
-//! A case in, a result out, as JSON: for comparing the engine with other calculators.
+//! Runs a case given as JSON and returns its result as JSON, to compare the engine with other calculators.
 //!
-//! A case has the `product` and the `account` of the interface, `inputs` in loading order (all held, so each takes its
-//! place at its own `effective_at`) and the moments `read_at`.
+//! A case has the `product` and the `account` of the API, `inputs` in loading order (all held, so each takes its place
+//! at its own `effective_at`), and the times `read_at`.
 
 use crate::book::Book;
 use crate::product;
@@ -98,7 +98,7 @@ fn notices(events: &[daybook_engine::outcome::Event]) -> Vec<Value> {
     events.iter().filter_map(json).collect()
 }
 
-/// Reads one input of a case.
+/// Parses one input of a case.
 pub fn input(value: &Value) -> Result<Input, String> {
     let text = |field: &str| value[field].as_str();
     let name = |field: &str| text(field).map(Name::from).ok_or_else(|| format!("{field} is missing"));

@@ -1,8 +1,8 @@
 //! Random products and histories, with shrinking.
 //!
-//! A [`Life`] is plain data: an agreed account and what people do on it. [`Life::inputs`] makes it concrete: amounts are
-//! drawn around what the account really asks for, times around its real due moments, so that random histories hit the
-//! edges.
+//! A [`Life`] is plain data: an account's terms and the acts on it. [`Life::inputs`] makes it concrete: amounts are
+//! drawn around the account's real instalments and times around its real due moments, so that random histories hit edge
+//! cases.
 
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
 use daybook_engine::effects::{StatusEffects, Stops};
@@ -23,8 +23,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Zones with an ordinary clock, changes at midnight, changes after midnight into the day before, half-hour changes, a
-/// date that never was, and a quarter-hour offset.
+/// Zones with ordinary clock changes, changes at midnight, changes after midnight back into the previous day, half-hour
+/// changes, a skipped date, and a quarter-hour offset.
 pub const ZONES: [&str; 9] = [
     "America/New_York",
     "UTC",
@@ -37,44 +37,44 @@ pub const ZONES: [&str; 9] = [
     "Asia/Kathmandu",
 ];
 
-/// An account and what people do on it.
+/// An account and the acts on it.
 #[derive(Clone, Debug)]
 pub struct Life {
-    /// What was agreed.
+    /// The account's terms.
     pub terms: Terms,
-    /// What people do, in no order.
+    /// The acts, in no particular order.
     pub acts: Vec<Act>,
 }
 
-/// Something a person does.
+/// An act of a person on the account.
 #[derive(Clone, Debug)]
 pub struct Act {
-    /// When it counts.
+    /// When it takes effect.
     pub when: Moment,
-    /// How long after (or, negative, before) that it is told to the account, in hours.
+    /// How many hours after that (negative: before) it is submitted.
     pub told_after_hours: i64,
-    /// What.
+    /// The act itself.
     pub deed: Deed,
 }
 
-/// A time in an account's life.
+/// A point in an account's life.
 #[derive(Clone, Copy, Debug)]
 pub enum Moment {
-    /// So many seconds after an instalment's due moment.
+    /// This many seconds after an instalment's due moment.
     AroundDue {
-        /// Which, counted from 1; wraps.
+        /// The instalment, counted from 1; wraps.
         instalment: u32,
         /// Seconds after; often 0, 1 or -1.
         seconds: i64,
     },
-    /// So many hours after the opening.
+    /// This many hours after the opening.
     AfterOpening {
         /// Hours.
         hours: i64,
     },
 }
 
-/// What a person does. Numbers that name another act wrap around.
+/// The kinds of acts. Numbers that refer to another act wrap around.
 #[derive(Clone, Debug)]
 pub enum Deed {
     /// Pays.
@@ -89,7 +89,7 @@ pub enum Deed {
     Waive { late: Option<u32>, act: usize },
     /// Raises the balance.
     Credit { amount: Amount, component: Component },
-    /// Lowers it.
+    /// Lowers the balance.
     Debit { amount: Amount, component: Component },
     /// Sets the status.
     Set(Status),
@@ -97,26 +97,26 @@ pub enum Deed {
     Notify(Setting),
 }
 
-/// An amount around what the account asks for.
+/// An amount relative to the account's instalment or principal.
 #[derive(Clone, Copy, Debug)]
 pub enum Amount {
-    /// So many thousandths of the level payment, and so many cents more.
+    /// Thousandths of the level payment, plus some cents.
     OfLevel { thousandths: i64, cents: i64 },
-    /// So many thousandths of the principal.
+    /// Thousandths of the principal.
     OfPrincipal { thousandths: i64 },
 }
 
-/// A concrete input: when it is told, when it counts, its name, and what it asks.
+/// A concrete input: when it is submitted, when it takes effect, its name, and the input.
 pub type Told = (Time, Time, String, Input);
 
 impl Life {
-    /// The moment up to which a test folds: well after the last instalment.
+    /// The time up to which a test folds: well after the last instalment.
     pub fn end(&self) -> Time {
         let plan = self.terms.installment();
         self.terms.close_of(plan.dates.due_day(plan.count() + 2))
     }
 
-    /// The concrete inputs in the order of acts. No two count at the same moment.
+    /// The concrete inputs in the order of the acts. No two take effect at the same time.
     pub fn inputs(&self) -> Vec<Told> {
         let mut taken: Vec<Time> = vec![self.terms.opening.effective_at];
         let mut told = Vec::new();
@@ -200,7 +200,7 @@ pub fn life_without_reversal_fee(backdating: Backdating) -> impl Strategy<Value 
     })
 }
 
-/// Any life of a product that replays.
+/// Any life of a product with backdating by replay.
 pub fn replayed_life() -> impl Strategy<Value = Life> {
     life().prop_map(|mut life| {
         life.terms.backdating = Backdating::Replay;
@@ -208,7 +208,7 @@ pub fn replayed_life() -> impl Strategy<Value = Life> {
     })
 }
 
-/// Any terms that can be agreed.
+/// Any valid terms.
 pub fn terms() -> impl Strategy<Value = Terms> {
     let account = (start(), principal(), select(vec![0, 0, 0, 5_000_i64]));
     (policy(), account).prop_filter_map("dates that follow each other", |(policy, (at, principal, fee))| {
@@ -223,7 +223,7 @@ fn start() -> impl Strategy<Value = (Day, TimeOfDay)> {
         // Month ends and leap days.
         (2019..=2025_i32, 1..=12_u32, 27..=31_u32)
             .prop_map(|(year, month, day)| { Day::from_ymd(year, month, 1).plus_days(day as i32 - 1) }),
-        // Around the day that Samoa left out.
+        // Around the day that Samoa skipped.
         (0..40_i32).prop_map(|days| Day::from_ymd(2011, 11, 10).plus_days(days)),
         (0..3_000_i32).prop_map(|days| Day::from_ymd(2017, 1, 1).plus_days(days)),
     ];
@@ -258,7 +258,7 @@ fn policy() -> impl Strategy<Value = Policy> {
     )
 }
 
-/// The defaults, or some pairs that stop what is drawn.
+/// The defaults, or random effects for some pairs.
 fn status_effects() -> impl Strategy<Value = StatusEffects> {
     let open: Vec<Status> = Status::all().filter(|status| !status.is_closed()).collect();
     let stops = any::<[bool; 4]>().prop_map(|[late_fees, interest, delinquency, notices]| Stops {

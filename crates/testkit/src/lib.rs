@@ -1,17 +1,17 @@
-//! Tests' own tools. Nothing here ships.
+//! Test tools. No part of this crate ships.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`authority`] | a certificate authority, and what it signs |
-//! | [`product`] | products and accounts from the JSON of the interface |
+//! | [`authority`] | a certificate authority, and the certificates it signs |
+//! | [`product`] | products and accounts from the API's JSON |
 //! | [`book`] | one account kept the way the service keeps it: placed, folded, rolled, held, released |
 //! | [`history`] | random products and histories, with shrinking |
-//! | [`campaign`] | running a property on many random histories, with the seed printed |
-//! | [`exchange`] | a case in, a result out, as JSON: for comparing with other calculators |
-//! | [`names`] | a name server on loopback that answers what it is told, or nothing |
-//! | [`old_database`] | a database that an earlier build made |
-//! | [`postgres`] | a PostgreSQL server for tests, a fresh database for each |
-//! | [`receiver`] | receivers of webhooks, good and bad, that remember what they got |
+//! | [`campaign`] | runs a property on many random histories, and prints the seed |
+//! | [`exchange`] | runs a case from JSON to JSON, to compare with other calculators |
+//! | [`names`] | a name server on loopback with configured answers, or none |
+//! | [`old_database`] | databases that earlier builds made |
+//! | [`postgres`] | a PostgreSQL server for tests, with a fresh database for each |
+//! | [`receiver`] | webhook receivers, good and bad, that record their requests |
 //! | [`server`] | the built command, running: started, called, stopped, killed |
 
 #![allow(missing_docs, reason = "names of test data explain themselves")]

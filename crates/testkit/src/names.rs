@@ -1,4 +1,4 @@
-//! A name server on loopback: it answers what it is told, or nothing at all.
+//! A name server on loopback with configured answers, or one that never answers.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often the thread looks whether it should end.
+/// How often the thread checks whether it should end.
 const LOOK: Duration = Duration::from_millis(50);
 const A: u16 = 1;
 const AAAA: u16 = 28;
@@ -22,12 +22,12 @@ pub struct NameServer {
 }
 
 impl NameServer {
-    /// One that never answers.
+    /// A server that never answers.
     pub fn silent() -> NameServer {
         NameServer::start(None)
     }
 
-    /// One that knows these names and no others.
+    /// A server that knows only these names.
     pub fn knowing(names: &[(&str, &[&str])]) -> NameServer {
         let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().expect("an address")).collect();
         NameServer::start(Some(names.iter().map(|(name, texts)| ((*name).to_owned(), addresses(texts))).collect()))
@@ -49,7 +49,7 @@ impl NameServer {
         self.address
     }
 
-    /// How many questions came.
+    /// The number of queries received.
     pub fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
@@ -75,7 +75,7 @@ fn serve(socket: &UdpSocket, names: Option<&HashMap<String, Vec<IpAddr>>>, asked
     }
 }
 
-/// The answer to a question, as RFC 1035 writes it.
+/// The response to a query, in the format of RFC 1035.
 fn answer(question: &[u8], names: &HashMap<String, Vec<IpAddr>>) -> Vec<u8> {
     let mut labels = Vec::new();
     let mut at = 12;
@@ -89,7 +89,7 @@ fn answer(question: &[u8], names: &HashMap<String, Vec<IpAddr>>) -> Vec<u8> {
     let wanted = |ip: &&IpAddr| matches!((ip, kind), (IpAddr::V4(_), A) | (IpAddr::V6(_), AAAA));
     let found: Vec<&IpAddr> = known.into_iter().flatten().filter(wanted).collect();
     let mut answer = question[..2].to_vec();
-    // An answer, with recursion; 3: there is no such name.
+    // A response, recursion available; code 3 means there is no such name.
     answer.extend([0x81, if known.is_some() { 0x80 } else { 0x83 }]);
     answer.extend([0, 1, 0, u8::try_from(found.len()).expect("few"), 0, 0, 0, 0]);
     answer.extend(&question[12..at + 5]);
@@ -98,7 +98,7 @@ fn answer(question: &[u8], names: &HashMap<String, Vec<IpAddr>>) -> Vec<u8> {
             IpAddr::V4(ip) => ip.octets().to_vec(),
             IpAddr::V6(ip) => ip.octets().to_vec(),
         };
-        // The name of the question, its kind, the class of the internet, 30 seconds.
+        // A pointer to the query's name, its type, class IN, TTL 30 seconds.
         answer.extend([0xc0, 12]);
         answer.extend(kind.to_be_bytes());
         answer.extend([0, 1, 0, 0, 0, 30, 0, u8::try_from(bytes.len()).expect("short")]);

@@ -1,8 +1,8 @@
-//! Databases that earlier builds made, as they were left by them.
+//! Databases made by earlier builds, unchanged since.
 //!
-//! Each folder in `fixtures` holds one, made by `tools/make-old-database` with the last build whose tables were of that version:
-//! accounts in every situation that the build knew, on SQLite and on PostgreSQL. See the `README.md` there. All have the same
-//! secrets key, 32 times the byte 7.
+//! Each folder in `fixtures` holds one, made by `tools/make-old-database` with the last build of that schema version:
+//! accounts in every situation that the build supported, on SQLite and on PostgreSQL. See the `README.md` there. All
+//! have the same secrets key, the byte 7 repeated 32 times.
 
 use crate::postgres::Server;
 use rusqlite::Connection;
@@ -11,13 +11,13 @@ use std::process::Command;
 use tokio_postgres::NoTls;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
-/// The tables of the last build before rules version 2.
+/// The schema version of the last build before rules version 2.
 const BEFORE_RULES_2: i64 = 5;
 
-/// The databases that are kept: the version of their tables, and their folder.
+/// The available databases: schema version and folder.
 pub const KEPT: &[(i64, &str)] = &[(5, "rules-1"), (12, "schema-12")];
 
-/// The secret of the first key of each.
+/// The secret of the first API key of each database.
 pub const SECRET: &str = "old-database-secret-of-the-first-key-000000";
 
 /// A copy of the database, for one test.
@@ -25,12 +25,12 @@ pub const SECRET: &str = "old-database-secret-of-the-first-key-000000";
 pub struct OldDatabase {
     /// Its address.
     pub address: String,
-    /// The file, if it is one.
+    /// The file, for SQLite.
     path: Option<PathBuf>,
 }
 
 impl OldDatabase {
-    /// The last one before rules version 2, as an SQLite file in a folder, with the secrets key next to it.
+    /// The last database before rules version 2, as an SQLite file in a folder, with the secrets key next to it.
     pub fn sqlite(folder: &Path) -> OldDatabase {
         OldDatabase::sqlite_of(BEFORE_RULES_2, folder)
     }
@@ -40,7 +40,7 @@ impl OldDatabase {
         OldDatabase::postgres_of(BEFORE_RULES_2, folder)
     }
 
-    /// The one with tables of a version that is [`KEPT`], as an SQLite file.
+    /// The database of a schema version in [`KEPT`], as an SQLite file.
     pub fn sqlite_of(version: i64, folder: &Path) -> OldDatabase {
         let path = folder.join("daybook.db");
         std::fs::write(&path, unpacked(version, "old.db.gz")).expect("the file can be written");
@@ -56,12 +56,12 @@ impl OldDatabase {
         database
     }
 
-    /// The database at an address, to ask and change it by SQL.
+    /// The database at an address, for queries and changes by SQL.
     pub fn at(address: &str) -> OldDatabase {
         OldDatabase { address: address.to_owned(), path: address.strip_prefix("sqlite:").map(PathBuf::from) }
     }
 
-    /// Notes that a later build has run a migration of this number.
+    /// Records that a later build ran the migration of this number.
     pub fn note_migration(&self, number: i64) {
         self.run(&match self.path {
             Some(_) => format!("INSERT INTO migrations (number, name) VALUES ({number}, 'noted by a test')"),
@@ -80,12 +80,12 @@ impl OldDatabase {
         }
     }
 
-    /// The number that a statement gives.
+    /// The number that a query returns.
     pub fn number(&self, sql: &str) -> i64 {
         self.try_number(sql).unwrap_or_else(|| panic!("no number: {sql}"))
     }
 
-    /// The number that a statement gives, if its tables are there and free.
+    /// The number that a query returns; `None` if its tables do not exist or are locked.
     pub fn try_number(&self, sql: &str) -> Option<i64> {
         match &self.path {
             Some(path) => Connection::open(path).ok()?.query_row(sql, [], |row| row.get(0)).ok(),
@@ -93,7 +93,7 @@ impl OldDatabase {
         }
     }
 
-    /// Makes so many copies of every account of the first organization, with all that was asked of them.
+    /// Makes this many copies of every account of the first organization, with all inputs and line items.
     pub fn multiply(&self, copies: usize) {
         let (item, customer) = if self.path.is_some() { ("item", "customer") } else { ("item_id", "customer_id") };
         let tables = [
@@ -132,7 +132,7 @@ impl OldDatabase {
     }
 }
 
-/// The columns of an account but its id, of an input and of a line item.
+/// The columns of an account except its id, of an input and of a line item.
 const ACCOUNT: &str = "org, product, version, terms, content_hash, effective_at, created_at, updated_at, state, profile, \
     processed_through, rolled_to, next_moment, oldest_unpaid_due, status, substatus, next_seq, settled_seq, held_events, \
     scheduled_events, message_seq, failure, balance";
@@ -149,7 +149,7 @@ fn unpacked(version: i64, name: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// Puts the secrets key where a server looks for it: for its owner alone.
+/// Writes the secrets key where a server looks for it, readable only by its owner.
 fn write_key(folder: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join("daybook.key");

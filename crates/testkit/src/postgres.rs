@@ -1,9 +1,9 @@
 //! A PostgreSQL server for tests.
 //!
-//! `tools/private-postgres` makes one, and takes it away when the process that started it is gone, however that came
-//! about: it waits for the end of its standard input. Tests share one server and get a fresh database each. Where tests
-//! run in a process each, starting a server for each would take longer than the tests: whoever runs them starts one and
-//! says where it is in `DAYBOOK_TEST_POSTGRES`.
+//! `tools/private-postgres` starts one, and removes it when the process that started it ends in any way: the script
+//! waits for the end of its standard input. Tests share one server and get a fresh database each. If each test runs in
+//! its own process, starting a server for each would take longer than the tests; the test runner then starts one and
+//! sets its address in `DAYBOOK_TEST_POSTGRES`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -19,9 +19,9 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/private-p
 /// A server.
 #[derive(Debug)]
 pub struct Server {
-    /// Without a database.
+    /// The address, without a database.
     address: String,
-    /// What runs it, if it is ours.
+    /// The script that runs it; `None` if this process did not start it.
     keeper: Option<Mutex<Keeper>>,
 }
 
@@ -34,7 +34,7 @@ struct Keeper {
 }
 
 impl Server {
-    /// The server that tests share: the one at `DAYBOOK_TEST_POSTGRES`, or else one that lives as long as this process.
+    /// The shared server: the one at `DAYBOOK_TEST_POSTGRES`, or else one that lives as long as this process.
     pub fn shared() -> &'static Server {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(|| match std::env::var("DAYBOOK_TEST_POSTGRES") {
@@ -43,18 +43,18 @@ impl Server {
         })
     }
 
-    /// A server of one's own that does not wait for the disk.
+    /// A private server that does not wait for the disk.
     pub fn start() -> Server {
         Server::start_with(&[])
     }
 
-    /// A server of one's own that keeps what it was given even if it is stopped the hard way.
+    /// A private server that keeps its data even after an immediate stop.
     pub fn start_durable() -> Server {
         Server::start_with(&["--durable"])
     }
 
-    /// A server of one's own that wants TLS, with `server.crt`, `server.key` and `ca.crt` of a folder; of the user `carded` it
-    /// wants a certificate too.
+    /// A private server that requires TLS, with `server.crt`, `server.key` and `ca.crt` of a folder. The user `carded`
+    /// must also present a certificate.
     pub fn start_tls(certificates: &Path) -> Server {
         let server = Server::start_with(&["--tls", certificates.to_str().expect("a folder with a plain name")]);
         server.execute("CREATE ROLE carded SUPERUSER LOGIN").expect("a user can be made");
@@ -63,7 +63,7 @@ impl Server {
 
     fn start_with(arguments: &[&str]) -> Server {
         let mut command = Command::new(SCRIPT);
-        // In a group of its own: what ends the test must not end the script before it has cleaned up.
+        // In its own process group: a signal that ends the test must not end the script before it has cleaned up.
         command.args(arguments).process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{SCRIPT} does not start: {error}"));
         let orders = child.stdin.take();
@@ -74,7 +74,7 @@ impl Server {
         Server { address, keeper: Some(Mutex::new(keeper)) }
     }
 
-    /// Makes an empty database and gives its address.
+    /// Creates an empty database and returns its address.
     pub fn database(&self) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         loop {
@@ -82,47 +82,47 @@ impl Server {
             let sql = format!("CREATE DATABASE {name}");
             match self.execute(&sql) {
                 Ok(()) => return format!("{}/{name}", self.address),
-                // Left by another process that had this number: take the next name.
+                // Left by another process with the same id: try the next name.
                 Err(error) if error.code() == Some(&SqlState::DUPLICATE_DATABASE) => {}
                 Err(error) => panic!("{sql} at {}: {error:?}", self.address),
             }
         }
     }
 
-    /// Removes a database, for a test that needs very many. Its connections are cut.
+    /// Drops a database, for a test that needs very many. Its connections are closed.
     pub fn drop_database(&self, address: &str) {
         let name = address.rsplit('/').next().expect("an address ends with the name of a database");
         self.execute(&format!("DROP DATABASE {name} WITH (FORCE)")).expect("the database can be removed");
     }
 
-    /// Dumps a database, restores it as a new one, and gives that one's address.
+    /// Dumps a database, restores it as a new one, and returns the new address.
     pub fn copy(&self, address: &str) -> String {
         let copy = self.database();
         restore(&dump(address), &copy, &[]);
         copy
     }
 
-    /// Dumps a database, and restores it in its own place: its tables are removed and made again.
+    /// Dumps a database and restores it in place: its tables are dropped and created again.
     pub fn restore_in_place(&self, address: &str) {
         restore(&dump(address), address, &["--clean", "--if-exists"]);
     }
 
-    /// Stops the server as a crash would: connections are cut, nothing is tidied up.
+    /// Stops the server as a crash would: connections are cut, without any cleanup.
     pub fn stop_immediate(&self) {
         self.order("stop", "stopped");
     }
 
-    /// Starts the server again after it was stopped, at the same address.
+    /// Restarts the stopped server at the same address.
     pub fn start_again(&self) {
         self.order("start", "started");
     }
 
-    /// Stops all its processes where they are: its connections stay open, and it says nothing.
+    /// Suspends all its processes: connections stay open, but it does not respond.
     pub fn freeze(&self) {
         self.order("freeze", "frozen");
     }
 
-    /// Lets it go on after it was frozen.
+    /// Resumes it after a freeze.
     pub fn thaw(&self) {
         self.order("thaw", "thawed");
     }
@@ -135,7 +135,7 @@ impl Server {
         assert_eq!(keeper.answer(), expected);
     }
 
-    /// Runs a statement on a thread of its own, so that tests may ask from inside a runtime or outside.
+    /// Runs a statement on its own thread, so that tests can call it inside or outside a runtime.
     fn execute(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
         let address = format!("{}/postgres", self.address);
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -164,12 +164,12 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.orders.take());
-        // Its files are gone when it is.
+        // The script removes the server's files before it ends.
         let _ = self.child.wait();
     }
 }
 
-/// What `pg_dump` makes of a database.
+/// The output of `pg_dump` for a database.
 fn dump(address: &str) -> Vec<u8> {
     run("pg_dump", &["--format", "custom", "--dbname", address], &[])
 }
@@ -178,14 +178,14 @@ fn restore(dump: &[u8], address: &str, more: &[&str]) {
     run("pg_restore", &[&["--exit-on-error", "--dbname", address], more].concat(), dump);
 }
 
-/// Runs a program of PostgreSQL, of the same version as the tests' server; gives what it prints.
+/// Runs a PostgreSQL program of the same version as the test server, and returns its output.
 fn run(program: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let found = Command::new(SCRIPT).arg("--find").stdin(Stdio::null()).output().expect("the script runs");
     let folder = PathBuf::from(String::from_utf8(found.stdout).expect("a path is text").trim_end());
     let mut command = Command::new(folder.join(program));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{program} does not start: {error}"));
-    // Its output is short or comes after all input was read: neither side waits for the other.
+    // Its output is short or follows after all input was read, so the two sides cannot block each other.
     child.stdin.take().expect("stdin is a pipe").write_all(input).expect("it reads");
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! Products and accounts from the JSON of the interface.
+//! Products and accounts from the API's JSON.
 
 use daybook_engine::calendar::{Interval, MonthEnd, TimeOfDay};
 use daybook_engine::effects::{StatusEffects, Stops};
@@ -14,7 +14,7 @@ use daybook_engine::timeline::Backdating;
 use daybook_engine::zone::Zone;
 use serde_json::Value;
 
-/// Agrees the terms of the account of a case.
+/// Creates the terms of a case's account.
 pub fn terms(product: &Value, account: &Value) -> Result<Terms, String> {
     let policy = policy(product, account)?;
     let summary = &account["summary"];
@@ -53,7 +53,7 @@ pub fn policy(product: &Value, account: &Value) -> Result<Policy, String> {
     })
 }
 
-/// What statuses stop: pairs with the values that differ from the defaults.
+/// The status effects: pairs with the values that differ from the defaults.
 fn status_effects(value: &Value) -> Result<StatusEffects, String> {
     let mut effects = StatusEffects::default();
     for (pair, said) in value.as_object().into_iter().flatten() {
@@ -176,12 +176,12 @@ fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {
     })
 }
 
-/// Reads a time of the interface.
+/// Parses a time of the API.
 pub fn time(value: &Value) -> Result<Time, String> {
     value.as_str().and_then(Time::parse).ok_or_else(|| format!("{value} is no time"))
 }
 
-/// Reads cents; nothing where there are none.
+/// Reads cents; `None` if the value is absent.
 pub fn cents(value: &Value) -> Option<Cents> {
     value.as_i64().map(Cents)
 }

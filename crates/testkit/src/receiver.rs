@@ -1,10 +1,10 @@
-//! Receivers of webhooks, good and bad.
+//! Webhook receivers, good and bad.
 //!
-//! A [`Receiver`] listens on a loopback port, on a thread of its own, so that tests with and without a runtime can use
-//! it. It reads requests over connections that stay open and remembers each: its headers, the exact bytes of its body,
-//! the order. What it answers is its [`Behaviour`], which a test may change on the way. A test waits for what it expects
-//! by [`Receiver::wait_for`] or [`Receiver::wait_until`] (blocking) or [`Receiver::until`] (in a runtime), never by
-//! sleeping. A receiver that is dropped closes its port and all its connections.
+//! A [`Receiver`] listens on a loopback port, on its own thread, so that tests with and without a runtime can use it.
+//! It reads requests over keep-alive connections and records each: its headers, the exact bytes of its body, the order.
+//! Its [`Behaviour`] decides its responses; a test may change it at any time. A test waits for requests with
+//! [`Receiver::wait_for`] or [`Receiver::wait_until`] (blocking) or [`Receiver::until`] (in a runtime), never by
+//! sleeping. A dropped receiver closes its port and all its connections.
 
 mod bell;
 mod said;
@@ -24,35 +24,35 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// How long a test waits for something before it fails: much longer than anything takes.
+/// How long a test waits before it fails: much longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often a slow receiver says its next byte.
+/// The interval between the bytes of a slow receiver.
 const SLOWLY: Duration = Duration::from_millis(20);
 
-/// What a receiver does with requests.
+/// How a receiver responds to requests.
 #[derive(Clone)]
 pub enum Behaviour {
-    /// Gives the answer that a function makes of the request's number, from 0, and its body.
+    /// Calls a function with the request's number, from 0, and its body, and sends the result.
     Answers(Arc<AnswerFn>),
-    /// The same, by a function that may take its time: other connections are answered meanwhile.
+    /// The same with a slow function: other connections are served meanwhile.
     Slowly(Arc<AnswerFn>),
-    /// Reads requests and never answers.
+    /// Reads requests and never responds.
     Silent,
-    /// Sends the head of an answer byte by byte and never comes to its end.
+    /// Sends the head of a response byte by byte, without end.
     SlowHead,
-    /// Answers with a status and a body that has no end.
+    /// Responds with a status and an endless body.
     EndlessBody(u16),
-    /// Resets each connection as soon as it is there.
+    /// Resets each connection as soon as it is accepted.
     Reset,
     /// Reads a request and resets the connection.
     ResetAfterReading,
-    /// Sends this informational status again and again.
+    /// Sends this informational status repeatedly.
     OnlyInformational(u16),
-    /// Answers with bytes as they stand and closes the connection.
+    /// Sends raw bytes and closes the connection.
     Raw(Vec<u8>),
 }
 
-/// Makes the answer to a request of its number and its body.
+/// Makes the response to a request from its number and its body.
 pub type AnswerFn = dyn Fn(usize, &[u8]) -> Answer + Send + Sync;
 
 impl Behaviour {
@@ -61,30 +61,30 @@ impl Behaviour {
         Behaviour::answers(move |_, _| Answer::status(status))
     }
 
-    /// These statuses in turn; then the last one for ever.
+    /// These statuses in turn; then the last one repeatedly.
     pub fn statuses(statuses: &[u16]) -> Behaviour {
         assert!(!statuses.is_empty(), "there is a last status");
         let statuses = statuses.to_vec();
         Behaviour::answers(move |number, _| Answer::status(statuses[number.min(statuses.len() - 1)]))
     }
 
-    /// What a function says.
+    /// The result of a function.
     pub fn answers(answer: impl Fn(usize, &[u8]) -> Answer + Send + Sync + 'static) -> Behaviour {
         Behaviour::Answers(Arc::new(answer))
     }
 
-    /// What a function says that may take its time.
+    /// The result of a slow function.
     pub fn slowly(answer: impl Fn(usize, &[u8]) -> Answer + Send + Sync + 'static) -> Behaviour {
         Behaviour::Slowly(Arc::new(answer))
     }
 
-    /// Sends everybody elsewhere.
+    /// Redirects every request.
     pub fn redirect(status: u16, location: &str) -> Behaviour {
         let location = location.to_owned();
         Behaviour::answers(move |_, _| Answer::status(status).with("location", &location))
     }
 
-    /// Answers with what is no HTTP.
+    /// Responds with bytes that are not HTTP.
     pub fn garbage() -> Behaviour {
         Behaviour::Raw(b"\x16\x03\x01 this is not HTTP \x00\xff\r\n\r\n".to_vec())
     }
@@ -96,18 +96,18 @@ impl fmt::Debug for Behaviour {
     }
 }
 
-/// What a receiver has counted.
+/// The counters of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests that were read to their end.
+    /// Requests that were read completely.
     pub requests: usize,
-    /// Connections that ever were.
+    /// Connections accepted so far.
     pub accepted: usize,
-    /// Connections that are open.
+    /// Connections open now.
     pub open: usize,
 }
 
-/// A receiver, running.
+/// A running receiver.
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
@@ -119,7 +119,7 @@ pub struct Receiver {
 #[derive(Debug)]
 struct Shared {
     behaviour: Mutex<Behaviour>,
-    /// None where requests are only counted.
+    /// `None` if requests are only counted.
     requests: Option<Mutex<Vec<Request>>>,
     tls: Option<Arc<ServerConfig>>,
     count: AtomicUsize,
@@ -129,22 +129,22 @@ struct Shared {
 }
 
 impl Receiver {
-    /// A receiver that remembers what it gets.
+    /// A receiver that records its requests.
     pub fn start(behaviour: Behaviour) -> Receiver {
         Receiver::listen("127.0.0.1:0", behaviour, true, None)
     }
 
-    /// A receiver that answers 200 as fast as it can and only counts.
+    /// A receiver that responds 200 as fast as it can and only counts.
     pub fn counting() -> Receiver {
         Receiver::listen("127.0.0.1:0", Behaviour::status(200), false, None)
     }
 
-    /// A receiver at an address, say one where a receiver was before.
+    /// A receiver at an address, for example one where a receiver was before.
     pub fn start_at(address: SocketAddr, behaviour: Behaviour) -> Receiver {
         Receiver::listen(&address.to_string(), behaviour, true, None)
     }
 
-    /// A receiver that speaks TLS.
+    /// A receiver with TLS.
     pub fn start_secure(behaviour: Behaviour, config: Arc<ServerConfig>) -> Receiver {
         Receiver::listen("127.0.0.1:0", behaviour, true, Some(config))
     }
@@ -176,45 +176,45 @@ impl Receiver {
         Receiver { address, shared, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A URL of it: `http://127.0.0.1:40001/hooks`.
+    /// Its URL: `http://127.0.0.1:40001/hooks`.
     pub fn url(&self) -> String {
         let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/hooks", self.address)
     }
 
-    /// Changes what it does with the requests to come.
+    /// Changes how it responds to later requests.
     pub fn behave(&self, behaviour: Behaviour) {
         *self.shared.behaviour.lock().unwrap() = behaviour;
     }
 
-    /// What it has counted so far.
+    /// Its counters.
     pub fn counts(&self) -> Counts {
         self.shared.counts()
     }
 
-    /// The requests it got so far, in order.
+    /// The requests received so far, in order.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.as_ref().expect("this receiver remembers").lock().unwrap().clone()
     }
 
-    /// Waits until it has got so many requests, and gives what it got.
+    /// Waits until it has received this many requests, and returns them.
     pub fn wait_for(&self, requests: usize) -> Vec<Request> {
         self.wait_until(|counts| counts.requests >= requests);
         self.shared.requests.as_ref().map(|all| all.lock().unwrap().clone()).unwrap_or_default()
     }
 
-    /// Blocks until something is true of what it has counted.
+    /// Blocks until a condition on its counters holds.
     pub fn wait_until(&self, is_so: impl Fn(Counts) -> bool) {
         let is_reached = self.shared.bell.wait(|| is_so(self.counts()));
         assert!(is_reached, "it did not come true: {:?}", self.counts());
     }
 
-    /// Waits in a runtime until something is true of what it has counted.
+    /// Waits in a runtime until a condition on its counters holds.
     pub async fn until(&self, is_so: impl Fn(Counts) -> bool) {
         let reached = tokio::time::timeout(PATIENCE, self.shared.bell.heard(|| is_so(self.counts()))).await;
         assert!(reached.is_ok(), "it did not come true: {:?}", self.counts());
@@ -225,7 +225,7 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // A test that fails already should not fail again for this.
+            // A test that is already failing should not fail again here.
             let _ = thread.join();
         }
     }
@@ -244,7 +244,7 @@ impl Shared {
         self.behaviour.lock().unwrap().clone()
     }
 
-    /// Takes a request in; gives its number.
+    /// Records a request; returns its number.
     fn take_in(&self, connection: usize, head: &[u8], body: &[u8]) -> usize {
         let number = match &self.requests {
             Some(requests) => {
@@ -267,13 +267,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let _ = stream.set_nodelay(true);
         let connection = Connection::new(shared.clone());
         tokio::spawn(async move {
-            // How a connection ends is the other side's business.
+            // An error on a connection is the sender's to handle.
             let _ = serve(stream, connection).await;
         });
     }
 }
 
-/// A connection counts as open until this is dropped.
+/// A connection that counts as open until this is dropped.
 struct Connection {
     number: usize,
     shared: Arc<Shared>,
@@ -315,7 +315,7 @@ async fn serve(stream: TcpStream, connection: Connection) -> io::Result<()> {
     }
 }
 
-/// Reads request after request and answers.
+/// Reads requests and responds, one after the other.
 async fn converse(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), connection: &Connection) -> io::Result<()> {
     let (mut bytes, mut out) = (Vec::with_capacity(16 * 1024), Vec::with_capacity(1024));
     loop {
@@ -340,7 +340,7 @@ async fn converse(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), connection
     }
 }
 
-/// What bad receivers do with a connection after they read a request from it.
+/// The misbehaviour of bad receivers after they have read a request.
 async fn misbehave(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), behaviour: Behaviour) -> io::Result<()> {
     match behaviour {
         Behaviour::Answers(_) | Behaviour::Slowly(_) | Behaviour::Reset | Behaviour::ResetAfterReading => Ok(()),
@@ -382,8 +382,8 @@ async fn until_closed(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads until the bytes begin with a whole request; gives the length of its head without the blank line, and of all of
-/// it. Nothing at the end of the connection.
+/// Reads until the bytes begin with a whole request. Returns the length of its head without the blank line, and its
+/// total length; `None` at the end of the connection.
 async fn read_request(
     stream: &mut (impl AsyncRead + Unpin),
     bytes: &mut Vec<u8>,

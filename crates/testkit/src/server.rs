@@ -1,7 +1,7 @@
-//! The built command, running as a server: started, called, told to stop, killed.
+//! The built command, running as a server: started, called, stopped, killed.
 //!
-//! A server gets a folder of its own and an empty environment. It listens on a free port; its ready line says which. All
-//! it says on stderr is kept. A server that a test forgets is killed.
+//! A server gets its own folder and an empty environment. It listens on a free port; its ready line states which. Its
+//! stderr is collected. A server that a test does not stop is killed.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What a server says when it is ready, before its address.
+/// The ready line of a server, before its address.
 const READY: &str = "daybook ready on ";
-/// How often, and how long apart, a pipe is looked at for something that was said.
+/// How often to look at a pipe, and the interval between looks.
 const LOOKS: u32 = 1_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// A way to run the command: the binary, where, and in which environment.
+/// A way to run the command: the binary, the folder, and the environment.
 #[derive(Clone, Debug)]
 pub struct Daybook {
     binary: PathBuf,
@@ -27,7 +27,7 @@ pub struct Daybook {
 }
 
 impl Daybook {
-    /// The command in a folder, with nothing in its environment.
+    /// The command in a folder, with an empty environment.
     pub fn new(binary: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Daybook {
         Daybook { binary: binary.into(), folder: folder.into(), variables: Vec::new() }
     }
@@ -38,7 +38,7 @@ impl Daybook {
         self
     }
 
-    /// The same run by another program, which runs the command in the end.
+    /// The same, started through another program that runs the command.
     pub fn run_by(self, binary: impl Into<PathBuf>) -> Daybook {
         Daybook { binary: binary.into(), ..self }
     }
@@ -59,19 +59,19 @@ impl Daybook {
         self.command(args).output().expect("the command starts")
     }
 
-    /// Runs a command that must work, and gives what it says on stdout.
+    /// Runs a command that must succeed, and returns its stdout.
     pub fn stdout_of(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("stdout is text")
     }
 
-    /// Runs a command that must work, and gives the JSON it says on stdout.
+    /// Runs a command that must succeed, and returns the JSON on its stdout.
     pub fn json_of(&self, args: &[&str]) -> Value {
         serde_json::from_str(&self.stdout_of(args)).expect("stdout is JSON")
     }
 
-    /// Runs a command that must fail, and gives its exit code and what it says on stderr.
+    /// Runs a command that must fail, and returns its exit code and stderr.
     pub fn failure_of(&self, args: &[&str]) -> (i32, String) {
         let output = self.run(args);
         let code = output.status.code().expect("the command ends by itself");
@@ -79,12 +79,12 @@ impl Daybook {
         (code, String::from_utf8(output.stderr).expect("stderr is text"))
     }
 
-    /// Starts a server that must become ready, with `serve` flags; on a free port, unless they say where.
+    /// Starts a server that must become ready, with `serve` flags; on a free port, unless the flags set one.
     pub fn serve(&self, flags: &[&str]) -> Server {
         self.try_serve(flags).unwrap_or_else(|(status, stderr)| panic!("the server ended with {status}: {stderr}"))
     }
 
-    /// Starts a server; if it ends instead of becoming ready, gives how, and what it said on stderr.
+    /// Starts a server. If it ends instead of becoming ready, returns its exit status and stderr.
     pub fn try_serve(&self, flags: &[&str]) -> Result<Server, (ExitStatus, String)> {
         let own: &[&str] = if flags.contains(&"--listen") { &["serve"] } else { &["serve", "--listen", "127.0.0.1:0"] };
         let args = [own, flags].concat();
@@ -101,7 +101,7 @@ impl Daybook {
                 Ok(Server { child, folder, url: url.to_owned(), stdout, stderr, agent: agent() })
             }
             None => {
-                // A first line that is something else is a failure too.
+                // Any other first line is a failure too.
                 let _ = child.kill();
                 let status = child.wait().expect("the server ends");
                 Err((status, stderr.all()))
@@ -121,7 +121,7 @@ pub struct Server {
     agent: ureq::Agent,
 }
 
-/// An answer to a call.
+/// A response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The status.
@@ -136,7 +136,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// The body as JSON of a call that must have worked.
+    /// The body as JSON of a request that must have succeeded.
     pub fn good(&self) -> Value {
         assert!((200..300).contains(&self.status), "status {}: {}", self.status, self.text);
         self.json()
@@ -144,7 +144,7 @@ impl Answer {
 }
 
 impl Server {
-    /// Where it listens: `http://127.0.0.1:40001`.
+    /// Its URL: `http://127.0.0.1:40001`.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -154,19 +154,19 @@ impl Server {
         self.child.id()
     }
 
-    /// The memory that the process has now, in KiB.
+    /// The process's resident memory, in KiB.
     pub fn resident_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
     }
 
-    /// What it has said on stderr so far.
+    /// Its stderr so far.
     pub fn stderr(&self) -> String {
         self.stderr.so_far()
     }
 
-    /// What its first start shows once: in a file in its folder, as it has no terminal.
+    /// The text that its first start shows once: in a file in its folder, since it has no terminal.
     pub fn keepsakes(&self) -> String {
         let files =
             std::fs::read_dir(&self.folder).expect("the folder can be read").map(|entry| entry.expect("a file").path());
@@ -177,14 +177,15 @@ impl Server {
         kept.unwrap_or_else(|| self.stderr())
     }
 
-    /// A line of what its first start shows once, by its head: `Client secret`. The text after the head, up to a blank.
+    /// A value that its first start shows once, by its label: `Client secret`. The text after the label, up to a blank.
     pub fn told(&self, head: &str) -> Option<String> {
         let shown = self.keepsakes();
         let line = shown.lines().find_map(|line| line.trim_start().strip_prefix(head))?;
         line.split_whitespace().next().map(str::to_owned)
     }
 
-    /// The secret of the first key, as told at the first start. It was said before the ready line, but on another pipe.
+    /// The secret of the first API key, as shown at the first start. It is written before the ready line, but not to
+    /// stdout, so it may become visible later.
     pub fn first_secret(&self) -> String {
         for _ in 0..LOOKS {
             match self.told("Client secret") {
@@ -195,30 +196,30 @@ impl Server {
         panic!("no secret was told: {}", self.stderr())
     }
 
-    /// Reads something.
+    /// `GET`.
     pub fn get(&self, path: &str, bearer: &str) -> Answer {
         let request = self.agent.get(format!("{}{path}", self.url));
         answer(request.header("authorization", format!("Bearer {bearer}")).call())
     }
 
-    /// Makes something.
+    /// `POST`.
     pub fn post(&self, path: &str, bearer: &str, body: &Value) -> Answer {
         self.send(self.agent.post(format!("{}{path}", self.url)), bearer, body)
     }
 
-    /// Makes many calls in one, a line for each.
+    /// `POST` with many requests, one per line.
     pub fn post_lines(&self, path: &str, bearer: &str, lines: &str) -> Answer {
         let request =
             self.agent.post(format!("{}{path}", self.url)).header("authorization", format!("Bearer {bearer}"));
         answer(request.header("content-type", "application/x-ndjson").send(lines))
     }
 
-    /// Puts something.
+    /// `PUT`.
     pub fn put(&self, path: &str, bearer: &str, body: &Value) -> Answer {
         self.send(self.agent.put(format!("{}{path}", self.url)), bearer, body)
     }
 
-    /// Changes something.
+    /// `PATCH`.
     pub fn patch(&self, path: &str, bearer: &str, body: &Value) -> Answer {
         self.send(self.agent.patch(format!("{}{path}", self.url)), bearer, body)
     }
@@ -228,13 +229,13 @@ impl Server {
         answer(request.header("content-type", "application/json").send(body.to_string()))
     }
 
-    /// Tells it to stop, by SIGTERM.
+    /// Sends SIGTERM.
     pub fn signal_stop(&self) {
         let pid = Pid::from_raw(self.child.id().try_into().expect("a process id is small")).expect("a process id");
         kill_process(pid, Signal::TERM).expect("the server is there");
     }
 
-    /// Waits until it ends; gives how, and what it said on stdout after it was ready and on stderr.
+    /// Waits until it ends; returns its exit status, its stdout after the ready line, and its stderr.
     pub fn wait(mut self) -> (ExitStatus, String, String) {
         let status = self.child.wait().expect("the server ends");
         let mut stdout = String::new();
@@ -242,7 +243,7 @@ impl Server {
         (status, stdout, self.stderr.all())
     }
 
-    /// Tells it to stop, which must work; gives what it said on stderr.
+    /// Stops it, which must succeed; returns its stderr.
     pub fn stop(self) -> String {
         self.signal_stop();
         let (status, _, stderr) = self.wait();
@@ -259,7 +260,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // It may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if thread::panicking() {
@@ -278,7 +279,7 @@ fn answer(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> An
     Answer { status: response.status().as_u16(), text }
 }
 
-/// What comes out of a pipe, collected by a thread of its own so that the pipe never fills up.
+/// The output of a pipe, collected by its own thread so that the pipe never fills up.
 #[derive(Debug)]
 struct Collected {
     text: Arc<Mutex<String>>,
@@ -303,7 +304,7 @@ impl Collected {
         self.text.lock().expect("no reader panicked").clone()
     }
 
-    /// All there is, once the other end is closed.
+    /// The whole output, once the other end is closed.
     fn all(&self) -> String {
         if let Some(reader) = self.reader.lock().expect("no waiter panicked").take() {
             reader.join().expect("the reader ends");

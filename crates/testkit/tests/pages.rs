@@ -1,12 +1,12 @@
-//! The pages of `docs/concepts`, held against the engine.
+//! The pages of `docs/concepts`, checked against the engine.
 //!
-//! A page tells rules by examples. An example is a `toml` block (a product, an account, what happens to it) with tables
-//! after it that say what comes of it; `docs/concepts/README.md` tells readers how to read them. Here each example is
-//! run, and every cell of its tables is compared.
+//! A page explains rules by examples. An example is a `toml` block (a product, an account, events) followed by tables
+//! of the results; `docs/concepts/README.md` explains how to read them. Here each example is run, and every cell of its
+//! tables is compared.
 //!
 //! - [`page`] finds the examples and tables of a page;
 //! - [`story`] runs an example through a book;
-//! - [`table`] compares the cells of a table with what came of it.
+//! - [`table`] compares the cells of a table with the results.
 #![cfg(test)]
 
 #[path = "pages/page.rs"]
@@ -19,10 +19,10 @@ mod table;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Pages that tell no example: the index, and a list of decisions.
+/// Pages without examples: the index, and a list of decisions.
 const WITHOUT_EXAMPLE: &[&str] = &["README.md", "decisions.md"];
 
-/// Everything that is wrong with a page.
+/// All errors of a page.
 fn offences(name: &str, text: &str) -> Vec<String> {
     let examples = page::examples(text);
     let mut found = Vec::new();
@@ -72,7 +72,7 @@ fn the_index_names_every_page() {
     }
 }
 
-/// A page that is right: 1 % of 1000.00 is 10.00, and 1010.00 pays it off.
+/// A correct page: 1 % of 1000.00 is 10.00, and 1010.00 pays it off.
 const RIGHT: &str = r#"# A page
 | word | meaning |
 |---|---|
@@ -110,7 +110,7 @@ payment = { line_item_id = "p", original_amount_cents = 101000 }
 | is not | checked |
 "#;
 
-/// The one complaint about the page when a part of it is changed.
+/// The single error of the page after a part of it is changed.
 fn complaint(part: &str, instead: &str) -> String {
     assert!(RIGHT.contains(part), "{part} is on the page");
     let found = offences("page.md", &RIGHT.replacen(part, instead, 1));

@@ -1,7 +1,7 @@
-//! Writing what a case expects from what came of it. A person reviews it afterwards.
+//! Writes a case's expectations from its results. A person reviews them afterwards.
 //!
-//! A case that expects something keeps what it names, and gets the values that came out, each at its place: everything
-//! else of the file stays as it is, to the byte. A case that expects nothing gets a useful set at its end.
+//! A case with expectations keeps the fields it names and gets the actual values in place; the rest of the file stays
+//! as it is, to the byte. A case without expectations gets a useful set at its end.
 
 use super::toml::{Text, inline};
 use super::{expect_account, expect_counts, expect_webhooks};
@@ -17,18 +17,18 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What became of a file.
+/// The result of recording a case.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// The outcome of the case with what it expects now: what could not be written still differs.
+    /// The outcome of the case with its new expectations. Values that could not be written still differ.
     pub outcome: Outcome,
-    /// The file's new text, if it is another.
+    /// The file's new text; `None` if it did not change.
     pub text: Option<String>,
-    /// What was changed, a sentence each.
+    /// The changes, one sentence each.
     pub changes: Vec<String>,
 }
 
-/// Runs a case in memory, and writes what it expects into its text.
+/// Runs a case in memory, and writes its expectations into its text.
 pub async fn record(case: &Scenario, text: &str) -> Result<Recording, ScenarioError> {
     let (outcome, findings) = run_finding(case).await;
     let Some(findings) = findings else {
@@ -47,7 +47,7 @@ pub async fn record(case: &Scenario, text: &str) -> Result<Recording, ScenarioEr
     Ok(Recording { outcome: Outcome::new(&written, differences, timeline), text: Some(text), changes })
 }
 
-/// The text with a useful set of expectations at its end: the status, balances, and how many line items and messages.
+/// The text with a useful set of expectations at its end: status, balances, and the numbers of line items and messages.
 fn with_defaults(text: &str, findings: &Findings) -> String {
     let mut expectations = Text::default();
     expectations
@@ -59,7 +59,7 @@ fn with_defaults(text: &str, findings: &Findings) -> String {
     format!("{text}{ending}\n{}", expectations.finish())
 }
 
-/// The text with other values where something else came out, and what was changed.
+/// The text with the actual values where they differ, and the changes.
 fn with_values(case: &Scenario, text: &str, findings: &Findings) -> Result<(String, Vec<String>), ScenarioError> {
     let root = DeTable::parse(text).map_err(|error| ScenarioError {
         file: case.file.clone(),
@@ -75,7 +75,7 @@ fn with_values(case: &Scenario, text: &str, findings: &Findings) -> Result<(Stri
     Ok(edits.apply(text))
 }
 
-/// Places of the text, and what is to stand there.
+/// Positions in the text, and their new contents.
 #[derive(Default)]
 struct Edits {
     edits: Vec<(Range<usize>, String)>,
@@ -129,7 +129,7 @@ impl Edits {
         }
     }
 
-    /// What is nothing cannot be written, and still differs afterwards.
+    /// A null value cannot be written, and still differs afterwards.
     fn field(&mut self, table: &DeTable<'_>, field: &Field, got: Option<&Value>, of: &str) {
         let Some(got) = got.filter(|got| !got.is_null() && !is_same(&field.value, got)) else { return };
         let Some(place) = place_of(table, &field.path) else { return };
@@ -165,7 +165,7 @@ fn tables<'t, 'i>(expect: &'t DeTable<'i>, name: &str) -> Vec<&'t DeTable<'i>> {
     list.into_iter().flat_map(|list| list.iter()).filter_map(|value| value.get_ref().as_table()).collect()
 }
 
-/// Where the value of a path stands.
+/// The position of the value at a path.
 fn place_of(table: &DeTable<'_>, path: &[String]) -> Option<Range<usize>> {
     let (last, groups) = path.split_last()?;
     let mut table = table;

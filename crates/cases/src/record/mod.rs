@@ -1,8 +1,9 @@
-//! Writing a case from the history of a real account: what was asked of it, and what has come of it. And writing what a
-//! case expects from what came of it, see `expectations`.
+//! Writes a case from the history of a real account: the requests it received and the results. Also writes a case's
+//! expectations from its results, see `expectations`.
 //!
-//! The case has the account's product, its terms and its inputs; the expectations are the account as it stands at its
-//! clock. Whoever wants a test reviews them. Nobody's name goes into it: customers and external fields are left out.
+//! The case has the account's product, its terms and its inputs; the expectations are the account as it is at its
+//! clock. A person reviews them before using the case as a test. The case holds no personal data: customers and
+//! external fields are left out.
 
 mod expectations;
 mod toml;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use toml::{Text, key};
 
-/// What is expected of the account: groups, and the fields of each.
+/// The expected fields of the account, by group.
 const ACCOUNT: &[(&str, &[&str])] = &[
     ("account_overview", &["account_status", "account_status_subtype"]),
     (
@@ -38,7 +39,7 @@ const ACCOUNT: &[(&str, &[&str])] = &[
     ("delinquency", &["days_past_due", "past_due_cents", "past_due_fees_cents", "consecutive_late_fees"]),
 ];
 
-/// What is expected of a row of the schedule.
+/// The expected fields of a schedule row.
 const ROW: &[&str] = &[
     "min_pay_due_at",
     "am_min_pay_cents",
@@ -48,7 +49,7 @@ const ROW: &[&str] = &[
     "paid_on_time",
 ];
 
-/// Writes the history of an account as a case, with the account as it stands as its expectation.
+/// Writes the history of an account as a case, with the account's current state as its expectations.
 pub async fn from_account(service: &Service, who: &Caller, account_id: &str) -> Result<String, Problem> {
     let history = service.account_history(who, account_id).await?;
     let at = history.clock;
@@ -121,7 +122,7 @@ fn expect_items(text: &mut Text, items: &[Value], history: &History) {
     expect_counts(text, items);
 }
 
-/// How many valid line items there are of each type.
+/// Writes the number of valid line items of each type.
 fn expect_counts(text: &mut Text, items: &[Value]) {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for overview in items.iter().map(|item| &item["line_item_overview"]) {
@@ -145,7 +146,7 @@ fn expect_webhooks(text: &mut Text, announced: &BTreeMap<String, u64>) {
     }
 }
 
-/// The rows whose due moment has passed, and the next one: those after it only repeat the plan.
+/// Writes the rows whose due moment has passed, and the next one: later rows only repeat the plan.
 fn expect_schedule(text: &mut Text, schedule: &Value) {
     let rows = schedule["results"].as_array().map(Vec::as_slice).unwrap_or_default();
     let passed = rows.iter().take_while(|row| row["paid_on_time"].is_boolean()).count();

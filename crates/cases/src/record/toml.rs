@@ -1,9 +1,9 @@
-//! TOML as people write it: a line for each value, small tables in one line.
+//! TOML as people write it: one line per value, small tables inline.
 
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// Fields that come first.
+/// Fields that are written first.
 const FIRST: &[&str] = &[
     "product_id",
     "account_id",
@@ -19,12 +19,12 @@ const FIRST: &[&str] = &[
     "post_promo_len",
 ];
 
-/// Text that is written line by line.
+/// Text written line by line.
 #[derive(Debug, Default)]
 pub(super) struct Text(String);
 
 impl Text {
-    /// A comment, whatever lines it has.
+    /// A comment of one or more lines.
     pub fn comment(&mut self, text: &str) {
         for line in text.lines() {
             // A comment must not have control characters.
@@ -33,20 +33,20 @@ impl Text {
         }
     }
 
-    /// The head of a table, after an empty line.
+    /// The header of a table, after an empty line.
     pub fn head(&mut self, head: &str) {
         self.line("");
         self.line(head);
     }
 
-    /// A line `key = value`; nothing for what is null.
+    /// A line `key = value`; no line for null.
     pub fn field(&mut self, key: &str, value: &Value) {
         if !value.is_null() {
             self.line(&format!("{key} = {}", inline(value)));
         }
     }
 
-    /// The fields of a body. What is in groups of groups gets a line for each inner group.
+    /// The fields of a body. A group that contains groups gets one line for each inner group.
     pub fn body(&mut self, body: &Value) {
         for (name, value) in body.as_object().into_iter().flat_map(in_order) {
             match value {
@@ -70,20 +70,20 @@ impl Text {
     }
 }
 
-/// Fields in the order in which people tell them: whose it is, what and when, the rest.
+/// Fields in the order in which people write them: ids first, then names, times and amounts, then the rest.
 fn in_order(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut fields: Vec<_> = fields.iter().filter(|(_, value)| !value.is_null()).collect();
     fields.sort_by_key(|(name, _)| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
     fields
 }
 
-/// A key, in quotes where it has to be.
+/// A key, quoted if necessary.
 pub(super) fn key(name: &str) -> String {
     let is_bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     if is_bare { name.to_owned() } else { quoted(name) }
 }
 
-/// A value in one line.
+/// A value on one line.
 pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::Null => "\"\"".to_owned(),

@@ -1,4 +1,4 @@
-//! What came of a case on a server, read as of the case's end.
+//! Fetches the results of a case from a server, as of the case's end.
 
 use super::guise::Guise;
 use super::mail::Mail;
@@ -12,23 +12,23 @@ use daybook_client::{Client, Trouble, encoded};
 use daybook_engine::time::Time;
 use serde_json::Value;
 
-/// A case that has been played, and what came of it but for its messages.
+/// A played case and its results, without its messages.
 pub struct Found {
     pub findings: Findings,
-    /// Every event of the account that counts by the end of the case.
+    /// Every event of the account that is in effect by the end of the case.
     pub events: Vec<Value>,
-    /// Whether its messages are to be counted.
+    /// Whether its messages are counted.
     pub wants_mail: bool,
-    /// The end of the case, in the time in which it was played.
+    /// The end of the case, in the shifted time of the run.
     pub until: Time,
-    /// Events of its product and its customer that it expects messages of.
+    /// Events of its product and its customer for which it expects messages.
     pub awaits: Vec<&'static str>,
-    /// On the server: product, customer and account.
+    /// Ids on the server: product, customer and account.
     pub ids: [String; 3],
     pub notes: Vec<String>,
 }
 
-/// Fetches what came of a case.
+/// Fetches the results of a case.
 pub fn find(
     client: &Client,
     case: &Scenario,
@@ -54,8 +54,8 @@ pub fn find(
     }
     let off = |shown: Vec<Value>| shown.into_iter().map(|one| guise.take_off(one)).collect();
     if wanted.line_items {
-        // The clock of an account that was rolled stands at the end. What it lived through is all there, also what a
-        // replay has put out of force; a view of a moment shows only what counts then.
+        // The clock of a rolled account is at the case's end, and its list has every item, including those that a
+        // replay made invalid. A view as of a point in time shows only the items valid then.
         let query = if guise.is_moved() { String::new() } else { format!("?{end}") };
         findings.line_items = off(client.list(&format!("{path}/line_items{query}")).map_err(stop)?);
     }
@@ -82,13 +82,13 @@ fn stop(trouble: Trouble) -> Stop {
 }
 
 impl Found {
-    /// The ids of the messages that the server has written for the case's events.
+    /// The ids and events of the messages that the server wrote for the case's events.
     pub fn messages(&self) -> impl Iterator<Item = (&str, &str)> {
         let webhooks = self.events.iter().flat_map(|event| event["webhooks"].as_array().into_iter().flatten());
         webhooks.filter_map(|message| Some((message["event_id"].as_str()?, message["event"].as_str()?)))
     }
 
-    /// Counts the messages, and compares everything.
+    /// Counts the messages and compares all results.
     pub fn outcome(mut self, case: &Scenario, mail: &Mail) -> Outcome {
         if self.wants_mail {
             let note = mail.count(&mut self, case);

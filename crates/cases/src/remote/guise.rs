@@ -1,5 +1,5 @@
-//! A case as a server sees it: with ids of its own and, for a live case, in another time. And the way back, so that what
-//! comes out is compared with what the file says.
+//! Maps a case to what the server sees: with ids unique to the run and, for a live case, shifted in time. Maps the
+//! server's responses back, so that they can be compared with the file.
 
 use crate::scenario::Scenario;
 use daybook_engine::calendar::Day;
@@ -8,17 +8,17 @@ use daybook_engine::zone::Zone;
 use daybook_service::policy::DEFAULT_ZONE;
 use serde_json::Value;
 
-/// After so many years the calendar repeats itself, until the year 2100, which is no leap year.
+/// After this many years the calendar repeats, until the year 2100, which is not a leap year.
 const REPEATS_AFTER_YEARS: i32 = 28;
 const REPEATS_AFTER_DAYS: i64 = 28 * 365 + 7;
 const REPEATS_UNTIL: i32 = 2100;
 const DAY_MICROS: i64 = 86_400_000_000;
-/// How far ahead a server rolls an account, a little less.
+/// A little less than how far ahead a server rolls an account.
 const HORIZON_DAYS: i64 = 59 * 365;
-/// The most characters of an id.
+/// The maximum length of an id, in characters.
 const LONGEST_ID: usize = 128;
 
-/// The ids and the time in which a case is played.
+/// The mapping of a case's ids and times.
 #[derive(Clone, Debug, Default)]
 pub struct Guise {
     suffix: String,
@@ -28,17 +28,18 @@ pub struct Guise {
 }
 
 impl Guise {
-    /// A guise whose ids end with a suffix that no other has.
+    /// A mapping whose ids end with a unique suffix.
     pub fn new(suffix: &str) -> Guise {
         Guise { suffix: suffix.to_owned(), ..Guise::default() }
     }
 
-    /// Whether the case is lived through later than it says, by rolling.
+    /// Whether the case is played at a later time than the file states, by rolling.
     pub fn is_moved(&self) -> bool {
         self.years > 0
     }
 
-    /// Moves the case to where the calendar repeats itself, so that it begins after now. Says why, if it cannot be.
+    /// Shifts the case by repetitions of the calendar, so that it begins after now. Fails with the reason if that is
+    /// impossible.
     pub fn move_past(&mut self, case: &Scenario, zone: &Zone, now: Time) -> Result<(), String> {
         let (begin, end) = (case.account_effective_at.time, case.ends_at().time);
         let mut times = 0;
@@ -70,7 +71,7 @@ impl Guise {
         ))
     }
 
-    /// An id as it is on the server.
+    /// The id on the server for an id of the file.
     pub fn id(&mut self, id: &str) -> String {
         if let Some((_, ours)) = self.ids.iter().find(|(theirs, _)| theirs == id) {
             return ours.clone();
@@ -82,7 +83,7 @@ impl Guise {
         ours
     }
 
-    /// Gives a body's id another name, if it has one.
+    /// Replaces the id in a field of a body, if the field has one.
     pub fn rename(&mut self, body: &mut Value, field: &str) {
         if let Some(id) = body[field].as_str() {
             let ours = self.id(id);
@@ -90,22 +91,22 @@ impl Guise {
         }
     }
 
-    /// A moment or a date of the case, in the time in which it is played.
+    /// A time or date of the case, shifted.
     pub fn moment(&self, text: &str) -> String {
         moved(text, self.years).unwrap_or_else(|| text.to_owned())
     }
 
-    /// A time of the case, in the time in which it is played.
+    /// A time of the case, shifted.
     pub fn time(&self, time: Time) -> Time {
         time.plus_micros(i64::from(self.years / REPEATS_AFTER_YEARS) * REPEATS_AFTER_DAYS * DAY_MICROS)
     }
 
-    /// Moves every moment and every date of a body. What callers keep for themselves stays as it is.
+    /// Shifts every time and date of a body, except in `external_fields`.
     pub fn move_all(&self, body: &mut Value) {
         walk(body, &|text| moved(text, self.years));
     }
 
-    /// What the server shows, as if the case had been played as it is written.
+    /// Maps the server's response back, as if the case had been played as written.
     pub fn take_off(&self, mut shown: Value) -> Value {
         walk(&mut shown, &|text| {
             let named = self.ids.iter().find(|(_, ours)| ours == text).map(|(theirs, _)| theirs.clone());
@@ -114,13 +115,13 @@ impl Guise {
         shown
     }
 
-    /// A sentence of the server, with the ids of the file.
+    /// Maps the ids in a sentence of the server back to those of the file.
     pub fn sentence(&self, sentence: &str) -> String {
         self.ids.iter().fold(sentence.to_owned(), |text, (theirs, ours)| text.replace(ours, theirs))
     }
 }
 
-/// The zone of a product.
+/// The time zone of a product.
 pub fn zone_of(product: &Value) -> Option<Zone> {
     let named = &product["product_lifecycle_policies"]["billing_cycle_policies"]["product_time_zone"];
     Zone::named(named.as_str().unwrap_or(DEFAULT_ZONE))
@@ -143,7 +144,7 @@ fn walk(value: &mut Value, change: &impl Fn(&str) -> Option<String>) {
     }
 }
 
-/// A date or a moment some years later; nothing if the text is neither.
+/// A date or time some years later; `None` if the text is neither.
 fn moved(text: &str, years: i32) -> Option<String> {
     let (date, rest) = (text.get(..10)?, text.get(10..)?);
     let is_moment = if rest.is_empty() { Day::parse(date).is_some() } else { Time::parse(text).is_some() };

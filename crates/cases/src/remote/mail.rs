@@ -1,7 +1,8 @@
-//! The messages of a run: a receiver is subscribed for as long as it takes, and each case gets its own counted.
+//! The webhook messages of a run: subscribes a receiver for the duration of the run, and counts the messages of each
+//! case.
 //!
-//! Where the server cannot reach this machine, its own record of the messages it has written for an account is counted
-//! instead, and the outcome says so.
+//! If the server cannot reach this machine, the messages in the server's own record are counted instead, and the
+//! outcome notes that.
 
 use super::find::Found;
 use super::play::{Stop, sentence};
@@ -20,22 +21,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How long nothing may come before the rest is given up: longer than a batch and its first retry.
+/// How long to wait without a new message before giving up: longer than a batch and its first retry.
 const PATIENCE: Duration = Duration::from_secs(150);
-/// After so long without any it is told.
+/// After this long a progress message is shown.
 const A_WHILE: Duration = Duration::from_secs(2);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-/// Messages about a customer or a product, which an account's record does not have.
+/// Messages about a customer or a product, which are not in an account's record.
 const NOT_OF_ACCOUNTS: [&str; 5] =
     ["customer_create", "customer_update", "migration_released", "subscription_paused", "test_event"];
 
 /// How the messages of a run are counted.
 pub enum Mail {
-    /// No case expects any.
+    /// No case expects messages.
     Unwanted,
-    /// By a receiver, which has a subscription to the events that some case names.
+    /// By a receiver that is subscribed to the events that the cases name.
     Received { receiver: Receiver, subscription: String, events: BTreeSet<String> },
-    /// By the server's record, for a reason.
+    /// By the server's record, for this reason.
     Recorded { why: String },
 }
 
@@ -71,7 +72,7 @@ impl Mail {
         }
     }
 
-    /// How many messages are still to come.
+    /// How many messages are still missing.
     fn missing(&self, found: &[Result<Found, Stop>]) -> usize {
         let Mail::Received { receiver, events, .. } = self else { return 0 };
         let received = receiver.received();
@@ -86,7 +87,7 @@ impl Mail {
         found.iter().flatten().filter(|found| found.wants_mail).map(missing).sum()
     }
 
-    /// Waits for them, as long as some come; tells once that it takes a while.
+    /// Waits for the missing messages as long as some arrive; calls `tell` once if it takes a while.
     pub fn wait(&self, found: &[Result<Found, Stop>], stop: &AtomicBool, tell: impl FnOnce(usize)) {
         let mut watch = Stopwatch::start();
         let mut missing = self.missing(found);
@@ -106,7 +107,7 @@ impl Mail {
         }
     }
 
-    /// Counts a case's messages into its findings. Gives what is to be said about that.
+    /// Counts a case's messages into its findings. Returns a note for the outcome, if there is one.
     pub fn count(&self, found: &mut Found, case: &Scenario) -> Option<String> {
         match self {
             Mail::Unwanted => None,
@@ -144,14 +145,14 @@ impl Mail {
     /// Removes the subscription.
     pub fn close(self, client: &Client) {
         if let Mail::Received { subscription, .. } = self {
-            // It pauses by itself when nobody listens.
+            // A failure is ignored: the server pauses a subscription that cannot be delivered.
             let _ = client.delete(&format!("/organization/subscriptions/{}", encoded(&subscription)), None);
         }
     }
 }
 
-/// Whether a message is about a case: its account by the end of the case, or its customer or product at any time, since
-/// those are made when the case is run.
+/// Whether a message belongs to a case: its account's, effective by the end of the case, or its customer's or product's
+/// at any time, since those are created by the run.
 fn is_of(message: &Received, found: &Found) -> bool {
     let [product, customer, account] = &found.ids;
     let data = &message.data;
@@ -163,7 +164,7 @@ fn is_of(message: &Received, found: &Found) -> bool {
     is("customer_id", customer) || is("product_id", product)
 }
 
-/// Whether a URL leads to this machine.
+/// Whether a URL points to this machine.
 fn is_this_machine(url: &str) -> bool {
     let host = url.split("://").nth(1).unwrap_or_default();
     let host = host.split('/').next().unwrap_or_default();

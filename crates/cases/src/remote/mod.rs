@@ -1,26 +1,26 @@
-//! Running cases against a running server, by its API alone.
+//! Runs cases against a running server, through its API alone.
 //!
 //! ```text
 //! case ─► guise: ids of its own, moments moved ─► play: product, customer, account, events ─► find ─► judge
 //!                                                        messages ─► receiver ───────────────────┘
 //! ```
 //!
-//! A *migration* case is loaded as a lender loads one: migration mode on, customer, account, events, migration mode off,
-//! and the release is waited for. What happens to the account between the case's end and today is left out: everything
-//! is read as of the end, and of the messages only those count that are effective by then.
+//! A *migration* case is loaded as a lender loads an account: turn migration mode on, create customer, account and
+//! events, turn migration mode off, and wait for the release. Later effects between the case's end and today are
+//! ignored: everything is read as of the end, and only messages effective by then are counted.
 //!
-//! A *live* case needs the past to be lived, event by event, and a server lives in the present. But in a TEST
-//! organization accounts can be rolled into the future, and every 28 years the calendar repeats itself: the same days of
-//! the week, the same leap years. So the case is played 28 years later (see `guise`), the account's clock is rolled from
-//! event to event, and what comes out is moved back. Where accounts cannot be rolled, a case in which nothing was
-//! recorded late is loaded like a migration, which comes to the same. What cannot be played faithfully is skipped.
+//! A *live* case must go through its past event by event, but a server runs in the present. In a TEST organization,
+//! accounts can be rolled into the future, and every 28 years the calendar repeats: the same days of the week, the same
+//! leap years. So the case is played 28 years later (see `guise`), the account's clock is rolled from event to event,
+//! and the results are shifted back. If accounts cannot be rolled, a case in which nothing was recorded late is loaded
+//! like a migration, with the same results. Cases that cannot be played faithfully are skipped.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `guise` | a case as the server sees it, and the way back |
-//! | `play` | the calls |
-//! | `find` | fetches what came of it |
-//! | `receiver` | takes webhook messages and checks their signatures |
+//! | `guise` | maps a case to the server's ids and times, and back |
+//! | `play` | the API calls |
+//! | `find` | fetches the results |
+//! | `receiver` | receives webhook messages and checks their signatures |
 //! | `mail` | subscribes the receiver, waits for messages, and counts them |
 
 mod find;
@@ -42,22 +42,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many cases are played at once.
+/// How many cases are played concurrently.
 const AT_ONCE: usize = 8;
 
-/// How a run is going.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// One more case has been played.
     Played,
-    /// So many messages are on their way, and it takes a while.
+    /// This many messages are missing, and it takes a while.
     Waiting(usize),
 }
 
-/// Runs cases against a server, and gives their outcomes in the order of the cases.
+/// Runs cases against a server, and returns their outcomes in the order of the cases.
 ///
-/// What is wrong with a case is its outcome; trouble is what keeps all of them from being run. Once `stop` is set no
-/// other case is begun, nothing is waited for any more, and what was made for the run is removed.
+/// A problem with one case is that case's outcome; `Err` means that no case could be run. Once `stop` is set, no
+/// further case begins, waiting ends, and the run's subscription is removed.
 pub fn run_all(
     client: &Client,
     cases: &[Scenario],
@@ -73,7 +73,7 @@ pub fn run_all(
     Ok(outcomes)
 }
 
-/// Whether accounts can be rolled here. Nothing is rolled by asking.
+/// Checks whether accounts can be rolled here. The check itself rolls no account.
 fn rolling(client: &Client) -> Result<Rolling, Trouble> {
     let nobody = json!({ "account_id": "no-account", "effective_at": "2025-01-01T00:00:00Z" });
     match client.patch("/admin/roll/account", &nobody) {
@@ -83,7 +83,7 @@ fn rolling(client: &Client) -> Result<Rolling, Trouble> {
     }
 }
 
-/// Plays every case and fetches what came of it.
+/// Plays every case and fetches its results.
 fn find_all(
     client: &Client,
     cases: &[Scenario],
@@ -117,7 +117,7 @@ fn find_all(
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// What tells the cases of this run from those of any other.
+/// A random id that distinguishes the cases of this run from those of other runs.
 fn run_id() -> String {
     let letters =
         random_bytes::<8>().map(|byte| char::from(b"0123456789abcdefghjkmnpqrstvwxyz"[usize::from(byte % 32)]));
@@ -140,7 +140,7 @@ fn outcome(case: &Scenario, found: Result<Found, Stop>, mail: &Mail) -> Outcome 
     found.outcome(case, mail)
 }
 
-/// Whether a case's events are held and released, or happen one after the other.
+/// Whether a case is loaded in migration mode and released, instead of being played event by event.
 fn is_loaded(case: &Scenario, rolling: &Rolling) -> bool {
     case.mode == Mode::Migration || matches!(rolling, Rolling::No(_))
 }

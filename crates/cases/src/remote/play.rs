@@ -1,4 +1,4 @@
-//! The calls that play a case on a server.
+//! The API calls that play a case on a server.
 
 use super::find::{Found, find};
 use super::guise::{Guise, zone_of};
@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How long between two looks at a release: from the first to the longest.
+/// The interval between two polls of a release: the first and the longest.
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// The parts of a product that make another like it.
+/// The parts of a product that are copied.
 const PRODUCT_PARTS: [&str; 3] = ["product_overview", "product_lifecycle_policies", "post_promotional_policies"];
 
 /// Whether accounts can be rolled, or why not.
@@ -32,13 +32,13 @@ pub enum Rolling {
 pub enum Stop {
     /// It cannot be played faithfully here.
     Skipped(String),
-    /// Something that it asks for was refused; and what had happened by then.
+    /// A request of the case was refused. Holds the timeline up to then.
     Refused(Refused, Vec<Step>),
-    /// The server did not do its part.
+    /// The server failed.
     Trouble(String),
 }
 
-/// Plays a case, with ids that end with a suffix of its own, and fetches what came of it.
+/// Plays a case with ids that end with a suffix, and fetches its results.
 pub fn play(
     client: &Client,
     case: &Scenario,
@@ -73,19 +73,20 @@ struct Play<'a> {
     account: String,
 }
 
-/// What makes it matter when things were recorded, so that loading them afterwards would come to something else.
+/// Why the time of recording matters for the result, so that loading the case afterwards would differ; `None` if it
+/// does not matter.
 fn lived_only(case: &Scenario, product: &Value) -> Option<&'static str> {
     let replays = product["product_lifecycle_policies"]["backdating_policy"] == "REPLAY";
     if case.events.iter().any(|event| event.recorded_at.is_some()) {
         return Some("something is recorded late");
     }
-    // A replay takes back what was announced; in a loaded history the payment never counted.
+    // Live, a replay retracts announcements; in a loaded history the payment never counted.
     let bounces = case.events.iter().any(|event| event.input.kind == Kind::PaymentReversal);
     (replays && bounces).then_some("a payment bounces and the past is replayed")
 }
 
 impl Play<'_> {
-    /// Has everything happen. Gives the product's id.
+    /// Makes all calls of the case. Returns the product's id.
     fn perform(&mut self) -> Result<String, Stop> {
         let mut product = self.product()?;
         let now = System.now();
@@ -123,7 +124,7 @@ impl Play<'_> {
         Ok(product)
     }
 
-    /// The body of the product. One that is there already is copied: other accounts of it are none of our business.
+    /// The body of the product. An existing product is copied, so that its other accounts are not affected.
     fn product(&mut self) -> Result<Value, Stop> {
         let Some(id) = self.case.existing_product() else { return Ok(self.case.product.clone()) };
         let line = self.case.lines.product.whole;
@@ -192,7 +193,7 @@ impl Play<'_> {
         }
     }
 
-    /// Rolls the account from event to event, and asks for each when its time has come.
+    /// Rolls the account from event to event, and submits each at its time.
     fn live(&mut self) -> Result<(), Stop> {
         self.roll("effective_at", &self.case.account_effective_at.text, false)?;
         for event in &self.case.events {
@@ -214,7 +215,7 @@ impl Play<'_> {
         self.roll("effective_at", &self.case.ends_at().text, true).map(drop)
     }
 
-    /// Rolls the account's clock; gives how many events happened on the way.
+    /// Rolls the account's clock; returns how many events happened on the way.
     fn roll(&self, how: &str, to: &str, webhooks: bool) -> Result<u64, Stop> {
         let body = json!({ "account_id": self.account, how: self.guise.moment(to), "roll_webhooks": webhooks });
         let rolled = self.client.patch("/admin/roll/account", &body);
@@ -249,7 +250,7 @@ impl Play<'_> {
         self.accepted(answer, event.line, &telling::event(event)).map(drop)
     }
 
-    /// As [`Play::accepted`], of a part of the case: at the first field that is wrong.
+    /// [`Play::accepted`] for a part of the case: an error refers to the line of the first wrong field.
     fn accepted_part(&self, answer: Result<Value, Trouble>, lines: &PartLines, what: &str) -> Result<Value, Stop> {
         let line = match &answer {
             Err(Trouble::Refused { details, .. }) => {
@@ -275,7 +276,7 @@ fn mode_path(product: &str) -> String {
     format!("/products/{}/migration_mode", encoded(product))
 }
 
-/// Why something was refused, with the fields that are wrong.
+/// Why a request was refused, with the fields that are wrong.
 pub fn sentence(trouble: &Trouble) -> String {
     match trouble {
         Trouble::Unreachable(why) => why.clone(),
@@ -288,7 +289,7 @@ pub fn sentence(trouble: &Trouble) -> String {
     }
 }
 
-/// A body without what was not given.
+/// A body without its null fields.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

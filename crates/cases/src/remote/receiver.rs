@@ -1,4 +1,4 @@
-//! The built-in receiver: a small HTTP server on this machine that takes messages and checks that they are signed.
+//! The built-in receiver: a small HTTP server on this machine that receives messages and checks their signatures.
 
 use crate::run::inbox::signed_event;
 use bytes::Bytes;
@@ -12,21 +12,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// More than any message takes.
+/// Larger than any message.
 const BODY_BYTES_MAX: usize = 16 << 20;
-/// More than the head of any request takes.
+/// Larger than the head of any request.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 
-/// A message that came.
+/// A received message.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// Its event, if it is signed by the organization's key.
+    /// Its event; `None` if it is not signed by the organization's key.
     pub event: Option<String>,
-    /// What it carries.
+    /// Its data.
     pub data: Value,
 }
 
-/// Takes messages as long as it is there.
+/// Receives messages until it is dropped.
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
@@ -38,12 +38,12 @@ struct Shared {
     path: String,
     key: Key,
     is_over: AtomicBool,
-    /// By the messages' ids: one that comes twice is one.
+    /// By message id: a message that arrives twice is counted once.
     received: Mutex<BTreeMap<String, Received>>,
 }
 
 impl Receiver {
-    /// Listens on this machine, at a path that nobody else knows.
+    /// Listens on this machine, at a secret path.
     pub fn start(key: Key, path: String) -> io::Result<Receiver> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -54,12 +54,12 @@ impl Receiver {
         Ok(Receiver { address, shared })
     }
 
-    /// Where messages go.
+    /// The URL for messages.
     pub fn url(&self) -> String {
         format!("http://{}{}", self.address, self.shared.path)
     }
 
-    /// What has come by now, by the messages' ids.
+    /// The messages received so far, by id.
     pub fn received(&self) -> MutexGuard<'_, BTreeMap<String, Received>> {
         self.shared.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +68,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
-        // Whoever waits for a connection gets one, and sees that it is over.
+        // Wakes the thread that waits for a connection, so that it sees the flag and ends.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -79,13 +79,13 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             return;
         }
         let (Ok(stream), shared) = (stream, shared.clone()) else { continue };
-        // A connection that breaks off is the sender's to make again.
+        // If a connection breaks, the sender retries.
         let served = thread::Builder::new().spawn(move || serve(&stream, &shared));
         drop(served);
     }
 }
 
-/// Takes the requests of one connection, until it ends.
+/// Serves the requests of one connection until it ends.
 fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     while let Some(request) = read_request(&mut reader)? {
@@ -136,7 +136,7 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Request
     Ok(Some(Request { line, headers, body }))
 }
 
-/// Keeps a message. One that is not signed is kept as such, and refused.
+/// Records a message. An unsigned message is recorded as unsigned, and refused.
 fn take(request: &Request, shared: &Shared) -> bool {
     if !request.line.starts_with(&format!("POST {} ", shared.path)) {
         return false;

@@ -1,4 +1,4 @@
-//! Fetching what came of a case from the service that played it.
+//! Fetches the results of a case from the service that played it.
 
 use super::world::{World, json_of};
 use crate::findings::{Findings, Wanted};
@@ -12,7 +12,7 @@ use daybook_service::{ItemQuery, Service};
 use serde_json::Value;
 
 impl World {
-    /// What came of a case.
+    /// The results of a case.
     pub async fn find(
         &self,
         who: &Caller,
@@ -56,7 +56,7 @@ impl World {
     }
 }
 
-/// Every line item of an account, as of a moment or now.
+/// Every line item of an account, as of a point in time or now.
 pub(crate) async fn line_items(
     service: &Service,
     who: &Caller,
@@ -79,7 +79,7 @@ fn first_page() -> Paging {
     Paging { limit: LONGEST_PAGE, ..Paging::default() }
 }
 
-/// Takes what a page has, and tells which page comes after it.
+/// Adds a page's results to `found`, and returns the paging of the next page.
 fn turn(page: Value, found: &mut Vec<Value>) -> Result<Option<Paging>, Problem> {
     let paging = &page["paging"];
     let next = match paging["has_more"] == true {
@@ -90,7 +90,7 @@ fn turn(page: Value, found: &mut Vec<Value>) -> Result<Option<Paging>, Problem> 
     Ok(next)
 }
 
-/// What a list has.
+/// The results of a list.
 fn results(mut page: Value) -> Vec<Value> {
     page["results"].as_array_mut().map(std::mem::take).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! The built-in receiver: takes every message of a case, and checks that it is signed.
+//! The built-in receiver: receives every message of a case, and checks its signature.
 //!
-//! A message may come more than once; it is one message. What is not signed by the organization's key, in the body or in
-//! the header, is refused and remembered.
+//! A message that arrives more than once counts as one. A message whose signature, in the body or in the header, is not
+//! by the organization's key is refused and recorded.
 
 use daybook_webhooks::sender::{Post, Receive};
 use daybook_webhooks::signature::Key;
@@ -14,14 +14,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const TAKEN: u16 = 200;
 const REFUSED: u16 = 400;
 
-/// What was received for the case that is being played.
+/// The messages received for the current case.
 #[derive(Debug, Default)]
 pub(super) struct Inbox(Mutex<Received>);
 
 #[derive(Debug, Default)]
 struct Received {
     key: Option<Key>,
-    /// The events' names by the messages' ids.
+    /// Event names by message id.
     events: BTreeMap<String, String>,
     /// Messages whose signature is wrong.
     unsigned: Vec<String>,
@@ -31,7 +31,7 @@ struct Received {
 struct Message<'a> {
     #[serde(borrow)]
     event: Cow<'a, str>,
-    /// The exact bytes, which are what is signed.
+    /// The exact bytes that are signed.
     #[serde(borrow)]
     data: &'a RawValue,
     #[serde(borrow)]
@@ -39,7 +39,7 @@ struct Message<'a> {
 }
 
 impl Inbox {
-    /// Begins a case, whose messages are signed with this key.
+    /// Starts a case whose messages are signed with this key.
     pub fn begin(&self, key: Key) {
         *self.received() = Received { key: Some(key), ..Received::default() };
     }
@@ -79,7 +79,7 @@ impl Receive for Inbox {
     }
 }
 
-/// The name of a message's event, if the message is signed by the key in both ways.
+/// The name of a message's event; `None` unless both of its signatures are by the key.
 pub(crate) fn signed_event(key: &Key, post: &Post<'_>) -> Option<String> {
     let message: Message<'_> = serde_json::from_slice(&post.body).ok()?;
     let header = key.standard().sign(post.id, post.timestamp_s, &post.body);

@@ -1,11 +1,11 @@
-//! Running cases: the real service does what the case says, and the outcome is compared with what it expects.
+//! Runs cases: the real service plays a case, and the results are compared with its expectations.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `world` | service, store, dispatcher and receiver, in memory |
 //! | `inbox` | the receiver, which checks signatures |
-//! | `play` | what the case says happens, in its mode |
-//! | `find` | fetches what came of it |
+//! | `play` | plays the case's events, in its mode |
+//! | `find` | fetches the results |
 
 mod find;
 pub(crate) mod inbox;
@@ -26,12 +26,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use world::World;
 
-/// Runs a case in a world of its own.
+/// Runs a case in its own world.
 pub async fn run(case: &Scenario) -> Outcome {
     run_finding(case).await.0
 }
 
-/// Runs a case in a world of its own, and gives all that came of it; nothing if it could not be played to its end.
+/// Runs a case in its own world, and returns all results; `None` if it could not be played to its end.
 pub async fn run_finding(case: &Scenario) -> (Outcome, Option<Findings>) {
     let mut world = None;
     let outcome = run_in(&mut world, case, Wanted::ALL).await;
@@ -41,12 +41,12 @@ pub async fn run_finding(case: &Scenario) -> (Outcome, Option<Findings>) {
     outcome
 }
 
-/// Runs cases, so many at once, and gives their outcomes in the order of the cases.
+/// Runs cases, `threads` at a time, and returns their outcomes in the order of the cases.
 pub async fn run_all(cases: &[Scenario], threads: usize) -> Vec<Outcome> {
     run_all_telling(cases, threads, |_| {}).await
 }
 
-/// Runs cases, so many at once; tells of each as it is done, and gives all in the order of the cases.
+/// Runs cases, `threads` at a time; calls `tell` for each as it finishes, and returns all in the order of the cases.
 pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl FnMut(&Outcome)) -> Vec<Outcome> {
     let all: Arc<[Scenario]> = Arc::from(cases);
     let next = Arc::new(AtomicUsize::new(0));
@@ -61,13 +61,13 @@ pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl 
         tell(&outcome);
         outcomes[index] = Some(outcome);
     }
-    // One that panicked took its case with it; the others were played all the same.
+    // A player that panicked loses its current case; the others play the remaining cases.
     while players.join_next().await.is_some() {}
     let lost = |case| failed(case, &Problem::internal("the case could not be played to its end"));
     outcomes.into_iter().zip(cases).map(|(outcome, case)| outcome.unwrap_or_else(|| lost(case))).collect()
 }
 
-/// Takes cases that nobody has taken, one after the other.
+/// Plays cases that no other player has taken, one after the other.
 async fn play_some(cases: Arc<[Scenario]>, next: Arc<AtomicUsize>, done: mpsc::UnboundedSender<(usize, Outcome)>) {
     let mut world = None;
     while let Some((index, case)) = take(&cases, &next) {
@@ -86,7 +86,7 @@ fn take<'a>(cases: &'a [Scenario], next: &AtomicUsize) -> Option<(usize, &'a Sce
     cases.get(index).map(|case| (index, case))
 }
 
-/// Plays a case in the world that is there, if it is not worn, or in a new one.
+/// Plays a case in the given world, or in a new one if there is none or it is worn.
 async fn run_in(world: &mut Option<World>, case: &Scenario, wanted: Wanted) -> (Outcome, Option<Findings>) {
     if let Some(worn) = world.take_if(|world| world.is_worn()) {
         worn.close().await;
@@ -101,7 +101,7 @@ async fn run_in(world: &mut Option<World>, case: &Scenario, wanted: Wanted) -> (
     match played {
         Ok(outcome) => outcome,
         Err(problem) => {
-            // Who knows what it left behind.
+            // The world may be inconsistent: discard it.
             if let Some(broken) = world.take() {
                 broken.close().await;
             }

@@ -1,9 +1,9 @@
-//! Playing a case: what it says happens, in its mode, through the use cases that callers use.
+//! Plays a case: performs its events, in its mode, through the same use cases that callers use.
 //!
-//! A *migration* case is loaded while its clock stands at its end: migration mode on, product, customer and account, all
-//! events in the order of the file, migration mode off, and everything that is due is done. A *live* case moves its
-//! clock from event to event, and each is processed when it comes in. Either way the case ends with the clock at its
-//! last event or roll, and every message sent.
+//! A *migration* case is loaded with the clock at its end: turn migration mode on, create product, customer, account
+//! and all events in the order of the file, turn migration mode off, and process everything that is due. A *live* case
+//! moves its clock from event to event, and each event is processed when it is recorded. In both modes the case ends
+//! with the clock at its last event or roll, and every message sent.
 
 use super::world::{Stage, World, json_of, text_of};
 use crate::findings::{Findings, Wanted};
@@ -15,14 +15,14 @@ use crate::telling;
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
 
-/// What is there once a case has been played.
+/// The ids that exist once a case has been played.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Played {
     pub product: Option<String>,
     pub account: Option<String>,
 }
 
-/// Something that the case asks for was refused.
+/// A request of the case was refused.
 pub(crate) struct Refused {
     pub line: usize,
     pub what: String,
@@ -30,7 +30,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// As something that is not as expected.
+    /// The refusal as a difference.
     pub fn difference(self) -> Difference {
         let expected = "that it is accepted".to_owned();
         Difference { what: self.what, expected, got: self.why, line: self.line }
@@ -38,7 +38,7 @@ impl Refused {
 }
 
 impl World {
-    /// Plays a case and judges it. A problem means that this world is broken, not the case.
+    /// Plays a case and judges it. An `Err` means that this world is broken, not the case.
     pub async fn play(&mut self, case: &Scenario, wanted: Wanted) -> Result<(Outcome, Option<Findings>), Problem> {
         let begins_at = match case.mode {
             Mode::Migration => case.ends_at().time,
@@ -110,7 +110,7 @@ impl Performance<'_> {
         Ok(id)
     }
 
-    /// A product may say itself that it starts in migration mode; the case's mode is what counts.
+    /// A product may start in migration mode by its own configuration; the case's mode overrides it.
     async fn hold(&self, product: &str, on: bool) -> Result<(), Refused> {
         let held = self.world.hold(&self.stage.who, product, on).await;
         let what = || format!("turning migration mode {}", if on { "on" } else { "off" });
@@ -152,7 +152,8 @@ impl Performance<'_> {
 
     async fn happen(&self, account: &str, event: &Event) -> Result<(), Refused> {
         if self.case.mode == Mode::Live {
-            // The account is brought up to its clock with the event. Only a roll has nothing else to do so.
+            // Submitting an event brings the account up to the clock. A roll submits nothing, so it does that
+            // explicitly.
             self.world.clock.set(event.comes_in_at().time);
             if event.input.kind == Kind::Roll {
                 self.go_to(event.comes_in_at().time).await?;
@@ -168,7 +169,7 @@ impl Performance<'_> {
         self.world.go_to(now).await.map_err(|problem| refused(self.case.lines.account.whole, what(), &problem))
     }
 
-    /// A release lists what it could not apply; nobody was told when it was loaded.
+    /// A release reports inputs that could not be applied; loading them reported no error.
     async fn check_release(&self, product: &str) -> Result<(), Refused> {
         let line = self.case.lines.account.whole;
         let what = || "releasing what was loaded".to_owned();
@@ -179,7 +180,7 @@ impl Performance<'_> {
     }
 }
 
-/// What a release could not apply, by what it tells of its progress.
+/// The first input that a release could not apply, from its progress report.
 pub(crate) fn not_released(case: &Scenario, progress: &Value) -> Option<Refused> {
     let failed = progress["failed_accounts"].as_array()?.first()?;
     let why = text_of(failed, "reason");
@@ -199,7 +200,7 @@ fn refused(line: usize, what: String, problem: &Problem) -> Refused {
     Refused { line, what, why: telling::problem(problem) }
 }
 
-/// What an event is called within its account.
+/// The name of an event's input within its account.
 fn name_of(event: &Event) -> String {
     let target = event.input.target.as_deref().unwrap_or_default();
     match (event.input.body.get("line_item_id").and_then(Value::as_str), event.input.kind) {

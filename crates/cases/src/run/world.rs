@@ -1,8 +1,8 @@
-//! A world that cases are played in: the real service, store and dispatcher, in memory, with a receiver of its own.
+//! A world in which cases are played: the real service, store and dispatcher, in memory, with a receiver.
 //!
-//! Opening one takes longer than playing a case, so one world plays many, one after the other, an organization each. Its
-//! clock stands at the moments of the case that is being played; so what an earlier case left behind is put to rest, or
-//! it would go on living in the next one's time.
+//! Opening a world takes longer than playing a case, so one world plays many cases in sequence, each in its own
+//! organization. The world's clock is set to the times of the current case. So each case is cleaned up at its end;
+//! otherwise its accounts would continue in the next case's time.
 
 use super::inbox::Inbox;
 use daybook_clock::Manual;
@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A database that lives as long as its world.
+/// A database that exists as long as its world.
 const DATABASE: &str = "sqlite::memory:";
-/// What seals the secrets of a database that nobody else sees.
+/// The key for secrets of a database that only this process sees.
 const SECRETS_KEY: [u8; 32] = *b"a key for what is never kept    ";
-/// After so many cases a new world is opened: looking for what is due, and for what is to be sent, takes a look at
-/// every organization. Of 4, 16, 64 and 256 this took the least time for a thousand cases.
+/// After this many cases a new world is opened: searching for due work and for messages to send visits every
+/// organization. Of 4, 16, 64 and 256 this value took the least time for a thousand cases.
 const MOST_PLAYED: usize = 64;
 
 /// Service, clock, dispatcher and receiver.
@@ -34,7 +34,7 @@ pub(super) struct World {
     played: usize,
 }
 
-/// A place in a world for one case.
+/// The organization of one case in a world.
 pub(super) struct Stage {
     pub who: Caller,
     subscription: String,
@@ -52,12 +52,13 @@ impl World {
         Ok(World { service, clock, dispatcher, inbox, played: 0 })
     }
 
-    /// Whether it has played enough.
+    /// Whether it has played enough cases.
     pub fn is_worn(&self) -> bool {
         self.played >= MOST_PLAYED
     }
 
-    /// Makes an organization for a case that begins at a moment, and subscribes the receiver to all its events.
+    /// Creates an organization for a case that begins at a point in time, and subscribes the receiver to all its
+    /// events.
     pub async fn set_stage(&mut self, begins_at: Time) -> Result<Stage, Problem> {
         self.played += 1;
         self.clock.set(begins_at);
@@ -66,25 +67,25 @@ impl World {
         let who = self.service.operator(Some(&name)).await?;
         let key = json_of(&self.service.hmac_key(&who).await?)?;
         self.inbox.begin(Key::from_text(text_of(&key, "hmac_secret_key")));
-        // The address is only a name here: the sender hands everything to the receiver.
+        // The URL is only a name here: the sender passes everything to the receiver.
         let url = json!({ "webhook_url": format!("http://127.0.0.1:1/{}", self.played) });
         let subscription = self.service.subscribe(&who, None, crate::submit::read(&url)?).await?;
         Ok(Stage { who, subscription: text_of(&json_of(&subscription)?, "webhook_uuid") })
     }
 
-    /// Moves the clock, and does what is due.
+    /// Sets the clock, and processes everything that is due.
     pub async fn go_to(&self, now: Time) -> Result<(), Problem> {
         self.clock.set(now);
         self.service.settle_due().await
     }
 
-    /// Sends every message there is.
+    /// Sends every pending message.
     pub async fn send(&self) -> Result<(), Problem> {
         self.dispatcher.settle().await?;
         Ok(())
     }
 
-    /// Puts a case to rest: nothing of it is due any more, and nothing of it is sent.
+    /// Cleans up after a case: no work of it falls due later, and no message is sent.
     pub async fn clear_stage(&self, stage: &Stage, product: Option<&str>) -> Result<(), Problem> {
         if let Some(product) = product {
             self.hold(&stage.who, product, true).await?;
@@ -98,19 +99,19 @@ impl World {
         self.service.set_migration_mode(who, None, product, form).await.map(drop)
     }
 
-    /// Ends what runs by itself.
+    /// Stops the background tasks.
     pub async fn close(self) {
         self.dispatcher.stop().await;
         self.service.stop().await;
     }
 }
 
-/// Reads an answer of the service.
+/// Parses a response of the service.
 pub(crate) fn json_of(bytes: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("an answer is not JSON: {error}")))
 }
 
-/// A field that is text.
+/// The value of a text field; empty if it is absent.
 pub(crate) fn text_of(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_default().to_owned()
 }

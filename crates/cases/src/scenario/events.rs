@@ -1,4 +1,4 @@
-//! What happens: the events of a case.
+//! The events of a case.
 
 use super::Moment;
 use super::table::{Place, Read, Table};
@@ -6,32 +6,32 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Something that happens.
+/// An event of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// The line it begins at.
     pub line: usize,
-    /// When it counts from.
+    /// When it takes effect.
     pub effective_at: Moment,
     /// When it is recorded, if later than that; only in live cases, where it makes an event backdated.
     pub recorded_at: Option<Moment>,
-    /// What it is.
+    /// The request.
     pub input: Input,
 }
 
 impl Event {
-    /// When it comes in.
+    /// When it is recorded.
     pub fn comes_in_at(&self) -> &Moment {
         self.recorded_at.as_ref().unwrap_or(&self.effective_at)
     }
 }
 
-/// What an event is.
+/// The request of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// Its kind.
     pub kind: Kind,
-    /// The payment or fee it is about, for kinds that are about one.
+    /// The payment or fee it refers to, for kinds that refer to one.
     pub target: Option<String>,
     /// The body of the call, without `effective_at` and the target. Empty for a roll.
     pub body: Map<String, Value>,
@@ -48,17 +48,17 @@ pub enum Kind {
     PaymentStatus,
     /// A fee is charged by hand.
     ManualFee,
-    /// A fee is let off.
+    /// A fee is waived.
     FeeWaiver,
     /// The balance is raised.
     CreditOffset,
     /// The balance is lowered.
     DebitOffset,
-    /// Something is bought.
+    /// A purchase is charged.
     Charge,
     /// The status is set by hand.
     Status,
-    /// A notice is asked for.
+    /// A notice is configured.
     NotificationConfig,
     /// The account's clock is rolled to here, webhooks included.
     Roll,
@@ -79,7 +79,7 @@ impl Kind {
         Kind::Roll,
     ];
 
-    /// As it is written.
+    /// The name in a file.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Payment => "payment",
@@ -96,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// The key that names what the event is about.
+    /// The key that names what the event refers to.
     fn target_key(self) -> Option<&'static str> {
         match self {
             Kind::PaymentReversal | Kind::PaymentStatus => Some("payment"),

@@ -1,4 +1,4 @@
-//! What must come of it: the expectations of a case. Only what is named is compared.
+//! The expectations of a case. Only named fields are compared.
 
 use super::Moment;
 use super::table::{Place, Read, Table};
@@ -6,14 +6,14 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Everything that a case expects.
+/// All expectations of a case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {
     /// Of the account at the end.
     pub account: Vec<Field>,
-    /// Of the account as of a moment.
+    /// Of the account as of a point in time.
     pub account_at: Vec<AccountAt>,
-    /// Line items of which some must match.
+    /// Line items: for each, one item of the account must match.
     pub line_items: Vec<LineItem>,
     /// How many valid line items there are of a type.
     pub line_item_counts: Vec<LineItemCount>,
@@ -35,34 +35,34 @@ impl Expect {
 pub struct Field {
     /// Its line.
     pub line: usize,
-    /// The way to it: `["summary", "principal_cents"]`.
+    /// The path to it: `["summary", "principal_cents"]`.
     pub path: Vec<String>,
-    /// What it must be.
+    /// The expected value.
     pub value: Value,
 }
 
-/// The account as of a moment.
+/// The account as of a point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccountAt {
     /// The line it begins at.
     pub line: usize,
-    /// The moment.
+    /// The point in time.
     pub at: Moment,
-    /// What must hold then.
+    /// The expected values then.
     pub fields: Vec<Field>,
 }
 
-/// A line item that must be there.
+/// A line item that must exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineItem {
     /// The line it begins at.
     pub line: usize,
-    /// What it must have. Each path is a single name; `effective_on` and `applied_on` are the local dates of
-    /// `effective_at` and `applied_at`, and the others are found wherever a line item has them.
+    /// The expected values. Each path is a single name. `effective_on` and `applied_on` are the local dates of
+    /// `effective_at` and `applied_at`; other fields are found in whichever part of a line item has them.
     pub fields: Vec<Field>,
 }
 
-/// How many line items there are of a type.
+/// The number of line items of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineItemCount {
     /// Its line.
@@ -80,7 +80,7 @@ pub struct Webhook {
     pub line: usize,
     /// The event's name.
     pub event: String,
-    /// How many times; `None`: at least once.
+    /// How many times; `None` means at least once.
     pub count: Option<u64>,
 }
 
@@ -91,11 +91,11 @@ pub struct ScheduleRow {
     pub line: usize,
     /// Which row, counted from 1.
     pub row: u64,
-    /// What it must have.
+    /// The expected values.
     pub fields: Vec<Field>,
 }
 
-/// What an account has at its top level.
+/// The top-level fields of an account.
 const ACCOUNT_FIELDS: &[&str] = &[
     "account_id",
     "effective_at",
@@ -206,8 +206,8 @@ fn counts(table: &Table<'_, '_, '_>) -> Read<Vec<LineItemCount>> {
     table.rest().into_iter().map(count).collect()
 }
 
-/// What a table expects beside the keys that have been asked for. There must be something: an expectation of nothing
-/// is a mistake.
+/// The expected fields of a table, without the keys already taken. At least one is required: an empty expectation is a
+/// mistake.
 fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> Read<Vec<Field>> {
     let mut found = Vec::new();
     for (key, value) in table.rest() {
@@ -223,7 +223,7 @@ fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> Read<Vec<Field>> {
     Ok(found)
 }
 
-/// A field for each value inside, so that each is compared and shown by itself.
+/// Adds one field for each value inside, so that each is compared and shown separately.
 fn leaves(place: Place<'_>, path: Vec<String>, value: &Spanned<DeValue<'_>>, found: &mut Vec<Field>) -> Read<()> {
     if let DeValue::Table(fields) = value.get_ref() {
         for (key, value) in fields {

@@ -1,9 +1,9 @@
-//! Test cases as files: what happened to one loan, and what must come of it.
+//! Test cases as files: what happened to one loan, and the expected results.
 //!
-//! A file has a product, a customer if it likes, an account, events in any order, and expectations. `read` turns TOML
-//! into a [`Scenario`]; every part remembers its line, so that whoever runs it can point at the line that is wrong.
-//! Bodies (`[product]`, `[customer]`, `[account]`, an event's table) are the bodies of the calls of the API, as JSON,
-//! and are judged there; everything else is judged here, and a key that is not known is refused. Nothing is run here.
+//! A file has a product, optionally a customer, an account, events in any order, and expectations. `read` parses TOML
+//! into a [`Scenario`]; every part keeps its line number, so that errors can point at the line. Bodies (`[product]`,
+//! `[customer]`, `[account]`, an event's table) are the request bodies of the API, as JSON, and are validated there.
+//! All other keys are validated here, and an unknown key is refused. This module runs nothing.
 //!
 //! `table` reads tables with their positions, `events` and `expect` are the two halves of a file.
 
@@ -27,9 +27,9 @@ use std::path::PathBuf;
 pub struct Scenario {
     /// The file it was read from.
     pub file: PathBuf,
-    /// What it is about.
+    /// The case's title.
     pub title: String,
-    /// How its events come in.
+    /// How its events are processed.
     pub mode: Mode,
     /// The body of `POST /products`.
     pub product: Value,
@@ -37,11 +37,11 @@ pub struct Scenario {
     pub customer: Option<Value>,
     /// The body of `POST /accounts`, without the product's id.
     pub account: Value,
-    /// When the account begins.
+    /// When the account takes effect.
     pub account_effective_at: Moment,
-    /// What happens, in the order in which it comes in.
+    /// The events, in the order in which they are recorded.
     pub events: Vec<Event>,
-    /// What must come of it.
+    /// The expectations.
     pub expect: Expect,
     /// Where its parts begin.
     pub lines: Lines,
@@ -58,17 +58,17 @@ pub struct Lines {
     pub account: PartLines,
 }
 
-/// The lines of a part whose fields the API judges.
+/// The line numbers of a part whose fields the API validates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartLines {
     /// Where it begins.
     pub whole: usize,
-    /// Where each field is, by its path as problems name it: `a.b[0].c`.
+    /// The line of each field, by its path as in error messages: `a.b[0].c`.
     pub fields: BTreeMap<String, usize>,
 }
 
 impl PartLines {
-    /// The line of a field; of what it is in, if it is not there; and else of the whole.
+    /// The line of a field, or of the nearest enclosing field that exists, or of the whole part.
     pub fn of(&self, field: &str) -> usize {
         let ends = field.match_indices(['.', '[']).map(|(end, _)| end);
         let paths = std::iter::once(field).chain(ends.collect::<Vec<_>>().into_iter().rev().map(|end| &field[..end]));
@@ -77,13 +77,13 @@ impl PartLines {
 }
 
 impl Scenario {
-    /// The id of a product that is there already, if the case uses one instead of describing it.
+    /// The id of an existing product, if the case refers to one instead of describing it.
     pub fn existing_product(&self) -> Option<&str> {
         let fields = self.product.as_object()?;
         if fields.len() == 1 { fields.get("product_id")?.as_str() } else { None }
     }
 
-    /// The moment at which the case ends: its last event or roll.
+    /// When the case ends: its last event or roll.
     pub fn ends_at(&self) -> &Moment {
         let last = self.events.iter().flat_map(|event| [Some(&event.effective_at), event.recorded_at.as_ref()]);
         last.flatten()
@@ -93,7 +93,7 @@ impl Scenario {
     }
 }
 
-/// How a case's events come in.
+/// How a case's events are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// All are loaded while the product is in migration mode, and then released.
@@ -102,16 +102,16 @@ pub enum Mode {
     Live,
 }
 
-/// A moment, as it was written and as it is counted.
+/// A point in time, with its original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// As it was written: `2025-01-15T00:00:00-05:00`.
+    /// As written: `2025-01-15T00:00:00-05:00`.
     pub text: String,
-    /// As it is counted.
+    /// As parsed.
     pub time: Time,
 }
 
-/// Why a file is no test case.
+/// Why a file is not a valid test case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     /// The file.

@@ -1,4 +1,4 @@
-//! Whole files, and folders of them.
+//! Reads whole files and folders of them.
 
 use super::events::event;
 use super::expect::expect;
@@ -32,7 +32,7 @@ fn unreadable(path: &Path, error: &io::Error) -> ScenarioError {
     ScenarioError { file: path.to_owned(), line: 0, column: 0, message: format!("cannot be read: {error}") }
 }
 
-/// Reads a file's text.
+/// Parses a file's text.
 pub fn parse(file: &Path, text: &str) -> Result<Scenario, ScenarioError> {
     let place = Place { file, text };
     let fields = DeTable::parse(text).map_err(|error| {
@@ -65,7 +65,7 @@ fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
         return Err(ScenarioError { file, line, column: 1, message: problem.to_owned() });
     }
     if mode == Mode::Live {
-        // Stable: what comes in at one moment keeps the order of the file.
+        // Stable: events recorded at the same time keep the order of the file.
         events.sort_by_key(|event| event.comes_in_at().time);
     }
     let expect = root.take("expect").map(|value| expect(place, value)).transpose()?.unwrap_or_default();
@@ -89,7 +89,7 @@ fn part_lines(place: Place<'_>, value: &Spanned<DeValue<'_>>) -> PartLines {
     lines
 }
 
-/// Notes where each field is, however deep.
+/// Records the line of each field, at any depth.
 fn note_lines(place: Place<'_>, path: &str, value: &DeValue<'_>, lines: &mut BTreeMap<String, usize>) {
     if let Some(table) = value.as_table() {
         for (key, value) in table {
@@ -106,7 +106,7 @@ fn note_lines(place: Place<'_>, path: &str, value: &DeValue<'_>, lines: &mut BTr
     }
 }
 
-/// The body of a call, which the API judges.
+/// The body of a request, which the API validates.
 fn body(place: Place<'_>, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Value> {
     place.table(name, value)?;
     place.json(name, value)

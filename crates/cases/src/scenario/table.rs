@@ -1,4 +1,4 @@
-//! Tables of a file, read strictly and with positions.
+//! Reads tables of a file strictly, with positions.
 
 use super::{Moment, ScenarioError};
 use crate::meant::meant;
@@ -13,7 +13,7 @@ use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 /// A double holds this many decimal digits exactly.
 const EXACT_DIGITS: usize = 15;
 
-/// A file's name and text, to say where something is.
+/// A file's name and text, for error positions.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     pub file: &'a Path,
@@ -80,7 +80,7 @@ impl<'a> Place<'a> {
         Ok(Moment { text, time })
     }
 
-    /// A value as the API takes it.
+    /// A value as JSON for the API.
     pub fn json(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Value> {
         Ok(match value.get_ref() {
             DeValue::String(text) => Value::from(text.as_ref()),
@@ -125,7 +125,7 @@ fn whole(number: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-/// `12.0` stays `12.0`: a number of few enough digits comes out of a double as it went in.
+/// `12.0` stays `12.0`: a double keeps a number with few enough digits exactly.
 fn decimal(number: &DeFloat<'_>) -> Option<Number> {
     let mantissa = number.as_str().split(['e', 'E']).next().unwrap_or_default();
     let digits = mantissa.chars().filter(char::is_ascii_digit).count();
@@ -135,7 +135,7 @@ fn decimal(number: &DeFloat<'_>) -> Option<Number> {
     Number::from_f64(number.as_str().parse().ok()?)
 }
 
-/// A table whose keys are asked for by name; those that nobody asked for are an error.
+/// A table whose keys are taken by name; a key that is never taken is an error.
 pub struct Table<'t, 'i, 'a> {
     pub place: Place<'a>,
     pub name: String,
@@ -155,7 +155,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         self.place.line(&self.span)
     }
 
-    /// Asks for a key.
+    /// Takes an optional key.
     pub fn take(&mut self, key: &'static str) -> Option<&'t Spanned<DeValue<'i>>> {
         if !self.known.contains(&key) {
             self.known.push(key);
@@ -163,12 +163,12 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         self.fields.get(key)
     }
 
-    /// Asks for a key that must be there.
+    /// Takes a required key.
     pub fn need(&mut self, key: &'static str) -> Read<&'t Spanned<DeValue<'i>>> {
         self.take(key).ok_or_else(|| self.lacks(key))
     }
 
-    /// A key is not there; or it is, misspelt.
+    /// The error for a missing key, or for a misspelt one.
     fn lacks(&self, key: &str) -> ScenarioError {
         let is_meant = |(given, _): &(&Spanned<std::borrow::Cow<'_, str>>, _)| meant(given.get_ref(), [key]).is_some();
         match self.rest().into_iter().find(is_meant) {
@@ -180,7 +180,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         }
     }
 
-    /// The keys that nobody has asked for, with their values, in the order of the file.
+    /// The keys not taken yet, with their values, in the order of the file.
     pub fn rest(&self) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
         let unknown = |key: &str| !self.known.contains(&key);
         let mut rest: Vec<_> = self.fields.iter().filter(|(key, _)| unknown(key.get_ref())).collect();
@@ -188,7 +188,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         rest
     }
 
-    /// Refuses keys that nobody has asked for.
+    /// Refuses keys that were not taken.
     pub fn done(&self) -> Read<()> {
         match self.rest().first() {
             None => Ok(()),
@@ -196,7 +196,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         }
     }
 
-    /// A key that is not known.
+    /// The error for an unknown key.
     pub fn unknown(&self, key: &Spanned<std::borrow::Cow<'_, str>>, known: &[&str]) -> ScenarioError {
         let near = meant(key.get_ref(), known.iter().copied());
         let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));

@@ -56,7 +56,7 @@ fn parse_text(text: &str) -> Result<Scenario, ScenarioError> {
     parse(Path::new("case.toml"), text)
 }
 
-/// What is said about the good file after a change to it.
+/// The error for the good file after a change to it.
 fn error_after(change: &str, to: &str) -> String {
     assert!(GOOD.contains(change), "nothing to change: {change}");
     parse_text(&GOOD.replacen(change, to, 1)).expect_err(to).to_string()

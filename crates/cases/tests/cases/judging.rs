@@ -1,11 +1,11 @@
-//! What differs is named: what, expected, got, and the line of the file.
+//! A difference names what differs, the expected and the actual value, and the line of the file.
 
 use crate::support::{case, changed};
 use daybook_cases::run;
 
 const MISSED: &str = "02-two-missed-then-catch-up.toml";
 
-/// A change to a case, and the one difference that must come of it.
+/// A change to a case, and the single difference it must cause.
 struct Wrong {
     file: &'static str,
     change: &'static str,
@@ -115,7 +115,7 @@ async fn a_wrong_expectation_is_named() {
         let told = (difference.what.as_str(), difference.expected.as_str(), difference.got.as_str());
         assert_eq!(told, (wrong.what, wrong.expected, wrong.got));
         let line = text.lines().nth(difference.line - 1).expect("the line is there");
-        // An expectation of several fields begins with its head.
+        // An expectation with several fields starts with its header.
         let is_named = wrong.to.lines().any(|changed| line.contains(changed));
         assert!(is_named || line.starts_with("[[expect."), "{line}");
     }
@@ -152,7 +152,7 @@ async fn a_failure_shows_what_happened() {
     assert!(told.contains("\n  What happened:\n    2025-01-15T12:00:00-05:00  The account was opened"), "{told}");
 }
 
-/// What cannot be done is told with the line that asks for it.
+/// A refused request is reported with its line.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_refused_is_named_with_its_line() {
     let cases = [
@@ -211,7 +211,7 @@ async fn a_product_of_a_server_is_not_there() {
     assert!(outcome.differences[0].got.starts_with("the product auto-12 is not described here"), "{outcome}");
 }
 
-/// The case's mode counts, whatever the product says of itself.
+/// The case's mode overrides the product's own setting.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_product_that_starts_in_migration_mode_is_live_in_a_live_case() {
     let (_, outcome) =

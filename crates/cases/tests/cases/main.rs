@@ -1,4 +1,4 @@
-//! Test cases, run and written: through the real service, in memory.
+//! Runs and records test cases through the real service, in memory.
 
 #![cfg(test)]
 

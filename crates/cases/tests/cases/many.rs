@@ -1,11 +1,11 @@
-//! Many cases at once.
+//! Many cases at the same time.
 
 use crate::support::case;
 use daybook_cases::{Scenario, builtin, run_all, run_all_telling};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn outcomes_come_in_the_order_of_the_cases() {
-    // More than one world plays, and one of the cases is wrong.
+    // Several worlds play, and one of the cases is wrong.
     let mut cases: Vec<Scenario> = Vec::new();
     for round in 0..15 {
         for (file, text) in builtin().iter().take(10) {

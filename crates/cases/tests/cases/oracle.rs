@@ -1,5 +1,5 @@
-//! The numbers of the cases, worked out a second time by `scenarios/oracle`: a program in Python, written from the rules,
-//! that shares nothing with the engine.
+//! Checks the numbers of the cases with `scenarios/oracle`: a Python program, written from the rules, that shares no
+//! code with the engine.
 
 use crate::support::{SCENARIOS, text_of};
 use std::env;
@@ -13,7 +13,7 @@ fn oracle<'a>(arguments: impl IntoIterator<Item = &'a Path>) -> Output {
         .expect("DAYBOOK_PYTHON names a Python with tzdata: run `./check tests`, which makes one and sets it");
     let script = Path::new(SCENARIOS).join("oracle/oracle.py");
     let mut command = Command::new(&python);
-    // Time zones are those of the pinned package, whatever the machine has.
+    // Time zones are those of the pinned package, not the machine's.
     command.arg("-B").arg(script).args(arguments).env("PYTHONTZPATH", "");
     command.output().unwrap_or_else(|error| panic!("{python}, which DAYBOOK_PYTHON names, does not start: {error}"))
 }
@@ -38,7 +38,7 @@ fn the_oracle_finds_every_number_of_every_case() {
     assert_eq!(said.lines().filter(|line| line.starts_with("ok  ")).count(), files.len(), "{said}");
 }
 
-/// A wrong number of each kind, and what the oracle must say of it.
+/// A wrong number of each kind, and the oracle's objection to it.
 #[test]
 fn the_oracle_objects_to_a_wrong_number() {
     let wrong = [

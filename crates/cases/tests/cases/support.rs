@@ -3,21 +3,21 @@
 use daybook_cases::{Outcome, Scenario, builtin, parse, run};
 use std::path::Path;
 
-/// The folder of the program's cases.
+/// The folder of the built-in cases.
 pub const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
 
-/// Reads a case.
+/// Parses a case.
 #[track_caller]
 pub fn case(file: &str, text: &str) -> Scenario {
     parse(Path::new(file), text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The text of one of the program's cases.
+/// The text of a built-in case.
 pub fn text_of(file: &str) -> &'static str {
     builtin().iter().find(|(name, _)| *name == file).expect("the program has it").1
 }
 
-/// One of the program's cases after a change, and its outcome.
+/// A built-in case after a change, and its outcome.
 pub async fn changed(file: &str, change: &str, to: &str) -> (String, Outcome) {
     let text = text_of(file);
     assert!(text.contains(change), "nothing to change: {change}");

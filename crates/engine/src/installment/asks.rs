@@ -1,31 +1,31 @@
-//! The plan in force: what each row asks.
+//! The plan in force: the amount of each row.
 //!
-//! An account begins with what was agreed in its terms, and what is paid on top of the instalments may rewrite the rows to
-//! come. Rows that ask the same lie in one stretch, so that the plan is small however many rows there are.
+//! An account starts with the plan agreed in its terms. Payments beyond the instalments may rewrite future rows.
+//! Consecutive rows with the same amount form one stretch, so the plan stays small regardless of the number of rows.
 
 use crate::money::Cents;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// Rows that ask the same, from one row up to the next stretch.
+/// Consecutive rows with the same amount, up to the next stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// The first row.
     pub from: u32,
-    /// What each of them asks: its total, or its principal where interest comes on top.
+    /// The amount of each row: its total, or its principal if interest is added on top.
     pub level: Cents,
-    /// Which rewriting made it; 0 is the agreed plan.
+    /// The number of the rewriting that created it; 0 is the agreed plan.
     pub rewriting: u64,
 }
 
-/// What each row asks. The last row asks for the rest of the loan, whatever stands here.
+/// The amount of each row. The last row is always the rest of the loan, regardless of the amount here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asks {
     stretches: Vec<Stretch>,
     rewritings: u64,
 }
 
-/// Rows that a payment made ask less, and what they asked before.
+/// Rows whose amount a payment lowered, and the amounts before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lowered {
     rewriting: u64,
@@ -34,17 +34,17 @@ pub(crate) struct Lowered {
 }
 
 impl Asks {
-    /// The agreed plan: every row asks the same.
+    /// The agreed plan: every row has the same amount.
     pub(crate) fn agreed(level: Cents) -> Asks {
         Asks { stretches: alloc::vec![Stretch { from: 1, level, rewriting: 0 }], rewritings: 0 }
     }
 
-    /// What a row asks.
+    /// The amount of a row.
     pub fn of(&self, row: u32) -> Cents {
         self.stretches.iter().rev().find(|stretch| stretch.from <= row).map_or(Cents::ZERO, |stretch| stretch.level)
     }
 
-    /// Makes the rows from `first` on ask `level`, and says what they asked before.
+    /// Sets the amount of the rows from `first` on to `level`, and returns the amounts before.
     pub(crate) fn rewrite(&mut self, first: u32, level: Cents) -> Lowered {
         self.rewritings += 1;
         let before = self.cut(first);
@@ -52,7 +52,7 @@ impl Asks {
         Lowered { rewriting: self.rewritings, first, before }
     }
 
-    /// Makes one row ask something of its own, in the rewriting that was made last.
+    /// Sets the amount of a single row, as part of the latest rewriting.
     pub(crate) fn rewrite_one(&mut self, row: u32, level: Cents) {
         let rewriting = self.rewritings;
         let after = self.cut(row);
@@ -60,8 +60,8 @@ impl Asks {
         self.stretches.extend(tail_of(&after, row + 1));
     }
 
-    /// Lets the rows from `first` on that a rewriting made, and that none has rewritten since, ask what they asked before
-    /// it. Gives the first row that was rewritten since, if there is one.
+    /// Restores the earlier amounts of the rows from `first` on that this rewriting changed, unless a later rewriting
+    /// changed them again. Returns the first row that was rewritten later, if there is one.
     pub(crate) fn restore(&mut self, lowered: &Lowered, first: u32) -> Option<u32> {
         let first = first.max(lowered.first);
         let later = self.cut(first);
@@ -75,7 +75,7 @@ impl Asks {
         rewritten
     }
 
-    /// Takes the rows from `first` on off the plan.
+    /// Removes the rows from `first` on from the plan and returns them.
     fn cut(&mut self, first: u32) -> Vec<Stretch> {
         let off = tail_of(&self.stretches, first).collect();
         self.stretches.retain(|stretch| stretch.from < first);

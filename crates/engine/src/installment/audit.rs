@@ -1,4 +1,4 @@
-//! Whether the two ledgers of a loan agree, and no balance is negative.
+//! Checks that the two ledgers of a loan agree and that no balance is negative.
 
 use super::loan::Loan;
 use crate::money::Cents;
@@ -6,7 +6,7 @@ use crate::state::State;
 use alloc::format;
 use alloc::string::String;
 
-/// Checks everything that must hold of a state, whatever was folded into it.
+/// Checks the invariants of a state.
 pub fn audit(state: &State) -> Result<(), String> {
     let loan = state.loan();
     let of_items = loan.principal_items.iter().map(|item| item.balance).sum();

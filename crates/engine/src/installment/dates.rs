@@ -1,8 +1,8 @@
 //! Cycles, due dates and periods.
 //!
-//! A cycle ends at the close of business of its end date. An instalment falls due at its cycle's end, or so long after
-//! or before it. The *period* of an instalment runs from the due date before it (for the first: the account's date) to
-//! its own; interest and schedule count periods.
+//! A cycle ends at the close of business of its end date. An instalment falls due at its cycle's end, or a fixed
+//! interval before or after it. The *period* of an instalment runs from the previous due date (for the first
+//! instalment, from the account's start date) to its own due date. Interest and schedule are computed by period.
 
 use super::terms::InstallmentPolicy;
 use crate::calendar::{Day, Interval, MonthEnd};
@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 pub struct Dates {
     /// The account's local date.
     pub start: Day,
-    /// The date that cycles are counted from.
+    /// The date from which cycles are counted.
     anchor: Day,
-    /// How many cycles the anchor itself is the end of.
+    /// How many cycles end on the anchor itself: 1 if the first cycle has its own length, else 0.
     anchor_cycles: i32,
     cycle: Interval,
     first_period: Interval,
     due_after_cycle: Interval,
     grace: Interval,
     month_end: MonthEnd,
-    /// A date that the zone skipped; the next one takes its place.
+    /// A date that the zone skipped; the following date replaces it.
     missing_day: Option<Day>,
 }
 
@@ -51,18 +51,19 @@ impl Dates {
         if self.missing_day == Some(day) { day.plus_days(1) } else { day }
     }
 
-    /// Whether a date stands in for the one before it, which the zone skipped.
+    /// Whether a date replaces the previous one, which the zone skipped.
     pub(crate) fn stands_in(&self, day: Day) -> bool {
         self.missing_day == Some(day.plus_days(-1))
     }
 
-    /// The date at whose close a cycle ends. Months count from the anchor, so that the 31st comes back after February.
+    /// The date at whose close a cycle ends. Months are counted from the anchor, so that the 31st returns after
+    /// February.
     pub fn cycle_end(&self, cycle: u32) -> Day {
         self.existing(self.anchor.plus(self.cycle, cycle as i32 - self.anchor_cycles, self.month_end))
     }
 
-    /// The date at whose close an instalment falls due, and its period ends. Counted on beyond the last instalment, for
-    /// the interest after it.
+    /// The date at whose close an instalment falls due and its period ends. Also defined beyond the last instalment,
+    /// for interest after maturity.
     pub fn due_day(&self, instalment: u32) -> Day {
         self.existing(self.cycle_end(instalment).plus(self.due_after_cycle, 1, self.month_end))
     }

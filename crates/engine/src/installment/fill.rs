@@ -1,4 +1,4 @@
-//! Filling a bucket with money: what each takes, and which line items that pays down.
+//! Filling buckets with money: how much each takes, and which line items that pays down.
 
 use super::loan::{OpenItem, Poured, Share, Target};
 use super::pour::Pouring;
@@ -26,7 +26,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Fills interest after maturity: what is posted of it is past due, what has accrued since is due.
+    /// Fills interest after maturity. Posted interest is past due; interest accrued since is due.
     pub fn fill_tail(&mut self, pouring: &mut Pouring, due: Due) -> Result<(), Stop> {
         let row = self.plan.count() + 1;
         match due {
@@ -40,12 +40,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The last instalment whose period has begun, or is about to.
+    /// The last instalment whose period has begun or begins at this instant.
     pub fn last_begun(&self) -> u32 {
         self.state.loan().current().min(self.plan.count())
     }
 
-    /// Where an instalment stands in time. Fees after maturity belong to none and are past due.
+    /// Whether an instalment is past due, due or in advance. Fees charged after maturity belong to no instalment and
+    /// are past due.
     pub fn due(&self, instalment: u32) -> Due {
         let current = self.state.loan().current();
         if instalment > self.plan.count() || instalment < current {
@@ -97,7 +98,7 @@ impl Run<'_> {
         }
     }
 
-    /// Posted interest of a row, and what has accrued for it in the open period.
+    /// Fills the posted interest of a row, then the interest accrued for it in the open period.
     fn fill_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
         self.fill_posted_interest(pouring, instalment);
         let accrued = self.accrued_for(pouring.accrued, instalment);
@@ -120,7 +121,8 @@ impl Run<'_> {
         }
     }
 
-    /// What of the open period's interest (`accrued`) is a row's own, by now: never more than its fixed total leaves.
+    /// The part of the open period's interest (`accrued`) that belongs to a row so far. It never exceeds what the row's
+    /// fixed total leaves.
     pub fn accrued_for(&self, accrued: Cents, instalment: u32) -> Cents {
         let loan = self.state.loan();
         if instalment != self.open_row() {
@@ -129,7 +131,7 @@ impl Run<'_> {
         loan.interest_room(self.plan, instalment).map_or(accrued, |room| room.min(accrued))
     }
 
-    /// Pays interest before it is posted: it becomes a line item, paid at once.
+    /// Pays interest before it is posted: it becomes a line item that is paid at once.
     pub fn pour_accrued_into(&mut self, pouring: &mut Pouring, instalment: u32, owed: Cents) -> Result<(), Stop> {
         let cents = owed.min(pouring.left);
         if cents.is_zero() {
@@ -152,9 +154,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Flat interest is known beforehand and may be paid before its period begins.
+    /// Flat interest is known in advance and may be paid before its period begins.
     fn prepay_flat_interest(&mut self, pouring: &mut Pouring, instalment: u32) -> Result<(), Stop> {
-        // Where no principal is left, or the account is closed, the rows ahead have no interest.
+        // If no principal is left, or the account is closed, later rows have no interest.
         if pouring.pays_off || self.state.status.is_closed() || self.state.loan().principal.is_zero() {
             return Ok(());
         }
@@ -183,7 +185,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Principal of a row: of a posted one what it asks for, else what its plan leaves room for.
+    /// Fills the principal of a row: the unpaid principal of a posted row, or what the plan leaves room for.
     fn fill_principal(&mut self, pouring: &mut Pouring, instalment: u32) {
         let loan = self.state.loan();
         let row = loan.row(instalment).copied().unwrap_or_default();
@@ -200,8 +202,9 @@ impl Run<'_> {
         self.pour_principal(pouring, cents, Share::Principal { row: instalment, cents });
     }
 
-    /// What the plan leaves room for in a row that is not posted. Its interest is what has accrued by now; its principal
-    /// is the rest, whichever is paid first. The last row takes what is left, as it comes last.
+    /// The principal that the plan leaves room for in a row that is not posted. The row's interest is the amount
+    /// accrued so far and its principal is the rest, regardless of which is paid first. The last row takes the rest of
+    /// the loan.
     pub fn principal_room(&self, accrued: Cents, instalment: u32) -> Cents {
         let loan = self.state.loan();
         let row = loan.row(instalment).copied().unwrap_or_default();
@@ -213,7 +216,7 @@ impl Run<'_> {
         planned.or_zero().min(loan.unscheduled())
     }
 
-    /// Takes principal off the loan.
+    /// Subtracts principal from the loan.
     pub fn pour_principal(&mut self, pouring: &mut Pouring, cents: Cents, share: Share) {
         pouring.left -= cents;
         pouring.poured.shares.push(share);
@@ -248,7 +251,7 @@ impl Run<'_> {
         assert!(left.is_zero(), "every cent of posted interest is some line item's");
     }
 
-    /// Notes a split, and the balance it leaves.
+    /// Records a split and the balance that remains.
     fn paid_down(&mut self, poured: &mut Poured, debt: &OpenItem, cents: Cents, component: Component) {
         self.set_balance(debt.slot, &debt.id, debt.balance);
         let split = Split { item: debt.id.clone(), kind: debt.kind, component, cents };

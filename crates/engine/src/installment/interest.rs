@@ -1,4 +1,4 @@
-//! Interest: which share of a year has passed, and what it earns, exactly until it is rounded once.
+//! Interest: the fraction of a year that has passed and what it earns, exact until it is rounded once.
 
 use super::dates::Dates;
 use super::loan::{Loan, OpenItem, Period, Target};
@@ -17,9 +17,9 @@ const LEAP_YEAR: i128 = 366;
 
 /// What a day of principal earns within one period.
 ///
-/// Interest of a period is `accrued * factor / divisor`, where `accrued` sums principal times the weight of the days it
-/// was unpaid times their [rates](Rates). All three are whole numbers, so nothing is lost until the quotient is rounded
-/// to a cent.
+/// The interest of a period is `accrued * factor / divisor`, where `accrued` sums principal times the weight of the
+/// days it was unpaid times their [rates](Rates). All three are whole numbers, so the result is exact until the
+/// quotient is rounded to a cent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Earning {
     day_count: DayCount,
@@ -28,15 +28,15 @@ pub struct Earning {
 }
 
 impl Earning {
-    /// Nothing is earned.
+    /// No interest is earned.
     pub(crate) const NOTHING: Earning = Earning { day_count: DayCount::Thirty360, factor: 0, divisor: 1 };
 
     /// What a day of principal earns in an instalment's period, which runs from one date to another.
     pub fn in_period(policy: &InstallmentPolicy, dates: &Dates, instalment: u32, from: Day, to: Day) -> Earning {
-        // A day that the zone skipped leaves a period of one day without any; it earns nothing, over whatever divisor.
+        // If the zone skipped a day, a period of one day may have no days; it earns nothing with any divisor.
         let days = i128::from(to.days_since(from).max(1));
         let (parts, of_year) = match policy.day_count {
-            // The agreed length is the share of a year, and the days that really passed share it equally.
+            // The agreed length is the fraction of a year; the actual days divide it equally.
             DayCount::Thirty360 => {
                 let agreed = dates.period_length(instalment).thirty_day_count();
                 (i128::from(agreed.max(0)), 360 * days)
@@ -49,12 +49,12 @@ impl Earning {
         Earning { day_count, factor: parts, divisor: of_year * Percent::WHOLE }
     }
 
-    /// What the days from one date to another count at their rates, the last one left out.
+    /// The weight of the days from one date to another, the last excluded, times their rates.
     pub fn weigh(&self, rates: &Rates, from: Day, to: Day) -> i128 {
         rates.weigh(from, to, |from, to| self.weight(from, to))
     }
 
-    /// What the days from one date to another count, the last one left out.
+    /// The weight of the days from one date to another, the last excluded.
     fn weight(&self, from: Day, to: Day) -> i128 {
         match self.day_count {
             DayCount::ActualActual => {
@@ -66,7 +66,7 @@ impl Earning {
         }
     }
 
-    /// Weighted principal in cents.
+    /// Converts weighted principal to cents.
     pub fn cents(&self, accrued: i128, rounding: Rounding) -> Result<Cents, Overflow> {
         round_ratio(accrued.checked_mul(self.factor).ok_or(Overflow)?, self.divisor, rounding)
     }
@@ -77,7 +77,7 @@ impl Earning {
     }
 }
 
-/// How many of the days from one date to another, the last left out, lie in leap years.
+/// How many of the days from one date to another, the last excluded, lie in leap years.
 fn leap_days(from: Day, to: Day) -> i128 {
     let (first_year, last_year) = (from.ymd().0, to.ymd().0);
     let mut leap = 0;
@@ -92,35 +92,35 @@ fn leap_days(from: Day, to: Day) -> i128 {
 }
 
 impl Period {
-    /// Whether a moment lies within this period: it begins right after the due moment before it, the first one with
-    /// the account.
+    /// Whether the period has begun at a point in time. A period begins right after the previous due moment, the first
+    /// one with the account.
     pub(crate) fn has_begun(&self, at: Time) -> bool {
         self.instalment == 1 || at > self.began_at
     }
 }
 
 impl Run<'_> {
-    /// Whether the open period has begun: at the very instant of the due moment before it, it has not.
+    /// Whether the open period has begun. At the exact instant of the previous due moment it has not.
     pub fn has_begun(&self) -> bool {
         self.state.loan().period.has_begun(self.place.at)
     }
 
-    /// Counts principal up to today, before it or its rate changes. A payment counts from its own date; while an account
-    /// is closed, its days have been [passed](Run::pass_closed_time) already.
+    /// Counts principal up to today, before the principal or its rate changes. A payment counts from its own date. The
+    /// days of a closed account were already [passed](Run::pass_closed_time).
     pub fn accrue(&mut self) {
         let today = self.today;
         let loan = self.loan();
         let (principal, period) = (loan.accruing_principal(), &mut loan.period);
-        // Clocks set back over midnight can show an earlier date again: what is counted stays counted.
+        // Clocks set back across midnight can show an earlier date again: counted days stay counted.
         let day = today.clamp(period.through, period.end);
         period.accrued += i128::from(principal.0) * period.earning.weigh(&loan.rates, period.through, day);
         period.through = day;
-        // The level payment needs the rates of the whole open period, counted or not.
+        // The level payment needs the rates of the whole open period, including days already counted.
         loan.rates.forget_before(period.start);
     }
 
-    /// The instant at which a period begins still belongs to the one before it: what is paid then lowers the principal
-    /// that the new period begins with.
+    /// The instant at which a period begins still belongs to the previous one: a payment at that instant lowers the
+    /// principal with which the new period begins.
     pub fn begin_again_at_its_instant(&mut self) -> Result<(), Stop> {
         let plan = self.plan;
         if self.has_begun() || self.state.status.is_closed() {
@@ -139,15 +139,15 @@ impl Run<'_> {
         Ok(self.fix_interest()?)
     }
 
-    /// Fixes the open period's interest where it is fixed at the beginning, from the rates of its dates as they are
-    /// known by now; never below what has become a line item. Call [`Run::accrue`] before.
+    /// Computes the open period's interest if the product fixes it at the beginning, from the rates known so far. It is
+    /// never below the amount that has already become a line item. Call [`Run::accrue`] first.
     pub fn fix_interest(&mut self) -> Result<(), Overflow> {
         let plan = self.plan;
         let loan = self.loan();
         let is_fixed = loan.period.fixed.is_some() && plan.policy.method != Method::Flat;
         if is_fixed && plan.earns(loan.current()) {
             let counted = loan.counted_to(loan.period.end, plan.policy.rounding)?;
-            // A loan that is repaid owes no more than it did: a payoff that was paid stays one.
+            // A repaid loan never owes more than before: the payoff that was paid remains the payoff.
             let was = loan.period.fixed.unwrap_or_default();
             let interest = if loan.principal.is_zero() { counted.min(was) } else { counted };
             loan.period.fixed = Some(interest.max(loan.period.recognised));
@@ -155,9 +155,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Stops or resumes interest from today on, as the status says. Closing does neither: an account that closes owes
-    /// what it has earned, and one that was stopped stays so until it opens again. A loan whose principal was paid while
-    /// interest was stopped owes no more: a payoff that was paid pays off.
+    /// Stops or resumes interest from today on, according to the status. Closing does neither: a closed account owes
+    /// the interest it has earned, and a stop lasts until the account reopens. If the principal was paid while interest
+    /// was stopped, no more interest is owed: the payoff that was paid remains the payoff.
     pub fn cap_by_status(&mut self) -> Result<(), Stop> {
         let stopped = self.state.stops(self.terms).interest;
         let is_stopped = self.state.loan().rates.is_capped(CapSource::Status);
@@ -178,7 +178,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Interest of the open period that is owed by now and is no line item yet. Call [`Run::accrue`] before.
+    /// Interest of the open period that is owed so far and is not a line item yet. Call [`Run::accrue`] first.
     pub fn unrecognised(&self) -> Result<Cents, Stop> {
         if !self.has_begun() || self.state.status.is_closed() {
             return Ok(Cents::ZERO);
@@ -188,7 +188,7 @@ impl Run<'_> {
         Ok((interest - loan.period.recognised).or_zero())
     }
 
-    /// Makes interest of the open period a line item before the period ends.
+    /// Turns interest of the open period into a line item before the period ends.
     pub fn recognise(&mut self, amount: Cents) -> Result<OpenItem, Stop> {
         let period = &mut self.loan().period;
         period.recognised += amount;
@@ -198,7 +198,7 @@ impl Run<'_> {
         Ok(self.add_debt(id, ItemKind::Interest, amount, Component::Interest, self.place.at))
     }
 
-    /// Posts what the open period earned, at its end.
+    /// Posts the interest of the open period at its end.
     pub fn post_interest(&mut self) -> Result<(), Stop> {
         self.accrue();
         let loan = self.state.loan();
@@ -215,13 +215,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The row that takes the open period's interest: after the last instalment the one of interest after maturity.
+    /// The row that takes the open period's interest. After the last instalment it is the row of interest after
+    /// maturity.
     pub fn open_row(&self) -> u32 {
         self.state.loan().current().min(self.plan.count() + 1)
     }
 
-    /// Gives posted interest to a row. A row with a fixed total takes no more than its principal leaves of it; the
-    /// rest moves on, and the last row takes all.
+    /// Assigns posted interest to a row. A row with a fixed total takes at most what its principal leaves of that
+    /// total; the rest moves to the following rows, and the last row takes all of it.
     pub fn assign_interest(&mut self, instalment: u32, amount: Cents) {
         let (plan, today) = (self.plan, self.today);
         let loan = self.loan();
@@ -241,18 +242,19 @@ impl Run<'_> {
 }
 
 impl Loan {
-    /// The principal that the open period counts: the unpaid, or that of its beginning where its interest is fixed then.
+    /// The principal on which the open period earns: the unpaid principal, or the principal at its beginning if its
+    /// interest is fixed then.
     fn accruing_principal(&self) -> Cents {
         if self.period.fixed.is_some() { self.period.principal } else { self.principal }
     }
 
-    /// The interest of the open period up to a date, rounded, if the principal stays as it is. Where it is fixed at the
-    /// beginning, that of the whole period.
+    /// The interest of the open period up to a date, rounded, if the principal does not change. If interest is fixed at
+    /// the beginning, that of the whole period.
     pub fn interest_to(&self, day: Day, rounding: Rounding) -> Result<Cents, Overflow> {
         self.period.fixed.map_or_else(|| self.counted_to(day, rounding), Ok)
     }
 
-    /// The same, counted.
+    /// [`Loan::interest_to`], always computed by days.
     fn counted_to(&self, day: Day, rounding: Rounding) -> Result<Cents, Overflow> {
         let period = &self.period;
         let day = day.clamp(period.through, period.end);
@@ -260,7 +262,7 @@ impl Loan {
         period.earning.cents(period.accrued + more, rounding)
     }
 
-    /// How much more interest a row takes; nothing if it has no limit.
+    /// How much more interest a row can take; `None` if it has no limit.
     pub(crate) fn interest_room(&self, plan: &Installment, instalment: u32) -> Option<Cents> {
         match self.target(plan, instalment) {
             Target::Total(total) => {
@@ -271,7 +273,7 @@ impl Loan {
         }
     }
 
-    /// What the plan says of a row that is not posted.
+    /// The planned amount of a row that is not posted.
     pub(crate) fn target(&self, plan: &Installment, instalment: u32) -> Target {
         plan.target(instalment, self.asks.of(instalment))
     }

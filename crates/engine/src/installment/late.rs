@@ -12,14 +12,14 @@ use crate::timeline::{Backdating, FeeClass};
 use alloc::vec::Vec;
 
 impl Row {
-    /// Whether it is late if it is unpaid after its fee moment: nothing excused it, spared it or stopped the count.
+    /// Whether the row counts as late if it is unpaid when its grace ends: it was not excused, spared or stopped.
     fn counts_as_late(&self) -> bool {
         !self.excused && !self.stopped && matches!(self.found, None | Some(Found::Paid | Found::Late))
     }
 }
 
 impl Loan {
-    /// The instalments that have passed their fee moment and are unpaid.
+    /// The unpaid instalments whose grace has ended.
     pub(crate) fn unpaid_after_grace(&self) -> Vec<u32> {
         let rows = self.numbered_rows().take_while(|(number, _)| *number < self.late_row);
         rows.filter(|(_, row)| row.unpaid().is_positive()).map(|(number, _)| number).collect()
@@ -42,7 +42,7 @@ impl Run<'_> {
         self.open_period(instalment + 1)
     }
 
-    /// Whether the row that just fell due is paid; surplus is used before that is said.
+    /// Whether the row that just fell due is paid, after using any surplus.
     fn judge(&mut self, instalment: u32) -> Result<bool, Stop> {
         if self.state.surplus.is_positive() {
             self.use_surplus()?;
@@ -54,9 +54,9 @@ impl Run<'_> {
 
     /// Fixes the principal of the row whose period ends.
     ///
-    /// By plan the row has a total (its principal is what its interest leaves of it), a principal, or takes the rest.
-    /// It never takes more than is left of the loan; what has been paid into the end of the loan counts as paid once
-    /// it reaches this row.
+    /// By plan the row has a fixed total (its principal is the total less its interest), a fixed principal, or takes
+    /// the rest. It never takes more than is left of the loan. Principal that was paid into the end of the loan counts
+    /// as paid once the rows reach it.
     pub fn post_principal(&mut self, instalment: u32) {
         let plan = self.plan;
         let loan = self.loan();
@@ -80,7 +80,8 @@ impl Run<'_> {
         loan.posted_unpaid += unpaid;
     }
 
-    /// An instalment's grace ends: unpaid, it is late, unless the borrower paid as much for it or the status stops fees.
+    /// An instalment's grace ends. If unpaid it is late, unless the borrower paid enough for it or the status stops
+    /// late fees.
     pub fn grace_end(&mut self) -> Result<Found, Stop> {
         let instalment = self.state.loan().late_row;
         let stops = self.state.stops(self.terms);
@@ -104,7 +105,7 @@ impl Run<'_> {
             }
         });
         match found {
-            // The row of late ones is broken.
+            // A paid instalment ends the run of late ones.
             Found::Paid => self.loan().late_count = 0,
             Found::Late => {
                 self.charge_late_fee(instalment)?;
@@ -117,7 +118,7 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// Goes on to the next instalment's fee moment. `unpaid` says how one that is not paid is found.
+    /// Moves on to the next instalment's grace end. `unpaid` returns the finding for an instalment that is not paid.
     pub fn pass_fee_moment(&mut self, unpaid: impl FnOnce(&Loan) -> Found) -> Found {
         let pyramiding = self.plan.policy.late_fee.pyramiding;
         let loan = self.loan();
@@ -142,7 +143,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// So many late instalments in a row make the account delinquent, or charge it off.
+    /// Makes the account delinquent, or charges it off, once enough instalments in a row are late.
     fn follow_late_count(&mut self) -> Result<(), Stop> {
         let count = self.state.loan().late_count;
         if !self.state.status.moves_by_itself() {
@@ -157,10 +158,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// After money was given back as posted: instalments that are unpaid again (those not in `unpaid_before`) and have
-    /// passed their fee moment are late again, without a fee. The count is the latest run of unpaid instalments past
-    /// their fee moment that no paid one breaks; those that were spared, excused or stopped are neither. If none is unpaid
-    /// again, count and status stay.
+    /// Recounts late instalments after a payment was undone as posted. An instalment that is unpaid again (not in
+    /// `unpaid_before`) and whose grace has ended is late again, without a fee. The count is the latest run of unpaid
+    /// instalments whose grace has ended, up to a paid one; spared, excused and stopped instalments are skipped. If no
+    /// instalment is unpaid again, count and status stay.
     pub fn recount_late(&mut self, unpaid_before: &[u32]) -> Result<(), Stop> {
         let is_folded_again = self.terms.backdating == Backdating::Replay;
         if is_folded_again || self.state.stops(self.terms).delinquency {
@@ -200,7 +201,7 @@ impl Run<'_> {
         })
     }
 
-    /// Goes to the next instalment whose grace is to end.
+    /// Moves to the next instalment whose grace will end.
     pub fn next_late_row(&mut self) {
         let last = self.plan.count();
         let next = self.state.loan().late_row + 1;
@@ -209,7 +210,7 @@ impl Run<'_> {
         (loan.late_row, loan.late_at) = (next, late_at);
     }
 
-    /// Whether an instalment still asks for money, now or when it falls due.
+    /// Whether an instalment is unpaid, or will require money when it falls due.
     pub fn is_unpaid(&mut self, instalment: u32) -> Result<bool, Stop> {
         let loan = self.state.loan();
         if instalment < loan.first_row {
@@ -227,10 +228,11 @@ impl Run<'_> {
         };
         let interest = row.unpaid_interest() + own_interest;
         if !is_flat && matches!(loan.target(self.plan, instalment), Target::Principal(_)) {
-            // Without a fixed total a row is not paid before its period is posted, while anything earns interest.
+            // A row without a fixed total cannot be paid before its period is posted, as long as principal earns
+            // interest.
             return Ok((loan.principal + interest).is_positive());
         }
-        // What was paid from the end of the loan may leave nothing for this row.
+        // Principal paid from the end of the loan may leave none for this row.
         let mut left = loan.unscheduled();
         for before in loan.current()..instalment {
             left -= self.principal_room(accrued, before).min(left);
@@ -241,7 +243,8 @@ impl Run<'_> {
         if instalment == loan.current() {
             return Ok(false);
         }
-        // The rows before it take less than that once interest of their own comes in: what is left is as planned.
+        // Earlier rows take less principal once their own interest is posted, so this row may keep some: project the
+        // plan.
         let mut projection = self.projection(true)?;
         for _ in self.state.loan().current()..instalment {
             projection.post()?;

@@ -1,4 +1,4 @@
-//! Opening, closing and reopening a loan, and the inputs that are neither payments nor their undoing.
+//! Opening, closing and reopening a loan, and all inputs other than payments and their reversals.
 
 use super::asks::Asks;
 use super::interest::Earning;
@@ -36,7 +36,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Begins the period of an instalment; beyond the last one, of interest after maturity.
+    /// Begins the period of an instalment, or a period of interest after maturity beyond the last one.
     pub fn open_period(&mut self, instalment: u32) -> Result<(), Stop> {
         let (terms, plan) = (self.terms, self.plan);
         let policy = &plan.policy;
@@ -52,7 +52,7 @@ impl Run<'_> {
         let row = if matured { Row::default() } else { *loan.row_mut(instalment) };
         let fixed = match (policy.method, policy.interest) {
             _ if !earns => Some(Cents::ZERO),
-            // Where no principal is left, none of the rows to come has interest; what was paid of it in advance stays.
+            // If no principal is left, later rows have no interest; interest already paid in advance stays.
             (Method::Flat, _) if loan.principal.is_zero() => Some(row.prepaid_interest),
             (Method::Flat, _) => Some(plan.plan.flat_interest),
             (_, InterestMethod::Periodic) => Some(Cents::ZERO),
@@ -76,7 +76,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A debt becomes a line item and is announced.
+    /// Creates and announces the line item of a debt.
     pub fn add_debt(
         &mut self,
         id: ItemId,
@@ -93,7 +93,7 @@ impl Run<'_> {
         OpenItem { id, kind, order, balance: amount, slot }
     }
 
-    /// Charges a fee to the instalment whose period holds this moment.
+    /// Charges a fee to the instalment whose period contains this moment.
     pub fn charge_fee(
         &mut self,
         id: ItemId,
@@ -124,7 +124,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Forgives what is unpaid of a fee.
+    /// Waives the unpaid part of a fee.
     pub fn waiver(&mut self, entry: &Entry, fee: &ItemId) -> Result<Result<(), Refusal>, Stop> {
         let loan = self.loan();
         let Some(index) = loan.fees.iter().position(|open| open.debt.id == *fee) else {
@@ -168,7 +168,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// After maturity no row is to come: principal that no row asks for belongs to the last.
+    /// After maturity there are no later rows: principal that belongs to no row is added to the last.
     pub fn schedule_rest(&mut self) {
         let last = self.plan.count();
         let loan = self.loan();
@@ -192,7 +192,8 @@ impl Run<'_> {
         }
     }
 
-    /// Closes the account: what has accrued is posted and stays owed, and nothing more comes. Notices that wait are dropped.
+    /// Closes the account: accrued interest is posted and stays owed, and nothing accrues after that. Pending notices
+    /// are dropped.
     pub fn close(&mut self, to: Status) -> Result<(), Stop> {
         self.accrue();
         let owed = self.unrecognised()?;
@@ -209,7 +210,7 @@ impl Run<'_> {
         self.move_to(to)
     }
 
-    /// What is owed when an account is charged off is noted; it stays owed.
+    /// Records the amount owed when an account is charged off; it stays owed.
     fn note_charge_off(&mut self, to: Status) {
         let amount = self.state.balances().owed();
         if to != Status::CHARGED_OFF || to == self.state.status || amount.is_zero() {
@@ -221,8 +222,8 @@ impl Run<'_> {
         self.announce(What::ItemCreated(id));
     }
 
-    /// Lets the due dates pass that came while the account was closed: without fee or announcement, and without
-    /// interest. Instalments stand past due, due or in advance by the calendar, whether the account is open or not.
+    /// Passes the due dates that lie in the time the account was closed, without fees, announcements or interest.
+    /// Instalments are past due, due or in advance by the calendar, whether the account is open or closed.
     pub fn pass_closed_time(&mut self) -> Result<(), Stop> {
         let last = self.plan.count();
         self.drop_interest_of_closed_time();
@@ -246,7 +247,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Opens a closed account again; what passed meanwhile is past due.
+    /// Reopens a closed account; instalments that fell due meanwhile are past due.
     pub fn reopen(&mut self, to: Status) -> Result<(), Stop> {
         self.pass_closed_time()?;
         self.move_to(to)?;
@@ -255,7 +256,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What is fixed at a period's beginning is nothing for one that began while the account was closed.
+    /// A period that began while the account was closed has no interest, even if interest is fixed at the beginning.
     fn drop_interest_of_closed_time(&mut self) {
         let (now, loan) = (self.place.at, self.loan());
         let (closed_at, period) = (loan.closed_at, &mut loan.period);
@@ -265,13 +266,13 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a moment has already had its turn at this step.
+    /// Whether a moment precedes this step.
     fn has_passed(&self, moment: Time) -> bool {
         self.place.is_after_moment(moment)
     }
 
-    /// What follows from the balances after a step: an account that owes nothing closes, one that has caught up is
-    /// cured.
+    /// Applies the consequences of the balances after a step: an account that owes nothing closes, and one that has
+    /// caught up is cured.
     pub fn settle(&mut self, was_past_due: bool) -> Result<(), Stop> {
         let last = self.plan.count();
         self.loan().release_paid_rows(last);

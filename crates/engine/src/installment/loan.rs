@@ -1,7 +1,7 @@
 //! The state of an instalment loan.
 //!
-//! Two ledgers of the same debts run side by side. The *rows* say which instalment a debt belongs to: they decide what
-//! is due, late and paid. The *open items* say which line item a debt came from: they are what a payment's splits name.
+//! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
+//! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
 use super::asks::{Asks, Lowered};
 use super::interest::Earning;
@@ -20,97 +20,97 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
-/// An instalment as it stands.
+/// The state of an instalment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// Interest that is this instalment's: posted, carried to it, or paid before posting.
+    /// This instalment's interest: posted, carried over to it, or paid before posting.
     pub interest: Cents,
-    /// What of it is paid.
+    /// The paid part of it.
     pub interest_paid: Cents,
-    /// Principal that is this instalment's; known from when its period is posted.
+    /// This instalment's principal; known once its period is posted.
     pub principal: Cents,
-    /// What of it is paid.
+    /// The paid part of it.
     pub principal_paid: Cents,
-    /// The part of `principal_paid` that came from payments into the end of the loan.
+    /// The part of `principal_paid` that was paid earlier into the end of the loan.
     pub tail: Cents,
-    /// Principal paid on top of the instalment, which made the later ones smaller.
+    /// Principal paid in addition to the instalment, which lowered the later ones.
     pub extra: Cents,
     /// Flat interest paid before the period began.
     pub prepaid_interest: Cents,
-    /// How many line items that interest became.
+    /// The number of line items of that interest.
     pub prepaid_parts: u32,
-    /// Fees that fell into its period.
+    /// Fees charged in its period.
     pub fees: Cents,
     /// Whether its period has ended and was posted.
     pub posted: bool,
     /// Whether it fell due while the account was closed, so that it is never late.
     pub excused: bool,
-    /// Whether its grace ended while the status stopped late fees or the count, so that it never counts as late.
+    /// Whether its grace ended while the status stopped late fees or the count; then it never counts as late.
     pub stopped: bool,
-    /// How it was found when its grace ended; absent before, and for one that was paid.
+    /// The finding when its grace ended; `None` before, and if it was paid.
     pub found: Option<Found>,
-    /// Whether it was paid when it fell due, by money that was not taken back since; meaningful once posted.
+    /// Whether it was paid when it fell due, by money not given back since; meaningful once posted.
     pub on_time: bool,
 }
 
 impl Row {
-    /// Forgets that it was paid on time once the money for it was taken back.
+    /// Clears `on_time` if the money for the row was given back.
     pub(crate) fn note_unpaid(&mut self) {
         self.on_time &= !self.posted || self.unpaid().is_zero();
     }
 
-    /// What is owed of it; for a posted row.
+    /// The unpaid interest and principal of a posted row.
     pub fn unpaid(&self) -> Cents {
         self.unpaid_interest() + self.unpaid_principal()
     }
 
-    /// Posted interest that is owed.
+    /// The unpaid posted interest.
     pub fn unpaid_interest(&self) -> Cents {
         self.interest - self.interest_paid
     }
 
-    /// Principal that is owed; for a posted row.
+    /// The unpaid principal of a posted row.
     pub fn unpaid_principal(&self) -> Cents {
         self.principal - self.principal_paid
     }
 
-    /// The payments it asked of the borrower: without what was already paid from the end.
+    /// The amount the borrower had to pay: without principal already paid from the end.
     pub fn asked(&self) -> Cents {
         self.interest + self.principal - self.tail
     }
 }
 
-/// The interest period that is open.
+/// The open interest period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Period {
-    /// The instalment whose period it is; beyond the last one after maturity.
+    /// The instalment of the period; after maturity a number beyond the last.
     pub instalment: u32,
     /// Its first date.
     pub start: Day,
     /// Its end date.
     pub end: Day,
-    /// The moment it began: it covers what comes strictly after.
+    /// When it began: it covers the time strictly after.
     pub began_at: Time,
-    /// The moment it ends.
+    /// When it ends.
     pub ends_at: Time,
     /// What a day of principal earns.
     pub earning: Earning,
     /// The principal at its beginning.
     pub principal: Cents,
-    /// Principal times weight times rate of the days up to `through`.
+    /// The sum over the days up to `through` of principal times weight times rate.
     pub accrued: i128,
     /// The date up to which `accrued` counts.
     pub through: Day,
-    /// The interest, when it is fixed at the beginning.
+    /// The interest, if it is fixed at the beginning.
     pub fixed: Option<Cents>,
-    /// What of this period's interest has become line items.
+    /// The part of this period's interest that has become line items.
     pub recognised: Cents,
-    /// How many line items it has become before its end.
+    /// The number of those line items.
     pub parts: u32,
 }
 
 impl Period {
-    /// Before an account is opened there is no period: nothing begins, ends or earns.
+    /// The period of an account that is not open yet: it never begins or ends and earns nothing.
     const NONE: Period = Period {
         instalment: 0,
         start: Day::from_number(0),
@@ -127,78 +127,78 @@ impl Period {
     };
 }
 
-/// A debt that is not paid.
+/// An unpaid debt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenItem {
     /// The line item.
     pub id: ItemId,
     /// Its kind.
     pub kind: ItemKind,
-    /// The order in which debts came to be.
+    /// The order in which debts were created.
     pub order: u64,
-    /// What is unpaid.
+    /// The unpaid amount.
     pub balance: Cents,
-    /// Where this fold's outcome holds the item, if this fold made it.
+    /// The item's index in this fold's outcome; `None` if an earlier fold created it.
     #[serde(skip)]
     pub slot: Option<u32>,
 }
 
-/// A fee that is not paid.
+/// An unpaid fee.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenFee {
     /// The debt.
     pub debt: OpenItem,
-    /// Which bucket it is paid from.
+    /// The class of bucket it is paid from.
     pub class: FeeClass,
-    /// The instalment whose period holds it; one beyond the last for none.
+    /// The instalment whose period contains it; one beyond the last if none does.
     pub instalment: u32,
 }
 
-/// Where a part of a payment went among the rows.
+/// The part of a payment that went to one row or fee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     /// To the interest of a row.
     Interest { row: u32, cents: Cents },
-    /// To the flat interest of a row whose period had not begun; its line item.
+    /// To the flat interest of a row whose period had not begun, with its line item.
     PrepaidInterest { row: u32, cents: Cents, id: ItemId },
     /// To the principal of a row.
     Principal { row: u32, cents: Cents },
-    /// To principal on top of a row, with the later ones made smaller.
+    /// To principal in addition to a row; later rows were lowered.
     Extra { row: u32, cents: Cents },
-    /// To principal from the end backwards.
+    /// To principal, from the end of the loan backwards.
     Tail { cents: Cents },
     /// To a fee.
     Fee { instalment: u32, class: FeeClass, cents: Cents, id: ItemId },
-    /// To nobody: more than was owed.
+    /// To no debt: the payment exceeded the amount owed.
     Surplus { cents: Cents },
 }
 
 /// Where the money of a payment went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Poured {
-    /// Among the rows.
+    /// By row.
     pub shares: Vec<Share>,
-    /// Among the line items, each with the order of the debt it paid down.
+    /// By line item, each with the order of the debt it paid down.
     pub paid_down: Vec<(Split, u64)>,
-    /// The rows that it made ask less.
+    /// The rows whose amount it lowered.
     pub lowered: Option<Lowered>,
 }
 
 impl Poured {
-    /// How much of it went to one component.
+    /// The part that went to one component.
     pub fn component(&self, component: Component) -> Cents {
         let part = |(split, _): &(Split, u64)| if split.component == component { split.cents } else { Cents::ZERO };
         self.paid_down.iter().map(part).sum()
     }
 
-    /// What no debt took.
+    /// The part that paid no debt.
     pub fn surplus(&self) -> Cents {
         let surplus = |share: &Share| if let Share::Surplus { cents } = share { *cents } else { Cents::ZERO };
         self.shares.iter().map(surplus).sum()
     }
 }
 
-/// A payment that was applied.
+/// An applied payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Applied {
     /// Its name.
@@ -209,36 +209,36 @@ pub(crate) struct Applied {
     pub status: ItemStatus,
     /// Whether it bounced.
     pub reversed: bool,
-    /// The fold's step at which it was applied.
+    /// The number of the fold's step that applied it.
     pub step: u64,
-    /// Where its money went: which of [`Past::shares`] and of [`Past::paid_down`] are its own.
+    /// Its ranges in [`Past::shares`] and [`Past::paid_down`]: where its money went.
     shares: Range<u32>,
     paid_down: Range<u32>,
     lowered: Option<Lowered>,
 }
 
-/// What only undoing and looking back need. A state read from a snapshot has none of it; folding from the beginning
-/// makes it again.
+/// History needed only to undo payments and to show the past. A state read from a snapshot has none of it; a fold from
+/// the beginning rebuilds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Past {
-    /// All interest after maturity that was ever posted: when, and how much.
+    /// All interest after maturity ever posted: date and amount.
     pub tail: Vec<(Day, Cents)>,
-    /// Rows that are posted and paid, from the first instalment on.
+    /// Posted and paid rows, from the first instalment on.
     pub rows: Vec<Row>,
-    /// Every payment that was applied, in order.
+    /// Every applied payment, in order.
     pub payments: Vec<Applied>,
-    /// Payments that are invalid and count for nothing.
+    /// Payments that are invalid and do not count.
     pub invalid: Vec<Name>,
-    /// What surplus was used for.
+    /// The uses of surplus.
     pub surplus: SurplusPast,
-    /// Where the money of all payments went among the rows, one payment after the other.
+    /// Where the money of all payments went by row, one payment after the other.
     shares: Vec<Share>,
-    /// And among the line items.
+    /// The same by line item.
     paid_down: Vec<(Split, u64)>,
 }
 
 impl Past {
-    /// Remembers a payment, and where its money went. Takes that out of `poured`.
+    /// Records a payment and where its money went. Empties `poured`.
     pub fn remember(&mut self, name: Name, amount: Cents, status: ItemStatus, step: u64, poured: &mut Poured) {
         let (shares, paid_down) = (self.shares.len() as u32, self.paid_down.len() as u32);
         self.shares.append(&mut poured.shares);
@@ -260,29 +260,29 @@ impl Past {
     }
 }
 
-/// An instalment loan as it stands.
+/// The state of an instalment loan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loan {
-    /// The sum lent, and what was added to it.
+    /// The sum lent, including amounts added later.
     pub lent: Cents,
-    /// Principal that is not paid.
+    /// The unpaid principal.
     pub principal: Cents,
-    /// Posted interest that is not paid.
+    /// The unpaid posted interest.
     pub interest: Cents,
-    /// What each row asks.
+    /// The amount of each row.
     pub asks: Asks,
     /// The open period.
     pub period: Period,
     /// The yearly rates.
     pub rates: Rates,
-    /// The number of the first row in `rows`; all before it are posted and paid.
+    /// The number of the first row in `rows`; all earlier ones are posted and paid.
     pub first_row: u32,
-    /// Rows from `first_row` up to the open period's and those paid in advance; after the last instalment one more, of
-    /// the interest after maturity.
+    /// The rows from `first_row` up to the open period's and those paid in advance. After maturity one more, for
+    /// interest after maturity.
     pub rows: VecDeque<Row>,
-    /// Interest after maturity that was posted since none of it was unpaid: when, and how much.
+    /// Interest after maturity posted since it was last fully paid: date and amount.
     pub tail: Vec<(Day, Cents)>,
-    /// The principal of all posted rows, and what was paid on top of rows.
+    /// The principal of all posted rows, plus principal paid in addition to rows.
     pub posted_principal: Cents,
     /// The unpaid principal of all posted rows.
     pub posted_unpaid: Cents,
@@ -298,7 +298,7 @@ pub struct Loan {
     pub charge_offs: u32,
     /// Payments that count for an instalment whose grace has not ended.
     pub receipts: Vec<Receipt>,
-    /// What the surplus came from, the oldest first.
+    /// The payments and offsets that the surplus is from, oldest first.
     pub surplus_lots: Vec<Lot>,
     /// The line items behind the principal.
     pub principal_items: Vec<OpenItem>,
@@ -306,9 +306,9 @@ pub struct Loan {
     pub interest_items: VecDeque<OpenItem>,
     /// The unpaid fees, oldest first.
     pub fees: Vec<OpenFee>,
-    /// How many debts there have been.
+    /// The number of debts created so far.
     pub debts: u64,
-    /// What undoing and looking back need.
+    /// History for undoing payments and showing the past; `None` in a state read from a snapshot.
     #[serde(skip)]
     pub(crate) past: Option<Past>,
 }
@@ -343,7 +343,7 @@ impl Loan {
         }
     }
 
-    /// Makes room for so many inputs to come.
+    /// Reserves capacity for this many inputs.
     pub(crate) fn make_room(&mut self, inputs: usize) {
         if let Some(past) = &mut self.past {
             past.rows.reserve(inputs);
@@ -353,12 +353,12 @@ impl Loan {
         }
     }
 
-    /// The row of an instalment, unless it is posted and paid, or nothing has touched it yet.
+    /// The row of an instalment. `None` if it is posted and paid, or has no entries yet.
     pub fn row(&self, instalment: u32) -> Option<&Row> {
         self.rows.get(instalment.checked_sub(self.first_row)? as usize)
     }
 
-    /// The row of an instalment that is not posted and paid.
+    /// The row of an instalment that is not yet posted and paid; created if it does not exist.
     pub(crate) fn row_mut(&mut self, instalment: u32) -> &mut Row {
         assert!(instalment >= self.first_row, "row {instalment} is posted and paid");
         let index = (instalment - self.first_row) as usize;
@@ -368,7 +368,7 @@ impl Loan {
         &mut self.rows[index]
     }
 
-    /// The row of an instalment; of one that is posted and paid only if the past is known.
+    /// The row of an instalment. A posted and paid row is found only if the past is known.
     pub(crate) fn row_or_past_mut(&mut self, instalment: u32) -> Option<&mut Row> {
         if instalment >= self.first_row {
             return Some(self.row_mut(instalment));
@@ -376,17 +376,17 @@ impl Loan {
         self.past.as_mut()?.rows.get_mut(instalment as usize - 1)
     }
 
-    /// Rows with their numbers, oldest first, without those that are posted and paid.
+    /// The rows with their numbers, oldest first, except those posted and paid.
     pub fn numbered_rows(&self) -> impl Iterator<Item = (u32, &Row)> {
         (self.first_row..).zip(&self.rows)
     }
 
-    /// The instalment whose period is open; one beyond the last after maturity.
+    /// The instalment of the open period; a number beyond the last after maturity.
     pub fn current(&self) -> u32 {
         self.period.instalment
     }
 
-    /// Principal that no posted row asks for yet.
+    /// The principal that does not belong to a posted row yet.
     pub(crate) fn unscheduled(&self) -> Cents {
         self.principal - self.posted_unpaid
     }
@@ -396,17 +396,17 @@ impl Loan {
         self.fees.iter().map(|fee| fee.debt.balance).sum()
     }
 
-    /// The oldest instalment whose due moment has passed and that is not paid.
+    /// The oldest unpaid instalment whose due moment has passed.
     pub fn oldest_past_due(&self) -> Option<u32> {
-        // Paid rows leave from the front, so the first posted row that is here is usually the one.
+        // Paid rows are removed from the front, so the first posted row here is usually the one.
         self.numbered_rows()
             .take_while(|(_, row)| row.posted)
             .find(|(_, row)| row.unpaid().is_positive())
             .map(|(number, _)| number)
     }
 
-    /// The oldest due date that is unpaid. Interest after maturity is due on the day it is posted, and what is unpaid of
-    /// it is what was posted last.
+    /// The oldest unpaid due date. Interest after maturity is due on the day it is posted and is paid oldest first, so
+    /// the unpaid part is what was posted last.
     pub fn oldest_unpaid_day(&self, plan: &Installment) -> Option<Day> {
         let oldest = self.oldest_past_due()?;
         if oldest <= plan.count() {
@@ -420,7 +420,7 @@ impl Loan {
         self.tail.iter().rev().find(covers).or(self.tail.first()).map(|(day, _)| *day)
     }
 
-    /// Gives interest after maturity to its row, which is past due at once.
+    /// Adds interest after maturity to its row, which is past due at once.
     pub(crate) fn add_to_tail(&mut self, row: u32, today: Day, cents: Cents) {
         if self.row(row).is_none_or(|row| row.unpaid_interest().is_zero()) {
             self.tail.clear();
@@ -434,15 +434,14 @@ impl Loan {
         row.posted = true;
     }
 
-    /// Interest after maturity that was paid may be owed again: all that was ever posted of it is known again. Needs the
-    /// past.
+    /// Restores the full list of interest after maturity, because paid interest may be owed again. Needs the past.
     pub(crate) fn recall_tail(&mut self) {
         if let Some(past) = &self.past {
             self.tail.clone_from(&past.tail);
         }
     }
 
-    /// Lets go of posted rows that are paid; the last one stays, for the interest after maturity.
+    /// Moves posted and paid rows to the past. The last row stays, for interest after maturity.
     pub(crate) fn release_paid_rows(&mut self, last: u32) {
         while let Some(row) = self.rows.front() {
             if !row.posted || !row.unpaid().is_zero() || self.first_row == last {
@@ -456,7 +455,7 @@ impl Loan {
         }
     }
 
-    /// Brings posted rows back from `instalment` on; needs the past.
+    /// Restores posted rows from `instalment` on; needs the past.
     pub(crate) fn recall_rows(&mut self, instalment: u32) {
         let Some(past) = &mut self.past else { return };
         while self.first_row > instalment {
@@ -472,19 +471,19 @@ impl Loan {
     }
 }
 
-/// What the principal in a row is by plan.
+/// The planned principal of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The row has this total: its principal is what its interest leaves of it.
+    /// The row has this total; its principal is the total less its interest.
     Total(Cents),
-    /// The row has this principal, whatever its interest.
+    /// The row has this principal, regardless of its interest.
     Principal(Cents),
-    /// The row takes all that is left.
+    /// The row takes the rest of the loan.
     Rest,
 }
 
 impl Installment {
-    /// What the plan says of a row, when the level is `level`.
+    /// The planned amount of a row if the level is `level`.
     pub(crate) fn target(&self, instalment: u32, level: Cents) -> Target {
         if instalment >= self.count() {
             return Target::Rest;

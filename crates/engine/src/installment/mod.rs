@@ -1,26 +1,26 @@
 //! Instalment loans: a sum lent once and repaid in instalments.
 //!
-//! The cast: an [`Installment`] holds the agreed terms and the plan. A loan is a [`Loan`](loan::Loan): its
-//! [rows](loan::Row) (one per instalment), its open [period](loan::Period) of interest, and what is unpaid of each
-//! debt. Inputs and moments act on it:
+//! An [`Installment`] holds the agreed terms and the plan. A [`Loan`](loan::Loan) holds the state: its
+//! [rows](loan::Row) (one per instalment), its open interest [period](loan::Period), and its unpaid debts. Inputs and
+//! moments act on it:
 //!
-//! | file | what happens there |
+//! | file | contents |
 //! |---|---|
-//! | `terms` | what a product says about instalments, checked |
+//! | `terms` | the product's configuration for instalments, checked |
 //! | `dates` | cycles, due dates, periods |
-//! | `plan` | the level payment and its kin, exactly |
-//! | `asks`, `recalculate` | the plan in force: what each row asks, and how it is computed anew |
+//! | `plan` | exact computation of the level payment and of the other methods' instalments |
+//! | `asks`, `recalculate` | the plan in force: the amount of each row, and its recalculation |
 //! | `rates` | the yearly rate of each date |
 //! | `interest` | day counts, accrual, posting at a period's end |
 //! | `payments` | payments, their status, reversals, offsets |
 //! | `pour`, `fill` | where the money of a payment goes: the order, and each bucket |
-//! | `surplus` | money that no debt took: kept, and used when something is owed again |
-//! | `undo` | giving a payment's money back |
+//! | `surplus` | money left over by payments: kept, and used when something is owed again |
+//! | `undo` | undoing a payment |
 //! | `late` | due moments, late fees, delinquency, charge-off |
-//! | `receipts` | what was paid for an instalment, whatever took the money |
+//! | `receipts` | the payments received for an instalment, whichever debt they paid |
 //! | `life` | opening, closing, reopening |
-//! | `schedule` | rows past and to come |
-//! | `audit` | whether the two ledgers of a loan agree |
+//! | `schedule` | past and future rows |
+//! | `audit` | checks that the two ledgers of a loan agree |
 //! | `reading` | balances, payoff, days past due |
 
 pub mod asks;

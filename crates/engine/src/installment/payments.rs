@@ -1,4 +1,4 @@
-//! Payments: recorded, made valid or invalid, reversed. And debit offsets, which are poured like payments.
+//! Payments: recording them, changing their status, reversing them. Also debit offsets, which are poured like payments.
 
 use super::loan::Poured;
 use crate::fold::{Revised, Revision, Run, Stop};
@@ -18,12 +18,12 @@ struct Receipt<'a> {
     status: ItemStatus,
     allocation: Option<Component>,
     effective_at: Time,
-    /// Whether its line item was announced when it was authorized.
+    /// Whether its line item was already announced when it was authorized.
     known: bool,
 }
 
 impl Run<'_> {
-    /// A payment is recorded.
+    /// Records a payment.
     pub fn payment(
         &mut self,
         entry: &Entry,
@@ -37,7 +37,7 @@ impl Run<'_> {
         match early.map(|index| self.state.decided_early.remove(index).1) {
             Some(true) => receipt.status = ItemStatus::Valid,
             Some(false) => {
-                // That it was called off was announced then.
+                // The cancellation was announced when it was decided.
                 self.forget_payment(name);
                 self.add_payment(&Receipt { status: ItemStatus::Invalid, ..receipt });
                 return Ok(());
@@ -61,7 +61,7 @@ impl Run<'_> {
         }
     }
 
-    /// A line item for a payment that moves nothing.
+    /// Adds the line item of a payment that moves no money.
     fn add_payment(&mut self, receipt: &Receipt<'_>) {
         let id = ItemId::Input(receipt.name.clone());
         let mut item = LineItem::new(id, ItemKind::Payment, self.place.at, -receipt.amount);
@@ -69,21 +69,21 @@ impl Run<'_> {
         self.add_item(item);
     }
 
-    /// The same, announced.
+    /// [`Run::add_payment`], and announces the item.
     fn note_payment(&mut self, receipt: &Receipt<'_>) {
         self.add_payment(receipt);
         let id = ItemId::Input(receipt.name.clone());
         self.announce(if receipt.known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
     }
 
-    /// Remembers that a payment is invalid.
+    /// Records that a payment is invalid.
     fn forget_payment(&mut self, name: &Name) {
         if let Some(past) = &mut self.loan().past {
             past.invalid.push(name.clone());
         }
     }
 
-    /// Money comes in.
+    /// Applies the money of a payment.
     fn receive(&mut self, receipt: Receipt<'_>) -> Result<(), Stop> {
         let Receipt { name, amount, status, allocation, effective_at, known } = receipt;
         let events = self.out.events.len();
@@ -109,7 +109,7 @@ impl Run<'_> {
         let mut item = poured_item(id.clone(), ItemKind::Payment, self.place.at, amount, &poured);
         (item.status, item.effective_at) = (status, effective_at);
         self.add_item(item);
-        // Interest that the payment paid before its time is announced after it.
+        // Interest that the payment paid before it was posted is announced after the payment.
         self.announce_at(events, if known { What::ItemUpdated(id) } else { What::ItemCreated(id) });
         let standing = match status {
             ItemStatus::Pending => Some(Undecided::Counts),
@@ -127,7 +127,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Keeps the room that was used, for the next payment.
+    /// Keeps the allocated memory for the next payment.
     pub fn keep_room(&mut self, mut poured: Poured) {
         poured.shares.clear();
         poured.paid_down.clear();
@@ -135,7 +135,7 @@ impl Run<'_> {
         self.state.scratch = poured;
     }
 
-    /// A payment that was pending or authorized becomes valid or invalid.
+    /// Makes a pending or authorized payment valid or invalid.
     pub fn payment_status(&mut self, name: &Name, valid: bool) -> Result<Result<(), Refusal>, Stop> {
         let status = if valid { ItemStatus::Valid } else { ItemStatus::Invalid };
         let Some(index) = self.state.unsettled.iter().position(|unsettled| unsettled.name == *name) else {
@@ -170,8 +170,8 @@ impl Run<'_> {
         Ok(Ok(()))
     }
 
-    /// What is decided about a payment that is neither pending nor authorized: refused when it has been applied or is
-    /// invalid, kept in mind when its own time has not come.
+    /// Decides about a payment that is neither pending nor authorized. The decision is refused if the payment was
+    /// applied or is invalid, and remembered if the payment's own time is in the future.
     fn decide_early(
         &mut self,
         name: &Name,
@@ -208,7 +208,7 @@ impl Run<'_> {
         self.announce(What::ItemUpdated(id));
     }
 
-    /// Gives a payment's money back: as posted by exact negatives, under replay by folding again without it.
+    /// Undoes a payment: as posted, by exact negatives; under replay, by folding again without it.
     fn undo_payment(&mut self, name: &Name, keep: bool) -> Result<(Cents, Poured), Stop> {
         let Some(past) = &self.state.loan().past else { return Err(Stop::NeedsPast) };
         let Some(applied) = past.payments.iter().find(|payment| payment.name == *name).cloned() else {
@@ -226,7 +226,7 @@ impl Run<'_> {
         Ok((applied.amount, poured))
     }
 
-    /// A payment bounced.
+    /// Reverses a payment that bounced.
     pub fn reversal(&mut self, entry: &Entry, payment: &Name) -> Result<Result<(), Refusal>, Stop> {
         let authorized = |unsettled: &Unsettled| unsettled.standing != Undecided::Counts && unsettled.name == *payment;
         if self.state.unsettled.iter().any(authorized) {
@@ -258,15 +258,15 @@ impl Run<'_> {
         Ok(Ok(()))
     }
 
-    /// An account that closed because nothing was owed opens again when money was given back and more is owed than
-    /// surplus pays.
+    /// Reopens an account that closed because it was paid off, if an undone payment left more owed than the surplus
+    /// pays.
     fn reopen_if_owing_again(&mut self, owed_before: Cents) -> Result<(), Stop> {
         self.use_surplus_if_more_is_owed(owed_before)?;
         let owes_again = self.state.balances().owed() > owed_before;
         if owes_again && self.state.status.closed_by_itself() { self.reopen(self.state.active_pair) } else { Ok(()) }
     }
 
-    /// The reversal's line item, and one for each component it gave back.
+    /// Adds the reversal's line item, and one for each component it gave back.
     fn add_reversal(&mut self, entry: &Entry, amount: Cents, poured: &Poured) {
         let id = ItemId::Input(entry.name.clone());
         let mut item = LineItem::new(id.clone(), ItemKind::PaymentReversal, self.place.at, amount);
@@ -289,7 +289,7 @@ impl Run<'_> {
         }
     }
 
-    /// Lowers the balance. It is poured like a payment, and is none.
+    /// Lowers the balance. The amount is poured like a payment but does not count as one.
     pub fn debit(&mut self, entry: &Entry, amount: Cents, component: Component) -> Result<(), Stop> {
         self.admit(amount)?;
         let events = self.out.events.len();
@@ -306,7 +306,7 @@ impl Run<'_> {
     }
 }
 
-/// The line item of money that was poured.
+/// The line item of poured money.
 pub(super) fn poured_item(id: ItemId, kind: ItemKind, at: Time, amount: Cents, poured: &Poured) -> LineItem {
     let mut item = LineItem::new(id, kind, at, -amount);
     item.balance = -poured.surplus();

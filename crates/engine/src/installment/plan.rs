@@ -1,8 +1,8 @@
-//! The plan: what each instalment is, agreed once.
+//! The plan: the amount of each instalment, fixed when the loan is opened.
 //!
-//! The level payment is computed as an exact ratio of whole numbers and rounded once. With r1, r2, ... what a cent
-//! earns in each period, a principal P is repaid by n equal payments of P·(1+r1)···(1+rn) / S, where S is the worth at
-//! the end of one cent paid at the end of each period: S grows by S ← S·(1+r) + 1 from period to period.
+//! The level payment is computed as an exact ratio of whole numbers and rounded once. If r1, r2, ... are what a cent
+//! earns in each period, n equal payments of P·(1+r1)···(1+rn) / S repay a principal P, where S is the value at the end
+//! of one cent paid at the end of each period: S ← S·(1+r) + 1 from period to period.
 
 use super::dates::Dates;
 use super::interest::Earning;
@@ -12,16 +12,16 @@ use crate::money::{Cents, Overflow, Rounding, round_ratio, round_up};
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};
 
-/// What each instalment is.
+/// The amount of each instalment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// `Level`: the instalment. `EqualPrincipal` and `Flat`: the principal in it.
+    /// `Level`: the instalment. `EqualPrincipal` and `Flat`: its principal.
     pub level: Cents,
-    /// `Flat`: the interest in each instalment; else nothing.
+    /// `Flat`: the interest in each instalment; otherwise zero.
     pub flat_interest: Cents,
 }
 
-/// Agrees the plan of a loan.
+/// Computes the plan of a loan.
 pub(crate) fn agree(policy: &InstallmentPolicy, dates: &Dates, principal: Cents) -> Result<Plan, Overflow> {
     let rates = &Rates::plain(policy.rate);
     let flat_interest = match policy.method {
@@ -38,19 +38,19 @@ pub(crate) fn agree(policy: &InstallmentPolicy, dates: &Dates, principal: Cents)
     }
 }
 
-/// What is to be spread over the rows from one on.
+/// An amount to spread over the rows from `first` on.
 pub(crate) struct Spread<'a> {
-    /// The principal that they repay.
+    /// The principal that the rows repay.
     pub principal: Cents,
-    /// Interest that they take on top.
+    /// Interest that the rows take in addition.
     pub carried: Cents,
-    /// The first of them; those of interest alone repay nothing.
+    /// The first row; interest-only rows repay no principal.
     pub first: u32,
-    /// Those that are paid in full already: they take part in time, and ask nothing more.
+    /// Rows that are already paid in full: their periods count, but they take no further payment.
     pub paid: &'a [u32],
 }
 
-/// [`Plan::level`] for what is spread over rows.
+/// [`Plan::level`] for an amount spread over rows.
 pub(crate) fn spread(
     policy: &InstallmentPolicy,
     dates: &Dates,
@@ -63,7 +63,7 @@ pub(crate) fn spread(
     let rows = i128::from(policy.instalments + 1 - first) - over.paid.len() as i128;
     match policy.method {
         Method::Level => level_payment(policy, dates, rates, &Spread { first, ..*over }),
-        // It is the instalment that is rounded to whole units, so its interest counts too where it is fixed.
+        // The instalment is rounded to whole units, so its interest is included if it is fixed.
         Method::Flat if unit > Cents(1) => {
             let total = i128::from(over.principal.0) + i128::from(flat_interest.0) * rows;
             Ok((to_unit(total, rows, unit, policy.rounding)? - flat_interest).or_zero())
@@ -72,13 +72,13 @@ pub(crate) fn spread(
     }
 }
 
-/// A ratio of cents, to the nearest multiple of `unit`.
+/// A ratio of cents, rounded to the nearest multiple of `unit`.
 fn to_unit(numerator: i128, denominator: i128, unit: Cents, rounding: Rounding) -> Result<Cents, Overflow> {
     let units = round_ratio(numerator, denominator * i128::from(unit.0), rounding)?;
     units.0.checked_mul(unit.0).map(Cents).ok_or(Overflow)
 }
 
-/// Original principal x rate x time / n: the share of a year of all periods together, spread evenly.
+/// Original principal x rate x time / n: the interest of all periods, spread evenly.
 fn flat_interest(
     policy: &InstallmentPolicy,
     dates: &Dates,
@@ -116,7 +116,7 @@ fn level_payment(
     quotient(growth * base, worth, policy.instalment_rounding, policy.rounding)
 }
 
-/// What a whole period earns for each cent, in lowest terms.
+/// What a whole period earns per cent of principal, as a ratio in lowest terms.
 fn whole_period(policy: &InstallmentPolicy, dates: &Dates, rates: &Rates, instalment: u32) -> (u128, u128) {
     let (from, to) = (dates.period_start(instalment), dates.due_day(instalment));
     let (earned, of) = Earning::in_period(policy, dates, instalment, from, to).whole(rates, from, to);
@@ -131,7 +131,7 @@ fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// A ratio of whole numbers of any size, to the nearest multiple of `unit` cents.
+/// A ratio of whole numbers of any size, rounded to the nearest multiple of `unit` cents.
 fn quotient(numerator: BigUint, denominator: BigUint, unit: Cents, rounding: Rounding) -> Result<Cents, Overflow> {
     let denominator = denominator * unit.0.unsigned_abs();
     let whole = &numerator / &denominator;
@@ -142,7 +142,8 @@ fn quotient(numerator: BigUint, denominator: BigUint, unit: Cents, rounding: Rou
     units.checked_mul(unit.0).filter(|cents| *cents <= Cents::LIMIT.0).map(Cents).ok_or(Overflow)
 }
 
-/// Moves the level payment once by the last row's difference, spread over the level rows, if that helps.
+/// Adjusts the level payment once by the last row's difference, spread over the level rows, if that makes the last row
+/// closer.
 fn smooth(
     policy: &InstallmentPolicy,
     dates: &Dates,
@@ -160,7 +161,7 @@ fn smooth(
     Ok(if closer { Plan { level: moved, ..plan } } else { plan })
 }
 
-/// What the last instalment comes to when all are paid on time.
+/// The last instalment if all instalments are paid on time.
 fn last_instalment(
     policy: &InstallmentPolicy,
     dates: &Dates,
@@ -170,7 +171,7 @@ fn last_instalment(
 ) -> Result<Cents, Overflow> {
     let (mut unpaid, mut carried) = (principal, Cents::ZERO);
     for instalment in policy.interest_only + 1..policy.instalments {
-        // Interest beyond the instalment, as after a long first period, moves to the next.
+        // Interest that exceeds the instalment, as after a long first period, is carried to the next.
         let interest = period_interest(policy, dates, rates, instalment, unpaid)? + carried;
         carried = (interest - level).or_zero();
         unpaid -= (level - interest).or_zero().min(unpaid);

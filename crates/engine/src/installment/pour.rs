@@ -1,12 +1,12 @@
 //! The waterfall: where the money of a payment goes.
 //!
-//! Money is poured into buckets. A bucket is a pair of where a debt stands in time and what it is (`DUE_INTEREST`). The
-//! product's order says which bucket comes first, its span whether a whole bucket or a whole instalment is filled
-//! before the next. What is left when nothing is due is surplus, and goes where the product's surplus rule says. Only
-//! what nobody is owed is kept for the borrower.
+//! Money is poured into buckets. A bucket combines when a debt is due (past due, due, in advance) and its kind
+//! (`DUE_INTEREST`). The product's order decides which bucket is filled first; its span decides whether a whole bucket
+//! or a whole instalment is filled before the next. Money left when nothing is due follows the product's surplus rule.
+//! Only money in excess of all debt is kept as the borrower's surplus.
 //!
-//! Interest that accrues after maturity is a row of its own after the last one. Whatever the order, it comes right after
-//! the principal of the last row; only a payer who names interest puts it first.
+//! Interest after maturity has its own row after the last one. In every order it is filled right after the principal of
+//! the last row, unless the payer allocates the payment to interest.
 
 use super::loan::{Poured, Share};
 use super::terms::{Bucket, Due, Owed, Span, Surplus};
@@ -19,18 +19,18 @@ const LAST_PRINCIPAL: Bucket = Bucket::new(Due::Past, Owed::Principal);
 
 /// Money being poured.
 pub(crate) struct Pouring {
-    /// What is left of it.
+    /// The money that is left.
     pub left: Cents,
-    /// Interest of the open period that is owed but no line item yet.
+    /// Interest of the open period that is owed but is not a line item yet.
     pub accrued: Cents,
-    /// Whether it reaches all that is owed now: then it buys no interest of periods that have not begun.
+    /// Whether it covers everything owed now: then it pays no interest of periods that have not begun.
     pub pays_off: bool,
     /// Where it went.
     pub poured: Poured,
 }
 
 impl Run<'_> {
-    /// Pours an amount over everything that is owed.
+    /// Pours an amount over all debts.
     pub fn pour(&mut self, amount: Cents, allocation: Option<Component>) -> Result<Poured, Stop> {
         self.accrue();
         let poured = core::mem::take(&mut self.state.scratch);
@@ -50,7 +50,7 @@ impl Run<'_> {
         Ok(pouring.poured)
     }
 
-    /// What the payer named: past due of it, due of it, the rest of it.
+    /// Pours into the component that the payer named: first past due, then due, then the rest of it.
     fn pour_allocated(&mut self, pouring: &mut Pouring, component: Component) -> Result<(), Stop> {
         let kinds: &[Owed] = match component {
             Component::Principal => &[Owed::Principal],
@@ -85,7 +85,7 @@ impl Run<'_> {
         }
     }
 
-    /// A bucket of all instalments, then the next bucket.
+    /// Fills one bucket of all instalments, then the next bucket.
     fn pour_by_bucket(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
         for bucket in &self.plan.order {
             self.fill_bucket(pouring, *bucket)?;
@@ -96,7 +96,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// All buckets of the oldest instalment, then the next instalment. The fees that belong to none come last.
+    /// Fills all buckets of the oldest instalment, then of the next. Fees that belong to no instalment are last.
     fn pour_by_instalment(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
         let (order, last) = (&self.plan.order, self.plan.count());
         let oldest_fee = self.state.loan().fees.iter().map(|fee| fee.instalment).min();
@@ -116,14 +116,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Interest after maturity: what is posted, then what has accrued since.
+    /// Fills interest after maturity: the posted part, then the part accrued since.
     fn pour_tail(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
         self.fill_tail(pouring, Due::Past)?;
         self.fill_tail(pouring, Due::Now)
     }
 
-    /// Interest and principal of the oldest instalment, then of the next; then fees, bucket by bucket. So what an
-    /// instalment asked pays that instalment, however late it comes.
+    /// Fills interest and principal of the oldest instalment, then of the next; then fees, bucket by bucket. So the
+    /// amount of an instalment pays that instalment, however late it is paid.
     fn pour_instalments_then_fees(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
         let order = &self.plan.order;
         let is_fee = |bucket: &&Bucket| matches!(bucket.owed, Owed::Fee | Owed::Penalty);
@@ -143,7 +143,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What is left when nothing is due goes where the product says; `kinds` is what may be paid in advance, in order.
+    /// Pours money left when nothing is due, by the product's surplus rule. `kinds` lists what may be paid in advance,
+    /// in order.
     fn pour_surplus(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
         if self.plan.policy.surplus == Surplus::NextInstalment {
             return self.pour_ahead(pouring, kinds);
@@ -165,7 +166,7 @@ impl Run<'_> {
 
     /// Pays the next instalments in advance.
     fn pour_ahead(&mut self, pouring: &mut Pouring, kinds: &[Owed]) -> Result<(), Stop> {
-        // What was due of the open row is paid by now, so it may be the first.
+        // The amount due of the open row is paid by now, so the open row may be the first.
         for instalment in self.state.loan().current()..=self.plan.count() {
             for owed in kinds {
                 self.fill(pouring, instalment, *owed)?;
@@ -174,8 +175,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Computes the rows anew whose period has not begun. What was due of the open row is paid by now. A loan that is paid
-    /// off keeps its rows, should money be given back.
+    /// Recalculates the rows whose period has not begun. The amount due of the open row is paid by now. A paid-off loan
+    /// keeps its rows, in case a payment is undone.
     fn spread_anew(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
         if self.state.loan().unscheduled().is_zero() {
             return Ok(());
@@ -186,7 +187,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// When no principal is left to pay, whatever else is owed is paid before money is surplus.
+    /// If no principal is left to pay, pays all other debt before money becomes surplus.
     fn pour_rest(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
         if pouring.left.is_zero() {
             return Ok(());
@@ -197,8 +198,8 @@ impl Run<'_> {
         self.pour_accrued(pouring)
     }
 
-    /// Interest accrued beyond what the open row takes: it is owed all the same, and belongs to the next row that has
-    /// room for it.
+    /// Pays accrued interest that exceeds what the open row takes. It is owed nevertheless, and belongs to the next row
+    /// with room for it.
     fn pour_accrued(&mut self, pouring: &mut Pouring) -> Result<(), Stop> {
         let mut instalment = self.open_row();
         while pouring.accrued.is_positive() && pouring.left.is_positive() {

@@ -1,27 +1,27 @@
-//! The yearly rate of each date: the terms' own, unless a cap is lower.
+//! The yearly rate of each date: the rate of the terms, unless a cap is lower.
 //!
 //! A [`Cap`] limits the rate for a window of dates. The rate of a date is the lowest of the plain rate and of all caps
-//! that cover the date. So windows may overlap and come in any order, and a window's end needs no input of its own.
+//! that cover the date. So windows may overlap and be added in any order, and a window's end needs no input of its own.
 
 use crate::calendar::Day;
 use crate::money::Percent;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// A limit on the yearly rate from a date on, up to a date that is not part of it or without end.
+/// A limit on the yearly rate from a date on, until an end date (excluded) or without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cap {
-    /// Where the limit comes from.
+    /// The source of the limit.
     pub source: CapSource,
     /// The highest rate.
     pub rate: Percent,
-    /// The first date that it covers.
+    /// The first date it covers.
     pub from: Day,
-    /// The first date after it; absent while it has no end.
+    /// The first date after it; `None` while it has no end.
     pub to: Option<Day>,
 }
 
-/// Where a cap comes from.
+/// The source of a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CapSource {
     /// A status that stops interest.
@@ -39,7 +39,7 @@ impl Cap {
 pub struct Rates {
     /// The rate of the terms.
     plain: Percent,
-    /// Limits on it that cover a date of the open period, or one to come.
+    /// The limits that cover a date of the open period or a later one.
     caps: Vec<Cap>,
 }
 
@@ -55,8 +55,8 @@ impl Rates {
         caps.fold(self.plain, Percent::min)
     }
 
-    /// Sums what a date counts times its rate (in millionths of a percent) from one date to another, the last left out.
-    /// `weight` says what the dates of a stretch count together.
+    /// Sums weight times rate (in millionths of a percent) over the dates from `from` to `to`, the last excluded.
+    /// `weight` returns the total weight of a stretch of dates.
     pub(crate) fn weigh(&self, from: Day, to: Day, weight: impl Fn(Day, Day) -> i128) -> i128 {
         let mut sum = 0;
         let mut begin = from;
@@ -68,13 +68,13 @@ impl Rates {
         sum
     }
 
-    /// The first date after another one on which a window begins or has ended.
+    /// The first date after `day` on which a window begins or has ended.
     fn next_change(&self, day: Day) -> Option<Day> {
         let edges = self.caps.iter().flat_map(|cap| [Some(cap.from), cap.to]).flatten();
         edges.filter(|edge| *edge > day).min()
     }
 
-    /// Whether a cap of this source covers the dates to come without end.
+    /// Whether a cap of this source without an end is in force.
     pub fn is_capped(&self, source: CapSource) -> bool {
         self.caps.iter().any(|cap| cap.source == source && cap.to.is_none())
     }
@@ -115,7 +115,7 @@ mod tests {
         rates
     }
 
-    /// The sum, date by date.
+    /// The sum, computed date by date.
     fn by_dates(rates: &Rates, from: i32, to: i32) -> i128 {
         (from..to).map(|number| rates.on(day(number)).millionths()).sum()
     }

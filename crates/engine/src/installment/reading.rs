@@ -1,4 +1,4 @@
-//! What an account comes to at a moment: payoff, per-diem, days past due.
+//! The figures of an account at a point in time: payoff, per-diem, days past due.
 
 use super::interest::Earning;
 use super::loan::{Loan, OpenFee, Row};
@@ -13,24 +13,24 @@ use crate::terms::Terms;
 use crate::time::Time;
 use crate::timeline::{Place, Rank};
 
-/// An account at a moment.
+/// The figures of an account at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Its status.
     pub status: Status,
-    /// What is owed, and what is held for the borrower.
+    /// The amounts owed, and the surplus held for the borrower.
     pub balances: Balances,
-    /// Interest that has accrued and is not posted.
+    /// Interest that has accrued and is not posted yet.
     pub accrued: Cents,
-    /// What pays everything off: all balances and what has accrued.
+    /// The amount that pays everything off: all balances and the accrued interest.
     pub payoff: Cents,
-    /// What the payoff grows by from today to tomorrow.
+    /// How much the payoff grows from today to tomorrow.
     pub per_diem: Cents,
     /// Local days since the oldest unpaid due date.
     pub days_past_due: i32,
-    /// Unpaid interest and principal of the instalments that are past due, and the unpaid fees that are.
+    /// Unpaid interest and principal of the instalments that are past due, plus the unpaid fees that are past due.
     pub past_due: Cents,
-    /// The second part of it: unpaid fees and penalties that are past due.
+    /// The part of `past_due` that is fees and penalties.
     pub past_due_fees: Cents,
     /// Late instalments in a row.
     pub late_count: u32,
@@ -47,7 +47,7 @@ pub fn read(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
     }
 }
 
-/// A closed account as it stands at a moment, with the due dates passed that came since it was closed.
+/// A closed account at a point in time, with the due dates passed that lie after its closing.
 pub(crate) fn pass_closed_time(terms: &Terms, state: &State, at: Time) -> Result<State, Stop> {
     let mut state = state.clone();
     let place = Place { at, rank: Rank::Late, seq: 0 };
@@ -79,7 +79,7 @@ fn read_now(terms: &Terms, state: &State, at: Time) -> Result<Reading, Stop> {
 }
 
 impl Loan {
-    /// Interest of the open period that is owed by then and not posted.
+    /// Interest of the open period that is owed by then and not posted yet.
     fn accrued_at(&self, plan: &Installment, at: Time, today: Day) -> Result<Cents, Overflow> {
         if !self.period.has_begun(at) {
             return Ok(Cents::ZERO);
@@ -88,7 +88,7 @@ impl Loan {
         Ok((interest - self.period.recognised).or_zero())
     }
 
-    /// What one more day earns; nothing where interest is fixed by the period.
+    /// What one more day earns; zero if interest is fixed for the period.
     fn per_diem(&self, plan: &Installment, today: Day) -> Result<Cents, Overflow> {
         let period = &self.period;
         if period.fixed.is_some() {
@@ -112,7 +112,7 @@ impl Loan {
         self.rows.iter().take_while(|row| row.posted).map(Row::unpaid).sum()
     }
 
-    /// Unpaid fees of the periods that have ended, and those that belong to none.
+    /// Unpaid fees of the periods that have ended, and fees that belong to no instalment.
     fn past_due_fees(&self, plan: &Installment) -> Cents {
         let is_past_due = |fee: &&OpenFee| fee.instalment < self.current() || fee.instalment > plan.count();
         self.fees.iter().filter(is_past_due).map(|fee| fee.debt.balance).sum()

@@ -1,4 +1,4 @@
-//! Computing the level payment anew over rows to come.
+//! Recalculating the level payment over future rows.
 
 use super::asks::Lowered;
 use super::loan::Target;
@@ -8,10 +8,10 @@ use crate::money::Cents;
 use alloc::vec::Vec;
 
 impl Run<'_> {
-    /// Computes what the rows from `first` on ask. They repay the principal that no row before them asks
-    /// (`asked_before` is what rows to come ask, as planned), with what was paid into them already, and the interest that
-    /// was carried to them. Rows of interest alone at their beginning stay; so do rows that are paid in full. Says what
-    /// they asked before, unless there is nothing to compute.
+    /// Recalculates the amounts of the rows from `first` on. They repay the principal that earlier rows do not take
+    /// (`asked_before` is the planned principal of future rows before `first`), plus the principal already paid into
+    /// them and the interest carried over to them. Interest-only rows at the beginning and rows paid in full keep their
+    /// amounts. Returns the amounts before, or `None` if there are no rows to recalculate.
     pub fn recalculate(&mut self, first: u32, asked_before: Cents) -> Result<Option<Lowered>, Stop> {
         let plan = self.plan;
         let first = first.max(plan.policy.interest_only + 1);
@@ -49,8 +49,8 @@ impl Run<'_> {
         Ok(Some(lowered))
     }
 
-    /// Gives back the plan that a payment lowered: the rows ahead that nothing has rewritten since ask again what they
-    /// asked before, the others are computed anew. A row due today is no longer ahead. Call it once the money is back.
+    /// Restores the plan that a payment lowered. The rows ahead get their earlier amounts back, except those rewritten
+    /// since, which are recalculated. A row due today is no longer ahead. Call it after the money was given back.
     pub fn give_back_plan(&mut self, lowered: &Lowered) -> Result<(), Stop> {
         let (plan, today) = (self.plan, self.today);
         let mut ahead = self.state.loan().current();
@@ -66,9 +66,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The unpaid principal that the rows to come before `first` ask, if all goes as planned.
+    /// The unpaid principal of the future rows before `first`, if all goes as planned.
     fn planned_principal(&mut self, first: u32) -> Result<Cents, Stop> {
-        // An account that closed because nothing was owed is about to open again.
+        // An account that closed because it was paid off is about to reopen.
         let earns = !self.state.status.is_closed() || self.state.status.closed_by_itself();
         let mut projection = self.projection(earns)?;
         let mut asked = Cents::ZERO;

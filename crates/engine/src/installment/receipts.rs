@@ -1,14 +1,15 @@
-//! What a borrower paid for an instalment, whatever debt took the money: it decides who is spared a late fee.
+//! The payments received for an instalment, whichever debt they paid: they decide whether it is spared a late fee.
 //!
-//! Received for instalment k are the payments applied after the due moment of k-1 (for the first: all) and earlier ones
-//! that paid into k in advance, less their parts that went into older instalments. Which parts are taken off is decided
-//! when the older instalment's grace ends: parts in one that was paid or has not come to its fee moment always; in one
-//! that was late only under [`Pyramiding::FeesOnly`]; in one that was spared or excused never.
+//! The amount received for instalment k is the sum of the payments applied after the due moment of k-1 (for the first
+//! instalment: all payments) and of earlier payments made partly in advance for k, less their parts that went to older
+//! instalments. When the grace of an older instalment ends, it is decided whether parts that went to it are deducted:
+//! always if it was paid or its grace has not ended; only under [`Pyramiding::FeesOnly`] if it was late; never if it
+//! was spared, excused or stopped.
 //!
-//! What surplus of a payment was used for later is taken off in the same way. It does not make the payment count for more
+//! Surplus of a payment that is used later is deducted in the same way. It does not make the payment count for more
 //! instalments.
 //!
-//! The state keeps the payments that can still count for an instalment whose fee moment is to come, and no others.
+//! The state keeps only the payments that can still count for an instalment whose grace has not ended.
 
 use super::loan::{Loan, Row, Share};
 use super::surplus::Fed;
@@ -21,26 +22,26 @@ use serde::{Deserialize, Serialize};
 /// A payment that may spare an instalment its late fee.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The fold's step at which the payment was applied.
+    /// The number of the fold's step that applied the payment.
     step: u64,
     /// The whole payment.
     amount: Cents,
     /// The last instalment whose period had begun.
     begun: u32,
-    /// The last instalment that it can count for.
+    /// The last instalment the payment can count for.
     last: u32,
-    /// Its parts that went into instalments.
+    /// The parts that went to instalments.
     parts: Vec<Part>,
-    /// The parts of its surplus that went into instalments later, one for each instalment.
+    /// The parts of its surplus that later went to instalments, one per instalment.
     used: Vec<Part>,
 }
 
-/// The part of a payment that went into the interest and principal of an instalment.
+/// The part of a payment that went to the interest and principal of an instalment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Part {
     instalment: u32,
     cents: Cents,
-    /// Whether it is taken off what was received for later instalments.
+    /// Whether it is deducted from the amount received for later instalments.
     taken_off: bool,
 }
 
@@ -51,7 +52,7 @@ impl Receipt {
 }
 
 impl Share {
-    /// The instalment that it went into, if it is interest or principal of one.
+    /// The instalment whose interest or principal it paid; `None` for other debts.
     fn instalment(&self) -> Option<u32> {
         match *self {
             Share::Interest { row, .. } | Share::PrepaidInterest { row, .. } | Share::Principal { row, .. } => {
@@ -74,8 +75,8 @@ impl Share {
     }
 }
 
-/// Whose money went where when surplus was used: the oldest money went where the first share did. Each has the step at
-/// which the money came, the instalment it went into, and how much.
+/// Which payment's money went where when surplus was used: the oldest money pays the first share. Each entry holds the
+/// step of the payment, the instalment paid, and the amount.
 fn shared_out(fed_by: &[Fed], shares: &[Share]) -> Vec<(u64, u32, Cents)> {
     let mut all = Vec::new();
     let mut fed_by = fed_by.iter().copied();
@@ -93,7 +94,7 @@ fn shared_out(fed_by: &[Fed], shares: &[Share]) -> Vec<(u64, u32, Cents)> {
 }
 
 impl Row {
-    /// Whether money that went into this instalment is taken off what was received for later ones.
+    /// Whether money that went to this instalment is deducted from the amount received for later ones.
     fn is_taken_off(&self, pyramiding: Pyramiding) -> bool {
         match self.found {
             None | Some(Found::Paid) => true,
@@ -104,7 +105,7 @@ impl Row {
 }
 
 impl Loan {
-    /// Notes a payment and where it went, while instalments are to come to their fee moments.
+    /// Records a payment and where it went, as long as it can count for an instalment whose grace has not ended.
     pub(crate) fn note_receipt(&mut self, step: u64, amount: Cents, shares: &[Share], pyramiding: Pyramiding) {
         let begun = self.current();
         let part = |share: &Share| {
@@ -118,12 +119,12 @@ impl Loan {
         }
     }
 
-    /// Whether money that goes into an instalment now is taken off what was received for later ones.
+    /// Whether money that goes to an instalment now is deducted from the amount received for later ones.
     fn is_taken_off(&self, instalment: u32, pyramiding: Pyramiding) -> bool {
         self.row(instalment).is_none_or(|row| row.is_taken_off(pyramiding))
     }
 
-    /// Notes where surplus went that payments had left.
+    /// Records where the surplus of payments went.
     pub(crate) fn note_use(&mut self, fed_by: &[Fed], shares: &[Share], pyramiding: Pyramiding) {
         for (step, instalment, cents) in shared_out(fed_by, shares) {
             let taken_off = self.is_taken_off(instalment, pyramiding);
@@ -135,7 +136,7 @@ impl Loan {
         }
     }
 
-    /// Forgets a use of surplus that was undone.
+    /// Removes a use of surplus that was undone.
     pub(crate) fn note_use_undone(&mut self, fed_by: &[Fed], shares: &[Share]) {
         for (step, instalment, cents) in shared_out(fed_by, shares) {
             let of_step = self.receipts.iter_mut().filter(|receipt| receipt.step == step);
@@ -147,12 +148,12 @@ impl Loan {
         }
     }
 
-    /// Forgets a payment that was undone.
+    /// Removes a payment that was undone.
     pub(crate) fn drop_receipt(&mut self, step: u64) {
         self.receipts.retain(|receipt| receipt.step != step);
     }
 
-    /// What was received for an instalment by now.
+    /// The amount received for an instalment so far.
     pub(crate) fn received_for(&self, instalment: u32) -> Cents {
         let earlier = |receipt: &Receipt| -> Cents {
             let all = receipt.parts.iter().chain(&receipt.used);
@@ -163,12 +164,12 @@ impl Loan {
         receipts.map(|receipt| receipt.amount - earlier(receipt)).sum()
     }
 
-    /// An instalment has come to its fee moment: decides whether its money counts for later ones, and forgets payments
-    /// that count for none.
+    /// The grace of an instalment ends: decides whether money that went to it counts for later ones, and drops payments
+    /// that count for no later one.
     pub(crate) fn settle_receipts(&mut self, instalment: u32, found: Found, pyramiding: Pyramiding) {
         let taken_off = Row { found: Some(found), ..Row::default() }.is_taken_off(pyramiding);
         self.receipts.retain(|receipt| receipt.last > instalment);
-        // A part is taken off until its instalment is found to be late, spared or excused.
+        // A part is deducted until its instalment is found late, spared, excused or stopped.
         if !taken_off {
             let parts = self.receipts.iter_mut().flat_map(|receipt| receipt.parts.iter_mut().chain(&mut receipt.used));
             parts.filter(|part| part.instalment == instalment).for_each(|part| part.taken_off = false);

@@ -1,7 +1,7 @@
-//! The amortization schedule: rows that have passed as they were, rows to come as they will be if all goes well.
+//! The amortization schedule: past rows as they were, future rows as they will be if everything is paid on time.
 //!
-//! The projection pays what is past due on the date of reading and every later instalment in full on its due date. It
-//! runs the same posting as the fold does, on a copy of the state.
+//! The projection pays past-due amounts on the date of reading and every later instalment in full on its due date. It
+//! uses the same posting code as the fold, on a copy of the state.
 
 use super::loan::{Loan, Row};
 use super::reading::pass_closed_time;
@@ -30,29 +30,29 @@ pub struct ScheduleRow {
     pub interest: Cents,
     /// The principal in it.
     pub principal: Cents,
-    /// The loan's principal less the principal of the rows before.
+    /// The loan's principal less the principal of the earlier rows.
     pub start: Cents,
-    /// The loan's principal less the principal of the rows up to this.
+    /// The loan's principal less the principal of the rows up to and including this one.
     pub end: Cents,
-    /// Fees that fell into its period.
+    /// Fees charged in its period.
     pub fees: Cents,
-    /// What has been paid into it, without fees.
+    /// The amount paid into it so far, without fees.
     pub paid: Cents,
-    /// What is still to be paid of it, without fees.
+    /// The amount still to be paid, without fees.
     pub outstanding: Cents,
-    /// Once it has fallen due: whether it was paid by then.
+    /// Whether it was paid by its due date; `None` before that date.
     pub paid_on_time: Option<bool>,
 }
 
 impl ScheduleRow {
-    /// Interest and principal.
+    /// Interest plus principal.
     pub fn total(&self) -> Cents {
         self.interest + self.principal
     }
 }
 
-/// The schedule of a state that is folded from the beginning up to `at`. A state read from a snapshot has forgotten the
-/// rows that are paid: [`Stop::NeedsPast`].
+/// The schedule of a state that was folded from the beginning up to `at`. A state read from a snapshot lacks the paid
+/// rows, so it fails with [`Stop::NeedsPast`].
 pub fn schedule(terms: &Terms, state: &State, at: Time) -> Result<Vec<ScheduleRow>, Stop> {
     let passed = if state.status.is_closed() { Some(pass_closed_time(terms, state, at)?) } else { None };
     let state = passed.as_ref().unwrap_or(state);
@@ -83,7 +83,7 @@ fn passed_row(loan: &Loan, instalment: u32) -> Option<&Row> {
     }
 }
 
-/// Writes a row and gives the principal after it.
+/// Adds a row and returns the principal after it.
 fn push(rows: &mut Vec<ScheduleRow>, terms: &Terms, instalment: u32, row: &Row, paid: Cents, start: Cents) -> Cents {
     let dates = &terms.installment().dates;
     let principal = row.principal + row.extra;
@@ -107,7 +107,7 @@ fn push(rows: &mut Vec<ScheduleRow>, terms: &Terms, instalment: u32, row: &Row, 
 }
 
 impl<'a> Run<'a> {
-    /// A copy of the account that goes on from now as if all went well.
+    /// A copy of the account that continues from now as if everything were paid on time.
     pub(super) fn projection(&mut self, earns: bool) -> Result<Projection<'a>, Stop> {
         // The past is not copied.
         let past = self.loan().past.take();
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A copy of an account that goes on as if all went well.
+/// A copy of an account that continues as if everything were paid on time.
 pub(super) struct Projection<'a> {
     terms: &'a Terms,
     state: State,
@@ -126,7 +126,7 @@ pub(super) struct Projection<'a> {
 }
 
 impl<'a> Projection<'a> {
-    /// Pays what is past due at `at`.
+    /// Starts by paying the past-due amounts at `at`.
     pub fn new(terms: &'a Terms, state: &State, at: Time, earns: bool) -> Result<Projection<'a>, Stop> {
         let mut projection = Projection { terms, state: state.clone(), scratch: Outcome::default(), earns };
         projection.state.loan_mut().past = None;
@@ -145,7 +145,7 @@ impl<'a> Projection<'a> {
         Run::scratch(self.terms, &mut self.state, &mut self.scratch, place)
     }
 
-    /// A closed account earns no more.
+    /// Stops interest of the open period if the account no longer earns any: it is closed or has no principal left.
     fn settle_interest(&mut self) {
         let period = &mut self.state.loan_mut().period;
         if !self.earns {
@@ -153,7 +153,7 @@ impl<'a> Projection<'a> {
         }
     }
 
-    /// Posts the open row. It shows as not yet fallen due.
+    /// Posts the open row. The returned copy is marked as not yet due.
     pub fn post(&mut self) -> Result<Row, Stop> {
         let loan = self.state.loan();
         let instalment = loan.current();

@@ -1,5 +1,5 @@
-//! Money that no debt took. It is kept for the borrower, and used as soon as something is owed again: poured like a
-//! payment, as a line item of its own.
+//! Money left over when no debt remained to pay. It is kept for the borrower and used as soon as something is owed
+//! again: poured like a payment, as a line item of its own.
 
 use super::loan::{Loan, Poured};
 use super::payments::poured_item;
@@ -10,25 +10,25 @@ use crate::outcome::What;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// Surplus that one payment or offset left.
+/// Surplus left by one payment or offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lot {
-    /// The fold's step at which the money came.
+    /// The number of the fold's step that applied the payment.
     step: u64,
-    /// What of it is not used.
+    /// The unused part.
     pub(super) left: Cents,
 }
 
-/// What one payment or offset gave to a use of surplus: the step at which its money came, and how much.
+/// The contribution of one payment or offset to a use of surplus: the step that applied it, and the amount.
 pub(crate) type Fed = (u64, Cents);
 
-/// What surplus was used for, in order; what undoing needs.
+/// The uses of surplus in order, kept to undo them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SurplusPast {
     uses: Vec<Use>,
 }
 
-/// Surplus that was used.
+/// A use of surplus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Use {
     amount: Cents,
@@ -38,7 +38,7 @@ struct Use {
 }
 
 impl SurplusPast {
-    /// The newest use that was fed by money of a step; it is undone.
+    /// Marks the newest use that took money of a step's payment as undone, and returns it.
     fn undo_newest_fed_by(&mut self, step: u64) -> Option<Use> {
         let is_its = |used: &&mut Use| !used.undone && used.fed_by.iter().any(|(fed, _)| *fed == step);
         let used = self.uses.iter_mut().rev().find(is_its)?;
@@ -48,7 +48,7 @@ impl SurplusPast {
 }
 
 impl Loan {
-    /// Notes money that no debt took.
+    /// Records surplus left by a step.
     pub(crate) fn keep_surplus(&mut self, step: u64, cents: Cents) {
         if cents.is_zero() {
             return;
@@ -60,7 +60,7 @@ impl Loan {
         }
     }
 
-    /// Takes money off the surplus, the oldest first.
+    /// Takes money from the surplus, oldest first.
     fn take_surplus(&mut self, cents: Cents) -> Vec<Fed> {
         let (mut left, mut fed_by) = (cents, Vec::new());
         for lot in &mut self.surplus_lots {
@@ -76,7 +76,7 @@ impl Loan {
         fed_by
     }
 
-    /// The surplus of a payment that is undone goes with it.
+    /// Removes the surplus of a payment that is undone.
     fn drop_surplus(&mut self, step: u64) {
         self.surplus_lots.retain(|lot| lot.step != step);
     }
@@ -89,7 +89,7 @@ impl Run<'_> {
         if more { self.use_surplus() } else { Ok(()) }
     }
 
-    /// Pours surplus over what is owed.
+    /// Pours surplus over the debts.
     pub fn use_surplus(&mut self) -> Result<(), Stop> {
         self.accrue();
         let owed = self.state.balances().owed() + self.unrecognised()?;
@@ -119,8 +119,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Before the payment of a step is undone, so is what its surplus was used for, the newest first: each by its exact negative, an
-    /// item of its own. Needs the past.
+    /// Before a payment is undone, undoes the uses of its surplus, newest first. Each undo is an exact negative with
+    /// its own line item. Needs the past.
     pub fn undo_uses_of_surplus(&mut self, step: u64) -> Result<(), Stop> {
         while let Some(used) = self.loan().past.as_mut().and_then(|past| past.surplus.undo_newest_fed_by(step)) {
             self.undo_poured(&used.poured)?;

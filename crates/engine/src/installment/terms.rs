@@ -1,4 +1,4 @@
-//! What a product says about instalments, checked.
+//! A product's configuration for instalments, checked.
 
 use super::dates::Dates;
 use super::plan::{self, Plan};
@@ -21,7 +21,7 @@ pub enum Method {
     /// Equal instalments; the interest in them falls, the principal grows.
     #[default]
     Level,
-    /// Equal principal; the interest comes on top.
+    /// Equal principal; interest is added on top.
     EqualPrincipal,
     /// Equal principal and equal interest on the original principal.
     Flat,
@@ -37,10 +37,10 @@ pub enum InterestMethod {
     Daily,
 }
 
-/// Which share of a year a day is.
+/// Which fraction of a year a day is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DayCount {
-    /// A month is a twelfth of a year; its days share it equally.
+    /// A month is a twelfth of a year; its days divide it equally.
     #[default]
     Thirty360,
     /// A day is 1/365.
@@ -54,61 +54,62 @@ pub enum DayCount {
 /// What happens after the last due date while principal is unpaid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AfterMaturity {
-    /// Interest goes on.
+    /// Interest continues.
     #[default]
     Accrue,
     /// Interest stops.
     None,
 }
 
-/// What a late fee is.
+/// How a late fee is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LateFee {
     /// A fixed amount.
     #[default]
     Flat,
-    /// A part of what is unpaid of the instalment.
+    /// A percentage of the unpaid amount of the instalment.
     PercentOfUnpaid,
-    /// A part of what is unpaid of the instalment's principal.
+    /// A percentage of the unpaid principal of the instalment.
     PercentOfUnpaidPrincipal,
-    /// A part of what the instalment asked.
+    /// A percentage of the instalment.
     PercentOfPayment,
 }
 
-/// Which money for an instalment spares it the late fee although older debts took it.
+/// Which payments for an instalment spare it the late fee although they paid older debts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pyramiding {
-    /// What fees and instalments that were late took: one missed payment is one late fee.
+    /// Payments that went to fees and to late instalments: one missed payment costs one late fee.
     #[default]
     Receipts,
-    /// What fees took: each instalment that is late by the money of an older one is late itself.
+    /// Only payments that went to fees: an instalment left unpaid because its payment went to an older one is late
+    /// itself.
     FeesOnly,
 }
 
-/// Late fees.
+/// The rules for late fees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateFeePolicy {
     /// How long after the due date an unpaid instalment becomes late.
     pub grace: Interval,
     /// Whether the due date is the first day of grace.
     pub grace_counts_due_date: bool,
-    /// What the fee is.
+    /// How the fee is computed.
     pub kind: LateFee,
-    /// The fixed amount.
+    /// The amount of a flat fee.
     pub flat: Cents,
-    /// The part, for the percent kinds.
+    /// The percentage, for the percent kinds.
     pub percent: Percent,
-    /// At least this much.
+    /// The minimum fee.
     pub least: Option<Cents>,
-    /// At most this much.
+    /// The maximum fee.
     pub most: Option<Cents>,
-    /// At most this part of what is unpaid of the instalment.
+    /// The maximum fee as a percentage of the unpaid amount of the instalment.
     pub cap: Option<Percent>,
-    /// Which money spares an instalment the fee.
+    /// Which payments spare an instalment the fee.
     pub pyramiding: Pyramiding,
 }
 
-/// Where a debt stands in time.
+/// Whether a debt is past due, due or in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Due {
     /// Its due moment has passed.
@@ -119,12 +120,12 @@ pub enum Due {
     Ahead,
 }
 
-/// What a debt is, as payments see it.
+/// The kind of a debt, as far as payments distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Owed {
     /// A fee for a service.
     Fee,
-    /// A fee for a fault.
+    /// A fee for a breach.
     Penalty,
     /// Interest.
     Interest,
@@ -135,15 +136,15 @@ pub enum Owed {
 /// One of the twelve buckets that payments are poured into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Where it stands in time.
+    /// Whether the debt is past due, due or in advance.
     pub due: Due,
-    /// What it is.
+    /// Its kind.
     pub owed: Owed,
 }
 
 impl Bucket {
-    /// What has fallen due, in the order used when a product names none. What a product's own order leaves out
-    /// follows in this order, so that nothing due is ever passed over for a surplus.
+    /// The default order of past-due and due debts. Buckets missing from a product's order follow in this order, so
+    /// that money never becomes surplus while something is due.
     pub const DEFAULT_ORDER: [Bucket; 8] = [
         Bucket::new(Due::Past, Owed::Interest),
         Bucket::new(Due::Past, Owed::Principal),
@@ -160,7 +161,7 @@ impl Bucket {
         Bucket { due, owed }
     }
 
-    /// Reads `PAST_DUE_FEE`, `DUE_INTEREST`, `IN_ADVANCE_PRINCIPAL` and so on.
+    /// Parses `PAST_DUE_FEE`, `DUE_INTEREST`, `IN_ADVANCE_PRINCIPAL` and so on.
     pub fn parse(name: &str) -> Option<Bucket> {
         let (due, rest) = [("PAST_DUE_", Due::Past), ("DUE_", Due::Now), ("IN_ADVANCE_", Due::Ahead)]
             .into_iter()
@@ -176,10 +177,10 @@ impl Bucket {
     }
 }
 
-/// Which way through the buckets.
+/// In which direction the buckets are filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Span {
-    /// A bucket of all instalments, oldest first, then the next bucket.
+    /// One bucket of all instalments, oldest first, then the next bucket.
     BucketFirst,
     /// All buckets of the oldest instalment, then the next instalment.
     OldestInstalmentFirst,
@@ -189,7 +190,7 @@ pub enum Span {
 }
 
 impl Span {
-    /// The span of a product that gives none: one with an order of its own fills bucket by bucket.
+    /// The span of a product that configures none: with its own order, it fills bucket by bucket.
     pub fn without_own(order_is_given: bool) -> Span {
         if order_is_given { Span::BucketFirst } else { Span::default() }
     }
@@ -198,16 +199,16 @@ impl Span {
 /// Where money goes that is left when nothing is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Surplus {
-    /// Into principal from the end backwards: the loan ends sooner.
+    /// To principal, from the end of the loan backwards: the loan ends sooner.
     #[default]
     LastInstalment,
-    /// Into the next instalments, in advance.
+    /// To the next instalments, in advance.
     NextInstalment,
-    /// Into principal, and the instalments to come are computed anew.
+    /// To principal; later instalments are recalculated.
     ReducePrincipal,
 }
 
-/// What a product says about instalments.
+/// A product's configuration for instalments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallmentPolicy {
     /// The number of instalments.
@@ -216,44 +217,44 @@ pub struct InstallmentPolicy {
     pub rate: Percent,
     /// The length of a cycle.
     pub cycle: Interval,
-    /// The length of the first, when it differs.
+    /// The length of the first cycle, if it differs.
     pub first_cycle: Option<Interval>,
-    /// From a cycle's end to the due date.
+    /// The interval from a cycle's end to the due date.
     pub due_after_cycle: Interval,
-    /// Where dates fall that a month does not have.
+    /// Where a date falls in a month that is too short for it.
     pub month_end: MonthEnd,
     /// How the principal is spread.
     pub method: Method,
-    /// So many instalments at the beginning are interest alone.
+    /// This many instalments at the beginning are interest only.
     pub interest_only: u32,
     /// Instalments are multiples of this.
     pub instalment_rounding: Cents,
-    /// Whether the level payment is moved once to bring the last instalment closer.
+    /// Whether the level payment is adjusted once to bring the last instalment closer to it.
     pub smooth_last: bool,
     /// When interest is counted.
     pub interest: InterestMethod,
-    /// Which share of a year a day is.
+    /// Which fraction of a year a day is.
     pub day_count: DayCount,
-    /// What to do with half a cent.
+    /// How to round half a cent.
     pub rounding: Rounding,
     /// What happens after the last due date.
     pub after_maturity: AfterMaturity,
-    /// Where payments go: what is named comes first.
+    /// The order in which payments fill buckets; named buckets are first.
     pub order: Vec<Bucket>,
-    /// Which way through the buckets.
+    /// In which direction the buckets are filled.
     pub span: Span,
     /// Where money goes that is left when nothing is due.
     pub surplus: Surplus,
     /// Late fees.
     pub late_fee: LateFeePolicy,
-    /// So many late instalments in a row make an account delinquent.
+    /// This many late instalments in a row make an account delinquent.
     pub delinquent_after: u32,
-    /// So many late instalments in a row charge it off.
+    /// This many late instalments in a row charge the account off.
     pub charge_off_after: u32,
 }
 
 impl InstallmentPolicy {
-    /// The defaults, for so many instalments at this yearly rate.
+    /// The defaults, with this number of instalments and this yearly rate.
     pub fn new(instalments: u32, rate: Percent) -> InstallmentPolicy {
         InstallmentPolicy {
             instalments,
@@ -279,7 +280,7 @@ impl InstallmentPolicy {
         }
     }
 
-    /// Says everything that is wrong with these policies by themselves.
+    /// Adds every rule that this policy breaks to `invalid`.
     pub(crate) fn check(&self, invalid: &mut Vec<Invalid>) {
         let mut broken = |field, rule: alloc::string::String| invalid.push(Invalid::new(field, rule));
         if !(1..=MOST_INSTALMENTS).contains(&self.instalments) {
@@ -304,7 +305,7 @@ impl InstallmentPolicy {
             broken("product_lifecycle_policies.billing_cycle_policies.cycle_interval", rule.into());
         }
         if self.cycle.months == 0 && self.due_after_cycle.months != 0 {
-            // Months of different lengths would put the due dates of short cycles on one day.
+            // Months of different lengths would put the due dates of short cycles on the same day.
             let rule = "must be in days where cycle_interval is";
             broken("product_lifecycle_policies.billing_cycle_policies.cycle_due_interval", rule.into());
         }
@@ -348,20 +349,20 @@ impl InstallmentPolicy {
 /// The agreed terms of an instalment loan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installment {
-    /// What the product says.
+    /// The product's configuration.
     pub policy: InstallmentPolicy,
-    /// When things happen.
+    /// The due dates.
     pub dates: Dates,
-    /// What each instalment is.
+    /// The amount of each instalment.
     pub plan: Plan,
-    /// Every bucket that is filled before money is surplus, in order: what is past due and what is due.
+    /// The buckets of past-due and due debts, in the order in which they are filled before money is surplus.
     pub order: Vec<Bucket>,
-    /// What is filled first in an instalment that is paid in advance, and what next.
+    /// The order in which an instalment paid in advance is filled.
     pub order_ahead: [Owed; 2],
 }
 
 impl Installment {
-    /// Agrees a checked policy for a loan of `principal` from `start`.
+    /// Fixes a checked policy for a loan of `principal` from `start`.
     pub(crate) fn agree(
         policy: &InstallmentPolicy,
         zone: &Zone,
@@ -384,15 +385,15 @@ impl Installment {
         self.policy.instalments
     }
 
-    /// Whether interest is counted in a period; after the last instalment that is the product's choice.
+    /// Whether interest is counted in a period; after the last instalment the product decides.
     pub(crate) fn earns(&self, period: u32) -> bool {
         let after = self.policy.after_maturity == AfterMaturity::Accrue && self.policy.method != Method::Flat;
         period <= self.count() || after
     }
 }
 
-/// Which and when an instalment is paid in advance is for the surplus rule; the order's entries for it say what is filled
-/// first inside it, and without them interest is.
+/// The surplus rule decides which instalment is paid in advance, and when. The order's entries for payments in advance
+/// decide what is filled first within it; without such entries interest is first.
 fn order_ahead(order: &[Bucket]) -> [Owed; 2] {
     let first =
         order.iter().find(|bucket| bucket.due == Due::Ahead && matches!(bucket.owed, Owed::Interest | Owed::Principal));
@@ -402,7 +403,8 @@ fn order_ahead(order: &[Bucket]) -> [Owed; 2] {
     }
 }
 
-/// Every due date must come after the one before it, the first after the account's own date, the last in our time.
+/// Every due date must lie after the previous one, the first after the account's start date, and the last by
+/// [`LATEST`].
 fn check_dates(policy: &InstallmentPolicy, dates: &Dates, start: Day) -> Result<(), Invalid> {
     const CYCLE: &str = "product_lifecycle_policies.billing_cycle_policies.cycle_interval";
     let mut before = start;

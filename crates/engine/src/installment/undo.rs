@@ -1,5 +1,5 @@
-//! Giving a payment's money back, as posted: exact negatives of where it went. Nothing in between is computed anew. The
-//! rows ahead that it made smaller ask again what they asked before.
+//! Undoing a payment as posted, by exact negatives of where its money went. Later postings are not recomputed. Rows
+//! ahead that the payment lowered get their earlier amounts back.
 
 use super::loan::{Applied, OpenFee, OpenItem, Poured, Share};
 use crate::fold::{Run, Stop};
@@ -9,7 +9,7 @@ use crate::outcome::What;
 use alloc::vec::Vec;
 
 impl Run<'_> {
-    /// Gives back all that an applied payment paid. Needs the past.
+    /// Undoes everything that an applied payment paid. Needs the past.
     pub fn undo(&mut self, applied: &Applied, poured: &Poured) -> Result<(), Stop> {
         self.accrue();
         self.undo_uses_of_surplus(applied.step)?;
@@ -20,7 +20,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Gives back what money paid, wherever it went.
+    /// Undoes everything that poured money paid.
     pub fn undo_poured(&mut self, poured: &Poured) -> Result<(), Stop> {
         let mut cancelled = Vec::new();
         for share in &poured.shares {
@@ -55,7 +55,7 @@ impl Run<'_> {
         instalment < current || (instalment == current && self.has_begun())
     }
 
-    /// Flat interest of a period that has not begun is not owed: what was paid of it in advance never was.
+    /// Flat interest of a period that has not begun is not owed: interest paid for it in advance becomes invalid.
     fn cancel_prepaid(&mut self, instalment: u32, cents: Cents, id: &ItemId) {
         let row = self.loan().row_mut(instalment);
         row.interest -= cents;
@@ -106,8 +106,8 @@ impl Run<'_> {
         }
     }
 
-    /// Takes back money that was paid into the end of the loan: first what no row has reached yet, then from the rows
-    /// it had paid, the latest first. Those are past due now.
+    /// Undoes principal that was paid into the end of the loan: first the part that no row has reached yet, then from
+    /// the rows it paid, latest first. Those rows are past due now.
     fn undo_tail(&mut self, cents: Cents) {
         let loan = self.loan();
         let open = loan.row(loan.current()).filter(|row| !row.posted).map_or(Cents::ZERO, |row| row.principal_paid);
@@ -128,7 +128,7 @@ impl Run<'_> {
         }
     }
 
-    /// The debts that were paid down are open again.
+    /// Reopens a debt that was paid down.
     fn restore_item(&mut self, split: &Split, order: u64) {
         let slot = self.slot_of(&split.item);
         let loan = self.loan();
@@ -167,7 +167,7 @@ impl Run<'_> {
         self.set_balance(debt.slot, &debt.id, debt.balance);
     }
 
-    /// Where this fold's outcome holds an item.
+    /// The index of an item in this fold's outcome.
     pub fn slot_of(&self, id: &ItemId) -> Option<u32> {
         self.out.items.iter().rposition(|item| item.id == *id).map(|slot| slot as u32)
     }

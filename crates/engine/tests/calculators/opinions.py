@@ -1,6 +1,6 @@
-"""What the calculators themselves make of a loan, each where it has a formula for it.
+"""The results of the calculators for a loan, each where it has a formula.
 
-Each opinion gives triples: what it is about, the calculator's number, and the engine's.
+Each function yields triples: a description, the calculator's number, and the engine's.
 """
 
 from datetime import date
@@ -15,12 +15,12 @@ import QuantLib as ql
 from periods import DAY_COUNTERS
 from tools import asked, rounded_if_sure
 
-# Given Decimals, numpy-financial computes with them. Floats would not do: at tiny rates its formula subtracts two
-# numbers that are almost the same, and is wrong by thousands of cents.
+# numpy-financial computes with Decimals if it gets Decimals. Floats are too imprecise: at tiny rates its formula
+# subtracts two numbers that are almost the same, and is wrong by thousands of cents.
 getcontext().prec = 80
 DECIMAL_NOISE = Fraction(1, 10**30)
 
-# QuantLib computes interest as a growth of 1.00..., less 1: as good as a float, for each cent of the principal.
+# QuantLib computes interest as a growth of 1.00..., less 1: as precise as a float, for each cent of the principal.
 COUPON_NOISE = Fraction(1, 10**15)
 
 # Each row's interest is rounded by at most half a cent, on a principal that is on average at least half of the first:
@@ -30,13 +30,13 @@ YIELD_NOISE = 1e-6
 
 
 def by_quantlib(terms, made, engine):
-    """Each row's interest as that of a coupon, where days count as they are."""
+    """Each row's interest as that of a coupon, for day counts by actual days."""
     if terms["day_count"] == "THIRTY_360" or terms["method"] == "FLAT":
         return
     rate, counter = float(terms["rate_percent"]) / 100, DAY_COUNTERS[terms["day_count"]]
     for number, ((begin, end, _), row) in enumerate(zip(made, engine["rows"]), 1):
         if terms["method"] == "LEVEL" and row["total_cents"] == engine["level_cents"] == row["interest_cents"]:
-            return  # More interest than the instalment holds: the rest of it is in the rows that follow.
+            return  # The interest exceeds the instalment: the rest of it is in the following rows.
         coupon = ql.FixedRateCoupon(end, float(row["start_cents"]), rate, counter, begin, end)
         noise = COUPON_NOISE * (row["start_cents"] + 1)
         interest = rounded_if_sure(max(0.0, coupon.amount()), noise, terms["rounding"])
@@ -56,7 +56,7 @@ def by_numpy_financial(terms, rates, engine):
         if rate == first:
             payment = numpy_financial.pmt(decimal(rate), count, principal / unit)
         else:
-            # Seen from the first due date, the loan has grown by one period, and the first payment is at once.
+            # As of the first due date, the loan has grown by one period, and the first payment is immediate.
             grown = principal * decimal(1 + first)
             payment = numpy_financial.pmt(decimal(rate), count, grown / unit, when="begin")
         payment = rounded_if_sure(alone(payment), DECIMAL_NOISE, mode)
@@ -66,30 +66,30 @@ def by_numpy_financial(terms, rates, engine):
     if first == 0:
         return  # Here ipmt divides by the rate.
     interest = rounded_if_sure(alone(numpy_financial.ipmt(decimal(first), 1, count, principal)), DECIMAL_NOISE, mode)
-    # An instalment that is less than its interest leaves a part of it to the next.
+    # If the interest exceeds the instalment, the next one takes the rest.
     if interest is not None and (interest <= engine["level_cents"] or count == 1):
         asked["first interests"] += 1
         yield "first interest by numpy-financial", interest, engine["rows"][terms["interest_only"]]["interest_cents"]
 
 
 def decimal(number):
-    """A fraction with all the digits that are computed with."""
+    """A fraction as a Decimal, to the full precision."""
     number = Fraction(number)
     return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def alone(number):
-    """numpy-financial gives some results as arrays of one."""
+    """numpy-financial returns some results as arrays with one element."""
     return numpy.asarray(number).item()
 
 
 def by_pyxirr(terms, rates, made, engine):
-    """The rate that the engine's payments yield, where all periods earn the same and interest is on what is unpaid."""
+    """The yield of the engine's payments, if all periods earn the same and interest is on unpaid principal."""
     principal, rate = terms["principal_cents"], rates[0]
     waits = terms["method"] == "LEVEL" and engine["level_cents"] < principal * rate
     if principal < YIELD_PRINCIPAL or terms["method"] == "FLAT" or len(set(rates)) > 1 or waits:
         return
-    # Brought to one size, since pyxirr is content when a fixed small sum is left over.
+    # Scaled to one size, since pyxirr stops when a fixed small amount is left over.
     payments = [-YIELD_PRINCIPAL] + [YIELD_PRINCIPAL * row["total_cents"] / principal for row in engine["rows"]]
     yields = {"yield by pyxirr.irr": pyxirr.irr(payments)}
     days = {end - begin for begin, end, _ in made}

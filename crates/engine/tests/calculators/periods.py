@@ -1,5 +1,5 @@
-"""When the instalments of a loan fall due, by QuantLib's calendar, and which share of a year each period is: exactly,
-and by QuantLib's day counters.
+"""The due dates of a loan's instalments, by QuantLib's calendar, and the fraction of a year of each period: exact, and
+by QuantLib's day counters.
 """
 
 import re
@@ -16,7 +16,7 @@ DAY_COUNTERS = {
     "ACTUAL_ACTUAL": ql.ActualActual(ql.ActualActual.ISDA),
     "THIRTY_360": ql.Thirty360(ql.Thirty360.BondBasis),
 }
-FLOAT_NOISE = 1e-12  # How far a share of a year may be from QuantLib's, which is a float.
+FLOAT_NOISE = 1e-12  # How far a fraction of a year may be from QuantLib's, which is a float.
 
 
 def interval(text):
@@ -28,7 +28,7 @@ def interval(text):
 
 
 def plus(day, length, times, month_end):
-    """A date and so many times a length, months before days. QuantLib puts a day that a month lacks on its last."""
+    """A date plus `times` times a length, months before days. QuantLib moves a day that a month lacks to its last."""
     months, days = length
     there = CALENDAR.advance(day, ql.Period(months * times, ql.Months), ql.Unadjusted, False)
     if month_end == "ROLL" and there.dayOfMonth() < day.dayOfMonth():
@@ -57,7 +57,7 @@ def periods(terms):
 
 
 def share_of_year(day_count, begin, end, length):
-    """The exact share of a year of a period, once QuantLib agrees."""
+    """The exact fraction of a year of a period, after checking that QuantLib agrees."""
     if day_count == "ACTUAL_365":
         share = Fraction(end - begin, 365)
     elif day_count == "ACTUAL_360":
@@ -86,7 +86,7 @@ def each_day_by_its_year(begin, end):
 
 
 def as_in_thirty_day_months(begin, end, length):
-    """Whether no end of a month comes between dates and agreed length, so that QuantLib must see that length too."""
+    """Whether no month end affects the dates, so that QuantLib must compute the agreed length too."""
     months = 12 * (end.year() - begin.year()) + end.month() - begin.month()
     days = end.dayOfMonth() - begin.dayOfMonth()
     return (months, days) == tuple(length) and max(begin.dayOfMonth(), end.dayOfMonth()) <= 28

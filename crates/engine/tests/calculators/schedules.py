@@ -1,14 +1,14 @@
-"""Computes loan schedules a second time, and says where the engine differs.
+"""Computes loan schedules a second time, and reports where the engine differs.
 
-Reads JSON lines: a loan's terms, and the engine's answer beside them. Nothing of the engine's arithmetic is used here:
+Reads JSON lines: a loan's terms and the engine's results. None of the engine's arithmetic is used here:
 
     due dates           QuantLib's calendar
-    shares of a year    QuantLib's day counters; THIRTY_360, where the agreed length counts, by the rule itself
+    fractions of a year QuantLib's day counters; THIRTY_360, where the agreed length counts, by the rule itself
     level payments      exact fractions, and numpy-financial where all periods earn the same
     interest            exact fractions, QuantLib's coupons, and numpy-financial for the first row
-    the rate as a whole pyxirr: what the borrower pays must yield the rate that was agreed
+    the rate as a whole pyxirr: the borrower's payments must yield the agreed rate
 
-Prints a line for each difference, a line that counts what the calculators were asked, and a last line that sums up.
+Prints a line for each difference, a line with the number of checks by each calculator, and a summary as the last line.
 Exits with 1 if anything differs.
 """
 
@@ -22,7 +22,7 @@ from tools import asked, rounded
 
 
 def annuity(rates):
-    """What one cent at the end of each period is worth at the beginning of the first."""
+    """The present value, at the beginning of the first period, of one cent paid at the end of each period."""
     worth, of = 0, 1
     for rate in reversed(rates):
         worth, of = (worth + of) * rate.denominator, of * (rate.numerator + rate.denominator)
@@ -30,7 +30,7 @@ def annuity(rates):
 
 
 def plan(terms, rates, share):
-    """The level amount (for LEVEL the instalment, else the principal in it) and the interest of a FLAT row."""
+    """The level amount (for LEVEL the instalment, else its principal) and the interest of a FLAT row."""
     principal, count, mode = terms["principal_cents"], terms["count"], terms["rounding"]
     unit, level_rows = terms["instalment_rounding_cents"], count - terms["interest_only"]
     if terms["method"] == "LEVEL":
@@ -41,12 +41,12 @@ def plan(terms, rates, share):
     interest = rounded(principal * Fraction(terms["rate_percent"]) / 100 * share / count, mode)
     if unit == 1:
         return rounded(Fraction(principal, level_rows), mode), interest
-    # Both parts of a FLAT row are kept, so it is their sum that is made a multiple.
+    # Both parts of a FLAT row are fixed, so their sum is rounded to a multiple.
     return max(0, rounded(Fraction(principal, level_rows) + interest, mode, unit) - interest), interest
 
 
 def smoothed(terms, rates, level):
-    """The level payment, moved once towards the last row if that brings the two closer."""
+    """The level payment, adjusted once towards the last row if that brings the two closer."""
 
     def off(payment):
         interest, principal, _, _ = rows(terms, rates, payment, 0)[-1]
@@ -59,12 +59,12 @@ def smoothed(terms, rates, level):
 
 
 def rows(terms, rates, level, flat_interest):
-    """Interest, principal, principal before and after, of each instalment that is paid in full when it falls due."""
+    """Interest, principal, principal before and after, of each instalment, if each is paid in full on its due date."""
     left, waiting, made = terms["principal_cents"], 0, []
     for row, rate in enumerate(rates, 1):
         interest = rounded(left * rate, terms["rounding"])
         if terms["method"] == "FLAT":
-            # A loan that is repaid before its last row is closed, and earns no more.
+            # A loan repaid before its last row is closed, and earns no more interest.
             interest = flat_interest if left > 0 else 0
         interest += waiting
         if row == terms["count"]:
@@ -72,7 +72,7 @@ def rows(terms, rates, level, flat_interest):
         elif row <= terms["interest_only"]:
             principal = 0
         elif terms["method"] == "LEVEL":
-            # An instalment takes no more interest than it is; the rest waits for the next.
+            # An instalment takes at most its own amount of interest; the next one takes the rest.
             waiting = max(0, interest - level)
             interest -= waiting
             principal = min(left, level - interest)
@@ -84,7 +84,7 @@ def rows(terms, rates, level, flat_interest):
 
 
 def differences(terms, engine):
-    """What it is, as computed here, and as the engine says: where the two are not the same."""
+    """The differences: a description, the value computed here, and the engine's."""
     made = periods(terms)
     shares = [share_of_year(terms["day_count"], *period) for period in made]
     rates = [Fraction(terms["rate_percent"]) / 100 * share for share in shares]

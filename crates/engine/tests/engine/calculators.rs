@@ -1,8 +1,8 @@
-//! Random schedules against independent calculators: `tests/calculators/schedules.py` computes each of them again with
-//! QuantLib, numpy-financial, pyxirr and exact fractions, and must come to the same cents.
+//! Compares random schedules with independent calculators: `tests/calculators/schedules.py` computes each of them with
+//! QuantLib, numpy-financial, pyxirr and exact fractions, and must arrive at the same cents.
 //!
-//! The loans are drawn with a fixed seed (`DAYBOOK_SEED` sets another), the same number for each day count, with the
-//! edges drawn often: the ends of months, no interest and hardly any, one cent and the largest sum.
+//! The loans are drawn with a fixed seed (`DAYBOOK_SEED` sets another), the same number for each day count. Edge cases
+//! are drawn often: month ends, no interest and hardly any, one cent and the largest sum.
 
 use crate::python::{kept, number, run, said};
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay};
@@ -24,7 +24,7 @@ use std::process::Output;
 
 const SCHEDULES_PER_DAY_COUNT: usize = 400;
 
-/// Names as the interface writes them.
+/// Names as in the API.
 const DAY_COUNTS: [(&str, DayCount); 4] = [
     ("THIRTY_360", DayCount::Thirty360),
     ("ACTUAL_365", DayCount::Actual365),
@@ -48,7 +48,7 @@ fn any_of<T: Clone + std::fmt::Debug + 'static>(names: &[(&'static str, T)]) -> 
 
 // --- Random loans ----------------------------------------------------------------------------------------------------
 
-/// A loan that was opened, and its schedule on that day.
+/// An opened loan, and its schedule on that day.
 struct Case {
     terms: Terms,
     rows: Vec<ScheduleRow>,
@@ -96,7 +96,7 @@ impl Case {
     }
 }
 
-/// Days 28 to 31 of any month, January and February most of all; now and then any day.
+/// Days 28 to 31 of any month, mostly of January and February; occasionally any day.
 fn start() -> impl Strategy<Value = Day> {
     let months = select(vec![0, 0, 0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     let late = (2019..=2032, months, 28..=31_u32)
@@ -105,7 +105,7 @@ fn start() -> impl Strategy<Value = Day> {
     prop_oneof![5 => late, 1 => (0..9_000).prop_map(move |days| first.plus_days(days))]
 }
 
-/// One loan: when and where it starts, how much it is, and by which policy.
+/// One loan: its start, principal and policy.
 fn loan(day_count: DayCount) -> impl Strategy<Value = Terms> {
     let count = prop_oneof![12 => 1..=60_u32, 1 => 61..=480_u32, 1 => select(vec![1, 2, 360, 480])];
     let edges = vec![0, 0, 0, 1, 123, 5_990_000, 12_000_000, 36_000_000, 99_999_999];
@@ -173,7 +173,7 @@ fn draw(per_day_count: usize) -> Vec<Case> {
 
 // --- Comparing -------------------------------------------------------------------------------------------------------
 
-/// Gives lines to the calculators. They are kept in a file, for running the calculators by hand.
+/// Passes lines to the calculators. The lines are kept in a file, so that the calculators can be run by hand.
 fn compute_again(lines: &[Value], file: &str) -> Output {
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     run("calculators/schedules.py", &[], Some(&kept(file, &lines)))
@@ -183,7 +183,7 @@ fn numbers(text: &str) -> Vec<usize> {
     text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
-/// The cases really have what they are meant to have.
+/// Checks that the cases cover what they are meant to cover.
 fn assert_covered(cases: &[Case]) {
     let at_least = |wanted: usize, what: &str, has: &dyn Fn(&Case) -> bool| {
         let count = cases.iter().filter(|case| has(case)).count();
@@ -224,12 +224,12 @@ fn random_schedules_equal_those_of_independent_calculators() {
     let rows: usize = cases.iter().map(|case| case.rows.len()).sum();
     assert!(cases.len() >= 1_000, "{} schedules are too few", cases.len());
     assert_eq!(sum, format!("compared {} schedules, {rows} rows: 0 differences", cases.len()));
-    // Coupons, first interests, level payments, shares of a year, yields: the calculators had their say on many of each.
+    // Coupons, first interests, level payments, year fractions, yields: the calculators checked many of each.
     assert!(numbers(asked).len() == 5 && numbers(asked).iter().all(|count| *count >= 100), "{asked}");
     println!("{asked}\n{sum}");
 }
 
-/// The comparison can fail: a cent or a day off, anywhere, is found.
+/// The comparison can fail: it finds any value that is off by a cent or a day.
 #[test]
 fn one_wrong_cent_or_day_is_found() {
     let cases = draw(10);

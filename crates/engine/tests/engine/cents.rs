@@ -1,6 +1,6 @@
-//! Cents that random histories found wrong, each history as it was found.
+//! Wrong cents that random histories found, each with its original history.
 //!
-//! The loan: 1,200.00 at 12 %, monthly, from noon of 2027-01-15 in UTC, and what a product says that says nothing more.
+//! The loan: 1,200.00 at 12 %, monthly, from noon of 2027-01-15 in UTC, with a product's defaults otherwise.
 
 use crate::support::*;
 use daybook_engine::calendar::Interval;
@@ -24,8 +24,8 @@ fn closes(book: &Book, instalment: u32) -> Time {
     book.terms.close_of(book.terms.installment().dates.due_day(instalment))
 }
 
-/// The twelfth instalment, 106.60, is paid in full three days after it fell due, within ten days of grace. Interest that
-/// accrues meanwhile is no part of it: it is not late.
+/// The twelfth instalment, 106.60, is paid in full three days after it fell due, within ten days of grace. Interest
+/// that accrues meanwhile is not part of it, so the instalment is not late.
 #[test]
 fn the_last_instalment_paid_within_its_grace_is_not_late() {
     let late = |loan: Loan| {
@@ -48,7 +48,7 @@ fn the_last_instalment_paid_within_its_grace_is_not_late() {
     }
 }
 
-/// Payoff less a cent made all later instalments tiny. The payment is undone: they ask again what they asked before.
+/// A payment of the payoff less one cent made all later instalments tiny. Undoing it restores their earlier amounts.
 #[test]
 fn undoing_a_payment_gives_back_the_instalments_that_it_lowered() {
     let lowered = |status| {
@@ -67,7 +67,7 @@ fn undoing_a_payment_gives_back_the_instalments_that_it_lowered() {
     assert_eq!(rows(&book), before);
 }
 
-/// Flat interest of periods that have not begun is no part of a payoff, wherever a surplus goes.
+/// Flat interest of periods that have not begun is not part of a payoff, under any surplus rule.
 #[test]
 fn a_quote_that_is_paid_pays_off() {
     for surplus in [Surplus::NextInstalment, Surplus::LastInstalment, Surplus::ReducePrincipal] {
@@ -79,8 +79,8 @@ fn a_quote_that_is_paid_pays_off() {
     }
 }
 
-/// 408.03 effective 10 February, authorized then and valid on 20 February: under replay it counts from the 10th, however
-/// the account was told.
+/// 408.03 effective 10 February, authorized then and valid on 20 February: under replay it counts from the 10th, in
+/// whichever order the inputs were submitted.
 #[test]
 fn an_authorized_payment_counts_from_its_own_time_under_replay() {
     let loan = base(3).replaying().with(|policy| policy.late_fee.grace = Interval::days(3));
@@ -98,7 +98,7 @@ fn an_authorized_payment_counts_from_its_own_time_under_replay() {
     }
 }
 
-/// A decision that lies ahead waits for its time.
+/// A decision in the future is scheduled.
 #[test]
 fn a_decision_in_the_future_waits() {
     for backdating in [Backdating::AsPosted, Backdating::Replay] {
@@ -116,8 +116,8 @@ fn a_decision_in_the_future_waits() {
     }
 }
 
-/// The instant at which a period closes belongs to it: the next one costs 1 % of what is left after all that was paid
-/// then, whether the account had been rolled to that instant or not.
+/// The instant at which a period closes belongs to it: the next period costs 1 % of the principal left after all
+/// payments at that instant, whether or not the account had been rolled to that instant before.
 #[test]
 fn the_closing_instant_belongs_to_the_period_that_ends() {
     for micros_before in [1, 0] {
@@ -132,7 +132,7 @@ fn the_closing_instant_belongs_to_the_period_that_ends() {
     }
 }
 
-/// 408.03 is past due again and 600.00 is there: it is used.
+/// 408.03 is past due again and a surplus of 600.00 exists: it is used.
 #[test]
 fn surplus_is_used_when_something_is_owed_again() {
     let mut book = base(3).open();
@@ -144,7 +144,7 @@ fn surplus_is_used_when_something_is_owed_again() {
     assert_eq!(item(&book, "dbk_surplus_1"), "dbk_surplus_1 -408.03: 12.00 dbk_interest_1.1, 396.03 dbk_loan");
 }
 
-/// The payment whose surplus was used bounces too: its use is taken back first, and then what it paid itself.
+/// The payment whose surplus was used bounces too: first the use of its surplus is undone, then the payment.
 #[test]
 fn a_use_of_surplus_is_taken_back_before_its_payment() {
     let mut book = base(3).open();
@@ -158,7 +158,7 @@ fn a_use_of_surplus_is_taken_back_before_its_payment() {
     assert!(standing(&book).contains(owes), "{}", standing(&book));
 }
 
-/// What an account that is paid off receives is kept, and its status says so.
+/// Money that a paid-off account receives is kept, and its status shows that.
 #[test]
 fn a_paid_off_account_that_receives_money_has_a_surplus() {
     let mut book = base(3).open();
@@ -170,9 +170,10 @@ fn a_paid_off_account_that_receives_money_has_a_surplus() {
     assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00");
 }
 
-/// Two payments made the instalments smaller. The first is undone: the instalments that only it changed ask again what
-/// they asked; those that the second changed too are computed anew. 614.24 is unpaid then, of which row 1 asks 195.06 and
-/// row 3, with 7.12 + 139.58 paid of 207.06, 60.36. 358.82 over three rows is 358.82 x 0.01 / (1 - 1.01^-3) = 122.0067.
+/// Two payments lowered the instalments. The first is undone: instalments that only it changed get their earlier
+/// amounts back; those that the second also changed are recalculated. 614.24 is unpaid then, of which row 1 takes
+/// 195.06 and row 3, with 7.12 + 139.58 paid of 207.06, 60.36. 358.82 over three rows is 358.82 x 0.01 / (1 - 1.01^-3)
+/// = 122.0067.
 #[test]
 fn undoing_the_first_of_two_payments_that_lowered_the_instalments() {
     let lowered = |first: bool| {
@@ -186,15 +187,15 @@ fn undoing_the_first_of_two_payments_that_lowered_the_instalments() {
     let mut book = lowered(true);
     assert_ne!(rows(&book), rows(&lowered(false)));
     ask(&mut book, "r1", "2027-03-20T13:00:00Z", reversal("p1")).unwrap();
-    // Row 3 is open and was lowered by the first payment only: it asks the agreed 207.06 again.
+    // Row 3 is open and was lowered by the first payment only: it is the agreed 207.06 again.
     let third = &rows(&book)[2];
     assert!(third.starts_with("3 2027-04-15: "), "{third}");
     assert_eq!(book.state.loan().asks.of(3), Cents(20_706));
     assert_eq!(book.state.loan().asks.of(4), Cents(12_201));
 }
 
-/// 1,200.00 at 12 % in three, daily: 408.03 comes a day late and pays the first instalment. The second has
-/// (1200.00 + 803.97 x 27) x 0.01/28 = 8.18 and the rest.
+/// 1,200.00 at 12 % in three, daily: 408.03 is paid a day late and pays the first instalment. The second has (1200.00 +
+/// 803.97 x 27) x 0.01/28 = 8.18 of interest, and the rest is principal.
 #[test]
 fn what_an_instalment_asked_pays_it_a_day_late() {
     let daily = |policy: &mut daybook_engine::installment::InstallmentPolicy| policy.interest = InterestMethod::Daily;

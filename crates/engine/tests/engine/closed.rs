@@ -1,4 +1,4 @@
-//! Closing by hand and opening again: nothing accrues and no moment comes in between.
+//! Closing by hand and reopening: nothing accrues and no moment fires in between.
 
 use super::support::{Loan, ask, at, events, item, loan, pay, pay_for, rows, standing};
 use daybook_engine::installment::Method;
@@ -11,7 +11,7 @@ fn set(book: &mut Book, name: &str, when: &str, standing: &str, reason: Option<&
     ask(book, name, when, Input::Status(Status::parse(standing, reason).unwrap())).unwrap();
 }
 
-/// Closed on 2025-02-01: 17 of 31 days of 12.00 are 6.58, that date not counted, and stay owed.
+/// Closed on 2025-02-01: 17 of 31 days of 12.00, that date excluded, are 6.58 and stay owed.
 fn closed(terms: &Loan) -> Book {
     let mut book = terms.open();
     book.events.clear();
@@ -26,7 +26,7 @@ fn closed_by_hand() {
         ["line_item_create dbk_interest_1.1", "account_status_change ACTIVE>CLOSED/CUSTOMER_REQUEST", "account_closed"];
     assert_eq!(events(&mut book), told);
     assert_eq!(standing(&book), "CLOSED/CUSTOMER_REQUEST owes 1200.00 + 6.58 + 0.00");
-    // From one closed status to another nothing more is closed.
+    // A change from one closed status to another closes nothing again.
     set(&mut book, "other", "2025-02-02T12:00:00-05:00", "CLOSED", Some("DECEASED"));
     assert_eq!(events(&mut book), ["account_status_change CLOSED/CUSTOMER_REQUEST>CLOSED/DECEASED"]);
     book.roll(at("2025-06-01T12:00:00-04:00"));
@@ -34,8 +34,8 @@ fn closed_by_hand() {
     assert_eq!(item(&book, "dbk_interest_1.1"), "dbk_interest_1.1 6.58 left 6.58");
 }
 
-/// Opened again on 2025-03-01: row 1 (6.58 + 100.04) is past due without a fee or a missed payment. The second period
-/// earns from that day on: 14 of 28 days, 6.00. Row 2 is late as usual.
+/// Reopened on 2025-03-01: row 1 (6.58 + 100.04) is past due without a fee or a missed payment. The second period earns
+/// from that day on: 14 of 28 days, 6.00. Row 2 becomes late as usual.
 #[test]
 fn opened_again_after_a_due_date() {
     let mut book = closed(&loan());
@@ -59,7 +59,7 @@ fn opened_again_after_a_due_date() {
     );
 }
 
-/// Opened again within row 1's grace: it fell due while the account was closed, so there is no fee.
+/// Reopened within row 1's grace: the row fell due while the account was closed, so there is no fee.
 #[test]
 fn opened_again_within_the_grace() {
     let mut book = closed(&loan());
@@ -71,7 +71,7 @@ fn opened_again_within_the_grace() {
     assert_eq!(standing(&book), "ACTIVE owes 1200.00 + 6.58 + 0.00, accrued 1.71, past due 106.62, 6 days");
 }
 
-/// Opened again in the same period: of 31 days, 17 before and 5 after count; 12.00 x 22/31 = 8.5161, less 6.58 = 1.94.
+/// Reopened in the same period: of 31 days, 17 before and 5 after count; 12.00 x 22/31 = 8.5161, less 6.58 = 1.94.
 #[test]
 fn opened_again_in_the_same_period() {
     let mut book = closed(&loan());
@@ -81,8 +81,8 @@ fn opened_again_in_the_same_period() {
     assert_eq!(rows(&book)[0], "1 2025-02-15: 8.52 + 98.10, end 1101.90, missed");
 }
 
-/// A closed account takes payments: on 2025-02-20 row 1 is past due by the calendar, row 2 is due and earns nothing.
-/// 120.00 is 6.58 + 100.04 of row 1, and 13.38 of row 2. It stays closed.
+/// A closed account accepts payments: on 2025-02-20 row 1 is past due by the calendar, row 2 is due and earns nothing.
+/// 120.00 pays 6.58 + 100.04 of row 1 and 13.38 of row 2. The account stays closed.
 #[test]
 fn paying_a_closed_account() {
     let mut book = closed(&loan());
@@ -92,7 +92,7 @@ fn paying_a_closed_account() {
     assert_eq!(rows(&book)[1], "2 2025-03-15: 0.00 + 106.62, end 993.34, paid 13.38");
 }
 
-/// `SUSPENDED` for review changes no processing: the due date passes, the fee comes.
+/// `SUSPENDED` for review changes no processing: the due date passes and the fee is charged.
 #[test]
 fn suspended_goes_on() {
     let mut book = loan().open();
@@ -108,7 +108,7 @@ fn suspended_goes_on() {
     assert_eq!(events(&mut book), told);
 }
 
-/// Set by hand to charged off, what is owed is noted; opened and charged off again, it is noted again.
+/// Charged off by hand, the amount owed is noted; reopened and charged off again, it is noted again.
 #[test]
 fn charged_off_by_hand() {
     let mut book = loan().open();
@@ -120,8 +120,8 @@ fn charged_off_by_hand() {
     assert_eq!(item(&book, "dbk_charge_off_2"), "dbk_charge_off_2 1206.58");
 }
 
-/// Interest of a flat loan's later rows is not owed on a closed account, so a payment for interest does not buy it:
-/// 12.00 was posted at closing, and the other 50.00 goes into principal.
+/// Interest of a flat loan's later rows is not owed on a closed account, so a payment for interest does not pay it:
+/// 12.00 was posted at closing, and the other 50.00 pays principal.
 #[test]
 fn no_flat_interest_is_bought_on_a_closed_account() {
     let mut book = closed(&loan().with(|policy| policy.method = Method::Flat));

@@ -11,7 +11,7 @@ fn plain() -> Loan {
     loan().fees_first().with(|policy| policy.interest = InterestMethod::Periodic)
 }
 
-/// The status and the late instalments in a row, at noon on the 21st of each month, when the grace is over.
+/// Checks the status and the number of late instalments in a row, at noon on the 21st of each month, after the grace.
 fn check(book: &mut Book, months: &[(&str, &str, u32)]) {
     for (date, status, late) in months {
         book.roll(at(&format!("{date}T16:00:00Z")));
@@ -19,7 +19,7 @@ fn check(book: &mut Book, months: &[(&str, &str, u32)]) {
     }
 }
 
-/// A fee of nothing makes no item, but the instalment is late.
+/// A fee of zero creates no item, but the instalment is late.
 #[test]
 fn a_fee_of_nothing_counts() {
     let mut book = plain().with(|policy| policy.late_fee.flat = Cents::ZERO).open();
@@ -37,7 +37,7 @@ fn a_fee_of_nothing_counts() {
     assert_eq!(items(&book), ["dbk_loan 1200.00 left 1200.00", "dbk_interest_1 12.00 left 12.00"]);
 }
 
-/// Delinquent at the third in a row, and not again at the fourth.
+/// Delinquent at the third in a row, and not announced again at the fourth.
 #[test]
 fn after_so_many_in_a_row() {
     let mut book = plain().with(|policy| policy.delinquent_after = 3).open();
@@ -49,8 +49,9 @@ fn after_so_many_in_a_row() {
     assert_eq!(events(&mut book), [&told[..], &["line_item_create dbk_late_fee_4"]].concat());
 }
 
-/// With nothing past due any more the account is active again and counts anew. On 02-22 that takes 15.00 of fee (due,
-/// it comes first), 12.00 + 12.00 of interest and 94.62 of principal: 133.62; a cent less leaves a cent past due.
+/// Once nothing is past due the account is active again and its count restarts. On 02-22 that takes 15.00 of fee
+/// (due, and first in the order), 12.00 + 12.00 of interest and 94.62 of principal: 133.62; a cent less leaves a cent
+/// past due.
 #[test]
 fn cured() {
     let mut short = plain().open();
@@ -62,13 +63,13 @@ fn cured() {
     check(&mut book, &[("2025-02-21", "ACTIVE", 1)]);
     pay(&mut book, "p", 13_362, "2025-02-22T12:00:00-05:00");
     assert_eq!(standing(&book), "ACTIVE owes 1105.38 + 0.00 + 0.00");
-    // Row 2 is spared, for 133.62 came since the first due moment; rows 3 and 4 are late.
+    // Row 2 is spared, because 133.62 was received since the first due moment; rows 3 and 4 are late.
     check(&mut book, &[("2025-03-21", "ACTIVE", 0), ("2025-04-21", "ACTIVE", 1)]);
     check(&mut book, &[("2025-05-21", "SUSPENDED/DELINQUENT", 2)]);
 }
 
-/// An instalment that passes its fee moment paid breaks the row, though an older one is still unpaid: what is due is
-/// paid before what is past due here, so row 2 is paid and row 1 is not.
+/// An instalment that is paid when its grace ends breaks the run, even if an older one is still unpaid. Here due
+/// amounts are paid before past-due ones, so row 2 is paid and row 1 is not.
 #[test]
 fn broken_by_an_instalment_that_is_paid() {
     let order = ["DUE_INTEREST", "DUE_PRINCIPAL"].map(|name| Bucket::parse(name).unwrap());
@@ -83,8 +84,8 @@ fn broken_by_an_instalment_that_is_paid() {
 }
 
 /// Daily interest, charged off at the second late instalment, 2025-03-20. Each period earned 12.00 on the unpaid
-/// 1200.00; the third has earned 5 of 31 days (the 20th is not counted): 1.9355. Noted is what is owed:
-/// 1200.00 + 12.00 + 12.00 + 1.94 + 2 x 15.00 = 1255.94. It stays owed, and nothing comes after.
+/// 1200.00; the third has earned 5 of 31 days (the 20th excluded): 1.9355. The noted amount is the amount owed:
+/// 1200.00 + 12.00 + 12.00 + 1.94 + 2 x 15.00 = 1255.94. It stays owed, and nothing is added later.
 #[test]
 fn charged_off() {
     let mut book = loan().with(|policy| policy.charge_off_after = 2).open();
@@ -114,7 +115,7 @@ fn charged_off() {
     // Rows 1 and 2 and the fee in row 2's period are past due; 02-15 is 34 days ago.
     let owes = "CLOSED/CHARGE_OFF owes 1200.00 + 25.94 + 30.00, past due 228.24, 34 days, 2 late";
     assert_eq!(standing(&book), owes);
-    // Later rows carry no interest but the 1.94: row 3 is 106.62 - 1.94 = 104.68, row 4 all principal.
+    // Later rows have no interest except the 1.94: row 3 is 106.62 - 1.94 = 104.68, row 4 all principal.
     assert_eq!(rows(&book)[2], "3 2025-04-15: 1.94 + 104.68, end 906.08, fees 15.00");
     assert_eq!(rows(&book)[3], "4 2025-05-15: 0.00 + 106.62, end 799.46");
 
@@ -124,8 +125,8 @@ fn charged_off() {
     assert_eq!(book.state.balances().owed(), Cents(125_594));
 }
 
-/// Payments are still taken: on 03-22 the fee of row 2 is past due and the one of row 3 due, then interest by age, then
-/// 100.00 - 30.00 - 25.94 = 44.06 of principal. Paid whole, the account stays what it is.
+/// Payments are still accepted: on 03-22 the fee of row 2 is past due and the fee of row 3 due; then interest by age,
+/// then 100.00 - 30.00 - 25.94 = 44.06 of principal. Fully paid, the account keeps its status.
 #[test]
 fn paying_after_a_charge_off() {
     let mut book = loan().fees_first().with(|policy| policy.charge_off_after = 2).open();
@@ -139,7 +140,7 @@ fn paying_after_a_charge_off() {
     assert_eq!(book.state.surplus, Cents::ZERO);
 }
 
-/// Both thresholds at once: the charge-off counts.
+/// Both thresholds at once: the charge-off wins.
 #[test]
 fn charged_off_at_the_first() {
     let mut book = plain().with(|policy| policy.charge_off_after = 1).open();
@@ -148,8 +149,8 @@ fn charged_off_at_the_first() {
     assert_eq!(item(&book, "dbk_charge_off_1"), "dbk_charge_off_1 1239.00");
 }
 
-/// What a person set stays: neither delinquency nor charge-off nor cure nor payoff moves `SUSPENDED/RISK_REVIEW`. Fees
-/// come and late instalments count all the same.
+/// A status that a person set stays: neither delinquency nor charge-off nor cure nor payoff changes
+/// `SUSPENDED/RISK_REVIEW`. Fees are charged and late instalments count nevertheless.
 #[test]
 fn what_a_person_set_is_not_moved() {
     let review = Status::parse("SUSPENDED", Some("RISK_REVIEW")).unwrap();
@@ -157,12 +158,12 @@ fn what_a_person_set_is_not_moved() {
     ask(&mut book, "s", "2025-02-01T12:00:00-05:00", Input::Status(review)).unwrap();
     check(&mut book, &[("2025-02-21", "SUSPENDED/RISK_REVIEW", 1), ("2025-03-21", "SUSPENDED/RISK_REVIEW", 2)]);
     assert_eq!(item(&book, "dbk_late_fee_2"), "dbk_late_fee_2 15.00 left 15.00");
-    // 30.00 + 3 x 12.00 + 1200.00 is all; the rest is kept.
+    // 30.00 + 3 x 12.00 + 1200.00 is everything; the rest is kept.
     pay(&mut book, "p", 126_700, "2025-03-22T12:00:00-04:00");
     assert_eq!(standing(&book), "SUSPENDED/RISK_REVIEW owes 0.00 + 0.00 + 0.00, surplus 1.00");
 }
 
-/// `ACTIVE` with relief is active: it becomes delinquent by itself.
+/// `ACTIVE` with relief is active: it becomes delinquent automatically.
 #[test]
 fn relief_does_not_stop_delinquency() {
     let relief = Status::parse("ACTIVE", Some("HARDSHIP/EXEMPTIONS")).unwrap();

@@ -48,8 +48,8 @@ fn opening_announces_the_account_and_its_loan() {
     assert_eq!(standing(&book), "ACTIVE owes 10000.00 + 0.00 + 50.00");
 }
 
-/// Four payments of 2562.81 on the due dates: the last is all that is owed, so the account closes with it, and the
-/// fourth due date no longer comes.
+/// Four payments of 2562.81 on the due dates: the last one pays everything owed, so the account closes with it, and the
+/// fourth due date does not fire.
 #[test]
 fn paid_on_time() {
     let mut book = example().open();

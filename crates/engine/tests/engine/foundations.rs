@@ -1,4 +1,4 @@
-//! Money, dates, zones, names and snapshots, each by itself.
+//! Money, dates, zones, names and snapshots, each on its own.
 
 use daybook_engine::calendar::{Day, Interval, MonthEnd, TimeOfDay, is_leap_year};
 use daybook_engine::installment::{Bucket, Due, Owed};
@@ -24,7 +24,7 @@ fn half_a_cent_goes_where_the_product_says() {
     assert_eq!(numerators.map(up), [0, 0, 1, 1, 1, 1, 2, 2, 3, 4]);
 }
 
-/// Numbers that take more than half the width.
+/// Numbers that need more than 64 bits.
 #[test]
 fn large_ratios_are_rounded_like_small_ones() {
     let million_times =
@@ -61,7 +61,7 @@ fn nothing_is_divided_by_nothing() {
 }
 
 proptest! {
-    /// Rounding is the nearest whole number, and ties go to the even one or up.
+    /// Rounding yields the nearest whole number; ties go to the even one or up.
     #[test]
     fn rounding_is_nearest(numerator in 0..1_000_000_i128, denominator in 1..1_000_i128) {
         for rounding in [Rounding::HalfEven, Rounding::HalfUp] {
@@ -253,12 +253,12 @@ fn points_in_time_are_read_and_written() {
 }
 
 proptest! {
-    /// The zone tables agree with another library's zones, in every kind of clock change.
+    /// The zone tables agree with another library's zones, for every kind of clock change.
     #[test]
     fn zones_agree_with_another_library(zone in 0..ZONES.len(), seconds in -2_000_000_000..4_000_000_000_i64, around in 0..400_usize, off in -90_000..90_000_i64) {
         let theirs = TimeZone::get(ZONES[zone]).unwrap();
         let ours = Zone::named(ZONES[zone]).unwrap();
-        // Any time, and one close to a change of the clock.
+        // Any time, and one close to a clock change.
         let change = theirs.following(jiff::Timestamp::from_second(-2_000_000_000).unwrap()).nth(around);
         let close = change.map_or(seconds, |change| change.timestamp().as_second() + off);
         for seconds in [seconds, close] {
@@ -267,7 +267,7 @@ proptest! {
             let (day, time) = ours.local(Time::from_seconds(seconds));
             prop_assert_eq!(format!("{day}T{time}"), local.to_string());
             prop_assert_eq!(ours.offset_at(Time::from_seconds(seconds)), i64::from(theirs.to_offset(timestamp).seconds()));
-            // The clocks of that zone shown as of another zone's: some of these never were, some were twice.
+            // Local times taken from another zone's clock: some of these do not exist, some exist twice.
             let shown: DateTime = jiff::tz::Offset::UTC.to_datetime(timestamp);
             let point = theirs.to_ambiguous_timestamp(shown).compatible().unwrap();
             let (day, time) = Zone::named("UTC").unwrap().local(Time::from_seconds(seconds));
@@ -376,7 +376,7 @@ fn a_snapshot_with_a_flipped_bit_is_refused() {
     }
 }
 
-/// What was written before there was a checksum.
+/// A snapshot written before there was a checksum.
 #[test]
 fn a_snapshot_of_version_2_is_read() {
     let bytes = snapshot::write(&State::new()).unwrap();

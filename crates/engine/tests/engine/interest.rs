@@ -1,4 +1,5 @@
-//! Interest: day counts, parts of a period, what a row cannot take, what comes after the last row, and odd calendars.
+//! Interest: day counts, parts of a period, interest that exceeds a row, interest after the last row, and odd
+//! calendars.
 
 use super::support::{Loan, ask, at, credit, dated_events, item, items, loan, pay, pay_for, reading, rows, standing};
 use daybook_engine::calendar::Interval;
@@ -40,8 +41,8 @@ fn the_four_day_counts() {
     }
 }
 
-/// 12.00 by the days: on 2025-02-01, 17 of 31 days are 6.5806; a day is 0.3871. The period's last day counts, and what
-/// is read at the due moment itself is posted.
+/// 12.00 by days: on 2025-02-01, 17 of 31 days are 6.5806; a day is 0.3871. The period's last day counts, and at the
+/// due moment itself the interest is already posted.
 #[test]
 fn parts_of_a_period() {
     accruing("2025-01-15T12:00:00-05:00", &loan(), 0, 39);
@@ -53,15 +54,15 @@ fn parts_of_a_period() {
     accruing("2025-02-17T00:00:00-05:00", &loan(), 86, 43);
 }
 
-/// On 2025-02-15 the payoff is 1212.00, on the 16th 1212.43: the day between them is the second period's, also before
-/// the first is posted.
+/// On 2025-02-15 the payoff is 1212.00, on the 16th 1212.43: the day between them belongs to the second period, even
+/// before the first is posted.
 #[test]
 fn per_diem_on_the_last_day_of_a_period() {
     accruing("2025-02-15T12:00:00-05:00", &loan(), 1_200, 43);
 }
 
-/// Per day by other counts: 144.00 / 365 = 0.3945, 144.00 / 360 = 0.40, 144.00 / 366 = 0.3934. What is fixed by the
-/// period is owed from its start, and grows by nothing. 0.005 rounds to even or up: 18.25 at 10 % a year is 0.005 a
+/// Per day by other counts: 144.00 / 365 = 0.3945, 144.00 / 360 = 0.40, 144.00 / 366 = 0.3934. Interest that is fixed
+/// by the period is owed from its start and does not grow. 0.005 rounds to even or up: 18.25 at 10 % a year is 0.005 a
 /// day.
 #[test]
 fn per_diem() {
@@ -118,7 +119,7 @@ fn a_period_counted_in_days() {
 }
 
 /// 100.00 charged by hand is row 1's interest, so of the 12.00 posted it takes only 106.62 - 100.00 = 6.62. The other
-/// 5.38 is row 2's, whose own period earns 12.00: 17.38 + 89.24.
+/// 5.38 moves to row 2, whose own period earns 12.00: 17.38 + 89.24.
 #[test]
 fn interest_a_row_cannot_take_moves_on() {
     let mut book = loan().open();
@@ -132,20 +133,20 @@ fn interest_a_row_cannot_take_moves_on() {
 }
 
 /// 100.00 of principal on the first day leaves 6.62 of row 1 for interest; 1100.00 x 0.01 = 11.00 is posted, and 4.38
-/// moves on.
+/// moves to row 2.
 #[test]
 fn principal_paid_into_a_row_leaves_less_for_interest() {
     let mut book = loan().open();
     pay_for(&mut book, "p", 10_000, Component::Principal, "2025-01-15T13:00:00-05:00");
     book.roll(at("2025-02-15T23:59:59-05:00"));
     assert_eq!(rows(&book)[0], "1 2025-02-15: 6.62 + 100.00, end 1100.00, paid 100.00, missed");
-    // Paid on the date of reading, 6.62 changes no principal: row 2 earns 11.00 and has the 4.38.
+    // Paid on the date of reading, 6.62 changes no principal: row 2 earns 11.00 and takes the 4.38.
     assert_eq!(rows(&book)[1], "2 2025-03-15: 15.38 + 91.24, end 1008.76");
     assert_eq!(standing(&book), "ACTIVE owes 1100.00 + 11.00 + 0.00, past due 6.62");
 }
 
-/// Two instalments of 1200.00 x 0.01 / (1 - 1.01^-2) = 609.0149. 700.00 by hand fills row 1 and leaves 90.99; both
-/// periods' 12.00 go to row 2, the last, which takes all.
+/// Two instalments of 1200.00 x 0.01 / (1 - 1.01^-2) = 609.0149. 700.00 by hand fills row 1 and leaves 90.99; the 12.00
+/// of both periods goes to row 2, the last, which takes everything.
 #[test]
 fn the_last_row_takes_all() {
     let mut book = loan().of("2025-01-15T12:00:00-05:00", 120_000, 2).open();
@@ -158,10 +159,10 @@ fn the_last_row_takes_all() {
     assert_eq!(rows(&book), told);
 }
 
-/// One instalment, due 2025-02-15 and not paid: 1200.00 earns on, posted each month and due at once. On 2025-03-01 612.00
-/// pays 12.00 + 600.00 of the instalment; what accrues after it, 14 of 28 days are 6.00, comes after its principal. To
-/// 2025-03-15 600.00 earns 3.00 more, and to 2025-04-15 6.00. Paid on 04-16, the instalment leaves these 15.00 past due,
-/// the oldest since 03-15, and a day of thirty on 600.00: 0.20.
+/// One instalment, due 2025-02-15 and not paid: 1200.00 earns on, posted each month and due at once. On 2025-03-01
+/// 612.00 pays 12.00 + 600.00 of the instalment; interest accrued after it, 14 of 28 days are 6.00, is paid after its
+/// principal. To 2025-03-15 600.00 earns 3.00 more, and to 2025-04-15 6.00. Paid on 04-16, the instalment leaves these
+/// 15.00 past due, the oldest since 03-15, and a day of thirty on 600.00: 0.20.
 #[test]
 fn after_maturity_interest_goes_on() {
     let mut book = loan().of("2025-01-15T12:00:00-05:00", 120_000, 1).open();
@@ -205,8 +206,8 @@ fn after_maturity_interest_stops() {
 }
 
 /// In St John's clocks went from 00:01 on 2010-11-07 back to 23:01 on the 6th. 23 of 31 days to the 7th are 8.9032.
-/// Half an hour later it is the 6th again: no interest is owed anew, and none is taken back. The period earns (1200.00
-/// x 23 + 1148.90 x 8) x 0.01/31 = 11.8681, less 8.90 = 2.97.
+/// Half an hour later it is the 6th again: no interest is added or subtracted. The period earns (1200.00 x 23 + 1148.90
+/// x 8) x 0.01/31 = 11.8681, less 8.90 = 2.97.
 #[test]
 fn a_clock_set_back_over_midnight() {
     let mut terms = loan().of("2010-10-15T12:00:00-02:30", 120_000, 12);
@@ -221,7 +222,7 @@ fn a_clock_set_back_over_midnight() {
     assert_eq!(item(&book, "dbk_interest_1"), "dbk_interest_1 2.97 left 2.97");
 }
 
-/// Samoa had no 2011-12-30: what is due then is due on the 31st, and the next on 2012-01-30.
+/// Samoa had no 2011-12-30: an instalment due then is due on the 31st, and the next one on 2012-01-30.
 #[test]
 fn a_date_that_never_was() {
     let mut terms = loan().of("2011-11-30T12:00:00-10:00", 120_000, 12);

@@ -1,4 +1,4 @@
-//! Late fees: how much, when, and whether at all.
+//! Late fees: their amount, their time, and whether they are charged at all.
 //!
 //! The loan is that of [`loan`] with interest by the period: row 1 is 12.00 + 94.62 = 106.62, due 2025-02-15 23:59:59.
 
@@ -21,12 +21,12 @@ fn percent(text: &str) -> Percent {
     Percent::parse(text).unwrap()
 }
 
-/// The late fee of an instalment in cents, if there is one.
+/// The late fee of an instalment in cents; `None` if there is none.
 fn fee_of(book: &Book, instalment: u32) -> Option<i64> {
     book.ledger.get(&ItemId::LateFee { instalment }).map(|item| item.amount.0)
 }
 
-/// Pays a part of row 1 in time, lets the grace pass, and compares the fee.
+/// Pays a part of row 1 on time, lets the grace end, and compares the fee.
 fn check(part: i64, rounding: Rounding, change: impl FnOnce(&mut LateFeePolicy), fee: Option<i64>) {
     let mut terms = plain().with(|policy| policy.rounding = rounding);
     change(&mut terms.policy.late_fee);
@@ -37,8 +37,8 @@ fn check(part: i64, rounding: Rounding, change: impl FnOnce(&mut LateFeePolicy),
     assert_eq!(book.state.loan().late_count, 1, "late, whatever the fee");
 }
 
-/// 6.62 pays a part of the interest: 5.38 + 94.62 = 100.00 is unpaid. 5 % of it is 5.00, of its principal 4.731, of the
-/// whole instalment of 106.62 5.331.
+/// 6.62 pays a part of the interest: 5.38 + 94.62 = 100.00 is unpaid. 5 % of that is 5.00; 5 % of its principal is
+/// 4.731; 5 % of the whole instalment of 106.62 is 5.331.
 #[test]
 fn every_type_of_fee() {
     for (kind, fee) in [
@@ -51,7 +51,7 @@ fn every_type_of_fee() {
     }
 }
 
-/// A row that is not level counts by what it asked itself: of one of interest alone, 12.00, 5 % is 0.60.
+/// A row that is not level counts by its own amount: 5 % of an interest-only row of 12.00 is 0.60.
 #[test]
 fn percent_of_an_interest_only_row() {
     let terms = plain().with(|policy| {
@@ -116,7 +116,7 @@ fn minimum_maximum_and_cap() {
     }
 }
 
-/// The cap is of all that is unpaid, also where the fee is flat, and is rounded as fees are: 5 % of 100.10.
+/// The cap is a percentage of everything unpaid, also for a flat fee, and is rounded like a fee: 5 % of 100.10.
 #[test]
 fn the_cap_of_a_flat_fee() {
     check(652, Rounding::HalfEven, |policy| policy.cap = Some(percent("5")), Some(500));
@@ -124,7 +124,7 @@ fn the_cap_of_a_flat_fee() {
     check(662, Rounding::HalfUp, |policy| policy.cap = Some(percent("15")), Some(1_500));
 }
 
-/// When the fee comes, with the due date 2025-02-15.
+/// When the fee is charged, with the due date 2025-02-15.
 #[test]
 fn grace() {
     for (grace, counts_due_date, when) in [
@@ -147,7 +147,7 @@ fn grace() {
     }
 }
 
-/// With no grace the fee comes at the due moment, after interest and due date, and is row 1's.
+/// Without grace the fee is charged at the due moment, after interest and due date, and belongs to row 1.
 #[test]
 fn no_grace() {
     let mut book = plain().with(|policy| policy.late_fee.grace = Interval::ZERO).open();
@@ -169,7 +169,7 @@ fn no_grace() {
     assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
 }
 
-/// A grace of a month ends at the next due moment: its interest and due date come first, and the fee is row 2's.
+/// A grace of a month ends at the next due moment: interest and due date are first, and the fee belongs to row 2.
 #[test]
 fn grace_that_ends_at_the_next_due_moment() {
     let mut book = plain().with(|policy| policy.late_fee.grace = Interval::months(1)).open();
@@ -189,8 +189,8 @@ fn grace_that_ends_at_the_next_due_moment() {
     assert_eq!(rows(&book)[1], "2 2025-03-15: 12.00 + 94.62, end 1010.76, fees 15.00, missed");
 }
 
-/// A payment effective at the fee's own moment is in time; a second later it is not. 106.62 + 12.00 (the second
-/// period's interest, which comes before principal) pays row 1.
+/// A payment effective at the fee's own moment is on time; a second later it is not. 106.62 + 12.00 (the second
+/// period's interest, which is paid before principal) pays row 1.
 #[test]
 fn paid_at_the_end_of_the_grace() {
     for (when, fee) in [("2025-02-20T23:59:59-05:00", None), ("2025-02-21T00:00:00-05:00", Some(1_500))] {
@@ -201,8 +201,8 @@ fn paid_at_the_end_of_the_grace() {
     }
 }
 
-/// A cent unpaid is unpaid: the receipts of 106.61 do not reach 106.62. With the whole of it in time there is no fee,
-/// though 12.00 of it went to the second period and row 1 is short of them.
+/// One cent unpaid is unpaid: receipts of 106.61 do not reach 106.62. With the full amount on time there is no fee,
+/// though 12.00 of it went to the second period and row 1 lacks them.
 #[test]
 fn a_cent_short() {
     for (amount, fee) in [(10_661, Some(1_500)), (10_662, None)] {
@@ -214,7 +214,7 @@ fn a_cent_short() {
     }
 }
 
-/// Row 1 is missed: 15.00 on 02-20. What is asked on 02-21 comes after that, in the second period. Then row 2's grace
+/// Row 1 is missed: 15.00 on 02-20. The inputs of 02-21 follow after that, in the second period. Then row 2's grace
 /// ends.
 fn second_grace(what: impl FnOnce(&mut Book)) -> Book {
     let mut book = plain().with(|policy| policy.delinquent_after = 2).open();
@@ -225,8 +225,8 @@ fn second_grace(what: impl FnOnce(&mut Book)) -> Book {
 }
 
 /// 106.62 on 02-21 pays the fee (15.00), 12.00 + 12.00 of interest and 67.62 of principal: 27.00 of row 1 stays unpaid,
-/// and row 2 has only its interest. Still row 2's payment came in its time: the unpaid fee alone makes nothing late.
-/// A cent less, and it is late. Two payments count together.
+/// and of row 2 only its interest is paid. Still, row 2's payment was received on time: an old fee alone makes nothing
+/// late. A cent less, and it is late. Two payments count together.
 #[test]
 fn no_pyramiding() {
     let spared = second_grace(|book| pay(book, "p", 10_662, AFTER_GRACE));
@@ -251,8 +251,8 @@ fn no_pyramiding() {
     assert_eq!(fee_of(&both, 2), None);
 }
 
-/// An instalment that was spared counts neither as late nor as paid: after row 1 late, row 2 spared and row 3 late,
-/// there are two in a row.
+/// A spared instalment counts neither as late nor as paid: with row 1 late, row 2 spared and row 3 late, two are late
+/// in a row.
 #[test]
 fn a_spared_instalment_breaks_nothing() {
     let mut book = second_grace(|book| pay(book, "p", 10_662, AFTER_GRACE));
@@ -271,7 +271,8 @@ fn a_spared_instalment_breaks_nothing() {
     assert_eq!(book.state.loan().late_count, 2);
 }
 
-/// Row 1 is missed. Row 2 is unpaid, but its amount came in its time. 500.00 then pays all that is past due, and row 3.
+/// Row 1 is missed. Row 2 is unpaid, but its amount was received on time. 500.00 then pays everything past due, and row
+/// 3.
 #[test]
 fn an_end_of_grace_says_how_it_found_its_instalment() {
     let mut book = second_grace(|book| pay(book, "p", 10_662, AFTER_GRACE));
@@ -284,7 +285,7 @@ fn an_end_of_grace_says_how_it_found_its_instalment() {
     assert_eq!(ends.collect::<Vec<_>>(), [(1, Found::Late), (2, Found::Spared), (3, Found::Paid)]);
 }
 
-/// Reversed payments do not count, debit offsets are no receipts, and money from before the last due moment was for
+/// Reversed payments do not count, debit offsets are not receipts, and money from before the last due moment was for
 /// another instalment.
 #[test]
 fn what_is_no_receipt() {
@@ -308,7 +309,7 @@ fn what_is_no_receipt() {
     assert_eq!([fee_of(&before, 1), fee_of(&before, 2)], [Some(1_500), Some(1_500)]);
 }
 
-/// 20.00 from the first period bounces in the second: that takes nothing from the 106.62 that came for row 2.
+/// 20.00 from the first period bounces in the second: that reduces nothing of the 106.62 received for row 2.
 #[test]
 fn a_reversal_counts_for_the_period_of_its_payment() {
     let mut book = plain().open();
@@ -319,7 +320,7 @@ fn a_reversal_counts_for_the_period_of_its_payment() {
     assert_eq!([fee_of(&book, 1), fee_of(&book, 2)], [Some(1_500), None]);
 }
 
-/// The last row's fee comes after maturity, belongs to no row, and is the last.
+/// The last row's fee is charged after maturity, belongs to no row, and is the last one.
 #[test]
 fn no_late_fee_after_the_last_row() {
     let mut book = plain().of("2025-01-15T12:00:00-05:00", 120_000, 1).open();
@@ -331,7 +332,7 @@ fn no_late_fee_after_the_last_row() {
     assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
 }
 
-/// The last instalment is late like any other: of two, both.
+/// The last instalment is late like any other: both of two are.
 #[test]
 fn the_last_instalment_is_late_too() {
     let mut book = loan().of("2025-01-15T12:00:00-05:00", 120_000, 2).open();

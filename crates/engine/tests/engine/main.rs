@@ -1,4 +1,4 @@
-//! The engine seen from outside.
+//! Tests of the engine through its public API.
 #![cfg(test)]
 
 mod calculators;

@@ -14,8 +14,8 @@ struct Told {
     standing: &'static str,
 }
 
-/// Pays as told and goes on to 2025-02-21 noon. What was loaded while holding must come to the same as what came live;
-/// at the very due moment only a payment that was there before counts, so that story is told by loading alone.
+/// Pays as given and continues to 2025-02-21 noon. Loading in migration mode must have the same result as live
+/// payments. At the exact due moment only a payment that was loaded before counts, so that story is only loaded.
 fn lived(loan: &Loan, payments: &[(&str, i64, &str)]) -> Vec<Book> {
     const END: &str = "2025-02-21T12:00:00-05:00";
     let mut held = loan.held();
@@ -37,7 +37,7 @@ fn lived(loan: &Loan, payments: &[(&str, i64, &str)]) -> Vec<Book> {
     books
 }
 
-/// Compares everything that came of a month.
+/// Compares all results of a month.
 fn check(loan: &Loan, payments: &[(&str, i64, &str)], told: &Told) {
     for mut book in lived(loan, payments) {
         assert_eq!(dated_events(&mut book), told.events);
@@ -115,7 +115,7 @@ fn daily_on_the_day() {
     check(&loan(), &[("p1", 10_662, ON_THE_DAY)], &told);
 }
 
-/// Inputs come before moments: at the due moment itself it is on time, in the same cents as in the morning.
+/// Inputs precede moments: a payment at the due moment itself is on time, with the same cents as in the morning.
 #[test]
 fn daily_at_the_due_moment() {
     let told = Told {
@@ -138,9 +138,9 @@ fn daily_at_the_due_moment() {
     check(&loan(), &[("p1", 10_662, DUE_MOMENT)], &told);
 }
 
-/// A second later it is the 16th. The first period's 12.00 is posted and past due; the second has earned a day. What the
-/// instalment asked pays it all the same: nothing is past due, and there is no fee. To the 21st:
-/// (1200.00 + 1105.38 x 5) x 0.01/28 = 2.4025. Row 2: (1200.00 + 1105.38 x 27) x 0.01/28 = 11.0876.
+/// A second later it is the 16th. The first period's 12.00 is posted and past due; the second has earned a day. The
+/// instalment's amount still pays it: nothing is past due, and there is no fee. To the 21st: (1200.00 + 1105.38 x 5) x
+/// 0.01/28 = 2.4025. Row 2: (1200.00 + 1105.38 x 27) x 0.01/28 = 11.0876.
 #[test]
 fn daily_one_second_after() {
     let told = Told {
@@ -164,9 +164,9 @@ fn daily_one_second_after() {
     check(&loan(), &[("p1", 10_662, SECOND_AFTER)], &told);
 }
 
-/// The fee comes at the end of the 20th. What row 1 asked cures the account. Six days have earned 1200.00 x 0.01 x 6/28 =
-/// 2.5714: 15.00 more is the open row's 2.57 and 12.43, and the fee waits. Row 2:
-/// (1200.00 x 6 + 1092.95 x 22) x 0.01/28 = 11.1589.
+/// The fee is charged at the end of the 20th. Row 1's amount cures the account. Six days have earned 1200.00 x 0.01 x
+/// 6/28 = 2.5714: 15.00 more pays the open row's 2.57 and 12.43, and the fee stays unpaid. Row 2: (1200.00 x 6 +
+/// 1092.95 x 22) x 0.01/28 = 11.1589.
 #[test]
 fn daily_after_the_grace() {
     let told = Told {
@@ -207,8 +207,8 @@ fn daily_after_the_grace_and_not_enough() {
     assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
 }
 
-/// The period's 12.00 is fixed at its start and payable from then: the day does not matter, nothing is carried, and the
-/// second period's 1105.38 x 0.01 = 11.05 is owed in full once it begins.
+/// The period's 12.00 is fixed at its start and payable from then: the day does not matter, nothing is carried over,
+/// and the second period's 1105.38 x 0.01 = 11.05 is owed in full once it begins.
 #[test]
 fn periodic_early_on_the_day_and_at_the_due_moment() {
     for (when, time) in [(DAY_EARLY, "02-14 09:00:00"), (ON_THE_DAY, "02-15 09:00:00"), (DUE_MOMENT, "02-15 23:59:59")]
@@ -225,8 +225,8 @@ fn periodic_early_on_the_day_and_at_the_due_moment() {
     }
 }
 
-/// The second period is fixed at 1200.00 x 0.01 = 12.00 and due at once; it lies in row 2's own total, and row 1 is paid.
-/// Row 2 keeps 12.00 of interest, and 106.62 - 12.00 = 94.62 of principal.
+/// The second period is fixed at 1200.00 x 0.01 = 12.00 and due at once; it is part of row 2's own total, and row 1 is
+/// paid. Row 2 keeps 12.00 of interest, and 106.62 - 12.00 = 94.62 of principal.
 #[test]
 fn periodic_one_second_after() {
     let told = Told {
@@ -250,7 +250,7 @@ fn periodic_one_second_after() {
     check(&periodic(), &[("p1", 10_662, SECOND_AFTER)], &told);
 }
 
-/// 106.62 cures; 15.00 more is 12.00 and 3.00 of the open row, and the fee waits.
+/// 106.62 cures; 15.00 more pays 12.00 and 3.00 of the open row, and the fee stays unpaid.
 #[test]
 fn periodic_after_the_grace() {
     let told = Told {
@@ -282,14 +282,14 @@ fn periodic_after_the_grace() {
     check(&periodic(), &[("p1", 10_662, AFTER_GRACE), ("p2", 1_500, AN_HOUR_LATER)], &told);
 }
 
-/// By `ACTUAL_365`: what was paid when, the split, what row 2 then asks for, and the standing on the 21st.
+/// By `ACTUAL_365`: the payments, the split, row 2 after them, and the standing on the 21st.
 ///
-/// Day early: 1200.00 x 0.12 x 30/365 = 11.8356; 106.59 - 11.84 = 94.75; (1200.00 x 30 + 1105.25) x 0.12/365 = 12.1990,
-/// less 11.84 = 0.36 carried; row 2 1105.25 x 0.12 x 28/365 = 10.1744, and 0.36; 6 days of it 2.1802.
-/// On the day and at the due moment: 31 days 12.2301; 94.36; row 2 1105.64 x 0.12 x 28/365 = 10.1780; 6 days 2.1810.
-/// A second after: row 1 is paid as on the day; to the 21st (1200.00 + 1105.64 x 5) x 0.12/365 = 2.2120; row 2
-/// (1200.00 + 1105.64 x 27) x 0.12/365 = 10.2090. After the grace: 15.00 more than row 1 asked; 6 days 2.3671, and 12.63 of
-/// row 2's principal; row 2 (1200.00 x 6 + 1093.01 x 22) x 0.12/365 = 10.2727.
+/// A day early: 1200.00 x 0.12 x 30/365 = 11.8356; 106.59 - 11.84 = 94.75; (1200.00 x 30 + 1105.25) x 0.12/365 =
+/// 12.1990, less 11.84 = 0.36 carried over; row 2 1105.25 x 0.12 x 28/365 = 10.1744, and 0.36; 6 days of it 2.1802. On
+/// the day and at the due moment: 31 days 12.2301; 94.36; row 2 1105.64 x 0.12 x 28/365 = 10.1780; 6 days 2.1810. A
+/// second after: row 1 is paid as on the day; to the 21st (1200.00 + 1105.64 x 5) x 0.12/365 = 2.2120; row 2 (1200.00 +
+/// 1105.64 x 27) x 0.12/365 = 10.2090. After the grace: 15.00 more than row 1's amount; 6 days 2.3671, and 12.63 of row
+/// 2's principal; row 2 (1200.00 x 6 + 1093.01 x 22) x 0.12/365 = 10.2727.
 #[test]
 fn daily_by_actual_365() {
     let carried = "2 2025-03-15: 10.53 + 96.06, end 1009.19";

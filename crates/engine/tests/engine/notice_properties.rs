@@ -1,4 +1,4 @@
-//! What must always hold of notices, on random products and settings.
+//! Properties of notices, on random products and settings.
 
 use daybook_engine::calendar::MonthEnd;
 use daybook_engine::installment::Method;
@@ -14,13 +14,13 @@ use daybook_testkit::campaign::holds;
 use daybook_testkit::history;
 use proptest::prelude::*;
 
-/// Property 6: a notice fires once per occurrence, on the right local date, in every zone and across every clock change.
+/// Property 6: a notice fires once per occurrence, on the right local date, in every zone and across clock changes.
 #[test]
 fn a_notice_fires_once_on_the_right_local_date() {
     let settings = proptest::collection::vec((history::setting(), 0..3_000_i64), 1..4);
     let lives = (history::life(), settings);
     holds("6 notices", &lives, |(mut life, settings)| {
-        // Nothing but the settings, so that the account stays open and unpaid, and no status stops notices.
+        // Only the settings, so that the account stays open and unpaid, and no status stops notices.
         life.acts.clear();
         life.terms.status_effects = Default::default();
         let mut book = Book::held(life.terms.clone());
@@ -45,10 +45,10 @@ fn a_notice_fires_once_on_the_right_local_date() {
             let to = replaced.map(|(at, _)| *at).min();
             for (at, instalment) in occurrences(&life.terms, setting, *from, end) {
                 let in_force = setting.enabled && at >= *from && to.is_none_or(|to| at < to);
-                // A notice at the closing instant comes after the closing.
+                // A notice at the closing instant is after the closing.
                 let open = closed_at.is_none_or(|closed| at < closed);
                 let wanted = setting.kind != NoticeKind::LateFeeDate || asks(&book, instalment.unwrap(), at);
-                // A setting that takes another's place goes on after what that one announced.
+                // A setting that replaces another continues after the notices that the other announced.
                 let announced = expected.iter().any(|(before, kind, which)| {
                     matches!(setting.when, When::Offset(days) if fired_with.contains(&(*before, *kind, *which, days)))
                         && (*kind, *which) == (setting.kind, instalment)
@@ -65,8 +65,8 @@ fn a_notice_fires_once_on_the_right_local_date() {
             What::Notice { kind, instalment } => Some((event.at, kind, instalment)),
             _ => None,
         });
-        // Once the rows before one ask for all principal, whether it asks for any depends on interest that is not known
-        // yet: such dates are left out.
+        // Once earlier rows take all principal, whether a row takes any depends on interest that is not known yet: such
+        // dates are left out.
         let rows = schedule(&book.terms, &book.state, end).unwrap();
         let is_clear = |(_, kind, row): &(Time, NoticeKind, Option<u32>)| {
             let before = rows.iter().filter(|other| row.is_some_and(|row| other.instalment < row));
@@ -82,7 +82,7 @@ fn a_notice_fires_once_on_the_right_local_date() {
     });
 }
 
-/// Whether an instalment on which nothing was paid asks for money at a moment: one that is nothing does not.
+/// Whether an instalment on which nothing was paid requires money at a point in time; an instalment of zero does not.
 fn asks(book: &Book, instalment: u32, at: Time) -> bool {
     let plan = book.terms.installment();
     let policy = &plan.policy;
@@ -103,7 +103,7 @@ fn asks(book: &Book, instalment: u32, at: Time) -> bool {
     }
 }
 
-/// When a setting's notices come, by the calendar and the zones of another library.
+/// When a setting's notices fire, by another library's calendar and zones.
 fn occurrences(
     terms: &Terms,
     setting: &daybook_engine::notify::Setting,

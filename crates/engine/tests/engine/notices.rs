@@ -29,7 +29,7 @@ fn plain() -> Loan {
     loan().with(|policy| policy.interest = InterestMethod::Periodic)
 }
 
-/// The notices since this was asked last, up to a time: `02-12 23:59:59 payment_due_date 1`.
+/// The notices since the last call, up to a time: `02-12 23:59:59 payment_due_date 1`.
 fn fired(book: &mut Book, until: &str) -> Vec<String> {
     book.roll(at(until));
     let is_notice = |line: &String| {
@@ -38,7 +38,7 @@ fn fired(book: &mut Book, until: &str) -> Vec<String> {
     dated_events(book).into_iter().filter(is_notice).collect()
 }
 
-/// A notice that is set on 2025-01-20 at noon, and when it fires by 2025-03-25.
+/// Sets a notice on 2025-01-20 at noon, and checks when it fires by 2025-03-25.
 fn check(terms: &Loan, setting: Setting, told: &[&str]) {
     let mut book = terms.open();
     set(&mut book, setting, "2025-01-20T12:00:00-05:00");
@@ -57,12 +57,12 @@ fn days_before_and_after_the_due_date() {
     ] {
         check(&plain(), notice(PaymentDueDate, offset, time), &told);
     }
-    // 28 days before: row 1's 01-18 has passed when it is set.
+    // 28 days before: row 1's 01-18 has already passed when it is set.
     let told = ["02-15 09:00:00 payment_due_date 2", "03-18 09:00:00 payment_due_date 3"];
     check(&plain(), notice(PaymentDueDate, -28, Some("09:00:00")), &told);
 }
 
-/// At one instant notices come last: after interest, due date, fee and status.
+/// At the same instant notices are last: after interest, due date, fee and status.
 #[test]
 fn after_the_other_moments() {
     let terms = plain().with(|policy| policy.late_fee.grace = Interval::ZERO);
@@ -113,7 +113,7 @@ fn late_fee_date_only_while_unpaid() {
     assert_eq!(paid("2025-02-10T12:00:00-05:00", 10_662), both[1..]);
     assert_eq!(paid("2025-02-18T10:00:00-05:00", 10_662), both);
 
-    // Ten days before 02-20 row 1 has not fallen due: paid is D_1, a cent less is unpaid.
+    // Ten days before 02-20 row 1 has not fallen due: it is paid with its full amount, and unpaid with a cent less.
     let early = |amount| {
         let mut book = plain().open();
         set(&mut book, notice(NoticeKind::LateFeeDate, -10, None), "2025-01-20T12:00:00-05:00");
@@ -124,7 +124,7 @@ fn late_fee_date_only_while_unpaid() {
     assert_eq!(early(10_661), ["02-10 23:59:59 late_fee_date 1"]);
 }
 
-/// The end of the loan is the last due date, 2025-03-15 of two.
+/// The end of the loan is the last due date, here the second: 2025-03-15.
 #[test]
 fn loan_end_date() {
     let terms = plain().of("2025-01-15T12:00:00-05:00", 120_000, 2);
@@ -132,8 +132,8 @@ fn loan_end_date() {
     check(&terms, notice(NoticeKind::LoanEndDate, 1, Some("10:00:00")), &["03-16 10:00:00 loan_end_date 2"]);
 }
 
-/// First one interval after it takes effect, at that time of day or its own. From the 31st, months are counted from the
-/// 31st.
+/// First one interval after it takes effect, at that time of day or the configured one. From the 31st, months are
+/// counted from the 31st.
 #[test]
 fn intervals() {
     let told = ["02-20 12:00:00 account_summary", "03-20 12:00:00 account_summary"];
@@ -150,7 +150,7 @@ fn intervals() {
     }
 }
 
-/// The same type and offset replaces; another offset is another notice. Switched off, it fires no more.
+/// The same type and offset replaces a setting; another offset is another notice. A disabled notice no longer fires.
 #[test]
 fn replaced_by_its_key() {
     use NoticeKind::PaymentDueDate;
@@ -164,14 +164,14 @@ fn replaced_by_its_key() {
     set(&mut book, off, "2025-02-21T12:00:00-05:00");
     assert_eq!(fired(&mut book, "2025-03-20T12:00:00-04:00"), ["03-13 08:00:00 payment_due_date 2"]);
 
-    // A summary has one key, whatever its interval.
+    // A summary has one key, regardless of its interval.
     let mut book = plain().open();
     set(&mut book, every(Interval::days(10), None), "2025-01-20T12:00:00-05:00");
     set(&mut book, every(Interval::days(20), None), "2025-01-25T12:00:00-05:00");
     assert_eq!(fired(&mut book, "2025-02-20T12:00:00-05:00"), ["02-14 12:00:00 account_summary"]);
 }
 
-/// Fired at 08:00 and replaced at noon by one for 18:00 of the same day: that occurrence has fired already.
+/// Fired at 08:00 and replaced at noon by one for 18:00 of the same day: that occurrence has already fired.
 #[test]
 fn fired_once_when_replaced_the_same_day() {
     use NoticeKind::PaymentDueDate;
@@ -188,7 +188,7 @@ fn fired_once_when_replaced_the_same_day() {
     assert_eq!(fired(&mut book, "2025-02-20T12:00:00-05:00"), ["02-12 13:00:00 payment_due_date 1"]);
 }
 
-/// Nothing fires while the account is closed; what came meanwhile is dropped, and the rest resumes on reopening.
+/// Nothing fires while the account is closed; notices of that time are dropped, and the others resume on reopening.
 #[test]
 fn closed_and_opened_again() {
     let closed = Status::parse("CLOSED", Some("ADMINISTRATIVE")).unwrap();
@@ -204,7 +204,7 @@ fn closed_and_opened_again() {
     assert_eq!(fired(&mut book, "2025-03-15T12:00:00-04:00"), told);
 }
 
-/// A paid due date is announced all the same.
+/// A due date is announced even if it is paid.
 #[test]
 fn due_dates_fire_paid_or_not() {
     let mut book = plain().open();
@@ -213,8 +213,8 @@ fn due_dates_fire_paid_or_not() {
     assert_eq!(fired(&mut book, "2025-02-20T12:00:00-05:00"), ["02-14 23:59:59 payment_due_date 1"]);
 }
 
-/// Seven days before the grace ends, an instalment that is paid or asks for nothing needs no notice: of a flat loan paid
-/// up to row 1, row 2's is the first; of one whose principal is paid while a fee keeps it open, there is none.
+/// Seven days before the grace ends, an instalment that is paid or zero needs no notice. For a flat loan paid up to row
+/// 1, row 2's is the first; for one whose principal is paid while a fee keeps it open, there is none.
 #[test]
 fn late_fee_dates_of_rows_that_ask_for_nothing() {
     let early = notice(NoticeKind::LateFeeDate, -7, None);
@@ -236,7 +236,8 @@ fn late_fee_dates_of_rows_that_ask_for_nothing() {
     pay_for(&mut book, "i", 1_200, Component::Interest, "2025-01-21T13:00:00-05:00");
     assert_eq!(fired(&mut book, "2025-06-14T12:00:00-04:00"), [""; 0]);
 
-    // A level row whose principal is paid asks for the 2.32 that 6 of 31 days earned; the later rows ask for nothing.
+    // A level row whose principal is paid still requires the 2.32 that 6 of 31 days earned; the later rows require
+    // nothing.
     let mut level = loan();
     level.origination_fee = 5_000;
     let mut book = level.open();
@@ -259,7 +260,7 @@ fn late_fee_dates_of_rows_that_ask_for_nothing() {
     assert_eq!(fired(&mut book, "2025-04-14T12:00:00-04:00"), [""; 0]);
 }
 
-/// A flat loan is closed when its second period begins, so that row has no interest: 100.00 pays it. Row 3 has 12.00 again.
+/// A flat loan is closed when its second period begins, so that row has no interest: 100.00 pays it. Row 3 has 12.00.
 #[test]
 fn no_late_fee_date_of_a_flat_row_without_interest() {
     let mut book = loan().with(|policy| policy.method = Method::Flat).open();
@@ -272,8 +273,8 @@ fn no_late_fee_date_of_a_flat_row_without_interest() {
     assert_eq!(fired(&mut book, "2025-04-12T12:00:00-04:00"), ["04-10 23:59:59 late_fee_date 3"]);
 }
 
-/// Forty days before row 3's grace ends, row 2 is open. What was paid from the end of the loan has left 105.38, which row 2
-/// asks: row 3 asks for nothing. With 150.00 less paid it does.
+/// Forty days before row 3's grace ends, row 2 is open. Payments from the end of the loan have left 105.38, which row 2
+/// takes: row 3 is zero. With 150.00 less paid it is not.
 #[test]
 fn no_late_fee_date_of_a_row_that_was_paid_from_the_end() {
     for (amount, told) in [(110_662, &[][..]), (95_662, &["03-11 23:59:59 late_fee_date 3"])] {
@@ -284,8 +285,8 @@ fn no_late_fee_date_of_a_row_that_was_paid_from_the_end() {
     }
 }
 
-/// An input may be placed before a notice that has fired at its instant. Payments and surplus are told apart by numbers that
-/// notices do not move, so the state is the same to the byte as folded from the beginning.
+/// An input may be placed before a notice that fired at the same instant. Payments and surplus are identified by step
+/// numbers that exclude notices, so the state equals a fold from the beginning to the byte.
 #[test]
 fn a_payment_at_the_instant_of_a_notice() {
     let mut book = plain().open();
@@ -298,8 +299,8 @@ fn a_payment_at_the_instant_of_a_notice() {
     assert_eq!(snapshot::write(&book.state), snapshot::write(&state));
 }
 
-/// The payment that pays off comes at the instant of a notice that has fired, and is placed before it; or both are held.
-/// Either way the state is the same to the byte, and the account that opens again on the 23rd goes on with the 24th.
+/// The payoff arrives at the instant of a notice that has fired, and is placed before it; or both are held. Either way
+/// the state is the same to the byte, and the account that reopens on the 23rd continues with the 24th.
 #[test]
 fn a_closing_at_the_instant_of_a_notice() {
     let tell = |book: &mut Book| {
@@ -321,8 +322,8 @@ fn a_closing_at_the_instant_of_a_notice() {
     assert_eq!(snapshot::write(&live.state), snapshot::write(&held.state));
 }
 
-/// A closing and an opening that are told late are placed before notices that have fired. The state is as folded from the
-/// beginning, to the byte, and no notice is sent again: the next one is that of the 26th.
+/// A closing and a reopening that are submitted late are placed before notices that have fired. The state equals a fold
+/// from the beginning to the byte, and no notice is sent again: the next one is that of the 26th.
 #[test]
 fn a_closing_before_notices_that_have_fired() {
     let mut book = plain().open();
@@ -339,8 +340,8 @@ fn a_closing_before_notices_that_have_fired() {
     assert_eq!(fired(&mut book, "2025-01-26T18:00:00-05:00"), ["01-26 12:00:00 account_summary"]);
 }
 
-/// Closed and opened again at the instant of a notice: the account is open when it fires. It fires once, whether it had
-/// fired before the two were told or not.
+/// Closed and reopened at the instant of a notice: the account is open when it fires. It fires once, whether or not it
+/// had fired before the two were submitted.
 #[test]
 fn closed_and_opened_at_the_instant_of_a_notice() {
     let closed = Status::parse("CLOSED", Some("ADMINISTRATIVE")).unwrap();
@@ -360,7 +361,8 @@ fn closed_and_opened_at_the_instant_of_a_notice() {
     }
 }
 
-/// Fired at 08:00, replaced by one for 18:00 and by one for 20:00 of the same day, closed and opened again: it has fired.
+/// Fired at 08:00, replaced by one for 18:00 and one for 20:00 of the same day, closed and reopened: it does not fire
+/// again.
 #[test]
 fn fired_once_when_replaced_closed_and_opened_the_same_day() {
     use NoticeKind::PaymentDueDate;
@@ -375,7 +377,7 @@ fn fired_once_when_replaced_closed_and_opened_the_same_day() {
     assert_eq!(fired(&mut book, "2025-03-20T12:00:00-04:00"), told);
 }
 
-/// Three hundred days before their grace ends, rows 11 and 12 come after nine others. At 60 % a year much of what those ask is
+/// Three hundred days before their grace ends, rows 11 and 12 follow nine others. At 60 % a year much of those is
 /// interest: they leave principal for rows 11 and 12.
 #[test]
 fn late_fee_dates_far_ahead() {

@@ -1,4 +1,4 @@
-//! Payments and what else people ask for: pending, authorized, scheduled; waivers, offsets, statuses.
+//! Payments and other inputs: pending, authorized, scheduled; waivers, offsets, statuses.
 
 use super::support::{
     Loan, ask, at, credit, debit, events, fee, item, items, loan, pay, payment, reversal, rows, standing,
@@ -29,12 +29,12 @@ fn becomes(valid: bool) -> Input {
     Input::PaymentStatus { payment: Name::from("p"), valid }
 }
 
-/// What was announced since the account was opened, without its opening.
+/// The events announced since the account was opened, without those of its opening.
 fn since(book: &mut Book) -> Vec<String> {
     events(book).into_iter().filter(|line| !line.starts_with("account_create") && !line.ends_with("loan")).collect()
 }
 
-/// A pending payment counts at once; to become valid moves no cents.
+/// A pending payment counts at once; becoming valid moves no cents.
 #[test]
 fn pending_becomes_valid() {
     let mut book = plain().open();
@@ -49,8 +49,8 @@ fn pending_becomes_valid() {
     assert_eq!(ask(&mut book, "w", FEB_12, becomes(false)), Err(Refusal::StatusIsFinal));
 }
 
-/// Declined, it is undone like a reversal, without the fee of 9.00 and without items: the 12.00 it had made is owed
-/// again.
+/// Declined, it is undone like a reversal, but without the fee of 9.00 and without items: the 12.00 of interest it had
+/// posted is owed again.
 #[test]
 fn pending_becomes_invalid() {
     let mut book = plain().open();
@@ -64,12 +64,12 @@ fn pending_becomes_invalid() {
     assert_eq!(book.ledger.get(&ItemId::parse("p")).unwrap().status, ItemStatus::Invalid);
     assert_eq!(ask(&mut book, "w", FEB_12, becomes(true)), Err(Refusal::StatusIsFinal));
     assert_eq!(ask(&mut book, "r", FEB_12, reversal("p")), Err(Refusal::NotReversible));
-    // It is no receipt: row 1 is late.
+    // It is not a receipt: row 1 is late.
     book.roll(at("2025-02-21T12:00:00-05:00"));
     assert_eq!(item(&book, "dbk_late_fee_1"), "dbk_late_fee_1 15.00 left 15.00");
 }
 
-/// An authorized payment counts for nothing until it is valid; as posted, it counts from then: by daily interest 28 of 31
+/// An authorized payment does not count until it is valid; as posted, it counts from then: by daily interest 28 of 31
 /// days of 12.00 are 10.84.
 #[test]
 fn authorized_becomes_valid() {
@@ -83,7 +83,7 @@ fn authorized_becomes_valid() {
     assert_eq!(item(&book, "p"), "p -106.62: 10.84 dbk_interest_1.1, 95.78 dbk_loan");
 }
 
-/// With a due date in between as well: what row 1 asked pays it, and the late fee stands.
+/// With a due date in between: row 1's amount pays it, and the late fee stays.
 #[test]
 fn authorized_becomes_valid_too_late() {
     let mut book = loan().open();
@@ -120,8 +120,8 @@ fn invalid_and_valid_are_final() {
     assert_eq!(ask(&mut book, "v", FEB_12, becomes(true)), Err(Refusal::StatusIsFinal));
 }
 
-/// What is recorded for later waits; the caller announced its item, and applying it is an update. A fee and a waiver
-/// too.
+/// A payment in the future is scheduled; the caller announced its item, so applying it is an update. The same holds for
+/// a fee and a waiver.
 #[test]
 fn scheduled() {
     let mut book = plain().open();
@@ -167,7 +167,8 @@ fn what_is_refused() {
     assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 99999998788.00");
 }
 
-/// Of a fee of 10.00, 4.00 is paid and stays paid; the 6.00 left is waived, and then nothing is left to waive.
+/// Of a fee of 10.00, 4.00 is paid and stays paid; the remaining 6.00 is waived, and then there is nothing left to
+/// waive.
 #[test]
 fn waiver() {
     let mut book = plain().fees_first().open();
@@ -187,7 +188,7 @@ fn waiver() {
 }
 
 /// Credit offsets raise the balance. Principal earns from its date, (1200.00 x 17 + 1300.00 x 14) x 0.01/31 = 12.4516,
-/// and falls on the last row; interest is the open row's; a fee is a fee.
+/// and is added to the last row; interest belongs to the open row; a fee is a fee.
 #[test]
 fn credit_offsets() {
     let mut book = loan().open();
@@ -199,7 +200,7 @@ fn credit_offsets() {
         items(&book)[..3],
         ["c 100.00 left 100.00", "p -106.62: 12.45 dbk_interest_1.1, 94.17 dbk_loan", "dbk_loan 1200.00 left 1105.83",]
     );
-    // Row by row from 1200.00, and from 1300.00 - 94.17 after row 1, the last row comes to:
+    // The last row, computed row by row from 1200.00, and from 1300.00 - 94.17 after row 1:
     assert_eq!(last, "12 2026-01-15: 1.06 + 105.54, end 0.00");
     assert_eq!(rows(&book)[11], "12 2026-01-15: 2.16 + 216.50, end 0.00");
 
@@ -217,8 +218,8 @@ fn credit_offsets() {
     }
 }
 
-/// Debit offsets are poured like a payment for their component, and are none: 20.00 to a fee of 3.00, or to 12.00 of
-/// interest, goes on by the order. Money nobody is owed is kept.
+/// Debit offsets are poured like a payment for their component, but do not count as one: 20.00 to a fee of 3.00, or to
+/// 12.00 of interest, continues in the product's order. Money in excess of all debt is kept.
 #[test]
 fn debit_offsets() {
     for (component, told) in [
@@ -240,7 +241,7 @@ fn debit_offsets() {
     assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 1.00");
 }
 
-/// The pairs of the rules, and no others.
+/// The status pairs of the rules, and no others.
 #[test]
 fn status_pairs() {
     let active = ["HARDSHIP", "EXEMPTIONS", "HARDSHIP/EXEMPTIONS", "SCRA"];

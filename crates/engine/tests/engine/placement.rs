@@ -1,4 +1,4 @@
-//! Where an input is placed, row by row of the rules' table, and what that does to a backdated payment.
+//! The placement of inputs, row by row of the rules' table, and its effect on a backdated payment.
 
 use super::support::{Loan, at, dated_events, events, item, items, loan, pay, payment, standing};
 use daybook_engine::item::ItemId;
@@ -22,14 +22,14 @@ fn input_at(time: &str) -> Place {
 fn the_table() {
     let late = Some((CLOCK, Rank::Moment, 0));
     for backdating in [Backdating::AsPosted, Backdating::Replay] {
-        // The product holds: its own time, whatever the policy and whatever was folded.
+        // The product holds its events: the input's own time, under any policy and after any folded steps.
         for when in [BEFORE, CLOCK, AFTER] {
             assert_eq!(place(&situation(true, late, backdating), at(when), 7), Placement::Next(input_at(when)));
         }
-        // After the account clock: it waits.
+        // After the account clock: scheduled.
         let ahead = place(&situation(false, late, backdating), at(AFTER), 7);
         assert_eq!(ahead, Placement::Scheduled(input_at(AFTER)));
-        // Nothing folded sorts after it.
+        // No folded step sorts after it.
         for last in [
             None,
             Some((BEFORE, Rank::Input, 6)),
@@ -42,7 +42,7 @@ fn the_table() {
         let now = place(&situation(false, Some((BEFORE, Rank::Moment, 0)), backdating), at(CLOCK), 7);
         assert_eq!(now, Placement::Next(input_at(CLOCK)));
     }
-    // Backdated: something folded sorts after it, be it at the same instant.
+    // Backdated: a folded step sorts after it, possibly at the same instant.
     for last in [(BEFORE, Rank::Moment, 0), (BEFORE, Rank::Late, 1), (BEFORE, Rank::Input, 8), (CLOCK, Rank::Input, 1)]
     {
         let posted = place(&situation(false, Some(last), Backdating::AsPosted), at(BEFORE), 7);
@@ -53,8 +53,8 @@ fn the_table() {
     }
 }
 
-/// Nothing was paid until 2025-02-25: 12.00 is past due, 15.00 of late fee came on the 20th, the account is delinquent.
-/// Then somebody records 106.62 that came on the 15th.
+/// Nothing is paid until 2025-02-25: 12.00 is past due, the late fee of 15.00 was charged on the 20th, the account is
+/// delinquent. Then a payment of 106.62 that was made on the 15th is recorded.
 fn recorded_late(terms: &Loan) -> daybook_testkit::book::Book {
     let mut book = terms.open();
     book.roll(at(CLOCK));
@@ -65,8 +65,8 @@ fn recorded_late(terms: &Loan) -> daybook_testkit::book::Book {
     book
 }
 
-/// As posted the money counts from now: it pays what row 1 asked and cures the account; the late fee stands, and so does
-/// what has accrued since, 10 of 28 days of 12.00.
+/// As posted the money counts from now: it pays row 1's amount and cures the account; the late fee stays, and so does
+/// the interest accrued since, 10 of 28 days of 12.00.
 #[test]
 fn backdated_as_posted() {
     let mut book = recorded_late(&loan());
@@ -79,8 +79,8 @@ fn backdated_as_posted() {
     assert!(book.recalculated.is_none());
 }
 
-/// Under replay it counts from its own date: on time, 12.00 + 94.62. The interest and the fee that were posted no
-/// longer hold.
+/// Under replay it counts from its own date: on time, 12.00 + 94.62. The interest and the fee that were posted become
+/// invalid.
 #[test]
 fn backdated_under_replay() {
     let mut book = recorded_late(&loan().replaying());
@@ -115,8 +115,8 @@ fn backdated_under_replay() {
     assert_eq!((payment.effective_at, payment.applied_at), (at(BEFORE), at(BEFORE)));
 }
 
-/// A replay that pays off closes the account: 1200.00 + 12.00 on the 15th. A later payment in the way is poured anew:
-/// the 50.00 of the 18th finds nothing owed and is kept.
+/// A replay that pays off closes the account: 1200.00 + 12.00 on the 15th. A later payment is poured again: the 50.00
+/// of the 18th finds nothing owed and is kept.
 #[test]
 fn a_replay_that_pays_off() {
     let mut book = loan().replaying().open();
@@ -139,7 +139,7 @@ fn a_replay_that_pays_off() {
     assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 50.00");
 }
 
-/// A payment recorded at the due moment itself comes after what was folded there: it is backdated, and posted late at
+/// A payment recorded at the due moment itself is after the steps folded there: it is backdated, and posted late at
 /// that instant. The next period has not begun, so row 1 takes 12.00 + 94.62, after it was announced as missed.
 #[test]
 fn recorded_at_the_due_moment() {
@@ -165,7 +165,7 @@ fn a_notice_is_nothing_that_was_folded() {
     assert_eq!(item(&book, "p"), "p -50.00: 8.13 dbk_interest_1.1, 41.87 dbk_loan");
 }
 
-/// Held inputs are folded in the order of their times, whatever order they were loaded in.
+/// Held inputs are folded in the order of their times, regardless of the order in which they were loaded.
 #[test]
 fn held_inputs_in_any_order() {
     let mut first = loan().held();
@@ -183,7 +183,7 @@ fn held_inputs_in_any_order() {
     second.release(at("2025-04-01T12:00:00-04:00"));
     assert_eq!(items(&first), items(&second));
     assert_eq!(events(&mut first), events(&mut second));
-    // 0.01 of interest on 01-20; then 11.99 + 94.62 and 0.01 too much; 1105.37 x 0.01 = 11.0537.
+    // 0.01 of interest on 01-20; then 11.99 + 94.62 and 0.01 in excess; 1105.37 x 0.01 = 11.0537.
     assert_eq!(item(&first, "p"), "p -106.62: 11.99 dbk_interest_1.2, 94.62 dbk_loan, 0.01 dbk_loan");
     assert_eq!(item(&first, "q"), "q -106.62: 11.05 dbk_interest_2.1, 95.57 dbk_loan");
 }

@@ -1,4 +1,4 @@
-//! The plan: how the principal is spread, rounding, smoothing, and dates a month does not have.
+//! The plan: spreading the principal, rounding, smoothing, and dates that a month does not have.
 
 use super::support::{Loan, at, events, item, loan, pay, reading, rows, standing};
 use daybook_engine::calendar::{Interval, MonthEnd};
@@ -16,7 +16,7 @@ fn check(loan: &Loan, told: &[&str]) {
     assert_eq!(rows(&loan.open()), told);
 }
 
-/// 2500.00 of principal each; interest on what is left.
+/// 2500.00 of principal each; interest on the rest.
 #[test]
 fn equal_principal() {
     check(
@@ -39,9 +39,9 @@ fn equal_principal() {
     );
 }
 
-/// 1200.00 in twelve: 100.00 each. 112.00 a day early is 11.61 (30 of 31 days) + 100.00, and 0.39 into the end of the
+/// 1200.00 in twelve: 100.00 each. 112.00 a day early pays 11.61 (30 of 31 days) + 100.00, and 0.39 into the end of the
 /// loan. The row has no fixed total: the last day's interest, (1200.00 x 30 + 1099.61) x 0.01/31 = 11.9676, less 11.61
-/// = 0.36, stays its own, so it is not paid.
+/// = 0.36, belongs to it too, so it is not paid.
 #[test]
 fn equal_principal_paid_a_day_early() {
     let mut book = loan().with(|policy| policy.method = Method::EqualPrincipal).open();
@@ -63,7 +63,7 @@ fn equal_principal_paid_a_day_early() {
     assert_eq!(standing(&book), "ACTIVE owes 1099.61 + 0.36 + 0.00, past due 0.36");
 }
 
-/// 10000.00 x 0.12 x 4/12 / 4 = 100.00 of interest and 2500.00 of principal each, whatever `interest_calc_method` says.
+/// 10000.00 x 0.12 x 4/12 / 4 = 100.00 of interest and 2500.00 of principal each, for any `interest_calc_method`.
 #[test]
 fn flat() {
     for method in [InterestMethod::Daily, InterestMethod::Periodic] {
@@ -82,8 +82,8 @@ fn flat() {
     assert_eq!(rows(&terms.open())[1], "2 2025-03-01: 98.63 + 2500.00, end 5000.00");
 }
 
-/// A row's interest is owed from its period's start; a payoff leaves out rows that have not begun. On 2025-02-01 row 1
-/// is due: 10000.00 + 100.00. A second after its due moment row 2's 100.00 is owed too.
+/// A row's interest is owed from its period's start; a payoff excludes rows that have not begun. On 2025-02-01 row 1 is
+/// due: 10000.00 + 100.00. A second after its due moment row 2's 100.00 is owed too.
 #[test]
 fn flat_payoff() {
     let terms = example().with(|policy| policy.method = Method::Flat);
@@ -101,7 +101,7 @@ fn flat_payoff() {
     }
 }
 
-/// Two rows of interest alone, then 10000.00 x 0.01 / (1 - 1.01^-2) = 5075.1244. Row 4: 5024.88 x 0.01 = 50.2488.
+/// Two interest-only rows, then 10000.00 x 0.01 / (1 - 1.01^-2) = 5075.1244. Row 4: 5024.88 x 0.01 = 50.2488.
 #[test]
 fn interest_only() {
     check(
@@ -124,7 +124,7 @@ fn interest_only() {
     );
 }
 
-/// Zero rate divides the principal: 1000.00 / 3 = 333.3333.
+/// Without interest the principal is divided: 1000.00 / 3 = 333.3333.
 #[test]
 fn no_interest() {
     let terms = loan().of("2025-01-01T00:00:00-05:00", 100_000, 3).with(|policy| policy.rate = Percent::ZERO);
@@ -138,7 +138,7 @@ fn no_interest() {
     );
 }
 
-/// 2562.81 to whole units is 2563.00; the last row is smaller by what the others are larger.
+/// 2562.81 rounded to whole units is 2563.00; the last row makes up for the difference.
 #[test]
 fn whole_units() {
     check(
@@ -150,7 +150,8 @@ fn whole_units() {
             "4 2025-05-01: 25.37 + 2536.86, end 0.00",
         ],
     );
-    // Flat: (10000.00 + 4 x 100.00) / 4 = 2600.00 to 1000.00 is 3000.00: 2900.00 of principal, and 1300.00 last.
+    // Flat: (10000.00 + 4 x 100.00) / 4 = 2600.00, rounded to 1000.00, is 3000.00: 2900.00 of principal, and 1300.00
+    // last.
     check(
         &example().with(|policy| (policy.method, policy.instalment_rounding) = (Method::Flat, Cents(100_000))),
         &[
@@ -160,7 +161,7 @@ fn whole_units() {
             "4 2025-05-01: 100.00 + 1300.00, end 0.00",
         ],
     );
-    // Equal principal: 1000.00 / 3 to 100.00 is 300.00; the last row takes 400.00.
+    // Equal principal: 1000.00 / 3, rounded to 100.00, is 300.00; the last row takes 400.00.
     let terms = loan().of("2025-01-01T00:00:00-05:00", 100_000, 3);
     check(
         &terms.with(|policy| (policy.method, policy.instalment_rounding) = (Method::EqualPrincipal, Cents(10_000))),
@@ -172,10 +173,10 @@ fn whole_units() {
     );
 }
 
-/// Smoothing moves the level payment once by the last row's difference over the number of level rows.
+/// Smoothing adjusts the level payment once by the last row's difference divided by the number of level rows.
 ///
-/// To 1.00: 2563.00 each and 2562.23 last; -0.77/4 = -0.1925, so 2562.81, with 2562.81 last. To 100.00: 2600.00 each
-/// and 2449.00 last; -151.00/4 = -37.75, so 2562.25, and 2564.53 last. To 500.00: 2500.00 each and 2755.04 last;
+/// Unit 1.00: 2563.00 each and 2562.23 last; -0.77/4 = -0.1925, so 2562.81, with 2562.81 last. Unit 100.00: 2600.00
+/// each and 2449.00 last; -151.00/4 = -37.75, so 2562.25, and 2564.53 last. Unit 500.00: 2500.00 each and 2755.04 last;
 /// 255.04/4 = 63.76, so 2563.76, and 2559.91 last.
 #[test]
 fn smoothing_helps() {
@@ -205,8 +206,8 @@ fn smoothing_after_interest_only_rows() {
 }
 
 /// 100.01 in two: 100.01 x 0.01 / (1 - 1.01^-2) = 50.7563, so 50.76, and 1.00 + 49.76, then 50.25 + 0.50 = 50.75. Half
-/// of the cent of difference rounds up to a cent: 50.75 would make the last 50.76. That is no closer, so nothing moves.
-/// 100.51: 51.0101, so 51.01; 1.01 + 50.00, then 50.51 + 0.51 = 51.02; 51.02 would make the last 51.01.
+/// of the cent of difference rounds up to a cent: 50.75 would make the last 50.76. That is no closer, so the level
+/// stays. 100.51: 51.0101, so 51.01; 1.01 + 50.00, then 50.51 + 0.51 = 51.02; 51.02 would make the last 51.01.
 #[test]
 fn smoothing_does_not_help() {
     for (principal, level, last) in [
@@ -237,8 +238,9 @@ fn month_ends() {
     }
 }
 
-/// 1200.00 flat at 12 % in three: 12.00 + 400.00 each. In bankruptcy the account does not close by itself. The payoff of
-/// 1212.00 in the first period pays its row and the principal of the others; their interest is then never owed.
+/// 1200.00 flat at 12 % in three: 12.00 + 400.00 each. In bankruptcy the account does not close automatically. The
+/// payoff of 1212.00 in the first period pays its row and the principal of the others; their interest is then never
+/// owed.
 #[test]
 fn flat_interest_ends_with_the_principal() {
     let flat = loan().of("2025-01-15T12:00:00-05:00", 120_000, 3).with(|policy| policy.method = Method::Flat);
@@ -259,9 +261,9 @@ fn flat_interest_ends_with_the_principal() {
     );
 }
 
-/// 100.00 at 60 % in three, the first after a year: 100.00 x 1.6 x 1.05^2 / (1.05^2 + 1.05 + 1) = 55.96. The first year's
-/// 60.00 is more than that, and 4.04 moves on: row 2 is 5.00 + 4.04 and 46.92, row 3 is 53.08 + 2.65 = 55.73, 0.23
-/// less. A third of that is 0.08; with 55.88 row 2 is 5.00 + 4.12 and 46.76, row 3 is 53.24 + 2.66 = 55.90.
+/// 100.00 at 60 % in three, the first after a year: 100.00 x 1.6 x 1.05^2 / (1.05^2 + 1.05 + 1) = 55.96. The first
+/// year's 60.00 exceeds that, and 4.04 is carried over: row 2 is 5.00 + 4.04 and 46.92, row 3 is 53.08 + 2.65 = 55.73,
+/// 0.23 less. A third of that is 0.08; with 55.88 row 2 is 5.00 + 4.12 and 46.76, row 3 is 53.24 + 2.66 = 55.90.
 #[test]
 fn smoothing_counts_interest_that_moves_on() {
     let terms = loan().of("2025-01-15T12:00:00-05:00", 10_000, 3).with(|policy| {
@@ -297,8 +299,8 @@ fn flat_in_whole_units() {
     );
 }
 
-/// 0.03 flat at 400 % in two: 0.03 x 4 x 2/12 / 2 = 0.01 of interest each. Half of the principal is 0.015 and goes to the
-/// even cent, whatever the interest beside it.
+/// 0.03 flat at 400 % in two: 0.03 x 4 x 2/12 / 2 = 0.01 of interest each. Half of the principal is 0.015 and rounds to
+/// the even cent, independent of the interest.
 #[test]
 fn flat_principal_is_rounded_by_itself() {
     let terms = loan().of("2025-01-01T00:00:00-05:00", 3, 2).with(|policy| {
@@ -307,8 +309,8 @@ fn flat_principal_is_rounded_by_itself() {
     check(&terms, &["1 2025-02-01: 0.01 + 0.02, end 0.01", "2 2025-03-01: 0.01 + 0.01, end 0.00"]);
 }
 
-/// 0.03 without interest in two is 0.02 (a half goes up), then 0.01. Moved by a half of the difference, also rounded up,
-/// it would be 0.01, then 0.02: as far apart as before, so it stays.
+/// 0.03 without interest in two is 0.02 (a half rounds up), then 0.01. Adjusted by half of the difference, also rounded
+/// up, it would be 0.01, then 0.02: as far apart as before, so it stays.
 #[test]
 fn smoothing_that_is_no_closer() {
     let terms = loan().of("2025-01-01T00:00:00-05:00", 3, 2).with(|policy| {
@@ -317,8 +319,9 @@ fn smoothing_that_is_no_closer() {
     check(&terms, &["1 2025-02-01: 0.00 + 0.02, end 0.01", "2 2025-03-01: 0.00 + 0.01, end 0.00"]);
 }
 
-/// 100.00 at 60 % in two, the first after three years: 100.00 x 2.8 x 1.05 / 2.05 = 143.41. The 180.00 of three years leave
-/// 36.59 to the last row: 100.00 + 36.59 + 5.00 = 141.59, 1.82 less. With half of that taken off both are 142.50.
+/// 100.00 at 60 % in two, the first after three years: 100.00 x 2.8 x 1.05 / 2.05 = 143.41. The 180.00 of three years
+/// leave 36.59 to the last row: 100.00 + 36.59 + 5.00 = 141.59, 1.82 less. With half of that subtracted both are
+/// 142.50.
 #[test]
 fn smoothing_counts_interest_that_moves_to_the_last() {
     let terms = loan().of("2025-01-15T12:00:00-05:00", 10_000, 2).with(|policy| {

@@ -1,4 +1,4 @@
-//! What must always hold, on random histories. How many, and from which seed: see `daybook_testkit::campaign`.
+//! Invariants, checked on random histories. `daybook_testkit::campaign` documents their number and seed.
 
 use daybook_engine::fold::{Stop, fold};
 use daybook_engine::installment::audit::audit;
@@ -19,7 +19,7 @@ use daybook_testkit::history::{self, Life, Told};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What two ways of folding must agree on.
+/// The results that two ways of folding must agree on.
 #[derive(Debug, PartialEq)]
 struct Result_ {
     reading: Reading,
@@ -35,7 +35,7 @@ fn result_of(book: &Book) -> Result_ {
     result(&book.terms, &book.state, &book.ledger, book.clock)
 }
 
-/// Tells every input at its time; gives the answers.
+/// Submits every input at its time; returns which were accepted.
 fn live(book: &mut Book, inputs: &[Told], rolls: &[Time]) -> Vec<bool> {
     let mut told: Vec<&Told> = inputs.iter().collect();
     told.sort_by_key(|(told_at, ..)| *told_at);
@@ -59,7 +59,7 @@ fn held(life: &Life, inputs: &[Told], until: Time) -> Book {
     book
 }
 
-/// Property 1: one roll, many small rolls by way of snapshots, and a fold from the beginning are the same.
+/// Property 1: one roll, many small rolls through snapshots, and a fold from the beginning have the same result.
 #[test]
 fn one_roll_is_many_rolls_is_a_fold_from_the_beginning() {
     let lives = (history::life(), proptest::collection::vec(0..20_000_i64, 0..12));
@@ -81,7 +81,7 @@ fn one_roll_is_many_rolls_is_a_fold_from_the_beginning() {
         let beginning = result(&once.terms, &state, &Ledger::of(&outcome), end);
         prop_assert_eq!(&result_of(&once), &beginning, "one roll, and from the beginning");
         prop_assert_eq!(&result_of(&often), &beginning, "many rolls, and from the beginning");
-        // What is stored is the same too, to the byte.
+        // The stored bytes are the same too.
         let bytes = |state: &State| daybook_engine::snapshot::write(state).unwrap();
         prop_assert_eq!(bytes(&once.state), bytes(&state), "the snapshot of one roll");
         prop_assert_eq!(bytes(&often.state), bytes(&state), "the snapshot of many rolls");
@@ -89,7 +89,7 @@ fn one_roll_is_many_rolls_is_a_fold_from_the_beginning() {
     });
 }
 
-/// Property 2: held history in any permutation is the same as in order.
+/// Property 2: held history in any order has the same result as in order.
 #[test]
 fn held_history_may_be_loaded_in_any_order() {
     let lives = (history::life(), any::<u64>());
@@ -105,8 +105,8 @@ fn held_history_may_be_loaded_in_any_order() {
     });
 }
 
-/// Property 3: an input replayed into the past gives what a fresh account gives that had it from the start, and the differences
-/// it reports are exactly what changed.
+/// Property 3: an input replayed into the past has the same result as a fresh account that had it from the start, and
+/// the reported differences are exactly the changes.
 #[test]
 fn a_replayed_input_is_as_if_it_had_always_been_there() {
     let lives = (history::replayed_life(), 0..20_usize, -2_000..2_000_i64);
@@ -138,7 +138,7 @@ fn a_replayed_input_is_as_if_it_had_always_been_there() {
             prop_assert!(new.iter().all(|event| !matches!(event.what, What::Notice { .. })), "no notice is sent anew");
             prop_assert_eq!(new.iter().filter(|event| event.what == What::Recalculated).count(), 1);
         }
-        // A fresh account that was told the same things in time, and lives on as this one does.
+        // A fresh account with the same inputs submitted in time, rolled to the same end.
         let end = life.end().max(book.clock);
         let mut fresh = Book::held(life.terms.clone());
         for entry in book.entries.iter().filter(|entry| entry.input != Input::Open) {
@@ -147,7 +147,7 @@ fn a_replayed_input_is_as_if_it_had_always_been_there() {
         fresh.release(end);
         book.roll(end);
         let stated = |mut result: Result_| {
-            // The fresh account was told the place as the time it counts from.
+            // The fresh account got the place as the effective time.
             result.items.iter_mut().for_each(|item| item.effective_at = item.applied_at);
             result
         };
@@ -156,7 +156,7 @@ fn a_replayed_input_is_as_if_it_had_always_been_there() {
     });
 }
 
-/// Property 4: every cent is somewhere, at every moment; splits add up; nothing is negative.
+/// Property 4: at every point in time every cent is accounted for, splits add up, and nothing is negative.
 #[test]
 fn every_cent_is_somewhere() {
     let lives = (history::life(), proptest::collection::vec(0..20_000_i64, 1..6), any::<bool>());
@@ -191,8 +191,8 @@ fn check_cents(state: &State, ledger: &Ledger) -> Result<(), TestCaseError> {
     let balances = state.balances();
     let counts = |item: &&LineItem| item.status != ItemStatus::Authorized;
     let moved = |item: &LineItem| match item.kind {
-        // Parts say what their reversal was made of; a charge-off is information.
-        // Surplus that is used was counted when it came in.
+        // Reversal parts repeat the components of their reversal; a charge-off is information. Used surplus was counted
+        // when it was received.
         ItemKind::ReversalPart(_) | ItemKind::ChargeOff | ItemKind::SurplusApplied => Cents::ZERO,
         _ => item.amount,
     };
@@ -219,7 +219,7 @@ fn check_cents(state: &State, ledger: &Ledger) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Property 4, at the edges of the type: an account that grows beyond counting is an error, never a wrap.
+/// Property 4, at the limits of the type: an account that grows too large is an error, and never wraps.
 #[test]
 fn amounts_beyond_counting_are_an_error() {
     let policy = daybook_testkit::product::policy(&Default::default(), &Default::default()).unwrap();
@@ -234,7 +234,7 @@ fn amounts_beyond_counting_are_an_error() {
     let opening = daybook_engine::terms::Opening { effective_at, principal, origination_fee: Cents::ZERO };
     let terms = Terms::new(&policy, opening).unwrap();
     let mut book = Book::held(terms.clone());
-    // 115,000 credits of 10^13 cents come to just under the limit; the interest on them goes over it.
+    // 115,000 credits of 10^13 cents add up to just under the limit; the interest on them exceeds it.
     for seq in 2..115_000_u64 {
         let at = effective_at.plus_micros(seq as i64);
         book.entries.push(Entry {
@@ -252,7 +252,7 @@ fn amounts_beyond_counting_are_an_error() {
     assert_eq!(replay(&terms, &book.entries, a_year_later).map(|_| ()), Err(Stop::Overflow));
 }
 
-/// Property 5: reversing a payment and recording it again changes nothing: under replay no balance, as posted not the total.
+/// Property 5: reversing a payment and recording it again changes no balance under replay, and not the total as posted.
 #[test]
 fn reversing_and_recording_again_changes_nothing_under_replay() {
     let lives = (history::life_without_reversal_fee(Backdating::Replay), 0..20_usize);
@@ -278,12 +278,12 @@ fn reversing_and_recording_again_keeps_the_total_as_posted() {
             let reading = read(&book.terms, &book.state, book.clock).unwrap();
             reading.payoff - reading.balances.surplus
         };
-        // Flat interest bought before its period began is interest that time has not earned: the same money recorded
-        // later need not buy it again, so such a total may differ by it.
+        // Flat interest paid before its period began has not been earned by time: the same money recorded later need
+        // not pay it again, so the total may differ by that amount.
         let bought_ahead =
             |book: &Book| book.state.loan().numbered_rows().any(|(_, row)| row.prepaid_interest > Cents::ZERO);
         let bought_before = bought_ahead(&book);
-        // Between the two nothing else may happen: no moment of the account itself falls on this microsecond.
+        // Nothing else may happen between the two: no moment of the account falls on this microsecond.
         book.roll(book.clock.plus_micros(1));
         let before = total(&book);
         let earns = |book: &Book| !book.state.status.is_closed() && !book.state.stops(&book.terms).interest;
@@ -292,9 +292,9 @@ fn reversing_and_recording_again_keeps_the_total_as_posted() {
         let input = book.entries.iter().find(|entry| *entry.name == *payment).unwrap().input.clone();
         book.submit("reversal", clock, Input::Reversal { payment: payment.as_str().into() }).unwrap();
         book.submit("again", clock, input).unwrap();
-        // A bounce may move the status: rows are late again, or an account that a person closed as paid off owes again and
-        // opens. The money recorded again need not move it back. If that stops interest or lets it go on, the days to come of
-        // a period whose interest is fixed earn otherwise from now on.
+        // A bounce may change the status: rows are late again, or an account that a person closed as paid off owes
+        // again and reopens. The payment recorded again need not change it back. If that stops or resumes interest, the
+        // remaining days of a period with fixed interest earn differently from now on.
         let is_moved = earns(&book) != earned_before;
         if !bought_before && !bought_ahead(&book) && !is_moved {
             prop_assert_eq!(before, total(&book));
@@ -303,7 +303,7 @@ fn reversing_and_recording_again_keeps_the_total_as_posted() {
     });
 }
 
-/// By the default waterfall a payment of what the rows past due ask cures the account, whatever accrued meanwhile.
+/// In the default order a payment of the past-due amount cures the account, regardless of interest accrued meanwhile.
 #[test]
 fn what_the_rows_past_due_ask_cures_the_account() {
     let lives = (history::life(), 0..20_000_i64);
@@ -327,7 +327,7 @@ fn what_the_rows_past_due_ask_cures_the_account() {
     });
 }
 
-/// An account somewhere in its life, and a valid payment on it that can be reversed.
+/// An account at some point in its life, and a valid payment on it that can be reversed.
 fn with_a_payment(life: &Life, which: usize) -> Option<(Book, String)> {
     let mut book = Book::open(life.terms.clone());
     live(&mut book, &life.inputs(), &[]);
@@ -344,7 +344,7 @@ fn with_a_payment(life: &Life, which: usize) -> Option<(Book, String)> {
     Some((book, payment))
 }
 
-/// Folding on from a snapshot refuses to undo what it has forgotten, and says so.
+/// A fold from a snapshot refuses to undo a payment it has no record of, and reports that.
 #[test]
 fn a_snapshot_asks_for_the_past_to_undo_a_payment() {
     let lives = history::life_without_reversal_fee(Backdating::AsPosted);

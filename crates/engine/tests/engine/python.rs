@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A number that the environment may give.
+/// A number from an environment variable, or the default.
 pub fn number(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -24,12 +24,12 @@ pub fn run(script: &str, arguments: &[&str], input: Option<&Path>) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
     let input = input.map_or_else(Stdio::null, |input| fs::File::open(input).unwrap().into());
     let mut command = Command::new(&python);
-    // Time zones are those of the pinned package, whatever the machine has.
+    // Time zones are those of the pinned package, not the machine's.
     command.arg("-B").arg(script).args(arguments).env("PYTHONTZPATH", "").stdin(input);
     command.output().unwrap_or_else(|error| panic!("{python}, which DAYBOOK_PYTHON names, does not start: {error}"))
 }
 
-/// Everything a program printed, the beginning of it if it is much.
+/// The output of a program; only its beginning if it is long.
 pub fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = text.lines().collect();

@@ -1,7 +1,7 @@
-//! The engine against a second one: a plain model of an account, written in Python from the rules alone.
+//! Compares the engine with a second one: a plain model of an account, written in Python from the rules alone.
 //!
-//! The model draws random cases: a product, an account, inputs (all held, so each takes its own place) and moments to
-//! read it at. Balances, lateness, the whole schedule, line items, notices and refusals must be the same.
+//! The model draws random cases: a product, an account, inputs (all held, so each takes its own place) and times at
+//! which to read it. Balances, lateness, the whole schedule, line items, notices and refusals must be the same.
 //! `DAYBOOK_SEED` draws other cases, `DAYBOOK_CASES` another number of them.
 
 use crate::python::{kept, number, run, said};
@@ -11,7 +11,7 @@ use std::process::Output;
 
 const CASES: u64 = 300;
 
-/// Cases as the model draws them. `level` says how much happens in them.
+/// Cases drawn by the model. `level` controls how much happens in them.
 fn draw(level: u32, count: u64) -> Vec<String> {
     let (seed, count) = (number("DAYBOOK_SEED", 1).to_string(), count.to_string());
     let output = run("reference/cases.py", &[&seed, &count, &level.to_string()], None);
@@ -23,7 +23,7 @@ fn result(case: &str) -> Value {
     exchange::run(&serde_json::from_str(case).unwrap())
 }
 
-/// Has the model compute the cases again, and compare.
+/// Computes the cases again with the model, and compares.
 fn compare(name: &str, cases: &[String], results: &[Value]) -> Output {
     let results: Vec<String> = results.iter().map(Value::to_string).collect();
     let cases = kept(&format!("reference-{name}-cases.jsonl"), cases);
@@ -62,7 +62,7 @@ fn level_3_notices_and_the_largest_amounts() {
     assert_the_model_agrees(3);
 }
 
-/// The model itself, against numbers that were worked out by hand.
+/// Checks the model itself against numbers worked out by hand.
 #[test]
 fn the_model_gives_the_worked_numbers() {
     let output = run("reference/worked.py", &[], None);
@@ -71,7 +71,7 @@ fn the_model_gives_the_worked_numbers() {
     println!("{sum}");
 }
 
-/// The comparison can fail: whatever is a cent, a day or a word off is found.
+/// The comparison can fail: it finds any value that is off by a cent, a day or a word.
 #[test]
 fn whatever_is_off_is_found() {
     let happens = |result: &Value| {

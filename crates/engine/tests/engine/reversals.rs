@@ -1,4 +1,4 @@
-//! Payments that bounce: as posted by exact negatives, under replay as if they had never been made.
+//! Payments that bounce: as posted they are undone by exact negatives; under replay, as if they had never been made.
 
 use super::support::{
     Loan, ask, at, event_line, events, fee, item, items, loan, pay, payment, reversal, rows, standing,
@@ -21,8 +21,8 @@ fn paid_total(book: &Book) -> (Cents, Cents) {
 }
 
 /// 106.62 on the due date (12.00 + 94.62) bounces on 2025-02-20; the fee is 9.00. Row 1 is past due again, 5 days. In
-/// the second period 1105.38 earned for 5 of 28 days, 1.9739, and stands; then 1200.00 earns: (1105.38 x 5 + 1200.00 x
-/// 23) x 0.01/28 = 11.8310. At the end of the 20th the grace ends, and row 1 is late.
+/// the second period 1105.38 earned for 5 of 28 days, 1.9739, and that stays; then 1200.00 earns: (1105.38 x 5 +
+/// 1200.00 x 23) x 0.01/28 = 11.8310. At the end of the 20th the grace ends, and row 1 is late.
 #[test]
 fn as_posted() {
     let mut terms = loan();
@@ -61,7 +61,7 @@ fn as_posted() {
 }
 
 /// A payment of everything: fee 5.00 and penalty 7.00, 12.00 of interest, 94.62 of row 1, 1105.38 from the end, 1.00
-/// kept. Bounced an hour later, everything is back where it was, oldest fee first, and the account is open again.
+/// kept. Bounced an hour later, everything is restored, oldest fee first, and the account is open again.
 #[test]
 fn every_share_is_given_back() {
     let mut book = loan().fees_first().open();
@@ -91,8 +91,8 @@ fn every_share_is_given_back() {
     assert_eq!(item(&book, "q"), "q -25.00: 5.00 f, 7.00 n, 12.00 dbk_interest_1.1, 1.00 dbk_loan");
 }
 
-/// 5562.81 on 2025-02-01 is 3000.00 too much. Bounced on 2025-02-10, row 1 is past due and all rows to come ask for
-/// what they asked at first, except that row 2 earned on 4537.19 for 9 of 28 days: with row 1 paid on the 10th,
+/// 5562.81 on 2025-02-01 is 3000.00 in excess. Bounced on 2025-02-10, row 1 is past due and all later rows have their
+/// first amounts again, except that row 2 earned on 4537.19 for 9 of 28 days: with row 1 paid on the 10th,
 /// (4537.19 x 9 + 7537.19 x 19) x 0.01/28 = 65.7290, and 2497.08.
 #[test]
 fn surplus_to_the_end_and_in_advance() {
@@ -108,7 +108,7 @@ fn surplus_to_the_end_and_in_advance() {
             "4 2025-05-01: 25.28 + 2527.70, end 0.00",
         ];
         assert_eq!(rows(&book), told, "{surplus:?}");
-        // 4537.19 x 0.01 x 9/28 = 14.5838. Row 1 is unpaid again after its fee moment: late, without a fee.
+        // 4537.19 x 0.01 x 9/28 = 14.5838. Row 1 is unpaid again after its grace: late, without a fee.
         let owes =
             "SUSPENDED/DELINQUENT owes 10000.00 + 100.00 + 0.00, accrued 14.58, past due 2562.81, 9 days, 1 late";
         assert_eq!(standing(&book), owes, "{surplus:?}");
@@ -116,9 +116,9 @@ fn surplus_to_the_end_and_in_advance() {
 }
 
 /// The 3000.00 at the end had reached row 3 (522.86 of its 2542.61, see `surplus.rs`) when they bounce on 2025-04-05:
-/// row 3 asks for all of its principal again, row 4 for the other 2477.14. Row 2 was paid by its own payment. Past due
-/// is row 1 and row 3, 2562.81 each. 2019.75 earned for 4 of 30 days, 2.6930; row 4 earns (2019.75 x 4 + 2477.14 x 26)
-/// x 0.01/30 = 24.1615. Row 1 has passed its fee moment, row 3 is still in grace: one is late.
+/// row 3 has all of its principal unpaid again, row 4 the other 2477.14. Row 2 was paid by its own payment. Rows 1 and
+/// 3 are past due, 2562.81 each. 2019.75 earned for 4 of 30 days, 2.6930; row 4 earns (2019.75 x 4 + 2477.14 x 26) x
+/// 0.01/30 = 24.1615. Row 1's grace has ended, row 3 is still in its grace: one is late.
 #[test]
 fn surplus_that_a_row_had_reached() {
     let mut book = example(Surplus::LastInstalment).open();
@@ -139,8 +139,8 @@ fn surplus_that_a_row_had_reached() {
     assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
 }
 
-/// Flat interest of rows 2 and 3 was paid in advance (12.00 each). Given back before their periods begin, it never was;
-/// row 1's has been owed all along.
+/// Flat interest of rows 2 and 3 was paid in advance (12.00 each). Undone before their periods begin, it becomes
+/// invalid; row 1's interest was owed all along.
 #[test]
 fn flat_interest_paid_in_advance() {
     let terms = loan().with(|policy| (policy.method, policy.surplus) = (Method::Flat, Surplus::NextInstalment));
@@ -159,7 +159,7 @@ fn flat_interest_paid_in_advance() {
     }
 }
 
-/// The instalments were computed anew over 4537.19: 1542.74. They ask 2562.81 again, the open one too: 7537.19 after row
+/// The instalments were recalculated over 4537.19: 1542.74. They are 2562.81 again, the open one too: 7537.19 after row
 /// 1, (4537.19 x 9 + 7537.19 x 19) x 0.01/28 = 65.7290 and 2497.08, then 5040.11 x 0.01 = 50.4011 and 2512.41, then
 /// 2527.70 x 0.01 = 25.2770.
 #[test]
@@ -176,8 +176,8 @@ fn surplus_that_reduced_the_instalments() {
     assert_eq!(rows(&book), told);
 }
 
-/// Paid off on 2025-01-17 with 10000.00 + 51.61, and bounced on 2025-03-05: open again. Rows 1 and 2 fell due
-/// meanwhile: past due (2562.81 each), without fee or missed payment, and with no interest but the 51.61. The third
+/// Paid off on 2025-01-17 with 10000.00 + 51.61, and bounced on 2025-03-05: the account reopens. Rows 1 and 2 fell due
+/// meanwhile: past due (2562.81 each), without fee or missed payment, and with no interest except the 51.61. The third
 /// period earns from the 5th: 27 of 31 days; with rows 1 and 2 paid that day, (10000.00 - 2511.20 - 2562.81) x 0.01 x
 /// 27/31 = 42.9038.
 #[test]
@@ -204,7 +204,7 @@ fn a_closed_account_that_owes_again() {
 }
 
 /// Under replay the account is folded as if the payment had never been made: row 1 was missed, 12.00 was posted, and
-/// the late fee came on 02-20. The payment's own interest item no longer holds. The return check fee is added.
+/// the late fee was charged on 02-20. The payment's own interest item becomes invalid. The return check fee is added.
 #[test]
 fn under_replay() {
     let mut terms = loan().replaying();
@@ -255,7 +255,7 @@ fn under_replay() {
     assert_eq!(ask(&mut book, "s", "2025-02-26T12:00:00-05:00", reversal("p")), Err(Refusal::AlreadyReversed));
 }
 
-/// Under replay an account that paid off never closed: rows 1 and 2 were missed, and each got its fee.
+/// Under replay an account that was paid off never closed: rows 1 and 2 were missed, and each got its fee.
 #[test]
 fn under_replay_it_never_closed() {
     let mut book = example(Surplus::LastInstalment).replaying().open();
@@ -267,7 +267,7 @@ fn under_replay_it_never_closed() {
     assert_eq!(standing(&book), format!("SUSPENDED/DELINQUENT {owes}"));
 }
 
-/// With no fee, to reverse and record again changes nothing: the same cents as with the payment alone.
+/// Without a fee, reversing a payment and recording it again changes nothing: the same cents as with the payment alone.
 #[test]
 fn reversed_and_recorded_again() {
     for terms in [loan(), loan().replaying()] {

@@ -1,4 +1,4 @@
-//! Which money for an instalment spares it the late fee: 1,200.00 at 12 % in three instalments of 408.03, due on the 15th,
+//! Which payments spare an instalment its late fee: 1,200.00 at 12 % in three instalments of 408.03, due on the 15th,
 //! grace of 5 days, late fee 15.00.
 
 use super::support::{Loan, ask, at, credit, debit, fee, item, loan, pay, pay_for, reversal, rows, standing};
@@ -8,7 +8,7 @@ use daybook_engine::item::{Component, ItemId};
 use daybook_engine::timeline::FeeClass;
 use daybook_testkit::book::Book;
 
-/// Rows before fees, the oldest first.
+/// Rows before fees, oldest first.
 fn three() -> Loan {
     let order = [
         "PAST_DUE_INTEREST",
@@ -38,8 +38,8 @@ fn fees(book: &Book) -> Vec<u32> {
 
 const AFTER_ROW_2: &str = "2025-03-21T12:00:00-04:00";
 
-/// 300.00 comes on 10 February: row 1 is short of 108.03, and late. 408.03 on 10 March is one instalment in its period:
-/// 108.03 goes to row 1, 9.12 + 290.88 to row 2. `RECEIPTS`: what a late row took counts for row 2, which is spared.
+/// 300.00 on 10 February: row 1 lacks 108.03 and is late. 408.03 on 10 March is one instalment in its period: 108.03
+/// goes to row 1, 9.12 + 290.88 to row 2. `RECEIPTS`: money that went to a late row counts for row 2, which is spared.
 /// `FEES_ONLY`: it does not, and row 2 is late by 108.03.
 #[test]
 fn one_missed_part_and_one_instalment_a_period() {
@@ -54,8 +54,8 @@ fn one_missed_part_and_one_instalment_a_period() {
     }
 }
 
-/// 408.03 on 16 February, a day late, in the grace: row 1 is paid. Nothing comes for row 2. Received for row 2 is
-/// 408.03 - 408.03 = 0: the money that saved row 1 does not save row 2.
+/// 408.03 on 16 February, a day late, in the grace: row 1 is paid. Nothing is paid for row 2. The amount received for
+/// row 2 is 408.03 - 408.03 = 0: money that saved row 1 does not save row 2.
 #[test]
 fn money_that_saved_one_row_does_not_save_the_next() {
     for pyramiding in [Pyramiding::Receipts, Pyramiding::FeesOnly] {
@@ -67,9 +67,9 @@ fn money_that_saved_one_row_does_not_save_the_next() {
     }
 }
 
-/// Row 1 is missed. 408.03 on 25 February pays it by an order that takes fees first: 15.00 of it goes to the fee, 393.03
-/// to row 1. The borrower paid one instalment for row 2: it is spared under `RECEIPTS`. Under `FEES_ONLY` only the 15.00
-/// that the fee took counts.
+/// Row 1 is missed. 408.03 on 25 February pays it, in an order with fees first: 15.00 goes to the fee, 393.03 to row 1.
+/// The borrower paid one instalment for row 2, which is spared under `RECEIPTS`. Under `FEES_ONLY` only the 15.00 that
+/// went to the fee counts.
 #[test]
 fn money_that_an_old_fee_took() {
     for (pyramiding, charged) in [(Pyramiding::Receipts, vec![1]), (Pyramiding::FeesOnly, vec![1, 2])] {
@@ -82,8 +82,8 @@ fn money_that_an_old_fee_took() {
         book.roll(at(AFTER_ROW_2));
         assert_eq!(fees(&book), charged, "{pyramiding:?}");
     }
-    // 393.03 of row 1 was paid in its time; the last 15.00 come in March with the 408.03 for row 2, and the fee takes 15.00
-    // of them. Row 2 is short by what the fee took, and by nothing else.
+    // 393.03 of row 1 was paid on time; the last 15.00 arrive in March with the 408.03 for row 2, and 15.00 of that
+    // goes to the fee. Row 2 lacks exactly the amount that went to the fee.
     let fees_first = ["PAST_DUE_FEE", "PAST_DUE_PENALTY", "DUE_FEE", "DUE_PENALTY", "PAST_DUE_INTEREST"];
     let fees_first = fees_first.map(|name| Bucket::parse(name).unwrap()).to_vec();
     let mut book =
@@ -94,8 +94,8 @@ fn money_that_an_old_fee_took() {
     assert_eq!(fees(&book), [1], "423.03 less the 15.00 that row 1 took is all that row 2 asks");
 }
 
-/// Paid in advance counts: 508.03 before row 1 falls due is row 1 and 100.00 of row 2, and 308.03 in March is the rest.
-/// With 300.00 instead, 8.03 is missing.
+/// Money in advance counts: 508.03 before row 1 falls due pays row 1 and 100.00 of row 2, and 308.03 in March is the
+/// rest. With 300.00 instead, 8.03 is missing.
 #[test]
 fn money_in_advance_counts_for_its_row() {
     for (amount, charged) in [(30_803, vec![]), (30_000, vec![2])] {
@@ -107,7 +107,7 @@ fn money_in_advance_counts_for_its_row() {
     }
 }
 
-/// A payment that bounces counts for no row, whatever it was for.
+/// A payment that bounces counts for no row.
 #[test]
 fn a_bounced_payment_spares_nothing() {
     let mut book = with(Pyramiding::Receipts).open();
@@ -118,8 +118,9 @@ fn a_bounced_payment_spares_nothing() {
     assert_eq!(fees(&book), [1, 2]);
 }
 
-/// Row 1 is missed, and an instalment in March goes to it: row 2 is spared. Row 3 is missed, row 2 is paid in April. When the
-/// payment of March bounces, rows 1 and 3 are late in a row: row 2, which was spared, is neither late nor paid.
+/// Row 1 is missed, and an instalment in March goes to it: row 2 is spared. Row 3 is missed, row 2 is paid in April.
+/// When the payment of March bounces, rows 1 and 3 are late in a row: row 2, which was spared, counts neither as late
+/// nor as paid.
 #[test]
 fn a_spared_instalment_does_not_break_the_run_of_late_ones() {
     let mut book = three().with(|policy| policy.delinquent_after = 2).open();
@@ -138,8 +139,9 @@ fn a_spared_instalment_does_not_break_the_run_of_late_ones() {
     );
 }
 
-/// A grace of 40 days: row 2 falls due while row 1 is in its grace. 408.03 on 20 March is after both due moments and pays
-/// row 1 in its grace. It counts for rows 1, 2 and 3, and is taken off again for rows 2 and 3, as row 1 is paid.
+/// A grace of 40 days: row 2 falls due while row 1 is in its grace. 408.03 on 20 March is after both due moments and
+/// pays row 1 in its grace. It counts for rows 1, 2 and 3, and is deducted again for rows 2 and 3, because row 1 is
+/// paid.
 #[test]
 fn a_grace_longer_than_a_period() {
     let mut book = three().with(|policy| policy.late_fee.grace = Interval::days(40)).open();
@@ -154,9 +156,9 @@ fn a_grace_longer_than_a_period() {
     assert_eq!(fees(&book), [2, 3]);
 }
 
-/// Surplus that pays an older row is taken off like the payment's own parts. Row 1 is paid by p1, and an offset takes the
-/// rest off the loan. The 408.03 of p2 on 18 February is surplus, received for row 2. Then p1 bounces, and the surplus
-/// pays row 1. 1000.00 more is lent, so row 2 asks 408.03, and nothing was received for it: 408.03 - 408.03.
+/// Surplus that pays an older row is deducted like the payment's own parts. p1 pays row 1, and an offset pays the rest
+/// of the loan. The 408.03 of p2 on 18 February is surplus, received for row 2. Then p1 bounces, and the surplus pays
+/// row 1. 1000.00 more is lent, so row 2 is 408.03, and nothing was received for it: 408.03 - 408.03.
 #[test]
 fn surplus_that_pays_an_older_row() {
     for pyramiding in [Pyramiding::Receipts, Pyramiding::FeesOnly] {
@@ -180,9 +182,9 @@ fn surplus_that_pays_an_older_row() {
     }
 }
 
-/// The same with surplus of two payments, 208.03 and 200.00. The second bounces too, and row 1 is short of 200.00: what
-/// went back to the first and pays row 1 again is taken off once. 608.03 more in March is 200.00 for row 1, which passed
-/// its fee moment paid, and 408.03 for row 2, though a fee takes 10.00 of it; a cent less is not enough.
+/// The same with surplus of two payments, 208.03 and 200.00. The second bounces too, and row 1 lacks 200.00: money that
+/// returned to the first and pays row 1 again is deducted once. 608.03 more in March is 200.00 for row 1, which was
+/// paid when its grace ended, and 408.03 for row 2, though 10.00 of it goes to a fee; a cent less is not enough.
 #[test]
 fn surplus_that_is_used_again() {
     for (amount, charged) in [(60_802, vec![2]), (60_803, vec![])] {

@@ -1,4 +1,4 @@
-//! What must always hold of statuses and late fees, on random histories with random statuses and status effects.
+//! Properties of statuses and late fees, on random histories with random statuses and status effects.
 
 use daybook_engine::calendar::Interval;
 use daybook_engine::effects::Stops;
@@ -18,10 +18,10 @@ use daybook_testkit::history::{self, Life, Told};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// A policy that never counts instalments as late for ever.
+/// A threshold that is never reached.
 const NEVER: u32 = 99_999;
 
-/// The same account with a changed policy, if that can be agreed.
+/// The same account with a changed policy; `None` if the policy is invalid.
 fn agreed(terms: &Terms, change: impl FnOnce(&mut InstallmentPolicy)) -> Option<Terms> {
     let mut policy = terms.installment().policy.clone();
     change(&mut policy);
@@ -48,7 +48,7 @@ fn told(life: &Life) -> Book {
     book
 }
 
-/// What was in force when: the pairs of a book, and the active pair that each left.
+/// The pairs of a book over time, each with the last active pair.
 fn pairs(book: &Book) -> Vec<(Time, Status, Status)> {
     let mut pairs = vec![(Time::BEGINNING, Status::ACTIVE, Status::ACTIVE)];
     for event in &book.outcome().events {
@@ -60,7 +60,7 @@ fn pairs(book: &Book) -> Vec<(Time, Status, Status)> {
     pairs
 }
 
-/// Whether some pair in force at an instant lets something happen.
+/// Whether some pair in force at an instant does not stop an effect.
 fn lets(book: &Book, at: Time, stops: impl Fn(Stops) -> bool, with_left: bool) -> bool {
     let pairs = pairs(book);
     let effects = &book.terms.status_effects;
@@ -92,7 +92,7 @@ fn a_status_stops_what_it_says() {
     });
 }
 
-/// Interest earned up to a moment: posted, paid before posting, and accrued.
+/// Interest earned up to a point in time: posted, paid before posting, and accrued.
 fn earned(book: &Book, at: Time) -> Cents {
     let (state, outcome) = replay(&book.terms, &book.entries, at).unwrap();
     let items = Ledger::of(&outcome);
@@ -104,9 +104,9 @@ fn earned(book: &Book, at: Time) -> Cents {
     posted + read(&book.terms, &state, at).unwrap().accrued
 }
 
-/// A status that stops interest never raises the interest earned to any date. Compared is the same history in which no
-/// status stops interest, for accounts that neither close by their lateness nor pay fees: a charge-off stops interest
-/// too, and a fee takes money from the principal.
+/// A status that stops interest never raises the interest earned to any date. It is compared with the same history
+/// without any stop of interest, for accounts that are not charged off for being late and have no fees: a charge-off
+/// stops interest too, and a fee takes money away from the principal.
 #[test]
 fn stopping_interest_never_raises_it() {
     let lives = (history::life(), proptest::collection::vec(0..20_000_i64, 3));
@@ -132,7 +132,7 @@ fn stopping_interest_never_raises_it() {
     });
 }
 
-/// A loan of equal instalments, and which part of each is paid in its own period, by its due moment.
+/// A loan of equal instalments, and the part of each that is paid in its own period, by its due moment.
 #[derive(Clone, Debug)]
 struct Payer {
     terms: Terms,
@@ -159,7 +159,7 @@ fn payer() -> impl Strategy<Value = Payer> {
 }
 
 impl Payer {
-    /// One payment in each period, of at most what its instalment asks.
+    /// One payment in each period, of at most its instalment.
     fn inputs(&self) -> Vec<Told> {
         let plan = self.terms.installment();
         let due = |instalment: u32| self.terms.close_of(plan.dates.due_day(instalment));
@@ -191,13 +191,13 @@ impl Payer {
 
     fn charged(&self, book: &Book) -> BTreeSet<u32> {
         let plan = self.terms.installment();
-        // The last instalment asks what is left, which depends on all that was paid before.
+        // The last instalment is the rest, which depends on all earlier payments.
         let rows = 1..plan.count();
         rows.filter(|row| book.ledger.get(&ItemId::LateFee { instalment: *row }).is_some()).collect()
     }
 }
 
-/// Whether a payment paid a fee and left an instalment unpaid that had been late.
+/// Whether a payment paid a fee and left a late instalment unpaid.
 fn fees_came_before_late_rows(book: &Book) -> bool {
     book.entries.iter().any(|entry| {
         let item = book.ledger.get(&ItemId::Input(entry.name.clone()));
@@ -210,13 +210,13 @@ fn fees_came_before_late_rows(book: &Book) -> bool {
     })
 }
 
-/// No late fee is charged that would not have been charged had all earlier fees been waived when charged; and under
-/// `RECEIPTS` none for an instalment whose amount came in its own period.
+/// No late fee is charged that would not have been charged if all earlier fees had been waived when charged; and under
+/// `RECEIPTS` none for an instalment whose amount was received in its own period.
 ///
-/// Under `FEES_ONLY` the first is promised where fees come after the instalments, as they do by default. In an order of its
-/// own a product may take a fee before what an older instalment still asks. The fee counts as received, so it spares the
-/// period that it took the money of; but the older instalment is then paid in a later period, and what goes into one that
-/// was late is taken off what was received for that period. So it is that period's instalment which is late. Such
+/// Under `FEES_ONLY` the first part is promised if fees are paid after the instalments, which is the default. A product
+/// with its own order may pay a fee before the rest of an older instalment. The fee counts as received, so the period
+/// whose money it took is spared. But the older instalment is then paid in a later period, and money that goes to a
+/// late instalment is deducted from the amount received for that period. So that period's instalment is late. Such
 /// histories are left out.
 #[test]
 fn an_old_fee_makes_nothing_late() {

@@ -1,4 +1,4 @@
-//! What a status stops, and what it does not: late fees, interest, the count of late instalments, notices.
+//! What a status stops and what it does not: late fees, interest, the count of late instalments, notices.
 
 use super::support::{Loan, ask, at, dated_events, item, loan, pay, reading, reversal, rows, standing};
 use daybook_engine::calendar::Interval;
@@ -62,8 +62,8 @@ fn the_defaults_of_every_pair() {
     assert!(told[open.len()..].iter().all(|line| line.starts_with("CLOSED/") && line.ends_with(" --xx")));
 }
 
-/// A borrower in bankruptcy is charged no late fee, and what was stopped is not made up for: of rows 1 to 4, all missed,
-/// only those are late whose grace ends after the bankruptcy is over on 1 April.
+/// A borrower in bankruptcy is charged no late fee, and fees are not made up for: of rows 1 to 4, all missed, only
+/// those are late whose grace ends after the bankruptcy is over on 1 April.
 #[test]
 fn bankruptcy_stops_late_fees_and_the_count() {
     let mut book = periodic().with(|policy| policy.delinquent_after = 2).open();
@@ -104,7 +104,7 @@ fn late_fees_by_status() {
     }
 }
 
-/// Late fees go on, but late instalments do not count: the fees come, the account stays.
+/// Late fees continue, but late instalments do not count: the fees are charged, the account stays.
 #[test]
 fn only_the_count_is_stopped() {
     let mut terms = periodic();
@@ -114,8 +114,8 @@ fn only_the_count_is_stopped() {
     assert_eq!((fees(&book), book.state.status, book.state.loan().late_count), (vec![1, 2], Status::ACTIVE, 0));
 }
 
-/// `DAILY`: 1200.00 earns 12.00 in each period. Fraud from 1 February (17 of 31 days passed: 6.5806) to 1 March: nothing
-/// for those dates, then 14 of 28 days of the second period. Row 1 is 6.58, row 2 is 6.00.
+/// `DAILY`: 1200.00 earns 12.00 in each period. Fraud from 1 February (17 of 31 days passed: 6.5806) to 1 March:
+/// nothing for those dates, then 14 of 28 days of the second period. Row 1 has 6.58 of interest, row 2 6.00.
 #[test]
 fn fraud_stops_daily_interest() {
     let mut book = loan().open();
@@ -123,7 +123,7 @@ fn fraud_stops_daily_interest() {
     book.roll(at("2025-02-15T23:59:59-05:00"));
     assert_eq!(item(&book, "dbk_interest_1"), "dbk_interest_1 6.58 left 6.58");
     assert_eq!((reading(&book).per_diem, reading(&book).accrued), (Cents::ZERO, Cents::ZERO));
-    // While it lasts, the rows to come carry no interest: all of their 106.62 is principal.
+    // While it lasts, later rows have no interest: all of their 106.62 is principal.
     assert_eq!(rows(&book)[1], "2 2025-03-15: 0.00 + 106.62, end 993.34");
     set(&mut book, "2025-03-01T12:00:00-05:00", "ACTIVE");
     // 12.00 / 28 = 0.4286 a day.
@@ -132,7 +132,8 @@ fn fraud_stops_daily_interest() {
     assert_eq!(item(&book, "dbk_interest_2"), "dbk_interest_2 6.00 left 6.00");
 }
 
-/// `PERIODIC`: the open period is fixed again when the status comes and when it goes: the same 6.58 and 6.00.
+/// `PERIODIC`: the open period's interest is computed again when the status begins and when it ends: the same 6.58 and
+/// 6.00.
 #[test]
 fn fraud_stops_interest_that_was_fixed() {
     let mut book = periodic().open();
@@ -152,7 +153,7 @@ fn fraud_stops_interest_that_was_fixed() {
     assert_eq!(reading(&book).accrued, Cents(1_200));
 }
 
-/// What has been paid of a period stays paid: 12.00 on 20 January, then fraud from 25 January. Nothing more comes.
+/// The paid interest of a period stays paid: 12.00 on 20 January, then fraud from 25 January. No more is earned.
 #[test]
 fn interest_that_was_paid_stays_paid() {
     let mut book = periodic().open();
@@ -164,7 +165,7 @@ fn interest_that_was_paid_stays_paid() {
     assert_eq!(rows(&book)[0], "1 2025-02-15: 12.00 + 94.62, end 1105.38, paid 12.00, missed");
 }
 
-/// Set and taken back on one day it stops nothing; a flat loan has no rate to stop.
+/// A status set and removed on the same day stops nothing; a flat loan has no rate to stop.
 #[test]
 fn what_stops_no_interest() {
     for method in [InterestMethod::Daily, InterestMethod::Periodic] {
@@ -194,7 +195,7 @@ fn paid_off_while_interest_is_stopped() {
     }
 }
 
-/// An account that closes while its interest is stopped owes what it had earned before.
+/// An account that closes while its interest is stopped owes the interest it had earned before.
 #[test]
 fn closing_while_interest_is_stopped() {
     for method in [InterestMethod::Daily, InterestMethod::Periodic] {
@@ -205,8 +206,8 @@ fn closing_while_interest_is_stopped() {
     }
 }
 
-/// Interest stays stopped while the account is closed, and goes on from the date it opens again unless its status then
-/// stops interest too. 12.00 for 31 days: 17 before FRAUD come to 6.58, and 5 more from 10 to 15 February to 8.52.
+/// Interest stays stopped while the account is closed, and resumes from the date it reopens unless its status then
+/// stops interest too. 12.00 for 31 days: 17 before FRAUD are 6.58, and with 5 more from 10 to 15 February 8.52.
 #[test]
 fn opened_again_after_interest_was_stopped() {
     for (status, interest) in [("ACTIVE", 852), ("SUSPENDED/RISK_REVIEW", 852), ("SUSPENDED/FRAUD", 658)] {
@@ -221,9 +222,9 @@ fn opened_again_after_interest_was_stopped() {
     }
 }
 
-/// Dates without interest stay so when the level payment is computed anew in their period. The instalments that p1 lowered
-/// were rewritten since, and row 2 is paid in full. Over rows 2 to 12, with 14 of 28 days of row 2 stopped, the 802.56 that
-/// are unpaid less the 94.62 of row 1 come to 707.94 x 1.005 x 0.01 / (1 - 1.01^-10) = 75.12.
+/// Dates without interest stay so when the level payment is recalculated in their period. The instalments that p1
+/// lowered were rewritten since, and row 2 is paid in full. Over rows 2 to 12, with 14 of 28 days of row 2 stopped, the
+/// unpaid 802.56 less the 94.62 of row 1 are spread: 707.94 x 1.005 x 0.01 / (1 - 1.01^-10) = 75.12.
 #[test]
 fn the_level_payment_leaves_out_stopped_dates() {
     let mut book = periodic().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
@@ -237,8 +238,8 @@ fn the_level_payment_leaves_out_stopped_dates() {
     assert_eq!(book.state.loan().asks.of(3), Cents(7_512));
 }
 
-/// Configurable notices stop with the status and go on after it, without those that it stopped. `due_date_passed` and
-/// `payment_missed` are always sent.
+/// Configurable notices stop with the status and resume after it; stopped notices are not sent later. `due_date_passed`
+/// and `payment_missed` are always sent.
 #[test]
 fn notices_by_status() {
     let mut told = loan().open();
@@ -272,7 +273,7 @@ fn a_bounce_after_a_cure() {
     assert_eq!(reading(&book).past_due - reading(&book).past_due_fees, Cents(3 * 10_662));
 }
 
-/// A bounce can charge an account off, and reach an account that had been paid off.
+/// A bounce can charge an account off, and can affect an account that was paid off.
 #[test]
 fn a_bounce_charges_off_and_reopens() {
     let terms = periodic().with(|policy| {
@@ -284,7 +285,7 @@ fn a_bounce_charges_off_and_reopens() {
     pay(&mut book, "p", 30_000, "2025-03-22T12:00:00-04:00");
     assert_eq!(book.state.status, Status::ACTIVE);
     book.roll(at("2025-04-21T12:00:00-04:00"));
-    // Row 3 is late for itself: 300.00 less the 213.24 of rows 1 and 2. With those unpaid again there are three.
+    // Row 3 is late on its own: 300.00 less the 213.24 of rows 1 and 2. With those unpaid again there are three.
     assert_eq!((book.state.status, reading(&book).late_count), (Status::ACTIVE, 1));
     ask(&mut book, "r", "2025-04-25T12:00:00-04:00", reversal("p")).unwrap();
     assert_eq!(book.state.status, Status::CHARGED_OFF);
@@ -297,7 +298,7 @@ fn a_bounce_charges_off_and_reopens() {
     assert_eq!((book.state.status, reading(&book).late_count), (Status::DELINQUENT, 2));
 }
 
-/// A row that a status stopped does not count after a bounce either.
+/// A row for which a status stopped the count does not count after a bounce either.
 #[test]
 fn a_bounce_does_not_count_what_was_stopped() {
     let mut book = periodic().open();
@@ -309,8 +310,8 @@ fn a_bounce_does_not_count_what_was_stopped() {
     assert_eq!(reading(&book).days_past_due, 12);
 }
 
-/// Nor does a row that was paid while a status stopped late fees or the count, and bounces when the status has ended: had
-/// it never been paid, it would not have counted either.
+/// Neither does a row that was paid while a status stopped late fees or the count, and bounces when the status has
+/// ended: if it had never been paid, it would not have counted either.
 #[test]
 fn a_bounce_of_what_was_paid_while_the_count_was_stopped() {
     for (status, late) in [("ACTIVE/HARDSHIP", 0), ("ACTIVE/SCRA", 0), ("ACTIVE/EXEMPTIONS", 1)] {
@@ -323,9 +324,9 @@ fn a_bounce_of_what_was_paid_while_the_count_was_stopped() {
     }
 }
 
-/// A bounce that leaves every row past its fee moment as paid as it was changes neither the count nor the status that a
-/// person set: rows 1 and 2 are late, the account is put back by hand, and a payment of a fee bounces. Nor does the count
-/// fall: row 1 was paid late without a cure.
+/// A bounce that makes no row unpaid whose grace has ended changes neither the count nor the status that a person set:
+/// rows 1 and 2 are late, the account is set back by hand, and a payment of a fee bounces. The count does not fall
+/// either: row 1 was paid late without a cure.
 #[test]
 fn a_bounce_that_makes_no_row_unpaid() {
     for pending in [false, true] {
@@ -346,7 +347,7 @@ fn a_bounce_that_makes_no_row_unpaid() {
     }
 }
 
-/// A cure leads back to the active pair that was left.
+/// A cure returns to the last active pair.
 #[test]
 fn curing_returns_to_the_pair_that_was_left() {
     let mut book = periodic().open();
@@ -357,14 +358,14 @@ fn curing_returns_to_the_pair_that_was_left() {
     assert_eq!(book.state.status, pair("ACTIVE/EXEMPTIONS"));
 }
 
-/// While an account is delinquent, what the pair it left stopped of late fees and interest stays stopped.
+/// A delinquent account keeps the stops on late fees and interest of its last active pair.
 #[test]
 fn delinquent_keeps_what_the_pair_it_left_stopped() {
     let mut terms = loan();
     terms.status_effects = stopping("ACTIVE/SCRA", Stops { late_fees: true, interest: true, ..Stops::default() });
     let mut book = terms.open();
     set(&mut book, "2025-02-15T12:00:00-05:00", "ACTIVE/SCRA");
-    // Set by a person: `ACTIVE/SCRA` counts no row as late, so it is never delinquent by itself.
+    // Set by a person: `ACTIVE/SCRA` counts no row as late, so the account never becomes delinquent automatically.
     set(&mut book, "2025-02-25T12:00:00-05:00", "SUSPENDED/DELINQUENT");
     book.roll(at("2025-03-21T12:00:00-04:00"));
     assert_eq!(fees(&book), [0; 0]);
@@ -373,7 +374,7 @@ fn delinquent_keeps_what_the_pair_it_left_stopped() {
     assert_eq!(book.state.status, pair("ACTIVE/SCRA"));
 }
 
-/// 15.00 of late fee is past due once its period has ended, whether its row is paid or not; it makes nothing late.
+/// A late fee of 15.00 is past due once its period has ended, whether or not its row is paid; it makes nothing late.
 #[test]
 fn fees_past_due() {
     let mut book = periodic().open();
@@ -390,9 +391,9 @@ fn fees_past_due() {
     );
 }
 
-/// 1,200.00 in two rows of 14 days (level 604.20); row 1 was paid, row 2 not. When the payment bounces, two rows in a row are
-/// late: the account is delinquent, and here that stops interest. Of the 2.81 fixed for 7 to 21 April, the 13 days up to the
-/// 20th stay: 2.61. The same money recorded again pays row 1, but row 2 keeps the account delinquent.
+/// 1,200.00 in two rows of 14 days (level 604.20); row 1 was paid, row 2 not. When the payment bounces, two rows in a
+/// row are late: the account is delinquent, and here that stops interest. Of the 2.81 fixed for 7 to 21 April, the 13
+/// days up to the 20th stay: 2.61. The same amount recorded again pays row 1, but row 2 keeps the account delinquent.
 #[test]
 fn a_bounce_that_makes_delinquent_stops_interest() {
     let mut terms = periodic().of("2019-01-27T00:00:00-05:00", 120_000, 2).with(|policy| {

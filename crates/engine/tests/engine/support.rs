@@ -1,4 +1,4 @@
-//! Small words for the stories of the other files: a loan, what is asked of it, and what came of it in short lines.
+//! Helpers for the other test files: a loan, inputs to it, and its results as short lines.
 
 use daybook_engine::effects::StatusEffects;
 use daybook_engine::installment::reading::{Reading, read};
@@ -14,7 +14,7 @@ use daybook_engine::zone::Zone;
 use daybook_engine::{calendar::Interval, calendar::TimeOfDay};
 use daybook_testkit::book::Book;
 
-/// The terms of a loan, to be changed before it is opened.
+/// The terms of a loan, which tests change before opening it.
 #[derive(Clone)]
 pub struct Loan {
     pub start: &'static str,
@@ -29,8 +29,8 @@ pub struct Loan {
 }
 
 /// 1,200.00 lent in New York at noon on 2025-01-15 at 12 % (1 % a month), 12 monthly instalments, daily interest by
-/// `THIRTY_360`. The instalment is 1200.00 x 0.01 / (1 - 1.01^-12) = 106.62. It is due at the end of the 15th. A late
-/// fee of 15.00 comes 5 days later, and makes the account delinquent.
+/// `THIRTY_360`. The instalment is 1200.00 x 0.01 / (1 - 1.01^-12) = 106.62, due at the end of the 15th. A late fee of
+/// 15.00 is charged 5 days later, and the account becomes delinquent.
 pub fn loan() -> Loan {
     let mut policy = InstallmentPolicy::new(12, Percent::from_millionths(12_000_000));
     policy.interest = InterestMethod::Daily;
@@ -56,7 +56,7 @@ impl Loan {
         self
     }
 
-    /// A loan of so much, with so many instalments, from a day on (at noon UTC).
+    /// The same loan with another start, principal and number of instalments.
     pub fn of(mut self, start: &'static str, principal: i64, instalments: u32) -> Loan {
         (self.start, self.principal, self.policy.instalments) = (start, principal, instalments);
         self
@@ -67,7 +67,7 @@ impl Loan {
         self.with(|policy| (policy.order, policy.span) = (fees_first(), Span::BucketFirst))
     }
 
-    /// Backdated inputs make the account fold again.
+    /// Backdated inputs cause a replay.
     pub fn replaying(mut self) -> Loan {
         self.backdating = Backdating::Replay;
         self
@@ -99,7 +99,7 @@ impl Loan {
     }
 }
 
-/// An order of its own: fees, then interest, then principal.
+/// A product's own order: fees, then interest, then principal.
 pub fn fees_first() -> Vec<Bucket> {
     let names = [
         "PAST_DUE_FEE",
@@ -119,7 +119,7 @@ pub fn at(text: &str) -> Time {
     Time::parse(text).unwrap_or_else(|| panic!("{text} is no time"))
 }
 
-/// Goes on to a time and asks for something then.
+/// Rolls to a time and submits an input then.
 pub fn ask(book: &mut Book, name: &str, when: &str, input: Input) -> Result<(), Refusal> {
     book.roll(at(when));
     book.submit(name, at(when), input)
@@ -129,12 +129,12 @@ pub fn payment(amount: i64) -> Input {
     Input::Payment { amount: Cents(amount), status: ItemStatus::Valid, allocation: None }
 }
 
-/// A payment comes in, and the account goes on to its time first.
+/// Rolls to a time and submits a payment then.
 pub fn pay(book: &mut Book, name: &str, amount: i64, when: &str) {
     ask(book, name, when, payment(amount)).unwrap();
 }
 
-/// A payment that names what it is for.
+/// A payment that names its component.
 pub fn pay_for(book: &mut Book, name: &str, amount: i64, component: Component, when: &str) {
     let status = ItemStatus::Valid;
     ask(book, name, when, Input::Payment { amount: Cents(amount), status, allocation: Some(component) }).unwrap();
@@ -160,7 +160,8 @@ pub fn reading(book: &Book) -> Reading {
     read(&book.terms, &book.state, book.clock).unwrap()
 }
 
-/// `ACTIVE owes 1104.99 + 0.36 + 0.00, accrued 2.37`: status, principal, interest and fees, then what is not nothing.
+/// `ACTIVE owes 1104.99 + 0.36 + 0.00, accrued 2.37`: status, principal, interest and fees, then values that are not
+/// zero.
 pub fn standing(book: &Book) -> String {
     let now = reading(book);
     let owed = now.balances;
@@ -215,7 +216,7 @@ pub fn item_line(item: &LineItem) -> String {
     text
 }
 
-/// What was announced since this was asked last.
+/// The events announced since the last call.
 pub fn events(book: &mut Book) -> Vec<String> {
     std::mem::take(&mut book.events).iter().map(event_line).collect()
 }

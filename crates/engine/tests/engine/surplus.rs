@@ -1,7 +1,7 @@
-//! What is left when nothing is due: the three surplus rules, paying off, and money nobody is owed.
+//! Money left when nothing is due: the three surplus rules, paying off, and money in excess of all debt.
 //!
 //! The loan is that of the worked example: 10,000.00 from 2025-01-01 at 1 % a month, four instalments of 2562.81. On
-//! 2025-02-01 the first period has earned 100.00, so 5562.81 is 100.00 + 2462.81, and 3000.00 too much.
+//! 2025-02-01 the first period has earned 100.00, so 5562.81 is 100.00 + 2462.81, and 3000.00 in excess.
 
 use super::support::{Loan, ask, at, credit, events, item, items, loan, pay, pay_for, reversal, rows, standing};
 use daybook_engine::installment::{Bucket, InstallmentPolicy, Method, Span, Surplus};
@@ -21,9 +21,9 @@ fn overpaid(surplus: Surplus) -> Book {
     book
 }
 
-/// The end of the loan is paid: 3000.00 is row 4 whole and a part of row 3. Row 2 earns 4537.19 x 0.01 = 45.3719, so
+/// The end of the loan is paid: 3000.00 is all of row 4 and a part of row 3. Row 2 earns 4537.19 x 0.01 = 45.3719, so
 /// its principal is 2517.44 and 2019.75 is really left. Row 3 earns 20.1975: by plan its principal is 2562.81 - 20.20 =
-/// 2542.61, of which 2542.61 - 2019.75 = 522.86 is paid already; row 4 is the other 2477.14, and earns nothing.
+/// 2542.61, of which 2542.61 - 2019.75 = 522.86 is already paid; row 4 is the other 2477.14, and earns nothing.
 #[test]
 fn last_instalment_shortens_the_loan() {
     let mut book = overpaid(Surplus::LastInstalment);
@@ -45,9 +45,10 @@ fn last_instalment_shortens_the_loan() {
     assert_eq!(standing(&book), "CLOSED/PAID_OFF owes 0.00 + 0.00 + 0.00");
 }
 
-/// Row 2 is paid in advance (no interest is carried to it, so all 2562.81 is principal), and 437.19 of row 3. What row
-/// 2's period earns, 4537.19 x 0.01 = 45.3719, moves to row 3, which earns as much itself: 90.74 and 2472.07, of which
-/// 437.19 is paid. 2562.81 - 437.19 = 2125.62 pays it: 90.74 and 2034.88. Row 4: 2502.31 x 0.01 = 25.0231.
+/// Row 2 is paid in advance (no interest is carried to it, so all 2562.81 is principal), and 437.19 of row 3. The
+/// interest of row 2's period, 4537.19 x 0.01 = 45.3719, moves to row 3, which earns the same amount itself: 90.74 and
+/// 2472.07, of which 437.19 is paid. 2562.81 - 437.19 = 2125.62 pays it: 90.74 and 2034.88. Row 4: 2502.31 x 0.01 =
+/// 25.0231.
 #[test]
 fn next_instalment_pays_in_advance() {
     let mut book = overpaid(Surplus::NextInstalment);
@@ -76,9 +77,9 @@ fn next_instalment_pays_in_advance() {
     assert_eq!(standing(&book), "ACTIVE owes 2502.31 + 0.00 + 0.00");
 }
 
-/// 3000.00 comes off the loan with row 1, and rows 2 to 4 are computed anew over the 4537.19 left:
-/// 4537.19 x 0.01 / (1 - 1.01^-3) = 1542.7449. Row 2 earns 45.3719, row 3 3039.82 x 0.01 = 30.3982, row 4
-/// 1527.48 x 0.01 = 15.2748.
+/// 3000.00 is subtracted from the loan with row 1, and rows 2 to 4 are recalculated over the 4537.19 left: 4537.19 x
+/// 0.01 / (1 - 1.01^-3) = 1542.7449. Row 2 earns 45.3719, row 3 3039.82 x 0.01 = 30.3982, row 4 1527.48 x 0.01 =
+/// 15.2748.
 #[test]
 fn reduce_principal_lowers_the_instalment() {
     let mut book = overpaid(Surplus::ReducePrincipal);
@@ -100,7 +101,7 @@ fn reduce_principal_lowers_the_instalment() {
 }
 
 /// In the middle of the first period, on 2025-01-17: 16 of 31 days have earned 51.6129, so row 1 is 51.61 + 2511.20,
-/// and 3000.00 of 5562.81 is too much. Rows 2 to 4 share 4488.80: 4488.80 x 0.01 / (1 - 1.01^-3) = 1526.2913. The rest
+/// and 3000.00 of 5562.81 is in excess. Rows 2 to 4 share 4488.80: 4488.80 x 0.01 / (1 - 1.01^-3) = 1526.2913. The rest
 /// of the period earns (10000.00 x 16 + 4488.80 x 15) x 0.01/31 = 73.3329, less 51.61 = 21.72, which moves to row 2:
 /// 21.72 + 44.89 = 66.61.
 #[test]
@@ -120,8 +121,8 @@ fn reduce_principal_in_the_middle_of_a_period() {
     assert_eq!(standing(&book), "ACTIVE owes 4488.80 + 21.72 + 0.00");
 }
 
-/// Posted late at the due moment itself, when row 1 is past due and the second period has not begun: row 2 is computed
-/// anew with the others. 4537.19 is left, so 1542.74 (45.37 + 1497.37) pays row 2, and 3039.82 is left.
+/// Posted late at the due moment itself, when row 1 is past due and the second period has not begun: row 2 is
+/// recalculated with the others. 4537.19 is left, so 1542.74 (45.37 + 1497.37) pays row 2, and 3039.82 is left.
 #[test]
 fn reduce_principal_at_the_due_moment() {
     let mut book = example(Surplus::ReducePrincipal).open();
@@ -135,7 +136,7 @@ fn reduce_principal_at_the_due_moment() {
     assert_eq!(standing(&book), "ACTIVE owes 3039.82 + 0.00 + 0.00");
 }
 
-/// In the last period no row is left to compute anew: what is paid too early simply comes off the loan.
+/// In the last period no row is left to recalculate: excess money is subtracted from the loan.
 #[test]
 fn reduce_principal_in_the_last_period() {
     let terms = loan().of("2025-01-15T12:00:00-05:00", 120_000, 1).with(|policy| {
@@ -149,7 +150,7 @@ fn reduce_principal_in_the_last_period() {
     assert_eq!(rows(&book), ["1 2025-02-15: 9.58 + 1200.00, end 0.00, paid 506.19"]);
 }
 
-/// Flat: 1200.00 x 0.12 / 12 = 12.00 of interest and 100.00 of principal in every row, both known beforehand.
+/// Flat: 1200.00 x 0.12 / 12 = 12.00 of interest and 100.00 of principal in every row, both known in advance.
 fn flat(change: impl FnOnce(&mut InstallmentPolicy)) -> Book {
     let terms = loan().with(|policy| (policy.method, policy.surplus) = (Method::Flat, Surplus::NextInstalment));
     let mut book = terms.with(change).open();
@@ -162,7 +163,7 @@ fn order(names: &[&str]) -> Vec<Bucket> {
     Bucket::DEFAULT_ORDER.into_iter().chain(more).collect()
 }
 
-/// 262.00 is row 1, and 150.00 for what lies ahead. Where the order says nothing of that, interest comes before
+/// 262.00 pays row 1, and 150.00 in advance. If the order has no entry for payments in advance, interest is paid before
 /// principal inside each row: 12.00 + 100.00 of row 2, 12.00 + 26.00 of row 3.
 #[test]
 fn next_instalment_interest_before_principal() {
@@ -175,7 +176,7 @@ fn next_instalment_interest_before_principal() {
     assert_eq!(rows(&book)[3], "4 2025-05-15: 12.00 + 100.00, end 800.00");
 }
 
-/// Row 2's 12.00 paid in advance in three parts are three line items, and its period posts no more of it.
+/// Row 2's 12.00 paid in advance in three parts are three line items, and its period posts no more interest.
 #[test]
 fn flat_interest_in_parts() {
     let terms = loan().with(|policy| (policy.method, policy.surplus) = (Method::Flat, Surplus::NextInstalment));
@@ -191,8 +192,9 @@ fn flat_interest_in_parts() {
     assert_eq!(standing(&book), "ACTIVE owes 1099.00 + 0.00 + 0.00, past due 99.00");
 }
 
-/// Inside an instalment by the order's own entries: where principal is named, alone or before interest, row 2's
-/// principal, row 2's interest, then row 3's principal; where interest is, as without entries. Fees never lie ahead.
+/// Inside an instalment the order's own entries decide. If they name principal, alone or before interest: row 2's
+/// principal, row 2's interest, then row 3's principal. If they name interest first: as without entries. Fees are never
+/// in advance.
 #[test]
 fn next_instalment_by_the_entries_of_the_order() {
     let principal_first = "p -262.00: 12.00 dbk_interest_1.1, 100.00 dbk_loan, \
@@ -213,7 +215,8 @@ fn next_instalment_by_the_entries_of_the_order() {
     }
 }
 
-/// Row 1 is paid early, so interest charged by hand moves on to row 2: in advance, that is the interest it has.
+/// Row 1 is paid early, so interest charged by hand is carried to row 2: that is the only interest row 2 has in
+/// advance.
 #[test]
 fn in_advance_there_is_only_carried_interest() {
     let mut book = example(Surplus::NextInstalment).open();
@@ -228,7 +231,7 @@ fn in_advance_there_is_only_carried_interest() {
 }
 
 /// On 2025-01-27 ten more days have earned (10000.00 x 16 + 7488.80 x 10) x 0.01/31 = 75.7703, less 51.61 = 24.16. Row
-/// 1 is paid and takes none of it. It is owed all the same: to who names interest, and at the payoff.
+/// 1 is paid and takes none of it. It is owed nevertheless: a payment for interest pays it, and the payoff includes it.
 #[test]
 fn interest_beyond_a_paid_row() {
     let paid = || {
@@ -272,8 +275,8 @@ fn interest_beyond_a_paid_row() {
     assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 1.00");
 }
 
-/// Whatever the surplus rule, everything that is owed is paid before money is kept for the borrower: principal
-/// 10000.00, 51.61 of interest to 2025-01-17, and 1.00 more.
+/// Under every surplus rule, all debt is paid before money is kept for the borrower: principal 10000.00, 51.61 of
+/// interest to 2025-01-17, and 1.00 more.
 #[test]
 fn paying_off_under_every_surplus_rule() {
     for surplus in [Surplus::LastInstalment, Surplus::NextInstalment, Surplus::ReducePrincipal] {
@@ -287,8 +290,8 @@ fn paying_off_under_every_surplus_rule() {
     }
 }
 
-/// At the very instant row 1 falls due, row 2 has not begun: 124.00 is row 1, then row 2's 12.00 of interest in advance.
-/// Its period posts no more of it, and a part of interest paid later has the next number.
+/// At the exact instant row 1 falls due, row 2 has not begun: 124.00 pays row 1, then row 2's 12.00 of interest in
+/// advance. Its period posts no more of it, and a part of interest paid later has the next number.
 #[test]
 fn flat_interest_bought_at_the_due_instant() {
     let mut book =
@@ -301,9 +304,9 @@ fn flat_interest_bought_at_the_due_instant() {
     assert_eq!(rows(&book)[1], "2 2025-03-15: 12.00 + 100.00, end 1000.00, paid 8.00, missed");
 }
 
-/// 500.00 for principal on 2025-01-30, 15 of 31 days into the first period: 5.81 has accrued, so row 1 takes
-/// 106.62 - 5.81 = 100.81 and 399.19 makes the later rows smaller. Row 1 keeps its own total: of the period's
-/// (1200.00 x 15 + 700.00 x 16) x 0.01/31 = 9.42 it takes the 5.81 that are left of it, and 3.61 moves to row 2.
+/// 500.00 for principal on 2025-01-30, 15 of 31 days into the first period: 5.81 has accrued, so row 1 takes 106.62 -
+/// 5.81 = 100.81 and 399.19 lowers the later rows. Row 1 keeps its own total: of the period's
+/// (1200.00 x 15 + 700.00 x 16) x 0.01/31 = 9.42 it takes the remaining 5.81, and 3.61 moves to row 2.
 #[test]
 fn the_open_row_keeps_its_total_when_the_others_get_smaller() {
     let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
@@ -314,8 +317,8 @@ fn the_open_row_keeps_its_total_when_the_others_get_smaller() {
     assert_eq!(book.state.loan().row(2).unwrap().interest, Cents(361));
 }
 
-/// A flat loan paid off by a payment for principal: 1200.00, the 12.00 of the open period, and 88.00 are left. Nothing is
-/// bought of rows that will never come.
+/// A flat loan paid off by a payment for principal: 1200.00, the 12.00 of the open period, and 88.00 left over. No
+/// interest of later rows is paid.
 #[test]
 fn no_interest_is_bought_once_the_principal_is_paid() {
     let mut book =
@@ -324,9 +327,9 @@ fn no_interest_is_bought_once_the_principal_is_paid() {
     assert_eq!(standing(&book), "CLOSED/SURPLUS_BALANCE owes 0.00 + 0.00 + 0.00, surplus 88.00");
 }
 
-/// Paid off and bounced a day later: the rows to come are what they were, not nothing with all of it in the last. The
-/// closed day earns nothing: row 1 has 30 of 31 days of 12.00 = 11.61 and 95.01; row 2 1 % of 1104.99 = 11.05 and 95.57;
-/// row 3 1 % of 1009.42 = 10.09 and 96.53.
+/// Paid off and bounced a day later: later rows have their earlier amounts, not zero with everything in the last
+/// row. The closed day earns nothing: row 1 has 30 of 31 days of 12.00 = 11.61 and 95.01; row 2 1 % of 1104.99 = 11.05
+/// and 95.57; row 3 1 % of 1009.42 = 10.09 and 96.53.
 #[test]
 fn a_payoff_that_bounced_leaves_the_level() {
     let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
@@ -337,8 +340,8 @@ fn a_payoff_that_bounced_leaves_the_level() {
     assert_eq!(rows(&book)[2], "3 2025-04-15: 10.09 + 96.53, end 912.89");
 }
 
-/// At the very instant row 1 falls due, row 2 has not begun, so it is spread anew with the others: 500.00 is row 1's
-/// 106.62, and of the 1105.38 left 393.38 more; 712.00 over 11 rows is 712.00 x 0.01 / (1 - 1.01^-11) = 68.68.
+/// At the exact instant row 1 falls due, row 2 has not begun, so it is recalculated with the others: 500.00 pays row
+/// 1's 106.62, and of the 1105.38 left 393.38 more; 712.00 over 11 rows is 712.00 x 0.01 / (1 - 1.01^-11) = 68.68.
 #[test]
 fn reduced_at_the_due_instant() {
     let mut book = loan().with(|policy| policy.surplus = Surplus::ReducePrincipal).open();
@@ -347,8 +350,8 @@ fn reduced_at_the_due_instant() {
     assert_eq!(rows(&book)[1], "2 2025-03-15: 7.12 + 454.94, end 650.44, paid 393.38");
 }
 
-/// 30.00 flat at 12 % in three: 0.30 + 10.00 each, principal first in advance. 30.30 pays off, so 31.30 buys no interest of
-/// rows 2 and 3; 30.29 pays row 1, row 2's principal and its 0.30, and leaves 0.31 of the last principal.
+/// 30.00 flat at 12 % in three: 0.30 + 10.00 each, principal first in advance. 30.30 pays off, so 31.30 pays no
+/// interest of rows 2 and 3; 30.29 pays row 1, row 2's principal and its 0.30, and leaves 0.31 of the last principal.
 #[test]
 fn principal_first_in_advance_ends_with_the_principal() {
     let names = order(&["IN_ADVANCE_PRINCIPAL"]);

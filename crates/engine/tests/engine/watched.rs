@@ -1,4 +1,4 @@
-//! Watching a fold: each step is shown as things stand right after it.
+//! Observing a fold: the observer sees each step with the account right after it.
 
 use super::support::{ask, at, loan, pay, reversal};
 use daybook_engine::fold::{Seen, Watch};
@@ -6,10 +6,10 @@ use daybook_engine::item::ItemId;
 use daybook_engine::outcome::Cause;
 use daybook_engine::replay::{replay, replay_watched};
 
-/// Notes what is seen.
+/// Records what the observer sees.
 #[derive(Default)]
 struct Notes {
-    /// The cause, the principal and what is left of the loan's item, after each step.
+    /// The cause, the principal and the balance of the loan's item, after each step.
     lines: Vec<String>,
     /// Events of all steps.
     events: usize,
@@ -59,7 +59,7 @@ fn each_step_is_seen_as_it_stands() {
     assert_eq!(watched, replay(&book.terms, &book.entries, until).unwrap(), "watching changes nothing");
 }
 
-/// Under replay a bounced payment was never made: the fold begins again, and what was seen before is forgotten.
+/// Under replay a bounced payment was never made: the fold starts again, and the earlier notes are discarded.
 #[test]
 fn a_fold_that_begins_again_says_so() {
     let mut book = loan().replaying().open();

@@ -1,4 +1,4 @@
-//! The waterfall: which bucket a payment fills first, and where each cent goes among items and rows.
+//! The waterfall: the order of the buckets, and where each cent goes among items and rows.
 
 use super::support::{Loan, ask, at, fee, fees_first, item, loan, pay, pay_for, rows, standing};
 use daybook_engine::calendar::Interval;
@@ -23,7 +23,7 @@ fn plain() -> Loan {
     })
 }
 
-/// An account with something in every bucket that can hold anything, at noon on 2025-02-20:
+/// An account with an amount in every bucket that can hold one, at noon on 2025-02-20:
 ///
 /// | | fee | penalty | interest | principal |
 /// |---|---|---|---|---|
@@ -41,13 +41,13 @@ fn laden(order: Vec<Bucket>, span: Span) -> Book {
     book
 }
 
-/// What is paid of the first three rows, without fees.
+/// The paid part of the first three rows, without fees.
 fn paid(book: &Book) -> [i64; 3] {
     let rows = schedule(&book.terms, &book.state, book.clock).unwrap();
     [rows[0].paid.0, rows[1].paid.0, rows[2].paid.0]
 }
 
-/// Pays an amount at noon and compares its splits and what it paid of the first rows.
+/// Pays an amount at noon and compares its splits and the paid part of the first rows.
 fn check(order: Vec<Bucket>, span: Span, amount: i64, splits: &str, rows: [i64; 3]) {
     let mut book = laden(order.clone(), span);
     pay(&mut book, "p", amount, NOON);
@@ -55,8 +55,8 @@ fn check(order: Vec<Bucket>, span: Span, amount: i64, splits: &str, rows: [i64; 
     assert_eq!(paid(&book), rows, "{order:?}");
 }
 
-/// The bucket named first takes the 2.00. What lies ahead is for the surplus rule: an order that names only that falls
-/// through to the default order, which begins with interest past due.
+/// The bucket named first takes the 2.00. Payments in advance follow the surplus rule: an order that names only those
+/// falls back to the default order, which begins with past-due interest.
 #[test]
 fn each_bucket_can_come_first() {
     for (bucket, split, rows) in [
@@ -77,8 +77,8 @@ fn each_bucket_can_come_first() {
     }
 }
 
-/// Row 1, row 2, then the fees past due and due: 12 + 94.62 + 12 + 94.62 + 5 + 7 + 3 + 4 = 232.24 is due; 1.00 more goes
-/// into the end of the loan. What a row asked, 106.62, pays that row though fees are older.
+/// Row 1, row 2, then the fees past due and due: 12 + 94.62 + 12 + 94.62 + 5 + 7 + 3 + 4 = 232.24 is due; 1.00 more
+/// goes to the end of the loan. A row's amount, 106.62, pays that row though fees are older.
 #[test]
 fn by_default_instalments_come_first() {
     let policy = plain().policy;
@@ -91,7 +91,7 @@ fn by_default_instalments_come_first() {
 }
 
 /// With instalments first an order ranks interest against principal inside a row, and the fee buckets among themselves;
-/// it does not pull a fee or a younger row ahead.
+/// it does not move a fee or a younger row ahead.
 #[test]
 fn instalments_first_in_an_order_of_its_own() {
     let order =
@@ -101,7 +101,7 @@ fn instalments_first_in_an_order_of_its_own() {
     check(order, Span::InstalmentsFirst, 23_324, splits, [10_662, 10_662, 0]);
 }
 
-/// 5 + 7 + 3 + 4 + 12 + 12 + 94.62 + 94.62 = 232.24 is due; 1.00 more goes into the end of the loan.
+/// 5 + 7 + 3 + 4 + 12 + 12 + 94.62 + 94.62 = 232.24 is due; 1.00 more goes to the end of the loan.
 #[test]
 fn one_bucket_after_the_other() {
     let splits = "5.00 f1, 7.00 n1, 3.00 f2, 4.00 n2, 12.00 dbk_interest_1, 12.00 dbk_interest_2.1, \
@@ -118,7 +118,7 @@ fn money_that_ends_inside_a_bucket() {
     check(order, Span::BucketFirst, 10_000, splits, [6_900, 1_200, 0]);
 }
 
-/// What an order does not name follows in the default order, before any surplus.
+/// Buckets that an order does not name follow in the default order, before any surplus.
 #[test]
 fn an_order_that_names_two_buckets() {
     let splits = "94.62 dbk_loan, 4.00 n2, 12.00 dbk_interest_1, 94.62 dbk_loan, 12.00 dbk_interest_2.1, \
@@ -139,7 +139,7 @@ fn the_oldest_instalment_first() {
     check(order, Span::OldestInstalmentFirst, 12_000, splits, [10_662, 0, 0]);
 }
 
-/// Inside each instalment principal comes first; what is not named follows.
+/// Inside each instalment principal is first; buckets not named follow.
 #[test]
 fn the_oldest_instalment_first_in_an_order_of_its_own() {
     let splits = "94.62 dbk_loan, 12.00 dbk_interest_1, 5.00 f1, 7.00 n1, \
@@ -148,8 +148,8 @@ fn the_oldest_instalment_first_in_an_order_of_its_own() {
     check(order, Span::OldestInstalmentFirst, 23_324, splits, [10_662, 10_662, 0]);
 }
 
-/// Named or not, what lies ahead waits until nothing is due; the 1.00 then goes where the surplus rule says, here into
-/// the end of the loan and not into row 3.
+/// Named or not, payments in advance wait until nothing is due; the 1.00 then follows the surplus rule, here to the end
+/// of the loan and not to row 3.
 #[test]
 fn what_lies_ahead_waits() {
     let splits = "12.00 dbk_interest_1, 94.62 dbk_loan, 5.00 f1, 7.00 n1, \
@@ -180,7 +180,7 @@ fn two_instalments_past_due() {
     }
 }
 
-/// Past due of it, due of it, the rest of it, then the order.
+/// Past due of the component, due of it, the rest of it, then the order.
 #[test]
 fn a_payment_may_name_what_it_is_for() {
     for (component, amount, splits, rows) in [
@@ -214,7 +214,7 @@ fn more_than_all_of_what_is_named() {
 }
 
 /// Late fees and fees for bounced payments are penalties: of three fees in one period, the plain one is paid first,
-/// though it came last.
+/// though it was charged last.
 #[test]
 fn late_and_return_check_fees_are_penalties() {
     let mut terms = loan().fees_first();
@@ -228,8 +228,8 @@ fn late_and_return_check_fees_are_penalties() {
     assert_eq!(item(&book, "dbk_late_fee_1"), "dbk_late_fee_1 15.00 left 14.00");
 }
 
-/// The close of a period's end date still belongs to that period: a fee at that very moment is row 1's and is past due
-/// a moment later; one a second after it is row 2's.
+/// The close of a period's end date still belongs to that period: a fee at that exact moment belongs to row 1 and is
+/// past due a moment later; one a second after it belongs to row 2.
 #[test]
 fn a_fee_belongs_to_the_row_whose_period_holds_it() {
     let mut book = plain().fees_first().held();
@@ -242,7 +242,7 @@ fn a_fee_belongs_to_the_row_whose_period_holds_it() {
     assert_eq!(item(&book, "p"), "p -6.00: 5.00 f1, 1.00 f2");
 }
 
-/// Posted as late at the due moment itself, a fee still falls into the period that ends: the next has not begun.
+/// A fee posted late at the due moment itself still belongs to the period that ends: the next has not begun.
 #[test]
 fn a_fee_posted_late_at_the_due_moment() {
     let mut book = plain().open();
@@ -254,7 +254,7 @@ fn a_fee_posted_late_at_the_due_moment() {
 }
 
 /// After the last period a fee belongs to no row and is past due once posted: `PAST_DUE_FEE` takes it. The second
-/// period's interest (12.00, fixed at its start) comes right after the last row's principal in every span.
+/// period's interest (12.00, fixed at its start) is paid right after the last row's principal in every span.
 #[test]
 fn a_fee_after_the_last_period() {
     let terms = plain().of("2025-01-15T12:00:00-05:00", 120_000, 1).with(|policy| policy.order = fees_first());
@@ -287,8 +287,8 @@ fn a_fee_after_the_last_period() {
     }
 }
 
-/// Daily interest, on 2025-01-31: 16 of 31 days have earned 12.00 x 16/31 = 6.1935. Row 1's principal is then
-/// 106.62 - 6.19 = 100.43 whichever comes first.
+/// Daily interest, on 2025-01-31: 16 of 31 days have earned 12.00 x 16/31 = 6.1935. Row 1's principal is then 106.62 -
+/// 6.19 = 100.43, whichever is paid first.
 #[test]
 fn principal_first_leaves_room_for_the_interest() {
     let terms = loan().with(|policy| policy.order = buckets(&["DUE_PRINCIPAL"]));
@@ -303,8 +303,8 @@ fn principal_first_leaves_room_for_the_interest() {
     }
 }
 
-/// A loan of one instalment. In its period the row is due, not past due, so the order's `PAST_DUE_PRINCIPAL` waits and
-/// interest comes first. After maturity a fee belongs to no row and is past due, so `DUE_FEE` does not find it.
+/// A loan of one instalment. In its period the row is due, not past due, so the order's `PAST_DUE_PRINCIPAL` does not
+/// apply and interest is first. After maturity a fee belongs to no row and is past due, so `DUE_FEE` does not find it.
 #[test]
 fn the_last_row_in_its_period_and_a_fee_after_it() {
     let terms = |names: &[&str]| {

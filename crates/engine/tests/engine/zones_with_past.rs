@@ -1,6 +1,6 @@
-//! Zones whose data changed: an account goes by the earlier data up to a moment, and by the newer ones from then on.
+//! Zones whose data changed: an account uses the older data up to a point in time, and the newer data from then on.
 //!
-//! The data of two other zones stand for the earlier and the newer data of one. The model is a plain list of changes.
+//! The data of two other zones stand for the older and the newer data of one. The model is a plain list of changes.
 
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 const ZONES: [&str; 6] =
     ["America/New_York", "Europe/London", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kolkata", "Africa/Cairo"];
 
-/// Every change of an offset from one moment to another, found by looking at each quarter of an hour.
+/// Every change of offset between two points in time, found by checking each quarter of an hour.
 fn changes(zone: &Zone, from: i64, to: i64) -> Vec<(i64, i64)> {
     let offset = |at: i64| zone.offset_at(Time::from_seconds(at));
     let steps = (from..=to).step_by(900);
@@ -25,7 +25,7 @@ fn changes(zone: &Zone, from: i64, to: i64) -> Vec<(i64, i64)> {
     found
 }
 
-/// A zone of one's own: the first offset, and moments with the offset from then on.
+/// A model zone: the first offset, and points in time with the offset from then on.
 struct Model(i64, Vec<(i64, i64)>);
 
 impl Model {
@@ -33,7 +33,7 @@ impl Model {
         self.1.iter().filter(|(at, _)| *at <= second).next_back().map_or(self.0, |(_, offset)| *offset)
     }
 
-    /// The first moment at which its clocks show this; where they never do, as if they had not been changed yet.
+    /// The first point in time at which its clocks show this; if they never do, as if they had not been changed yet.
     fn at(&self, local: i64) -> i64 {
         let offsets = [self.0].into_iter().chain(self.1.iter().map(|(_, offset)| *offset));
         let shown = offsets.map(|offset| local - offset).filter(|at| at + self.offset_at(*at) == local).min();
@@ -47,12 +47,12 @@ impl Model {
     }
 }
 
-/// Parts of a day, counted as if they were UTC.
+/// The day and time of a local second counted as if it were UTC.
 fn clock(local: i64) -> (Day, TimeOfDay) {
     Zone::named("UTC").unwrap().local(Time::from_seconds(local))
 }
 
-/// A quarter of an hour of the years 2015 to 2028.
+/// A quarter of an hour in the years 2015 to 2028.
 fn quarter() -> impl Strategy<Value = i64> {
     (1_420_070_400_i64 / 900..1_830_297_600 / 900).prop_map(|quarter| quarter * 900)
 }
@@ -66,7 +66,7 @@ proptest! {
         looks in prop::collection::vec((quarter(), -3..=3_i64), 1..20),
     ) {
         let [a, b, c] = zones.map(|index| Zone::named(ZONES[index]).unwrap());
-        // Cuts are the last second of what is past.
+        // A cut is the last second of a past.
         let (first, second) = (since.max(cuts[0].min(cuts[1])) + 899, since.max(cuts[0].max(cuts[1])) + 899);
         let kept = |zone: &Zone| Zone::kept(c.name(), &zone.data().unwrap()).unwrap();
         let ((a_data, version), (b_data, _)) = (kept(&a), kept(&b));
@@ -96,12 +96,12 @@ proptest! {
             prop_assert_eq!(read.offset_at(moment(at)), model.offset_at(at), "at {}", at);
             let (day, time) = clock(at);
             let (is, should_be) = (read.at(day, time).seconds(), model.at(at));
-            // Two changes of clocks within hours of each other are read one after the other, not as one.
+            // Two clock changes within hours of each other are applied one after the other, not as one.
             let near = |cut: i64| model.1.iter().filter(|(other, _)| (other - cut).abs() < 172_800).count() > 1;
             if !near(first + 1) && !near(second + 1) {
                 prop_assert_eq!(is, should_be, "clocks show {} {}", day, time);
             }
-            // What was processed is never placed ahead, and nothing that is ahead is placed in the past.
+            // Processed events never move to the future, and future moments never move to the past.
             let before = c.with_past(&b_data.after_past_of(&once), moment(since), moment(at));
             let by_earlier = b_data.after_past_of(&once).at(day, time);
             prop_assert_eq!(before.at(day, time) <= moment(at), by_earlier <= moment(at), "{} {}", day, time);
@@ -115,7 +115,7 @@ fn a_difference_is_found_where_it_begins() {
     let since = Time::parse("2026-01-01T00:00:00Z").unwrap();
     assert_eq!(new_york.first_difference(&new_york, since), None);
     assert_eq!(new_york.first_difference(&london, since), Some(since));
-    // Since 2007 both change their clocks on Sundays; of 2026 New York does on March 8, Toronto too.
+    // Since 2007 both change their clocks on Sundays; in 2026 New York does on March 8, and so does Toronto.
     let toronto = Zone::named("America/Toronto").unwrap();
     assert_eq!(new_york.first_difference(&toronto, since), None);
     let (kept, _) = Zone::kept("America/New_York", &toronto.data().unwrap()).unwrap();

@@ -1,7 +1,7 @@
 """cases.py SEED COUNT LEVEL: random cases, one JSON line each.
 
-Level 0: payments of loans that differ in interest and dates. 1: also methods, due intervals, fees, statuses and what
-they stop. 2: also orders of payment, reversals, offsets, waivers, replays. 3: also notices, the largest amounts, and
+Level 0: payments of loans that differ in interest and dates. 1: also methods, due intervals, fees, statuses and their
+effects. 2: also orders of payment, reversals, offsets, waivers, replays. 3: also notices, the largest amounts, and
 refused terms.
 """
 
@@ -143,7 +143,7 @@ class Cases:
         return fees
 
     def status_effects(self):
-        """What some pairs stop, or do not."""
+        """Random effects for some status pairs."""
         rng, effects = self.rng, {}
         words = {"late_fees": "CHARGE", "interest": "ACCRUE", "delinquency": "COUNT", "notices": "SEND"}
         for pair in rng.sample(list(STOPPED), rng.randint(1, 5)):

@@ -1,9 +1,9 @@
 """compare.py CASES RESULTS: computes every case again and compares with the engine's results, one JSON line each.
 
-Prints the first few cases that differ, each with all that is needed to understand it, and a last line that counts.
-Exits with 1 if any differ. Two things are compared without regard to how they are cut up or sorted: interest items of
-one moment by their sum (the model does not split by period what one payment pays), and notices as a set. The parts of a
-reversal by component are left out; they only repeat what the balances say.
+Prints the first few cases that differ, each with everything needed to understand it, and a count as the last line.
+Exits with 1 if any differ. Two results are compared regardless of split or order: interest items of the same time by
+their sum (the model does not split a payment's interest by period), and notices as a set. The parts of a reversal by
+component are left out; they only repeat the balances.
 """
 
 import json
@@ -76,7 +76,7 @@ def show(number, line, found):
 def computed(case):
     try:
         return run(case)
-    except Exception:  # The case is to be shown with it.
+    except Exception:  # The case is shown with the error.
         return {"failed": traceback.format_exc()}
 
 

@@ -81,7 +81,7 @@ class Zone:
         return self.local(moment).date()
 
     def existing(self, day):
-        """A date that the zone skipped becomes the next."""
+        """A date that the zone skipped is replaced by the next."""
         while self.date_of(self.at(day, time(12))) != day:
             day += timedelta(days=1)
         return day
@@ -101,13 +101,13 @@ class Calendar:
         return self.zone.existing(add_interval(day, interval, self.month_end))
 
     def cycle_end(self, k):
-        """Counted from the anchor, so that the 31st comes back after February."""
+        """Counted from the anchor, so that the 31st returns after February."""
         if self.first_cycle is None:
             return self.plus(self.start, times(self.cycle, k))
         return self.plus(self.plus(self.start, self.first_cycle), times(self.cycle, k - 1))
 
     def due_date(self, k):
-        """Of instalment 0: the account's own date."""
+        """For instalment 0, the account's start date."""
         if k not in self.known:
             self.known[k] = self.plus(self.cycle_end(k), self.due_after)
         return self.known[k]
@@ -125,7 +125,7 @@ class Calendar:
         return self.close_of(self.fee_date(k))
 
     def agreed_length(self, k):
-        """The length of period k in months and days, as it was agreed."""
+        """The agreed length of period k in months and days."""
         if k > 1:
             return self.cycle
         months, days = self.first_cycle or self.cycle

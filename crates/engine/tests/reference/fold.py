@@ -1,4 +1,4 @@
-"""The fold: inputs at their own time, in loading order, and then the moments of that time."""
+"""The fold: inputs at their own time, in loading order, followed by the moments of that time."""
 
 from datetime import timedelta
 
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 class Setting:
-    """A notice that is to be sent: the moments from when it takes effect on, in order."""
+    """A configured notice: the times at which it fires after it takes effect, in order."""
 
     def __init__(self, terms, wanted, at):
         self.kind, self.next = wanted["notification_type"], 0
@@ -54,8 +54,8 @@ class Setting:
 
 class Fold:
     def __init__(self, terms, inputs, undone=frozenset(), decided=frozenset()):
-        """`undone` are payments that count as if they had never been made, `decided` those that were authorised only,
-        and count from their own time."""
+        """`undone` are payments that count as if they had never been made. `decided` are authorised payments that
+        became valid later, and count from their own time."""
         self.terms, self.inputs, self.undone, self.decided = terms, inputs, undone, decided
         self.state = State(terms)
         self.applied = []
@@ -85,7 +85,7 @@ class Fold:
             self.step(at, what)
 
     def due(self):
-        """A period ends. Dates pass for a closed account too, without interest or announcement."""
+        """A period ends. Due dates also pass for a closed account, without interest or announcement."""
         state, terms = self.state, self.terms
         k = state.period
         state.accrue(terms.calendar.due_date(k))
@@ -126,8 +126,9 @@ class Fold:
             self.state.add_fee(f"dbk_late_fee_{self.state.fee_moments}", "LATE_FEE", True, fee)
 
     def received_for(self, k):
-        """Payments since the due moment of the row before, and earlier ones that paid into the row in advance, less
-        what went into rows before it that were paid or are not judged yet; into late ones only under FEES_ONLY."""
+        """Payments since the previous row's due moment, and earlier payments made partly in advance for the row, less
+        their parts that went to earlier rows that were paid or are not judged yet; parts in late rows are deducted only
+        under FEES_ONLY."""
         state, received = self.state, 0
         judged = (None, "PAID") if self.terms.pyramiding == "RECEIPTS" else (None, "PAID", "LATE")
         for receipt in state.receipts:
@@ -161,8 +162,8 @@ class Fold:
                 self.set_status(DELINQUENT)
 
     def count_again(self):
-        """The latest unbroken run of unpaid rows whose fee moment has passed. Spared and stopped rows are left out: they are
-        neither late nor paid."""
+        """The latest unbroken run of unpaid rows whose grace has ended. Spared and stopped rows are skipped: they count
+        neither as late nor as paid."""
         state, run = self.state, 0
         for k in range(state.fee_moments, 0, -1):
             row = state.rows[k]
@@ -185,8 +186,8 @@ class Fold:
         state.notices.append((setting.kind, at, k))
 
     def asks(self, k):
-        """Whether a row asks for money. One to come may be left more by those before it, whose interest is not known yet,
-        than they leave by now: then what counts is the plan."""
+        """Whether a row requires money. Earlier rows whose interest is not known yet may leave a future row more
+        principal than they do now: then the plan decides."""
         state = self.state
         if k <= state.period or not state.is_paid(k):
             return not state.is_paid(k)
@@ -217,7 +218,7 @@ class Fold:
         return self.state.status[0] == "ACTIVE" or self.state.status == DELINQUENT
 
     def stopped(self, effect):
-        """While an account is delinquent, late fees and interest stay stopped as in the ACTIVE pair that was left."""
+        """A delinquent account keeps the stops on late fees and interest of its last ACTIVE pair."""
         state = self.state
         if state.closed:
             return effect in ("delinquency", "notices")
@@ -242,7 +243,7 @@ class Fold:
             state.stop_interest(self.stopped("interest"))
 
     def use_surplus(self):
-        """As soon as something is owed again."""
+        """Uses surplus as soon as something is owed again."""
         amount = min(self.state.surplus, self.state.payoff())
         if amount > 0:
             surplus.use(self.state, amount, self.pour)
@@ -292,9 +293,9 @@ class Fold:
         if payment is None:
             raise Refused
         if payment["state"] == "SCHEDULED" and payment["given"] != "VALID" and not payment["decided"]:
-            payment["decided"] = decision  # It is kept for the payment's own time.
+            payment["decided"] = decision  # Applied at the payment's own time.
         elif payment["state"] == "DECIDED" and decision == "VALID":
-            payment["state"] = "VALID"  # It has counted from its own time.
+            payment["state"] = "VALID"  # It has already counted from its own time.
         elif payment["state"] == "AUTHORIZED":
             if decision == "VALID" and self.terms.replays:
                 self.fold_again(self.undone, self.decided | {name})
@@ -329,8 +330,8 @@ class Fold:
         self.after_undoing(before)
 
     def undo(self, name, undone_by):
-        """Takes a payment back: under REPLAY, the account is folded again without it; else exact negatives now. Answers
-        what was owed before, and which rows that may count as late again were paid."""
+        """Undoes a payment: under REPLAY, by folding again without it; else by exact negatives now. Returns the balance
+        before, and the paid rows that may count as late again."""
         if self.terms.replays:
             if name not in self.undone:
                 self.fold_again(self.undone | {name}, self.decided)

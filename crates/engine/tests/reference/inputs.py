@@ -1,4 +1,4 @@
-"""Random inputs and moments of reading for a case: mostly near what happens, and often at its very instant."""
+"""Random inputs and reading times for a case: mostly near the account's moments, and often at the same instant."""
 
 from datetime import timedelta
 
@@ -139,7 +139,7 @@ class Story:
                 if bounce < at and rng.random() < 0.9:
                     bounce = self.within(at + timedelta(days=rng.randint(0, 30)))
                 if payment.get("line_item_status") == "AUTHORIZED":
-                    bounce = max(bounce, later + MICRO)  # Before the decision there is nothing to reverse.
+                    bounce = max(bounce, later + MICRO)  # Before the decision the payment cannot be reversed.
                 self.add("payment_reversal", bounce, payment=payment["id"])
 
     # --- Statuses ---

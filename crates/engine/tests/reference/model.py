@@ -1,8 +1,8 @@
 """The reference model: an account computed a second time, plainly and exactly, from the rules alone.
 
-It shares nothing with the engine. It keeps no snapshots and no running sums, counts interest in exact fractions, and
-folds again from the beginning wherever that is the rule. `run` takes a case and gives its result, as the engine's test
-tools do.
+It shares no code with the engine. It keeps no snapshots and no running sums, computes interest in exact fractions, and
+folds again from the beginning wherever the rules require it. `run` takes a case and returns its result, like the
+engine's test tools.
 """
 
 from dates import parse_moment, show_moment
@@ -37,5 +37,5 @@ def run(case):
 
 
 def by_time(wanted):
-    """What is posted late comes after the moments of its instant."""
+    """An input posted late sorts after the moments of its instant."""
     return wanted["at"], wanted.get("posted_late", False)

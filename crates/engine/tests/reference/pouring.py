@@ -1,9 +1,9 @@
-"""Pouring money, and taking it back. A part of a payment is (kind, key, cents)."""
+"""Pouring money, and undoing it. A part of a payment is (kind, key, cents)."""
 
 
 class Pouring:
     def __init__(self, state, amount, source):
-        """`source` is what the money came by: a payment's name, or another name for what is no payment."""
+        """`source` is the origin of the money: a payment's name, or another name if it is not a payment."""
         self.state, self.money, self.source = state, amount, source
         self.parts = []
         self.pays_off = amount >= state.payoff()  # Then interest of periods that have not begun is not owed.
@@ -32,7 +32,7 @@ class Pouring:
     # --- Steps ---
 
     def pour_allocated(self, wanted):
-        """Past due of it, due of it, the rest of it."""
+        """Fills the named component: past due, then due, then the rest of it."""
         kinds = ["FEE", "PENALTY"] if wanted == "FEE" else [wanted]
         for standing in ("PAST_DUE", "DUE"):
             for kind in kinds:
@@ -70,14 +70,14 @@ class Pouring:
                         self.pay_tail()
 
     def pay_tail(self):
-        """Interest after maturity: what is posted, then what has accrued."""
+        """Pays interest after maturity: first the posted, then the accrued part."""
         state = self.state
         self.pay_posted(state.tail)
         if state.period >= state.tail:
             self.pay_unposted(state.period, state.tail, state.open_interest())
 
     def pour_ahead(self):
-        """Instalment by instalment."""
+        """Pays in advance, instalment by instalment."""
         for k in self.rows()[:-1]:
             for bucket in self.state.terms.order_ahead:
                 self.fill(bucket, k)
@@ -93,14 +93,14 @@ class Pouring:
             row = min(state.owner, state.terms.count)
             state.rows[row].extra += cents
             self.parts.append(("EXTRA", row, cents))
-            if state.principal:  # A loan that is paid off keeps its plan, should money be given back.
+            if state.principal:  # A paid-off loan keeps its plan, in case a payment is undone.
                 state.recalculate(range(state.period + 1, state.terms.count + 1), self.source)
         else:
             state.end_paid += cents
             self.parts.append(("END", None, cents))
 
     def pour_into_rest(self):
-        """Whatever else is owed: interest that was carried ahead, or has accrued and has no room."""
+        """Pays all other debt: interest carried to later rows, and accrued interest that exceeds its row."""
         for k in self.rows()[:-1]:
             self.pay_posted(k)
         self.pay_without_room()
@@ -108,7 +108,7 @@ class Pouring:
     # --- Buckets ---
 
     def rows(self):
-        """All rows, and none, for the fees of no row."""
+        """All rows, then `None` for fees that belong to no row."""
         return [*range(1, self.state.terms.count + 1), None]
 
     def standing(self, k):
@@ -154,7 +154,7 @@ class Pouring:
             self.parts.append(("INTEREST", k, cents))
 
     def pay_unposted(self, period, k, owed):
-        """Interest that is paid before its period ends becomes an item for what is paid."""
+        """Interest paid before its period ends becomes an item of the paid amount."""
         state = self.state
         cents = min(self.money, owed)
         if cents <= 0:
@@ -167,7 +167,7 @@ class Pouring:
             self.parts.append(("INTEREST", row, part))
 
     def pay_without_room(self):
-        """Accrued interest that does not fit into its own row."""
+        """Pays accrued interest that exceeds its own row."""
         self.pay_unposted(self.state.period, self.state.owner, self.state.open_interest())
 
     def pay_principal(self, k):
@@ -181,7 +181,7 @@ class Pouring:
 
 
 def take_back(state, parts, source, undone_by):
-    """Exact negatives of where money went. What it changed in the plan is given back too."""
+    """Undoes a payment by exact negatives of its parts, and restores the plan that it changed."""
     for kind, key, cents in parts:
         if kind == "SURPLUS":
             state.surplus -= cents
@@ -209,7 +209,7 @@ def take_back(state, parts, source, undone_by):
 
 
 def take_back_from_end(state, cents):
-    """First what no row that has fallen due has taken, then those rows, the latest first."""
+    """First the part that no due row has reached, then the rows that have fallen due, latest first."""
     state.end_paid -= cents
     back = sum(row.from_end for row in state.rows[1:]) - state.end_paid
     for row in reversed(state.rows[1:]):

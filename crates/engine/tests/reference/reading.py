@@ -4,8 +4,8 @@ from datetime import timedelta
 
 
 def projected(state, opening=False):
-    """The account after what is past due is paid now, and each later instalment in full on its due date; of a closed
-    account, as it will be if it opens now."""
+    """The account after past-due amounts are paid now and each later instalment in full on its due date. With
+    `opening`, a closed account as if it reopened now."""
     terms, state = state.terms, state.scratch()
     state.accrue()
     if opening:
@@ -33,7 +33,7 @@ def pay(state, k):
 
 
 def schedule(state):
-    """Rows that have passed as they were, rows to come as projected."""
+    """Past rows as they were, future rows as projected."""
     end = projected(state)
     rows, left = [], state.lent
     for k in range(1, state.terms.count + 1):
@@ -52,7 +52,7 @@ def schedule(state):
 
 
 def per_diem(state):
-    """What today earns. The end date of a period is the first day of the next."""
+    """The interest earned today. The end date of a period is the first day of the next."""
     terms, calendar, period = state.terms, state.terms.calendar, state.period
     today = terms.zone.date_of(state.now)
     if today >= calendar.due_date(period):

@@ -1,5 +1,5 @@
-"""Situations that random inputs seldom come to: quotes that are paid, surplus that is needed again, cures that bounce,
-prepayments that are undone. Each is added to a case, at amounts that the model reads from it."""
+"""Situations that random inputs rarely produce: paid payoff quotes, surplus that is used again, cures that bounce,
+prepayments that are undone. Each is added to a case, with amounts read from the model."""
 
 import json
 from datetime import timedelta
@@ -12,7 +12,7 @@ MICRO = timedelta(microseconds=1)
 
 
 def exactly(value):
-    """As it will be read from the line."""
+    """The value as it will be parsed from the JSON line."""
     return json.loads(json.dumps(value), parse_float=Decimal)
 
 
@@ -51,7 +51,7 @@ class Situations:
         self.case["read_at"] += [show_moment(max(moment, self.terms.effective_at)) for moment in moments]
 
     def later(self, moment):
-        """At once, days after, or at one of the next due moments and next to it."""
+        """The same time, days later, or at or next to one of the next due moments."""
         rng, due = self.rng, self.terms.calendar.due_moment
         k = next(k for k in range(1, 2000) if due(k) >= moment)
         days = timedelta(days=rng.choice([0, 1, 3, 10, 33, 70]), hours=rng.choice([0, 0, 5]))
@@ -60,7 +60,7 @@ class Situations:
     # --- Situations ---
 
     def cure(self):
-        """Rows are missed, what they ask is paid, and that may bounce."""
+        """Rows are missed, their amounts are paid, and that payment may bounce."""
         rng, calendar = self.rng, self.terms.calendar
         k = rng.randint(1, min(self.terms.count, 6))
         moment = rng.choice([calendar.fee_moment, calendar.due_moment])(k) + timedelta(days=rng.choice([0, 1, 4]))
@@ -102,8 +102,8 @@ class Situations:
         self.read_at(moment)
 
     def pay_older_rows_by_surplus(self):
-        """An offset takes the rest off the loan and what is paid then is surplus. It pays rows whose payment bounces. More
-        is lent, so that later rows ask again, and may be spared by what was paid since."""
+        """An offset pays the rest of the loan, and later payments are surplus. The surplus pays rows whose payment
+        bounces. More is lent, so that later rows require money again, and may be spared by payments since."""
         rng, principal, due = self.rng, self.terms.principal, self.terms.calendar.due_moment
         made = [one for one in self.case["inputs"] if one["kind"] == "payment" and "line_item_status" not in one]
         if not made:
@@ -136,7 +136,7 @@ class Situations:
         self.case["inputs"] = [one for one in inputs if one.get("payment", one["id"]) in left]
 
     def pay_off(self):
-        """A payment of the payoff, or nearly, or much more; what comes after it may need the surplus, or bounce."""
+        """A payment of the payoff, or nearly, or much more; later inputs may use the surplus or reverse it."""
         rng = self.rng
         moment = parse_moment(rng.choice(self.case["read_at"]))
         amount = self.read(moment)["payoff_cents"] + rng.choice([0, 0, 0, 0, 1, -1, 100, self.terms.principal // 2])

@@ -1,4 +1,4 @@
-"""An account as it stands: rows, interest, fees, items. What can be derived is derived whenever it is asked for."""
+"""The state of an account: rows, interest, fees, items. Derived values are computed on each access."""
 
 import copy
 from fractions import Fraction
@@ -16,17 +16,17 @@ class Row:
     def __init__(self):
         self.total = None
         self.fixed_principal = None
-        self.written = []  # what it asked before: (by which input it was changed, total, fixed principal)
-        self.interest = 0  # that is this row's, paid or not
+        self.written = []  # earlier amounts: (the input that changed it, total, fixed principal)
+        self.interest = 0  # of this row, paid or not
         self.carried = 0  # the part of it that other periods earned
         self.interest_paid = 0
         self.principal_paid = 0
         self.principal = None  # known once the row has fallen due
-        self.from_end = 0  # the part of it that payments into the end of the loan had paid by then
-        self.extra = 0  # principal paid on top, which made later rows smaller
+        self.from_end = 0  # the part of it already paid into the end of the loan by then
+        self.extra = 0  # principal paid in addition, which lowered later rows
         self.fell_due_closed = False
         self.judged = None  # at its fee moment: PAID, LATE, SPARED, STOPPED
-        self.counts = True  # towards delinquency, if it is late, now or by a bounce
+        self.counts = True  # towards delinquency, if it is late now or after a bounce
 
     @property
     def paid_into(self):
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def unpaid_principal(self):
-        """Of a row that has fallen due."""
+        """For a row that has fallen due."""
         return self.principal - self.from_end - self.principal_paid
 
     @property
@@ -59,25 +59,25 @@ class State:
         self.tail_postings = []  # [date, cents]
         self.fees, self.items, self.notices, self.refused = [], [], [], []
         self.surplus = 0
-        self.lots = []  # [source, cents]: what the surplus came by, the oldest first
-        self.sources = []  # all that surplus ever came by, in order
+        self.lots = []  # [source, cents]: the origin of the surplus, oldest first
+        self.sources = []  # all sources of surplus ever, in order
         self.applications = []  # of surplus
         self.end_paid = 0  # principal paid from the end backwards
         self.passed = 0  # due moments that have passed, those after maturity too
         self.fee_moments = 0  # that have passed
         self.accrued = Fraction(0)  # DAILY: exact interest of the open period up to `through`
         self.through = terms.calendar.start
-        self.begun = False  # A period begins after all that happens at the instant where the one before ends.
+        self.begun = False  # A period begins after everything at the instant at which the previous one ends.
         self.base = 0  # PERIODIC: the principal at the open period's beginning
         self.fixed = 0  # PERIODIC and FLAT: the open period's interest
         self.stops = []  # [date, date or None]: dates without interest
         self.recognised = {}  # by period: interest that has become items
-        self.status = self.left = ("ACTIVE", None)  # `left`: the ACTIVE pair that was left last
+        self.status = self.left = ("ACTIVE", None)  # `left`: the last ACTIVE pair
         self.late_count = 0
         self.settings, self.announced = {}, set()
         self.payments = {}
         self.receipts = []  # {payment, cents, after: due moments passed, parts}
-        self.net = terms.principal  # everything ever added and taken off
+        self.net = terms.principal  # the sum of everything added and subtracted
         self.make_plan()
         self.add_item("LOAN", terms.principal)
         if terms.origination_fee:
@@ -108,7 +108,7 @@ class State:
                 self.rows[k].fixed_principal = asked
 
     def recalculate(self, rows, by):
-        """Spreads what is unpaid over these rows, up to the last of the loan, anew."""
+        """Spreads the unpaid principal again over these rows, which end with the loan's last row."""
         terms = self.terms
         rows = [k for k in rows if k > terms.interest_only]
         if not rows:
@@ -134,21 +134,21 @@ class State:
                 row.fixed_principal = max(asked, row.principal_paid)
 
     def asked_before(self, first):
-        """The unpaid principal that the rows before ask: those behind as they stand, those to come as the schedule shows
-        them. An account that closed by itself, and is given money back, is about to open again."""
+        """The unpaid principal of the rows before `first`: past rows as they are, future rows as the schedule projects
+        them. An account that closed automatically and has a payment undone is about to reopen."""
         now, end = self.rows, projected(self, opening=self.status in CLOSED_BY_ITSELF).rows
         behind = [now[k].unpaid_principal for k in range(1, first) if k <= self.passed]
         coming = [k for k in range(1, first) if k > self.passed]
         return sum(behind) + sum(end[k].principal - end[k].from_end - now[k].principal_paid for k in coming)
 
     def paid_in_full(self, k):
-        """A row to come with all of a fixed total paid into it."""
+        """Whether a future row has its whole fixed total paid in advance."""
         row = self.rows[k]
         return bool(row.total) and row.paid_into >= row.total
 
     def unwrite(self, by, undone_by):
-        """A payment is undone that changed what rows ask: those still to come ask what they asked before; what another
-        input has changed since is computed anew."""
+        """Undoes a payment's change to the plan: future rows get their earlier amounts back; rows that another input
+        has changed since are recalculated."""
         today, again = self.terms.zone.date_of(self.now), []
         for k in range(self.passed + 1, self.terms.count + 1):
             row = self.rows[k]
@@ -167,7 +167,7 @@ class State:
         self.items.append({"kind": kind, "at": at or self.now, "amount": amount, "of": of})
 
     def add_fee(self, name, kind, penalty, amount):
-        """A fee belongs to the row whose period holds it; after the last period to none."""
+        """A fee belongs to the row whose period contains it; after the last period to none."""
         holding = (k for k in range(1, self.terms.count + 1) if self.now <= self.terms.calendar.due_moment(k))
         self.fees.append(Fee(name, penalty, amount, next(holding, None)))
         self.net += amount
@@ -185,7 +185,7 @@ class State:
 
     @property
     def owner(self):
-        """The row that the open period's interest belongs to."""
+        """The row of the open period's interest."""
         return min(self.period, self.tail)
 
     def earns(self):
@@ -197,7 +197,7 @@ class State:
         self.through = max(self.through, self.terms.calendar.due_date(self.passed))
 
     def begin_period(self):
-        """Fixes what is fixed at the beginning of a period."""
+        """Fixes principal and interest at the beginning of a period."""
         self.begun = True
         self.base = self.principal if self.earns() else 0
         self.fix_interest()
@@ -212,7 +212,7 @@ class State:
             self.fixed = terms.cents(self.base * terms.rate * self.earning_share(self.period))
 
     def earning_share(self, k, start=None, end=None):
-        """The share of a year of the dates of period k that earn interest."""
+        """The fraction of a year of the dates of period k that earn interest."""
         terms = self.terms
         start = start or terms.calendar.due_date(k - 1)
         end = end or terms.calendar.due_date(k)
@@ -224,7 +224,7 @@ class State:
         return share
 
     def stop_interest(self, stopped):
-        """From today on, or until today (left out)."""
+        """Stops interest from today on, or ends the stop (today excluded)."""
         today, running = self.terms.zone.date_of(self.now), bool(self.stops) and self.stops[-1][1] is None
         if stopped and not running:
             self.stops.append([today, None])
@@ -235,11 +235,11 @@ class State:
         if self.terms.method != "FLAT":
             before = self.fixed
             self.fix_interest()
-            if not self.principal:  # What was paid off earns nothing more.
+            if not self.principal:  # A paid-off loan earns no more interest.
                 self.fixed = min(self.fixed, before)
 
     def accrued_to(self, day):
-        """DAILY: exact interest of the open period up to a date (left out)."""
+        """DAILY: exact interest of the open period up to a date (excluded)."""
         terms = self.terms
         day = min(day, terms.calendar.due_date(self.period))
         if day <= self.through or not self.earns() or not terms.daily:
@@ -247,14 +247,14 @@ class State:
         return self.accrued + self.principal * terms.rate * self.earning_share(self.period, self.through, day)
 
     def accrue(self, day=None):
-        """To be called before the principal or the status changes. A day that was counted stays counted, even if the
-        clock is set back over midnight."""
+        """Call it before the principal or the status changes. A counted day stays counted, even if the clock is set
+        back across midnight."""
         day = min(day or self.terms.zone.date_of(self.now), self.terms.calendar.due_date(self.period))
         self.accrued = self.accrued_to(day)
         self.through = max(self.through, day)
 
     def open_interest(self):
-        """Cents of the open period that are owed by now and are no item yet."""
+        """Interest of the open period in cents that is owed so far and is not an item yet."""
         terms = self.terms
         if self.closed:
             return 0
@@ -274,7 +274,7 @@ class State:
         return max(0, row.total - row.principal_paid - row.interest)
 
     def assign(self, k, amount):
-        """Interest goes to row k up to its room, and on to the next rows: [(row, cents)]."""
+        """Assigns interest to row k up to its room, and the rest to the next rows: [(row, cents)]."""
         parts, first = [], k
         while amount > 0:
             part = min(amount, self.room(k))
@@ -289,7 +289,7 @@ class State:
         return parts
 
     def post_open(self):
-        """Interest of the open period becomes an item."""
+        """Makes the interest of the open period an item."""
         amount = self.open_interest()
         if amount > 0:
             self.recognised[self.period] = self.recognised.get(self.period, 0) + amount
@@ -300,7 +300,7 @@ class State:
     # --- What is unpaid ---
 
     def payable_unposted(self, k):
-        """Interest of a row that can be paid and is no item yet."""
+        """Interest of a row that can be paid and is not an item yet."""
         if self.closed:
             return 0
         if k == self.owner:
@@ -310,8 +310,8 @@ class State:
         return 0
 
     def unpaid_principals(self):
-        """By row: what its instalment leaves, as far as there is principal; the last takes all. The open row leaves
-        what the interest to now does not take."""
+        """By row: the instalment less its interest, as long as principal is left; the last row takes the rest. For the
+        open row, the interest accrued so far counts."""
         left, unpaid = self.principal, {}
         for k in range(1, self.terms.count + 1):
             row = self.rows[k]
@@ -329,8 +329,8 @@ class State:
         return unpaid
 
     def fix_row(self, k):
-        """A row falls due: its principal is what the plan says, as far as the loan has it; what is not owed of it was
-        paid from the end of the loan."""
+        """A row falls due: its principal is as planned, at most the rest of the loan. The part of it that is not owed
+        was paid from the end of the loan."""
         row, rows = self.rows[k], self.rows[1:]
         left = self.lent - sum(row.extra for row in rows)
         left -= sum(row.principal for row in rows[: k - 1]) + sum(row.principal_paid for row in rows[k:])
@@ -346,7 +346,7 @@ class State:
         row.principal = principal
 
     def rest_to_last_row(self):
-        """After maturity, principal that no row asks for belongs to the last."""
+        """After maturity, principal that belongs to no row is added to the last."""
         if self.passed >= self.terms.count:
             asked = sum(row.unpaid_principal for row in self.rows[1:])
             self.rows[self.terms.count].principal += self.principal - asked
@@ -358,14 +358,14 @@ class State:
         flat = self.terms.method == "FLAT"
         open_ended = k <= self.terms.interest_only or self.terms.method == "EQUAL_PRINCIPAL"
         if open_ended and not flat and self.principal > 0:
-            return False  # There is no fixed total that could be reached before the interest is known.
+            return False  # Without a fixed total the row cannot be paid before its interest is known.
         coming = self.payable_unposted(k)
         if flat and k == self.period and not self.begun and self.principal:
             coming = self.terms.flat_interest - self.recognised.get(k, 0)  # The period is about to begin.
         return row.unpaid_interest + coming + self.unpaid_principals()[k] == 0
 
     def past_due_rows(self):
-        """With the row of interest after maturity, once some of it is posted."""
+        """Includes the row of interest after maturity, once some of it is posted."""
         rows = [k for k in range(1, min(self.passed, self.terms.count) + 1) if not self.is_paid(k)]
         return rows + [self.tail] if self.rows[self.tail].unpaid_interest else rows
 
@@ -396,7 +396,7 @@ class State:
         return self.balance() + self.open_interest()
 
     def check(self):
-        """Every cent is somewhere, and nothing is negative."""
+        """Checks that every cent is accounted for and nothing is negative."""
         rows = self.rows[1:]
         assert self.net == self.balance() - self.surplus
         assert self.surplus == sum(cents for _, cents in self.lots)
@@ -406,7 +406,7 @@ class State:
         assert all(fee.unpaid >= 0 for fee in self.fees)
 
     def scratch(self):
-        """A copy to go on with, of which only the rows and the principal matter."""
+        """A copy for projections, of which only the rows and the principal are used."""
         state = copy.copy(self)
         state.rows = [None] + [copy.copy(row) for row in self.rows[1:]]
         state.recognised, state.tail_postings = dict(self.recognised), list(self.tail_postings)

@@ -1,4 +1,4 @@
-"""Using surplus, and taking its use back. A lot is surplus with what it came by: [source, cents], the oldest first."""
+"""Using surplus, and undoing its use. A lot is surplus with its origin: [source, cents], oldest first."""
 
 from pouring import take_back
 
@@ -8,7 +8,7 @@ def use(state, amount, pour):
     fed = take_lots(state, amount)
     state.surplus -= amount
     state.add_item("SURPLUS_APPLIED", -amount)
-    state.net += amount  # No money comes or goes: what is owed and the surplus fall together.
+    state.net += amount  # No money is added or removed: debt and surplus decrease together.
     parts = pour(amount, None, source)
     state.applications.append({"source": source, "amount": amount, "fed": fed, "parts": parts})
     note_parts(state, fed, parts, 1)
@@ -28,7 +28,7 @@ def take_lots(state, amount):
 
 
 def take_back_uses(state, name, undone_by):
-    """Reverses, the newest first, what the surplus of a payment was used for."""
+    """Undoes the uses of a payment's surplus, newest first."""
     for used in reversed(state.applications[:]):
         if all(source != name for source, _ in used["fed"]):
             continue
@@ -51,7 +51,7 @@ def give_back(state, source, cents):
 
 
 def note_parts(state, fed, parts, sign):
-    """Where the surplus of each payment went, for the late fees."""
+    """Records where the surplus of each payment went, for late fees."""
     receipts = {receipt["payment"]: receipt for receipt in state.receipts}
     parts = [list(part) for part in parts]
     for source, cents in fed:

@@ -1,4 +1,4 @@
-"""The terms of one account: what product and account say, shares of a year, and the plan."""
+"""The terms of one account: the configuration of product and account, fractions of a year, and the plan."""
 
 from datetime import date
 from decimal import Decimal
@@ -24,7 +24,7 @@ def exact(number):
 
 
 def rounded(amount, mode):
-    """An exact amount to a whole number."""
+    """An exact amount, rounded to a whole number."""
     if amount < 0:
         return -rounded(-amount, mode)
     whole = amount.numerator // amount.denominator
@@ -34,7 +34,7 @@ def rounded(amount, mode):
 
 
 def by_own_years(start, end):
-    """The share of a year of the days from start to end (left out), each by the length of its own year."""
+    """The fraction of a year of the days from start to end (excluded), each by the length of its own year."""
     share = Fraction(0)
     while start < end:
         next_year = date(start.year + 1, 1, 1)
@@ -45,14 +45,14 @@ def by_own_years(start, end):
 
 
 def pick(default, *places):
-    """The first that is given: (where, name), (where, name) ..."""
+    """The first value that is present: (where, name), (where, name) ..."""
     for where, name in places:
         if (where or {}).get(name) is not None:
             return where[name]
     return default
 
 
-# What a pair of statuses stops, unless the product says otherwise: late fees, interest, delinquency, notices.
+# What a status pair stops, unless the product configures it: late fees, interest, delinquency, notices.
 STOPPED = {
     "ACTIVE": "", "ACTIVE/EXEMPTIONS": "", "ACTIVE/HARDSHIP": "LD", "ACTIVE/SCRA": "L",
     "SUSPENDED/DELINQUENT": "", "SUSPENDED/INACTIVITY": "", "SUSPENDED/RISK_REVIEW": "", "SUSPENDED/HARDSHIP": "LD",
@@ -111,7 +111,7 @@ class Terms:
 
         named = pick([], (pouring, "order"))
         self.order = with_left_out([bucket for bucket in named if not bucket.startswith("IN_ADVANCE")], DEFAULT_ORDER)
-        # Which instalment is paid in advance is for `surplus`; the order only says what comes first inside it.
+        # `surplus` decides which instalment is paid in advance; the order only decides what is first inside it.
         self.order_ahead = with_left_out([bucket for bucket in named if bucket in ORDER_AHEAD], ORDER_AHEAD)
         self.span = pick("BUCKET_FIRST" if named else "INSTALLMENTS_FIRST", (pouring, "span"))
         self.surplus = pick("LAST_INSTALLMENT", (pouring, "surplus"))
@@ -161,14 +161,14 @@ class Terms:
     def cents(self, amount):
         return rounded(amount, self.mode)
 
-    # --- Shares of a year ---
+    # --- Fractions of a year ---
 
     def share(self, k):
-        """Of the whole period of instalment k; beyond the last one, of the periods after maturity."""
+        """The fraction for the whole period of instalment k; beyond the last one, for the periods after maturity."""
         return self.part(k, self.calendar.due_date(k - 1), self.calendar.due_date(k))
 
     def part(self, k, start, end):
-        """Of the days from start to end (left out), which lie in period k."""
+        """The fraction for the days from start to end (excluded), which lie in period k."""
         days = max(0, (end - start).days)
         if self.day_count == "ACTUAL_ACTUAL":
             return by_own_years(start, end)
@@ -184,8 +184,8 @@ class Terms:
         return self.cents(Fraction(amount) / self.unit) * self.unit
 
     def spread(self, principal, rows):
-        """What repays a principal by these rows, the last of them the loan's: the instalment (LEVEL), or the principal
-        in it."""
+        """The amount of each row that repays a principal over these rows, which end with the loan's last row: the
+        instalment (LEVEL), or its principal."""
         if self.method == "LEVEL":
             return self.level(principal, [(self.rate * self.share(k), True) for k in rows])
         each = Fraction(principal, len(rows))
@@ -195,7 +195,7 @@ class Terms:
         return self.to_unit(each)
 
     def level(self, base, periods):
-        """The level payment that repays a base: for each period its own rate, and whether its row is to pay."""
+        """The level payment that repays a base: for each period its own rate, and whether its row pays."""
         growth = Fraction(1)
         for rate, _ in periods:
             growth *= 1 + rate
@@ -206,14 +206,14 @@ class Terms:
         return self.to_unit(base * growth / payments)
 
     def smoothed(self, level, rows):
-        """Moves the level payment once by the last row's difference, if that brings the last row closer."""
+        """Adjusts the level payment once by the last row's difference, if that brings the last row closer."""
         off = self.last_total(level, rows) - level
         moved = level + self.cents(Fraction(off, len(rows)))
         closer = abs(self.last_total(moved, rows) - moved) < abs(off)
         return moved if closer else level
 
     def last_total(self, level, rows):
-        """What the last row comes to when every row is paid on time."""
+        """The total of the last row if every row is paid on time."""
         principal, carried = self.principal, 0
         for k in rows[:-1]:
             interest = carried + self.cents(principal * self.rate * self.share(k))

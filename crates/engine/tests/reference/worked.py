@@ -1,7 +1,7 @@
-"""worked.py: the model against numbers that were worked out by hand. Prints what is off, and a last line that counts.
+"""worked.py: checks the model against numbers worked out by hand. Prints the differences, and a count as the last line.
 
 The loan: 1,200.00 at 12 % in three months from 15 January 2025, THIRTY_360, DAILY, 5 days of grace, late fee 15.00; the
-level payment is 408.03. Where a case says so, it has twelve months, from 15 January 2027, and no grace.
+level payment is 408.03. Some cases have twelve months, from 15 January 2027, and no grace.
 """
 
 import sys
@@ -57,7 +57,7 @@ def fee(day, cents):
 
 
 def at(case, day, *inputs):
-    """The account as it stands on a day."""
+    """The account on a day."""
     result = run({**case, "inputs": list(inputs), "read_at": [moment(day)]})
     found = {**result["reads"][0], "items": result["items"], "rejected": result["rejected"]}
     for row in found["schedule"]:
@@ -129,7 +129,7 @@ def sparing():
 
 
 def last_row():
-    """Line 17."""
+    """The last row, and interest after maturity."""
     case = loan(12, "2027-01-15T12:00:00Z", "10 days", interest_policies={})
     paid = [pay(f"p{k}", f"2027-{k + 1:02}-15", 10662) for k in range(1, 12)]
     found = at(case, "2028-01-14", *paid)
@@ -149,7 +149,7 @@ def last_row():
 
 
 def level_given_back():
-    """Line 18."""
+    """Undoing a payment restores the plan that it lowered."""
     start, day = "2027-01-15T12:00:00Z", "2027-01-20"
     for kind in ("DAILY", "PERIODIC"):
         case = loan(12, start, pouring={"surplus": "REDUCE_PRINCIPAL"}, interest=kind)
@@ -173,7 +173,7 @@ def level_given_back():
 
 
 def quotes():
-    """Line 19."""
+    """A payment of the payoff quote closes the account."""
     start, day = "2027-01-15T12:00:00Z", "2027-01-20"
     for method in ("LEVEL", "EQUAL_PRINCIPAL", "FLAT"):
         for surplus in ("LAST_INSTALLMENT", "NEXT_INSTALLMENT", "REDUCE_PRINCIPAL"):
@@ -191,7 +191,7 @@ def quotes():
 
 
 def authorised():
-    """Line 20. One period's interest is 12.00, that of the next on 803.97 or 1,200.00."""
+    """Authorised payments. One period's interest is 12.00, that of the next is on 803.97 or 1,200.00."""
     start = "2027-01-15T12:00:00Z"
     payment = pay("p1", "2027-02-10", 40803, line_item_status="AUTHORIZED")
     decision = decide("p1", "2027-02-20", "VALID")
@@ -209,7 +209,7 @@ def authorised():
 
 
 def closing_instant():
-    """Line 21."""
+    """The closing instant belongs to the period that ends."""
     start, close = "2027-01-15T12:00:00Z", "2027-02-15T23:59:59Z"
     case = loan(3, start, interest="PERIODIC")
     before = pay("p1", "2027-02-15T23:59:58.999999Z", 40803)
@@ -220,7 +220,7 @@ def closing_instant():
 
 
 def bounces():
-    """Line 22: three late, cured, bounced."""
+    """Three late, cured, bounced."""
     case = loan(12, "2027-01-15T12:00:00Z", "0 days", payment_due_policies={"delinquent_on_n_consecutive_late_fees": 3})
     cure = pay("p1", "2027-04-20", 31986)
     late = at(case, "2027-04-19")
@@ -238,7 +238,7 @@ def bounces():
 
 
 def surplus():
-    """Line 22: 600.00 of surplus, and 408.03 past due again."""
+    """600.00 of surplus, and 408.03 past due again."""
     case = loan(3, "2027-01-15T12:00:00Z", interest="PERIODIC")
     paid = [pay(f"p{k}", f"2027-0{k + 1}-15", 40803) for k in (1, 2)]
     last = at(case, "2027-04-15", *paid)["payoff_cents"]

@@ -1,11 +1,11 @@
-//! Telling a test that something has changed.
+//! Notifies a test that something has changed.
 
 use super::PATIENCE;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use tokio::sync::Notify;
 
-/// Wakes whoever waits for a change; costs next to nothing while nobody does.
+/// Wakes all waiters after a change; costs almost nothing while there are none.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
     waiting: AtomicUsize,
@@ -15,7 +15,7 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Says that something may have changed.
+    /// Signals that something may have changed.
     pub fn ring(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
             drop(self.lock.lock().unwrap());
@@ -24,7 +24,7 @@ impl Bell {
         }
     }
 
-    /// Blocks until something is so; says whether it came true before patience ended.
+    /// Blocks until a condition holds; returns whether it did before the timeout.
     pub fn wait(&self, is_so: impl Fn() -> bool) -> bool {
         let _waiting = Waiting::new(&self.waiting);
         let lock = self.lock.lock().unwrap();
@@ -32,7 +32,7 @@ impl Bell {
         !waited.timed_out()
     }
 
-    /// Waits in a runtime until something is so.
+    /// Waits in a runtime until a condition holds.
     pub async fn heard(&self, is_so: impl Fn() -> bool) {
         let _waiting = Waiting::new(&self.waiting);
         loop {
@@ -46,7 +46,7 @@ impl Bell {
     }
 }
 
-/// Somebody waits until this is dropped.
+/// Counts as a waiter until dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {

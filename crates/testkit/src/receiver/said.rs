@@ -1,22 +1,22 @@
-//! What is said on both sides: requests and answers.
+//! Requests and responses.
 
 use std::io::Write;
 
-/// An answer to a request.
+/// The response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// Headers beside `content-length`.
+    /// Headers other than `content-length`.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// Whether the connection is closed afterwards, without having said so.
+    /// Whether the connection is closed afterwards, without a `connection: close` header.
     pub closes: bool,
 }
 
 impl Answer {
-    /// An answer with an empty body.
+    /// A response with an empty body.
     pub fn status(status: u16) -> Answer {
         Answer { status, headers: Vec::new(), body: Vec::new(), closes: false }
     }
@@ -44,7 +44,7 @@ impl Answer {
         for (name, value) in &self.headers {
             write!(out, "{name}: {value}\r\n").unwrap();
         }
-        // These have no body by definition.
+        // These statuses have no body by definition.
         if self.status >= 200 && self.status != 204 && self.status != 304 {
             write!(out, "content-length: {}\r\n", self.body.len()).unwrap();
         }
@@ -56,7 +56,7 @@ impl Answer {
 /// A request that was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Which connection it came over, from 0.
+    /// The number of its connection, from 0.
     pub connection: usize,
     /// The request line: `POST /hooks HTTP/1.1`.
     pub line: String,

@@ -1,11 +1,11 @@
-//! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `cases` between the service and those
-//! that show or run test cases, `clock` below all that need time, `metrics` below all that count, and
+//! `engine <- store <- webhooks <- service <- {api, console} <- daybook`, with `cases` between the service and the
+//! crates that show or run test cases, `clock` below all crates that need time, `metrics` below all that count, and
 //! `client` for tools that call a running server.
 
 use super::{assert_none, output_of};
 use serde_json::Value;
 
-/// Which rooms a room may depend on. A room that is not listed may not exist.
+/// Which crates a crate may depend on. A crate that is not listed is refused.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &[]),
     ("client", &[]),
@@ -21,12 +21,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testkit", &["engine", "clock", "store", "webhooks", "service", "api", "console"]),
 ];
 
-/// A crate of this workspace names another one in its manifest.
+/// A dependency of one workspace crate on another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Arrow {
     from: String,
     to: String,
-    /// As cargo says it: `normal`, `build` or `dev`.
+    /// Cargo's name for it: `normal`, `build` or `dev`.
     kind: String,
 }
 
@@ -36,7 +36,7 @@ impl Arrow {
     }
 }
 
-/// Why this arrow may not be, or `None` if it may.
+/// Why this dependency is refused; `None` if it is allowed.
 fn refusal(Arrow { from, to, kind }: &Arrow) -> Option<String> {
     let Some((_, may_use)) = MAY_USE.iter().find(|(room, _)| room == from) else {
         return Some(format!("`{from}` is not on the map of rooms"));
@@ -48,12 +48,12 @@ fn refusal(Arrow { from, to, kind }: &Arrow) -> Option<String> {
     (!allowed).then(|| format!("`{from}` may not depend on `{to}` ({kind}); it may use {may_use:?}"))
 }
 
-/// The package `daybook-store` is the room `store`; the binary `daybook` is a room by itself.
+/// The package `daybook-store` is the crate `store`; the binary's package is `daybook`.
 fn room(package: &str) -> &str {
     package.strip_prefix("daybook-").unwrap_or(package)
 }
 
-/// Reads the arrows out of `cargo metadata --no-deps`.
+/// Reads the dependencies from `cargo metadata --no-deps`.
 fn arrows_in(metadata: &Value) -> Vec<Arrow> {
     let packages = metadata["packages"].as_array().expect("metadata lists packages");
     let name = |value: &Value| value["name"].as_str().expect("everything in metadata has a name").to_owned();
@@ -70,7 +70,7 @@ fn arrows_in(metadata: &Value) -> Vec<Arrow> {
     arrows
 }
 
-/// Every workspace crate is on the map, and the folder `crates/x` holds the package `daybook-x`.
+/// Every workspace crate must be on the map, and the folder `crates/x` must hold the package `daybook-x`.
 fn misplaced(metadata: &Value) -> Vec<String> {
     let mut offences = Vec::new();
     for package in metadata["packages"].as_array().expect("metadata lists packages") {

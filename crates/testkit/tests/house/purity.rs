@@ -1,8 +1,8 @@
-//! What the engine is made of, all the way down.
+//! The engine's dependencies, direct and transitive.
 
 use super::{assert_none, output_of};
 
-/// Crates that bring time, chance, threads of their own, I/O or logging.
+/// Crates that bring time, randomness, threads, I/O or logging.
 const FORBIDDEN_CRATES: &[&str] = &[
     "async-std",
     "chrono",
@@ -66,8 +66,8 @@ fn a_jiff_that_can_read_the_clock_is_refused() {
 
 #[test]
 fn the_engine_is_pure_all_the_way_down() {
-    // Edges `normal` leave dev-dependencies out of the resolution too, so these are the features that the
-    // engine itself asks for, not those that a test's wishes are unified into.
+    // `--edges normal` also excludes dev-dependencies from feature resolution, so these are the features that the
+    // engine itself requires, not those unified with the tests'.
     let args = ["tree", "--package", "daybook-engine", "--edges", "normal", "--prefix", "none"];
     let args = [&args[..], &["--format", "{p}|{f}", "--no-dedupe", "--locked", "--offline"]].concat();
     let tree = output_of(env!("CARGO"), &args).expect("cargo tree runs");

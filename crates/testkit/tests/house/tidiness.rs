@@ -1,16 +1,16 @@
-//! What the files say.
+//! The contents of source files and documents.
 
 use super::{assert_none, output_of, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Marks of unfinished work. Written in two halves, so that this file does not find itself.
+/// Marks of unfinished work. Written in two halves, so that this file does not contain them.
 const UNFINISHED: &[&str] = &[concat!("to", "do!("), concat!("unimpl", "emented!("), concat!("FIX", "ME")];
 
-/// Words that have no business in the engine.
+/// Words that are forbidden in the engine.
 const NOT_IN_THE_ENGINE: &[&str] = &["f32", "f64", "SystemTime", "Instant::now"];
 
-/// Modules of `std` that reach outside the process, or start something beside it.
+/// Modules of `std` that reach outside the process, or start threads.
 const OUTSIDE_WORLD: &[&str] = &["env", "fs", "net", "process", "thread"];
 
 fn is_word_char(c: char) -> bool {
@@ -26,7 +26,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The part of `text` up to the brace that closes the one it is inside of.
+/// The part of `text` up to the closing brace of the current group.
 fn up_to_closing_brace(text: &str) -> &str {
     let mut depth = 1;
     let end = text.find(|c| {
@@ -41,7 +41,7 @@ fn unfinished(source: &str) -> Vec<String> {
     found.map(|mark| format!("`{mark}` is unfinished work")).collect()
 }
 
-/// Offences in a source file of the engine. Lines that are only a comment may say anything.
+/// Offences in a source file of the engine. Comment lines are ignored.
 fn not_engine_like(source: &str) -> Vec<String> {
     let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
     let code = code.join("\n");
@@ -76,7 +76,7 @@ fn link_targets(markdown: &str) -> Vec<String> {
     targets
 }
 
-/// Links that should lead to a file and do not. `exists` is asked about paths relative to the document.
+/// Links to files that do not exist. `exists` gets paths relative to the document.
 fn dead_links(markdown: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let elsewhere = |target: &str| target.contains("://") || target.starts_with("mailto:");
     let mut offences = Vec::new();
@@ -89,7 +89,7 @@ fn dead_links(markdown: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     offences
 }
 
-/// The project's files: what git tracks or would track; without git, all but what is made or hidden.
+/// The project's files: those that git tracks or would track; without git, all but generated and hidden ones.
 fn project_files() -> Vec<PathBuf> {
     let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let files = match output_of("git", &args) {

@@ -13,7 +13,7 @@ pub struct Table {
     /// The line of the column names.
     pub line: usize,
     pub columns: Vec<String>,
-    /// Each with its line.
+    /// Each row with its line.
     pub rows: Vec<(usize, Vec<String>)>,
 }
 
@@ -37,7 +37,7 @@ pub fn examples(markdown: &str) -> Vec<Example> {
             while let Some((line, text)) = lines.next_if(|(_, text)| text.starts_with('|')) {
                 table.rows.push((line, cells(text)));
             }
-            // The first is the rule under the column names.
+            // The first row is the rule under the column names.
             table.rows = table.rows.split_off(table.rows.len().min(1));
             if let Some(example) = examples.last_mut().filter(|_| open) {
                 example.tables.push(table);

@@ -6,7 +6,7 @@ use daybook_testkit::book::Book;
 use daybook_testkit::{exchange, product};
 use serde_json::{Map, Value};
 
-/// Every field that an example may use; a typing error must not pass as a default.
+/// Every field that an example may use; a typo must not be read as a default.
 const FIELDS: &str = "
     until held announced_from product account event effective_at clock
 
@@ -29,13 +29,13 @@ const FIELDS: &str = "
 /// An example that has been run.
 pub struct Story {
     pub book: Book,
-    /// Announcements before this are not told.
+    /// Earlier announcements are not shown.
     pub announced_from: Time,
 }
 
 /// Why an example cannot be run.
 pub struct Error {
-    /// Lines below the fence; 0 if it is about the whole.
+    /// Lines below the fence; 0 if the error concerns the whole example.
     pub line: usize,
     pub message: String,
 }
@@ -76,7 +76,7 @@ impl Story {
         Ok(Story { book, announced_from })
     }
 
-    /// A line item as it stands at the end; also one that a replay made invalid.
+    /// A line item at the end, including one that a replay made invalid.
     pub fn item(&self, id: &ItemId) -> Option<&LineItem> {
         let changed = self.book.recalculated.iter().flat_map(|recalculation| &recalculation.differences);
         let gone = changed.map(|difference| &difference.after).find(|item| item.id == *id);
@@ -107,7 +107,7 @@ fn time(value: &Value, field: &str) -> Result<Option<Time>, String> {
     if value[field].is_null() { Ok(None) } else { product::time(&value[field]).map(Some) }
 }
 
-/// Refuses what is not known, and takes percentages from their text: a number with a decimal point may not be exact.
+/// Refuses unknown fields, and reads percentages from their text: a number with a decimal point may not be exact.
 fn plain(value: Value) -> Result<Value, String> {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The cells of a table, compared with what came of an example.
+//! Compares the cells of a table with the results of an example.
 
 use super::page::Table;
 use super::story::Story;
@@ -12,10 +12,10 @@ use daybook_engine::replay::replay;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 
-/// A complaint, with its line.
+/// An error, with its line.
 type Offence = (usize, String);
 
-/// What a cell should say.
+/// The engine's value for a cell.
 enum Got {
     Text(String),
     Time(Time),
@@ -28,10 +28,10 @@ impl From<Cents> for Got {
     }
 }
 
-/// The one column that nobody checks.
+/// The one column that is not checked.
 const PROSE: &str = "why";
 
-/// What a row of a table is about.
+/// The subject of a table row.
 enum Told<'a> {
     Reading(Reading),
     Row(ScheduleRow),
@@ -50,7 +50,7 @@ impl Told<'_> {
     }
 }
 
-/// Everything that is wrong with a table.
+/// All errors of a table.
 pub fn offences(story: &Story, table: &Table) -> Vec<Offence> {
     if table.rows.is_empty() {
         return vec![(table.line, "the table has no rows".to_owned())];
@@ -71,7 +71,7 @@ pub fn offences(story: &Story, table: &Table) -> Vec<Offence> {
     found
 }
 
-/// What the first cell of a row names.
+/// The subject that the first cell of a row names.
 fn told<'a>(story: &'a Story, kind: &str, key: &str) -> Result<Told<'a>, String> {
     let book = &story.book;
     match kind {
@@ -85,7 +85,7 @@ fn told<'a>(story: &'a Story, kind: &str, key: &str) -> Result<Told<'a>, String>
     }
 }
 
-/// Compares the cells of a row, after the first.
+/// Compares the cells of a row, except the first.
 fn compare(story: &Story, table: &Table, row: (usize, &[String]), told: &Told<'_>, found: &mut Vec<Offence>) {
     let (line, cells) = row;
     if cells.len() != table.columns.len() {
@@ -97,12 +97,12 @@ fn compare(story: &Story, table: &Table, row: (usize, &[String]), told: &Told<'_
             None => Some((table.line, format!("no column is called {column}"))),
             Some(got) => differs(&story.book.terms.zone, cell, &got).map(|how| (line, format!("{column}: {how}"))),
         };
-        // A column that is not known is told once.
+        // An unknown column is reported once.
         found.extend(offence.filter(|offence| !found.contains(offence)));
     }
 }
 
-/// All announcements, in order, and no others.
+/// Compares all announcements, in order; there must be no others.
 fn announced(story: &Story, table: &Table) -> Vec<Offence> {
     let mut events = story.book.events.iter().filter(|event| event.at >= story.announced_from);
     let mut found = Vec::new();
@@ -123,7 +123,7 @@ fn announced(story: &Story, table: &Table) -> Vec<Offence> {
     found
 }
 
-/// How a cell differs from what it should say.
+/// The difference between a cell and the engine's value.
 fn differs(zone: &Zone, cell: &str, got: &Got) -> Option<String> {
     let expected = cell.replace(',', "");
     let (same, got) = match got {
@@ -132,7 +132,7 @@ fn differs(zone: &Zone, cell: &str, got: &Got) -> Option<String> {
         Got::Text(text) => (expected == *text, text.clone()),
         Got::Time(time) => {
             let (day, time_of_day) = zone.local(*time);
-            // A date alone asks for the date alone.
+            // If the cell has only a date, only the date is compared.
             match Day::parse(cell) {
                 Some(expected) => (expected == day, day.to_string()),
                 None => (local_time(zone, cell) == Some(*time), format!("{day} {time_of_day}")),
@@ -142,7 +142,7 @@ fn differs(zone: &Zone, cell: &str, got: &Got) -> Option<String> {
     (!same).then(|| format!("expected {expected}, got {got}"))
 }
 
-/// `2025-02-15 09:00:00` in the product's zone; a date alone is its noon.
+/// `2025-02-15 09:00:00` in the product's zone; a date alone means noon.
 fn local_time(zone: &Zone, text: &str) -> Option<Time> {
     let (day, time) = text.split_once(' ').unwrap_or((text, "12:00:00"));
     Some(zone.at(Day::parse(day)?, TimeOfDay::parse(time)?))
@@ -217,7 +217,7 @@ fn of_event(event: &Event, column: &str) -> Option<Got> {
     })
 }
 
-/// What an announcement is about.
+/// The subject of an announcement.
 fn about(what: &What) -> String {
     match what {
         What::ItemCreated(id) | What::ItemUpdated(id) => id.to_string(),

@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub const MOST_FOUND: usize = 100;
 /// How many accounts are read in each further round if too few of the first match.
 const ROUND: usize = 1_000;
-/// Larger numbers of days are treated as this one.
+/// The largest number of days used in a query; larger ones are treated as this one.
 const MOST_DAYS: u32 = 100_000;
 const DAY_MICROS: i64 = 86_400_000_000;
 /// How far the dates of two zones may differ, and how far a day may differ from 24 hours.

@@ -65,7 +65,7 @@ pub struct Herald<'a> {
     pub messages: Vec<MessageRow>,
     /// The number of steps seen.
     pub steps: u64,
-    /// Whether the account was closed after the last step.
+    /// Whether the account was closed after any step.
     pub was_closed: bool,
     /// Whether an event was about an unknown line item: the account has to be loaded in full.
     pub missing: bool,

@@ -87,7 +87,7 @@ pub struct Caller {
     pub environment: String,
     /// What the caller may do.
     pub role: Role,
-    /// The client id of the key, or the id of the person.
+    /// The client id of a key, a person or the operator.
     pub client_id: String,
     /// Whether changes to accounts are refused unless the product holds its events; see
     /// [`Service::only_while_held`](crate::Service::only_while_held).

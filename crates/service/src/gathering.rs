@@ -5,7 +5,7 @@
 //! transactions:
 //!
 //! ```text
-//! units ─► waiting ─► one task, while something waits ─► one batch ─► each caller gets what became of its unit
+//! units ─► waiting ─► one task, while units wait ─► one batch ─► each caller gets the result of its unit
 //! ```
 //!
 //! Each unit is claimed separately, as in every batch: a stale unit does not affect the others.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! scrape ─► fresh? ── yes ─────────────────────────────► page
-//!              └── no ─► read in the background, once at a time ─► page, after PATIENCE with what was read before
+//!              └── no ─► read in the background, once at a time ─► page, after PATIENCE with the previous values
 //! ```
 //!
 //! Most metrics are counted in memory. Those of the database are read for a scrape if the known values are older than

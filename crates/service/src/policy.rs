@@ -7,7 +7,7 @@
 //! ```text
 //! NewProduct ─┐
 //!             ├─► product_policy ──► Policy ──► terms ──► Terms
-//! NewAccount ─┘                        └──────► describe ──► the product as it is shown, defaults filled in
+//! NewAccount ─┘                        └──────► describe ──► the view of the product, with defaults
 //! ```
 
 mod openings;

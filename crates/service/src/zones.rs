@@ -6,9 +6,9 @@
 //! ([`Service::take_up_zones`]):
 //!
 //! ```text
-//! zones of products ─► kept data differ? ─► accounts in that zone ─► folded again ─► what is due next, listed if it moved
+//! zones of products ─► kept data differ? ─► accounts in that zone ─► folded again ─► next moment, listed if it moved
 //!                                            their past by the kept data,
-//!                                            what is ahead by those of the build
+//!                                            future moments by the build's data
 //! ```
 //!
 //! Processed events stay in place: the account's terms keep the offsets of its past, up to where it was processed

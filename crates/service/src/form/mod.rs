@@ -6,7 +6,7 @@
 //! ```text
 //! bytes ──► parse ──► form ──► engine input, policy::terms, the store
 //!             │
-//!             ├─► BadForm::Malformed   the bytes are no JSON               (400)
+//!             ├─► BadForm::Malformed   the bytes are not JSON              (400)
 //!             └─► BadForm::Invalid     a field breaks a rule, with its path (422)
 //! ```
 //!

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! link ── accept: name, address, password ─► person
-//!                                              │ sign_in: slowed if guessed
+//!                                              │ sign_in: throttled after failures
 //!                                              ▼
-//! cookie ── visit ─► who is calling ◄──────── session ── 12 h unused, 7 days, sign_out, ended ─► over
+//! cookie ── visit ─► caller ◄──────────────── session ── 12 h unused, 7 days, sign_out, ended ─► over
 //! ```
 //!
 //! The service sends no mail. A link is created by the first start, by `daybook people link`, or by an administrator. A

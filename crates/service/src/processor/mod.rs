@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! callers ──► queue ─► load ─► fold ─► commit ─► answer
-//! timers  ──►   │      (whatever queued while the last commit ran is one batch)
+//! timers  ──►   │      (all jobs queued during the last commit form one batch)
 //! release ──►   │
 //! ```
 //!

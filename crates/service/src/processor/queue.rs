@@ -1,12 +1,12 @@
 //! The queue of a lane: organizations take turns, and long work waits separately from short work.
 //!
 //! ```text
-//! callers ──► short work, a queue for each organization ──► short batches, as much as waits
+//! callers ──► short work, a queue for each organization ──► short batches of all waiting jobs
 //!                │ turns out to be long                            │
 //! timers,        ▼                                                 ▼ jobs for an account that is in long work join it
 //! releases, ──► long work, a queue for each organization ──► long batches, bounded by their cost
 //! openings far back                ▲                               │
-//!                                  └── what a slice left over ─────┘
+//!                                  └── rest after a slice ─────────┘
 //! ```
 //!
 //! An account in long work also gets all jobs that arrive for it in the meantime. So the jobs of one account are always

@@ -1,8 +1,8 @@
 //! Folds accounts again after the rules have changed.
 //!
 //! ```text
-//! migration ─► accounts_to_refold ─► load ─► fold by the rules of today ─► one transaction a batch ─► refolds
-//!                                              (state, line items, terms)     (claimed by version)     (what moved)
+//! migration ─► accounts_to_refold ─► load ─► fold by the current rules ─► one transaction a batch ─► refolds
+//!                                            (state, line items, terms)  (claimed by version)       (accounts that moved)
 //! ```
 //!
 //! A database written by earlier rules is folded again before it is served ([`Service::refold`]). Each batch is one

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! engine terms, state, reading ─┐
-//! ProductFacts ─────────────────┼─► view ──► render ──► an answer's body, a webhook's object
-//! what the store knows ─────────┘
+//! ProductFacts ─────────────────┼─► view ──► render ──► a response body, a webhook's object
+//! data of the store ────────────┘
 //! ```
 //!
 //! Times are in the product's zone ([`time::Local`]), or in UTC for objects without a product ([`time::Utc`]).

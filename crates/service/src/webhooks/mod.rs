@@ -8,7 +8,7 @@
 //! ```text
 //! herald, news ──► log ──► dispatcher ──► receivers
 //!                             ▲   ▲
-//!        nudge, subscriptions ┘   └ office: keys, what is said when a URL is paused
+//!        nudge, subscriptions ┘   └ office: keys, the message about a paused URL
 //! ```
 //!
 //! | file | contents |

@@ -303,7 +303,8 @@ async fn a_replay_of_delivered_messages_that_a_pause_interrupts_stays(home: Home
     assert_eq!(names(&receiver), ["A", "B", "C", "A", "B", "C"]);
 }
 
-/// Adjacent messages in the log become one range instead of a row for each message, whatever else lies between them.
+/// Messages that lie together in the log become one range, even across messages that the URL does not get; there is no
+/// row for each message.
 async fn delivered_messages_become_few_ranges(home: Home) {
     let world = World::at_once(home).await;
     let [all, some] = [200; 2].map(|status| Receiver::start(Behaviour::status(status)));

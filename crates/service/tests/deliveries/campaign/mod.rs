@@ -186,7 +186,7 @@ impl Campaign {
                 self.accounts[org].push(id);
             }
         }
-        // Advances the clock, so that the time shows what was announced before a URL was subscribed.
+        // Messages announced before a URL is subscribed get an earlier time than the subscription.
         self.go_to(self.now().plus_micros(SECOND)).await;
         self.add_url(0, Role::Steady).await;
         if self.chance.percent(30) {

@@ -112,7 +112,7 @@ pub struct Service {
     dispatcher: Arc<OnceLock<Dispatcher>>,
     pub(crate) known_mute: Arc<muting::Known>,
     pub(crate) superseded: Arc<superseded::Superseded>,
-    /// The database's time-zone data setting when this node adopted it.
+    /// The value of the setting that marks adopted time-zone data, as of this node's start; `None` before that.
     pub(crate) zones_seen: Arc<Mutex<Option<Option<Vec<u8>>>>>,
     monitored: Arc<beside::Beside<(), monitoring::Read>>,
     /// Whether callers' actions are recorded. Always true, except to measure the cost of recording.

@@ -8,7 +8,7 @@
 //! | by | how |
 //! |---|---|
 //! | `daybook backup` | it writes the mark into the copy |
-//! | restoring a dump of PostgreSQL | the server sets it at start, when it finds the tables in a different place ([`begin`]) |
+//! | restoring a dump of PostgreSQL | the server sets it at start if the tables are in a different place ([`begin`]) |
 //! | `daybook mute`, `daybook serve --muted` | the operator sets it |
 //!
 //! Only [`Service::unmute`] removes it. The mark is in the database: all nodes follow it within a second.

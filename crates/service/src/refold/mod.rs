@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! migration ─► accounts_to_refold ─► load ─► fold by the current rules ─► one transaction a batch ─► refolds
-//!                                            (state, line items, terms)  (claimed by version)       (accounts that moved)
+//!                                            (state, line items, terms)  (claimed by version)     (what moved)
 //! ```
 //!
 //! A database written by earlier rules is folded again before it is served ([`Service::refold`]). Each batch is one

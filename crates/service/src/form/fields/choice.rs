@@ -317,7 +317,7 @@ engine_choices! {
         BucketFirst = "BUCKET_FIRST",
         /// All buckets of the oldest instalment, then the next instalment.
         OldestInstalmentFirst = "OLDEST_INSTALLMENT_FIRST",
-        /// Interest and principal of the oldest instalment, then of the next; then fees and penalties, bucket by bucket.
+        /// Interest and principal of each instalment, oldest first; then fees and penalties, bucket by bucket.
         InstalmentsFirst = "INSTALLMENTS_FIRST",
     }
     /// Where the rest of a payment goes when nothing more is due.

@@ -185,9 +185,10 @@ impl Counts {
 /// Limits for counting portfolios.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting {
-    /// From how many accounts on the numbers of accounts are kept instead of counted on each request.
+    /// The number of accounts that makes a portfolio large: its counts of accounts are kept instead of made on each
+    /// request.
     pub large: u32,
-    /// From how many accounts on callers do not wait for the first count.
+    /// The number of accounts above which callers do not wait for the first count.
     pub many: u32,
     /// How long callers wait for newer figures if older ones are kept or there are many accounts.
     pub patience: Duration,

@@ -166,7 +166,7 @@ fn explain(path: &str, message: &str) -> BadForm {
 
 /// Declares a form: required fields first, then, after a semicolon, optional ones. Absent fields are not stored.
 macro_rules! form {
-    // A form with optional fields only has a default.
+    // A form with only optional fields implements `Default`, so that it can be left out as a whole.
     ($(#[$doc:meta])* $name:ident { ; $($rest:tt)* }) => {
         form! { $(#[$doc])* #[derive(Default)] $name { @required ; $($rest)* } }
     };

@@ -188,7 +188,7 @@ pub struct Counting {
     /// The number of accounts that makes a portfolio large: its counts of accounts are kept instead of made on each
     /// request.
     pub large: u32,
-    /// The number of accounts above which callers do not wait for the first count.
+    /// With at least this many accounts, callers do not wait for the first count.
     pub many: u32,
     /// How long callers wait for newer figures if older ones are kept or there are many accounts.
     pub patience: Duration,

@@ -1,4 +1,4 @@
-//! Who is calling, and what they may do.
+//! Authenticates callers and checks what they may do.
 
 use crate::audit::{self, Act};
 use crate::catalog::Catalog;
@@ -17,14 +17,15 @@ use daybook_store::records::{KeyRow, OrgId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// How long a caller is remembered. A key revoked on another node works there for no longer.
+/// How long an authenticated caller is cached. A key that another node revokes keeps working here for at most this
+/// long.
 const REMEMBERED_MICROS: i64 = 1_000_000;
-/// The most callers remembered; beyond that all are forgotten.
+/// The largest number of cached callers. When it is reached, the cache is cleared.
 const MOST_REMEMBERED: usize = 10_000;
 
 /// How long a lent key works unless it is lent again: 90 seconds.
 pub const LENT_MICROS: i64 = 90_000_000;
-/// The most keys that are lent at once.
+/// The largest number of keys lent at the same time.
 const MOST_LENT: usize = 1_000;
 
 /// What a key may do.
@@ -34,7 +35,7 @@ pub enum Role {
     Admin,
     /// Everything but keys and administration.
     Servicing,
-    /// Looking.
+    /// Reading only.
     ReadOnly,
 }
 
@@ -51,7 +52,7 @@ impl Role {
         }
     }
 
-    /// What people call it.
+    /// The label shown to people.
     pub const fn words(self) -> &'static str {
         match self {
             Role::Admin => "Admin",
@@ -60,45 +61,45 @@ impl Role {
         }
     }
 
-    /// Reads a name of the interface.
+    /// Parses a name used in the interface.
     pub fn parse(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
 }
 
-/// What a call needs.
+/// What a request requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// To look.
+    /// To read.
     Read,
-    /// To change something.
+    /// To change data.
     Write,
     /// To administer.
     Administer,
 }
 
-/// Somebody known who is calling.
+/// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// For which organization.
+    /// The caller's organization.
     pub org: OrgId,
-    /// Whether the organization is for testing; `TEST` or `LIVE`.
+    /// The environment of the organization: `TEST` or `LIVE`.
     pub environment: String,
-    /// What they may do.
+    /// What the caller may do.
     pub role: Role,
-    /// By which key.
+    /// The client id of a key, a person or the operator.
     pub client_id: String,
-    /// Whether what they ask of accounts is refused unless it is held; see
+    /// Whether changes to accounts are refused unless the product holds its events; see
     /// [`Service::only_while_held`](crate::Service::only_while_held).
     pub only_held: bool,
-    /// How the call came, for the audit trail.
+    /// Where the request came from, for the audit trail.
     pub origin: Option<Arc<Origin>>,
-    /// Whether an earlier record of the audit trail is about the whole call.
+    /// Whether an earlier audit record already covers the whole request.
     pub is_recorded: bool,
 }
 
 impl Caller {
-    /// Whether the caller may do something.
+    /// Returns an error if the caller's role does not include a right.
     pub fn may(&self, right: Right) -> Result<(), Problem> {
         let may = match (right, self.role) {
             (_, Role::Admin) | (Right::Read, _) | (Right::Write, Role::Servicing) => true,
@@ -118,7 +119,7 @@ impl Caller {
     }
 }
 
-/// Finds out who is calling.
+/// Authenticates callers.
 #[derive(Debug)]
 pub struct Access {
     store: Arc<dyn Store>,
@@ -127,7 +128,7 @@ pub struct Access {
     secrets: Secrets,
     remembered: Mutex<HashMap<Vec<u8>, (Caller, Time)>>,
     used: Mutex<HashMap<String, Time>>,
-    /// By the hash of the secret.
+    /// Keyed by the hash of the secret.
     lent: Mutex<HashMap<Vec<u8>, Lent>>,
 }
 
@@ -139,7 +140,7 @@ struct Lent {
 }
 
 impl Access {
-    /// Access to what is in a store.
+    /// Authenticates against the keys in a store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, catalog: Arc<Catalog>, secrets: Secrets) -> Access {
         Access {
             store,
@@ -152,7 +153,7 @@ impl Access {
         }
     }
 
-    /// Who a bearer speaks for: an access token, or a client secret itself.
+    /// The caller of a bearer token: an access token, or the client secret itself.
     pub async fn authenticate(&self, bearer: &str) -> Result<Caller, Problem> {
         let now = self.clock.now();
         let token = Secrets::is_token(bearer).then(|| self.secrets.read_token(bearer, now));
@@ -204,7 +205,7 @@ impl Access {
         })
     }
 
-    /// Gives a token for a client's id and secret.
+    /// Issues an access token for a client id and secret.
     pub async fn issue_token(&self, form: &form::TokenRequest) -> Result<view::Token, Problem> {
         let (now, fingerprint) = (self.clock.now(), hash(form.client_secret.as_str().as_bytes()));
         let client_id = form.client_id.as_str();
@@ -219,14 +220,14 @@ impl Access {
         Ok(view::Token::new(access_token, TOKEN_SECONDS as u64))
     }
 
-    /// Makes a key. The secret is given once, here.
+    /// Creates a key. The secret is returned once, here.
     pub async fn create_key(&self, who: &Caller, name: &str, role: Role) -> Result<(KeyRow, String), Problem> {
         let secret = mint_secret();
         let key = self.keep_key(who, mint_id("client"), &secret, name, role).await?;
         Ok((key, secret))
     }
 
-    /// Makes a key with a client id and a secret that were chosen.
+    /// Creates a key with the given client id and secret.
     pub async fn keep_key(
         &self,
         who: &Caller,
@@ -263,8 +264,8 @@ impl Access {
         if found { Ok(()) } else { Err(Problem::not_found("key", client_id)) }
     }
 
-    /// Lends a key: an id and a secret that work as those of an administrator for [`LENT_MICROS`], and as long again each
-    /// time they are lent again. Nothing of it is written anywhere, so a borrower that is killed leaves no key behind.
+    /// Lends a key: an id and a secret that act as an administrator for [`LENT_MICROS`]. Lending it again restarts that
+    /// period. The key is never written to disk or database, so a command that is killed leaves no key behind.
     pub fn lend_key(&self, caller: Caller, secret: &str) -> Result<(), Problem> {
         let now = self.clock.now();
         let fingerprint = hash(secret.as_bytes());
@@ -277,19 +278,19 @@ impl Access {
         Ok(())
     }
 
-    /// Who has a lent key that fits: by the hash of its secret, or by its caller.
+    /// The caller of a lent key that matches by the hash of its secret or by its caller.
     fn lent(&self, now: Time, fits: impl Fn(&Vec<u8>, &Caller) -> bool) -> Option<Caller> {
         let lent = lock(&self.lent);
         let found = lent.iter().find(|(secret, one)| now < one.until && fits(secret, &one.caller));
         found.map(|(_, one)| one.caller.clone())
     }
 
-    /// Ends the lending of a key before its time.
+    /// Ends the loan of a key early.
     pub fn take_key_back(&self, secret: &str) {
         lock(&self.lent).remove(&hash(secret.as_bytes()));
     }
 
-    /// Writes down when keys were used.
+    /// Writes to the store when keys were last used.
     pub async fn flush(&self) -> Result<(), Problem> {
         let used: Vec<(String, Time)> = lock(&self.used).drain().collect();
         if !used.is_empty() {

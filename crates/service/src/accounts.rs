@@ -1,4 +1,4 @@
-//! Accounts: opening them, looking at them, setting their status.
+//! Accounts: creating, reading and listing them, and setting their status.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -31,26 +31,26 @@ use std::sync::Arc;
 /// Which accounts to list, and as of when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountQuery {
-    /// Of this product.
+    /// With this product.
     pub product_id: Option<String>,
     /// With this status.
     pub account_status: Option<String>,
     /// As of this moment.
     pub as_of: Option<Time>,
-    /// That have these words, or a customer who does, or an id that begins so.
+    /// With these words, with a customer who has them, or with an id that starts with them.
     pub text: Option<String>,
-    /// So many days past due now, or more.
+    /// At least this many days past due now.
     pub days_past_due_at_least: Option<u32>,
-    /// So many days past due now, or fewer.
+    /// At most this many days past due now.
     pub days_past_due_at_most: Option<u32>,
     /// With this reason for their status.
     pub account_substatus: Option<String>,
-    /// That have not ended.
+    /// Only accounts that are not closed.
     pub open_only: bool,
 }
 
 impl Service {
-    /// Opens an account.
+    /// Creates an account.
     pub async fn create_account(
         &self,
         who: &Caller,
@@ -65,7 +65,7 @@ impl Service {
         Ok(answer)
     }
 
-    /// What a form asks for: which account, and on which terms.
+    /// The account key and terms that a form requests.
     pub(crate) async fn opening(
         &self,
         who: &Caller,
@@ -125,7 +125,7 @@ impl Service {
         })
     }
 
-    /// An account, as it stands or as of a moment.
+    /// An account in its current state or as of a moment.
     pub async fn get_account(&self, who: &Caller, account: &str, as_of: Option<Time>) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
@@ -135,7 +135,7 @@ impl Service {
         show_account(&self.book_as_it_stands(who, account, now).await?, None, now)
     }
 
-    /// Accounts, a page of them.
+    /// A page of accounts.
     pub async fn list_accounts(&self, who: &Caller, paging: Paging, query: AccountQuery) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let standings = [Standing::Active, Standing::Suspended, Standing::Closed];
@@ -168,7 +168,7 @@ impl Service {
         for loaded in self.load_current(&wanted).await?.into_iter().flatten() {
             let id = loaded.row.key.account.clone();
             if refold::earlier::is_outdated(&loaded.row) {
-                // One account that cannot be folded again does not keep the others from being shown.
+                // An account that cannot be folded again does not prevent the others from being shown.
                 continue;
             }
             if query.as_of.is_some_and(|at| at < loaded.row.effective_at) {
@@ -180,7 +180,7 @@ impl Service {
                 book = self.book_as_it_stands(who, &id, now).await?;
             }
             shown.push(match show_account(&book, query.as_of, now) {
-                // One account whose release would fail does not keep the others from being shown.
+                // An account whose release would fail does not prevent the others from being shown.
                 Err(problem) if problem.code == "invalid_request" && book.now.held_events > 0 => {
                     show_account(&book, None, now)?
                 }
@@ -214,7 +214,7 @@ impl Service {
             let waits = book.now.held_events > 0 || book.product.mode.holding;
             let processed = book.now.processed_through.filter(|through| *through >= book.terms.opening.effective_at);
             let rows = match (as_of, processed) {
-                // What is held is not part of how it stands.
+                // The current schedule does not include held inputs.
                 (None, Some(through)) if waits => book.settled_schedule(through),
                 (None, None) if waits => book.agreed_schedule(),
                 _ => book.schedule(as_of.unwrap_or_else(|| book.clock(now)), now),
@@ -225,7 +225,7 @@ impl Service {
         .await
     }
 
-    /// The trail of an account's status.
+    /// The history of an account's status.
     pub async fn list_account_status_changes(
         &self,
         who: &Caller,
@@ -246,7 +246,7 @@ impl Service {
         self.load_book(&account_key(who, account), Inputs::All).await
     }
 
-    /// Does something with an account and its whole journal, off the threads that serve callers.
+    /// Runs a computation on an account with its whole journal, outside the threads that serve requests.
     pub(crate) async fn with_whole_book<T: Send + 'static>(
         &self,
         who: &Caller,
@@ -261,7 +261,7 @@ impl Service {
         self.readers.run(key.org, move || work(Book::read(loaded, product, true)?)).await
     }
 
-    /// An account brought up to its clock in memory.
+    /// An account processed up to its clock in memory.
     pub(crate) async fn book_as_it_stands(&self, who: &Caller, account: &str, now: Time) -> Result<Book, Problem> {
         let key = account_key(who, account);
         let mut book = self.load_book(&key, Inputs::Pending).await?;
@@ -272,7 +272,7 @@ impl Service {
         Ok(book)
     }
 
-    /// Accounts, folded again where earlier rules wrote them.
+    /// Loads accounts; those written under earlier rules are folded again.
     pub(crate) async fn load_current(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>, Problem> {
         refold::load(self.store.as_ref(), &self.catalog, wanted, self.clock.now()).await
     }
@@ -289,7 +289,7 @@ impl Service {
         Book::read(loaded, product, complete)
     }
 
-    /// The product of an account. A read shows its mode as it is, not as it was remembered.
+    /// The product of an account. A read shows the product's current mode, not the cached one.
     async fn product_of(&self, loaded: &Loaded) -> Result<Arc<ProductInfo>, Problem> {
         let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
         let product = self.catalog.fresh_product(&key).await?;
@@ -297,19 +297,19 @@ impl Service {
     }
 }
 
-/// An account of the caller's organization.
+/// The key of an account in the caller's organization.
 pub(crate) fn account_key(who: &Caller, account: &str) -> AccountKey {
     AccountKey { org: who.org, account: Arc::from(account) }
 }
 
-/// A hash of what was asked for.
+/// A hash of a form's content.
 pub(crate) fn content_hash<T: serde::Serialize>(form: &T) -> Result<Vec<u8>, Problem> {
     let bytes =
         serde_json::to_vec(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))?;
     Ok(hash(&bytes))
 }
 
-/// A page of things that are rendered already.
+/// A page of results that are already rendered.
 pub(crate) fn page_of(results: &[Bytes], paging: &view::Paging) -> Result<Bytes, Problem> {
     let mut page = Vec::with_capacity(results.iter().map(|result| result.len() + 1).sum::<usize>() + 200);
     page.extend_from_slice(b"{\"results\":[");
@@ -325,7 +325,7 @@ pub(crate) fn page_of(results: &[Bytes], paging: &view::Paging) -> Result<Bytes,
     Ok(Bytes::from(page))
 }
 
-/// What a book could not do, for a reader that has loaded everything.
+/// Converts a halt for a reader that has loaded the whole journal.
 pub(crate) fn problem(halt: Halt) -> Problem {
     match halt {
         Halt::Problem(problem) => problem,
@@ -333,7 +333,7 @@ pub(crate) fn problem(halt: Halt) -> Problem {
     }
 }
 
-/// An account as it stands, or as of a moment.
+/// An account in its current state or as of a moment.
 fn show_account(book: &Book, as_of: Option<Time>, now: Time) -> Result<Bytes, Problem> {
     let Some(at) = as_of else {
         return crate::processor::work::account(book, now, &[]).map_err(problem);
@@ -346,7 +346,7 @@ fn show_account(book: &Book, as_of: Option<Time>, now: Time) -> Result<Bytes, Pr
     Ok(render(&shown))
 }
 
-/// The trail of an account's status, a page of it.
+/// A page of the history of an account's status.
 fn status_changes(book: &Book, paging: &Paging) -> Result<Bytes, Problem> {
     let Some(through) = book.now.processed_through else {
         return Ok(render(&view::Page::<view::StatusChange<'_>> {

@@ -1,5 +1,4 @@
-//! Messages about things that are no account: a customer, a product, a subscription. Those about accounts are the
-//! herald's.
+//! Messages about customers, products and subscriptions. The herald writes those about accounts.
 
 use crate::view::{self, time::Stamp};
 use crate::webhooks::events::OwnEvent;
@@ -9,19 +8,19 @@ use daybook_webhooks::signature::Key;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Something to announce.
+/// An event to announce.
 pub(crate) struct News<'a, O> {
     /// The event.
     pub event: OwnEvent,
-    /// The event's id, unique.
+    /// The unique id of the event.
     pub event_id: String,
-    /// Which thing it is about.
+    /// The id of the object it is about.
     pub subject: &'a str,
-    /// When it happened, as its thing's clocks show it: it is recorded at once.
+    /// When it happened, in the object's time zone. It is recorded at the same moment.
     pub at: Stamp<'a>,
-    /// The same moment.
+    /// The same moment as a plain time.
     pub now: Time,
-    /// The thing.
+    /// The object.
     pub object: &'a O,
 }
 
@@ -41,7 +40,7 @@ pub(crate) struct Data<'a, O> {
 }
 
 impl<O: Serialize> News<'_, O> {
-    /// The message, signed.
+    /// The signed message.
     pub fn message(self, signing: &Key) -> MessageRow {
         let data = view::render(&Data {
             event_id: &self.event_id,

@@ -1,7 +1,7 @@
-//! Answers kept for callers who repeat themselves, and writes that stand alone with theirs.
+//! Responses kept for idempotent requests, and writes that do not go through the processor.
 //!
-//! A call may carry an idempotency key. Its answer is written in the transaction of what it did; for 24 hours the same
-//! call gets the same answer again, and another call with that key is refused.
+//! A request may carry an idempotency key. Its response is written in the transaction of the change. For 24 hours the
+//! same request gets the same response again, and a different request with that key is refused.
 
 use crate::Service;
 use crate::access::Caller;
@@ -12,10 +12,10 @@ use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Claimed, NewAnswer, Unit};
 use daybook_store::records::{Answer, OrgId};
 
-/// How long an answer is kept: 24 hours.
+/// How long a response is kept: 24 hours.
 const KEPT_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
-/// The answer to keep for a caller who may repeat the call.
+/// The response to keep for a request that may be repeated.
 pub(crate) fn to_keep(org: OrgId, repeat: &Repeat, body: &Bytes, now: Time) -> NewAnswer {
     NewAnswer {
         org,
@@ -26,19 +26,19 @@ pub(crate) fn to_keep(org: OrgId, repeat: &Repeat, body: &Bytes, now: Time) -> N
     }
 }
 
-/// The idempotency key belongs to another call.
+/// The error for an idempotency key that belongs to a different request.
 pub(crate) fn reused() -> Problem {
     Problem::new("idempotency_key_reused", "the Idempotency-Key was used for a call with other content")
 }
 
-/// Whether a unit takes nothing for granted about products and accounts, so that it may share a transaction with others
-/// that came at the same time.
+/// Whether a unit depends on no version of a product or account, so that it may share a transaction with other
+/// concurrent writes.
 fn is_small(unit: &Unit) -> bool {
     !unit.customers.is_empty() && unit.accounts.is_empty() && unit.modes.is_empty() && unit.products.is_empty()
 }
 
 impl Service {
-    /// The answer that a call with this idempotency key got before.
+    /// The response that an earlier request with this idempotency key got.
     pub(crate) async fn answer_before(&self, who: &Caller, repeat: Option<&Repeat>) -> Result<Option<Bytes>, Problem> {
         let Some(repeat) = repeat else { return Ok(None) };
         match self.store.answer(who.org, &repeat.key, self.clock.now()).await? {
@@ -48,7 +48,7 @@ impl Service {
         }
     }
 
-    /// Keeps the answer to a call that changed nothing, for a caller who may repeat it.
+    /// Keeps the response to a request that changed nothing, in case it is repeated.
     pub(crate) async fn keep_answer(
         &self,
         who: &Caller,
@@ -61,7 +61,8 @@ impl Service {
         Ok(self.answer_before(who, repeat.as_ref()).await?.unwrap_or(answer))
     }
 
-    /// Writes a unit by itself, with the answer kept for a caller who may repeat the call. False: it was stale.
+    /// Writes a unit outside the processor, with the response kept for a repeated request. Returns false if the unit
+    /// was stale.
     pub(crate) async fn write_alone(
         &self,
         who: &Caller,

@@ -1,9 +1,9 @@
 //! The audit trail: who did what, to what, when, from where.
 //!
-//! A use case that changes something says so with an [`Act`]. Together with the caller that gives a record, which goes to the
-//! store with the change and is written in the same transaction: there is no change without its record, and no record of a
-//! change that was refused or that was made before. One call leaves one record; a call that is several transactions (bulk,
-//! a replay) is recorded before it begins.
+//! A use case that changes something describes it with an [`Act`]. The act and the caller make a record, which the
+//! store writes in the same transaction as the change. So there is no change without its record, and no record of a
+//! change that was refused or had been made before. One request leaves one record; a request of several transactions
+//! (bulk, a replay) is recorded before it begins.
 //!
 //! ```text
 //! caller ─┐
@@ -11,7 +11,7 @@
 //! act ────┘
 //! ```
 //!
-//! The chain itself, and what it protects against: [`daybook_store::audit`]. [`Service::verify`] checks it.
+//! [`daybook_store::audit`] describes the chain and what it protects against. [`Service::verify`] checks it.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -31,42 +31,42 @@ use serde_json::{Map, Value};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Details that are longer, in bytes, are kept as their length and hash.
+/// Details longer than this many bytes are replaced by their length and hash.
 const LONGEST_DETAILS: usize = 4_096;
-/// The longest text of a caller that is taken into a record.
+/// The largest number of characters of a caller's text that a record keeps.
 const LONGEST_TEXT: usize = 300;
-/// Records read at once.
+/// The number of records read at once.
 const STEP: usize = 1_000;
 
-/// Something that was done.
+/// An action to record.
 #[derive(Clone, Debug)]
 pub struct Act<'a> {
-    /// What, in the words of the interface: `record_payment`.
+    /// The action, named as in the interface, such as `record_payment`.
     pub action: &'static str,
-    /// To what kind of thing: `account`.
+    /// The type of object it was done to, such as `account`.
     pub subject_type: &'static str,
-    /// To which.
+    /// The id of that object.
     pub subject_id: &'a str,
-    /// What else is known of it.
+    /// Further details.
     pub details: Map<String, Value>,
 }
 
 impl<'a> Act<'a> {
-    /// Something done to a thing.
+    /// An action on an object.
     pub fn on(action: &'static str, subject_type: &'static str, subject_id: &'a str) -> Act<'a> {
         Act { action, subject_type, subject_id, details: Map::new() }
     }
 
-    /// The same with a detail.
+    /// Adds a detail.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Act<'a> {
         self.details.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The same with what was asked for, but for external fields. Not for forms about people.
+    /// Adds the fields of a form, except external fields. Not for forms about people.
     pub fn asked<T: Serialize>(mut self, form: &T) -> Act<'a> {
         if let Ok(Value::Object(fields)) = serde_json::to_value(form) {
-            // What callers keep in fields of their own may be about people, and records are kept for ever.
+            // External fields may hold personal data, and records are kept forever.
             let is_kept = |(name, value): &(String, Value)| !value.is_null() && name != "external_fields";
             self.details.extend(fields.into_iter().filter(is_kept));
         }
@@ -74,14 +74,14 @@ impl<'a> Act<'a> {
     }
 }
 
-/// Which records are asked for.
+/// Filters for audit records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// By this key, person or command.
+    /// Of this key, person or command.
     pub actor: Option<String>,
     /// Of this action.
     pub action: Option<String>,
-    /// About the thing with this id.
+    /// About the object with this id.
     pub subject_id: Option<String>,
     /// Of this request.
     pub request_id: Option<String>,
@@ -92,7 +92,7 @@ pub struct AuditQuery {
 }
 
 impl Caller {
-    /// The same caller, with how the call came.
+    /// The same caller, with the address and id of the request.
     pub fn from_where(mut self, address: Option<IpAddr>, request_id: &str) -> Caller {
         let session = self.origin.as_ref().map(|origin| origin.session.clone()).unwrap_or_default();
         let address = address_text(address);
@@ -101,7 +101,7 @@ impl Caller {
         self
     }
 
-    /// How the call came.
+    /// Where the request came from.
     fn origin(&self) -> Arc<Origin> {
         match &self.origin {
             Some(origin) if origin.actor == self.client_id => origin.clone(),
@@ -111,12 +111,12 @@ impl Caller {
     }
 }
 
-/// The record of something that a caller does; none if an earlier record is about the whole call.
+/// The record of a caller's action; `None` if an earlier record covers the whole request.
 pub(crate) fn record(secrets: &Secrets, now: Time, who: &Caller, act: Act<'_>) -> Option<NewAuditRecord> {
     (!who.is_recorded).then(|| new_record(secrets, now, who.org, who.origin(), act))
 }
 
-/// A record.
+/// Creates a record.
 pub(crate) fn new_record(
     secrets: &Secrets,
     now: Time,
@@ -144,17 +144,17 @@ pub(crate) fn new_record(
     NewAuditRecord { record, digest }
 }
 
-/// An address as it is recorded.
+/// An address in the form that is recorded.
 pub(crate) fn address_text(address: Option<IpAddr>) -> String {
     address.map(|address| address.to_canonical().to_string()).unwrap_or_default()
 }
 
-/// A text that a caller sent, cut where it is too long and without characters that control a terminal.
+/// A caller's text, truncated if it is too long and without control characters.
 pub(crate) fn shortened(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(LONGEST_TEXT).collect()
 }
 
-/// Bytes as people read them.
+/// Bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -165,13 +165,13 @@ impl Service {
         Service { keeps_audit_trail: false, ..self }
     }
 
-    /// The record of something that a caller does now.
+    /// The record of a caller's action at the current time.
     pub(crate) fn recorded(&self, who: &Caller, act: Act<'_>) -> Option<NewAuditRecord> {
         record(&self.secrets, self.clock.now(), who, act).filter(|_| self.keeps_audit_trail)
     }
 
-    /// Records something that is several transactions, or none, before it begins. Gives the caller for all of it: what they
-    /// do further is not recorded one by one.
+    /// Records an action of several transactions, or none, before it begins. Returns the caller to use for its parts,
+    /// which are not recorded one by one.
     pub(crate) async fn record_first(&self, who: &Caller, act: Act<'_>) -> Result<Caller, Problem> {
         if let Some(record) = self.recorded(who, act) {
             self.store.append_audit(&record).await?;
@@ -179,14 +179,14 @@ impl Service {
         Ok(Caller { is_recorded: true, ..who.clone() })
     }
 
-    /// Records a call with many lines. Gives the caller for the lines.
+    /// Records a bulk request. Returns the caller to use for its lines.
     pub async fn record_bulk(&self, who: &Caller, lines: usize, body: &[u8]) -> Result<Caller, Problem> {
         who.may(Right::Write)?;
         let act = Act::on("bulk", "bulk", "").with("lines", lines).with("sha256", hex(&hash(body)));
         self.record_first(who, act).await
     }
 
-    /// Records of the caller's organization, the latest first, a page of them.
+    /// A page of the records of the caller's organization, newest first.
     pub async fn list_audit_records(&self, who: &Caller, paging: Paging, query: AuditQuery) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         onward(&paging)?;
@@ -204,25 +204,24 @@ impl Service {
         Ok(render(&view::Page { results: rows.iter().map(view::AuditRecord::new).collect(), paging }))
     }
 
-    /// The hash of a record of the caller's organization, in hexadecimal.
+    /// The hash of a record in the caller's organization, in hexadecimal.
     pub async fn audit_hash(&self, who: &Caller, number: i64) -> Result<Option<String>, Problem> {
         who.may(Right::Administer)?;
         let rows = self.store.audit_chain(who.org, number.saturating_sub(1), 1).await?;
         Ok(rows.first().filter(|row| row.seq == number).map(|row| hex(&row.hash)))
     }
 
-    /// The ends of all chains, by organization.
+    /// The heads of all chains, by organization.
     pub async fn audit_heads(&self) -> Result<Vec<AuditHead>, Problem> {
         Ok(self.store.audit_heads().await?)
     }
 
-    /// Every chain is whole: each record has the hash that follows from it and the one before, and the last one is where the
-    /// chain ends.
-    /// `slowly` waits as long as it works.
+    /// Checks every chain: each record's hash must follow from the record and the hash before it, and the last record
+    /// must be the chain's head. With `slowly`, it pauses after each step for as long as the step took.
     pub(crate) async fn verify_audit(&self, slowly: bool, verified: &mut Verified) -> Result<(), Problem> {
         let mut orgs = self.store.audited_organizations().await?;
         orgs.extend(self.store.organizations().await?.iter().map(|organization| organization.org));
-        // Read last: an organization that was made meanwhile has its end.
+        // The heads are read last, so an organization created in the meantime has its head.
         let heads = self.store.audit_heads().await?;
         orgs.extend(heads.iter().map(|head| head.org));
         orgs.sort_unstable();
@@ -243,7 +242,7 @@ impl Service {
     ) -> Result<(), Problem> {
         let mut chain = Chain { org, seq: 0, hash: Vec::new(), found: Vec::new() };
         let mut read_through = i64::MIN;
-        // What is appended while this runs is looked at the next time.
+        // Records appended while this runs are checked the next time.
         let through = head.map_or(i64::MAX, |head| head.seq);
         loop {
             let watch = Stopwatch::start();
@@ -278,7 +277,8 @@ impl Service {
         Ok(())
     }
 
-    /// No record lies after the end of a chain. The end is read after the records: it is never behind one that was appended.
+    /// Checks that no record lies after the head of a chain. The head is read after the records, so it is never behind
+    /// a record that was appended.
     async fn verify_end(&self, chain: &mut Chain) -> Result<(), Problem> {
         let last = self.store.audit_records(chain.org, &AuditFilter::default(), None, 1).await?.pop();
         let Some(last) = last else { return Ok(()) };
@@ -291,10 +291,10 @@ impl Service {
     }
 }
 
-/// A field of a filter: its name, what was given, the most characters, and which there may be.
+/// A field of a filter: its name, its value, the maximum number of characters, and the allowed characters.
 type Asked<'a> = (&'static str, Option<&'a str>, usize, fn(char) -> bool);
 
-/// Every field that is wrong is named.
+/// Reports every field that is wrong.
 fn check(asked: &[Asked<'_>]) -> Result<(), Problem> {
     let mut wrong = Vec::new();
     for (field, given, most, may_have) in asked {
@@ -310,7 +310,7 @@ fn check(asked: &[Asked<'_>]) -> Result<(), Problem> {
     if wrong.is_empty() { Ok(()) } else { Err(Problem::invalid_fields(wrong)) }
 }
 
-/// Whether a character is one that ids have.
+/// Whether ids may contain a character.
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "._:~-".contains(letter)
 }
@@ -328,8 +328,8 @@ impl Chain {
         self.found.push(format!("audit trail of organization {}: {what}", self.org));
     }
 
-    /// Goes on by a record. What follows a record with a wrong hash is checked against the hash that is stored: one change is
-    /// one sentence.
+    /// Checks the next record. After a record with a wrong hash, the chain continues with the stored hash, so that one
+    /// change is reported once.
     fn take(&mut self, row: &AuditRow, secrets: &Secrets) {
         if row.seq < 1 {
             self.differ(format!("record {} was inserted before the first", row.seq));

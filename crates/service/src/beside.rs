@@ -1,8 +1,8 @@
-//! Counting beside those who ask: what takes long is counted once at a time for each thing, and who asks need not wait
-//! until it is done.
+//! Runs slow counts in the background. Each key has at most one count at a time, and callers need not wait until it is
+//! done.
 //!
-//! What was counted last is kept, and why the last time failed. Whoever asks while a count is under way joins those who
-//! wait for it. A count goes on when nobody waits any more.
+//! The result of the last count is kept, and so is the error if it failed. A caller that requests a count in progress
+//! waits for that one. A count continues even if no caller waits for it any more.
 
 use crate::lock::lock;
 use crate::problem::Problem;
@@ -13,10 +13,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// What will have been counted.
+/// The result of a count; `None` until it is done.
 type Outcome<V> = Option<Result<V, Problem>>;
 
-/// What is counted for things, each known by a key.
+/// Counts by key.
 #[derive(Debug)]
 pub(crate) struct Beside<K, V> {
     things: Arc<Mutex<HashMap<K, Thing<V>>>>,
@@ -42,7 +42,7 @@ impl<V> Default for Thing<V> {
 }
 
 impl<V> Thing<V> {
-    /// The count that is under way. One that panicked is none.
+    /// The count in progress. A count that panicked is not in progress.
     fn under_way(&self) -> Option<watch::Receiver<Outcome<V>>> {
         self.counting.clone().filter(|counting| counting.has_changed().is_ok())
     }
@@ -53,24 +53,24 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// What was counted last, if ever.
+    /// The result of the last count, if there was one.
     pub fn kept(&self, key: &K) -> Option<V> {
         lock(&self.things).get(key).and_then(|thing| thing.kept.clone())
     }
 
-    /// Why the last count failed, if it did.
+    /// Why the last count failed; `None` if it succeeded.
     pub fn failure(&self, key: &K) -> Option<Problem> {
         lock(&self.things).get(key).and_then(|thing| thing.failure.clone())
     }
 
-    /// Forgets what nobody will want any more; not what failed.
+    /// Removes results that are too old; failures are kept.
     pub fn forget(&self, is_old: impl Fn(&V) -> bool) {
         let is_wanted = |thing: &Thing<V>| thing.kept.as_ref().is_some_and(|kept| !is_old(kept));
         lock(&self.things)
             .retain(|_, thing| is_wanted(thing) || thing.failure.is_some() || thing.under_way().is_some());
     }
 
-    /// Begins to count, or joins those who wait already.
+    /// Starts a count, or joins the one in progress.
     pub fn count(&self, key: &K, work: impl Future<Output = Result<V, Problem>> + Send + 'static) -> Waiting<V> {
         let mut things = lock(&self.things);
         let thing = things.entry(key.clone()).or_default();
@@ -97,7 +97,7 @@ where
     }
 }
 
-/// A count that is under way.
+/// A count in progress.
 #[derive(Debug)]
 #[must_use = "who does not wait says so"]
 pub(crate) struct Waiting<V>(watch::Receiver<Outcome<V>>);
@@ -111,12 +111,12 @@ impl<V: Clone> Waiting<V> {
         }
     }
 
-    /// Waits for a while; nothing if that is not enough.
+    /// Waits for at most this long; `None` if the count takes longer.
     pub async fn within(self, patience: Duration) -> Option<Result<V, Problem>> {
         timeout(patience, self.until_done()).await.ok()
     }
 
-    /// Does not wait.
+    /// Does not wait; the count continues.
     pub fn unattended(self) {}
 }
 

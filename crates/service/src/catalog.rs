@@ -1,9 +1,9 @@
-//! Products and organizations, kept at hand.
+//! Caches products and organizations.
 //!
-//! Every account needs its product and its organization's signing key. They change rarely, so they are kept in memory.
-//! Only a product's mode and the key can go stale. A commit says which version of the mode it was computed under, the
-//! store refuses it if that is no longer so, and the product is then read again. Another key raises that version too: a
-//! product with a version that was not seen before is put together with its organization as it is now.
+//! Processing an account needs its product and its organization's signing key. They change rarely, so they are kept in
+//! memory. Only a product's mode and the key can become stale. A commit states the version of the mode it was computed
+//! under; the store refuses it if that version is outdated, and the product is then read again. A change of the key
+//! raises that version too: a product whose version is new is combined with the current organization.
 
 use crate::form::NewProduct;
 use crate::lock::lock;
@@ -18,38 +18,38 @@ use daybook_webhooks::signature::Key;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// The most products kept in memory; beyond that all are let go and read again.
+/// The largest number of cached products. When it is reached, the cache is cleared.
 const MOST_PRODUCTS: usize = 100_000;
 
-/// A product, ready to be used.
+/// A product, ready for use.
 #[derive(Debug)]
 pub struct ProductInfo {
-    /// Which.
+    /// Its key.
     pub key: ProductKey,
-    /// What it says.
+    /// The form that defines it.
     pub form: NewProduct,
-    /// What accounts show of it.
+    /// The facts about it that accounts show.
     pub facts: ProductFacts,
     /// Its mode when it was read.
     pub mode: Mode,
     /// The key that signs its organization's messages.
     pub signing: Key,
-    /// The ids of its organization's events.
+    /// Makes the ids of its organization's events.
     pub event_ids: EventIds,
 }
 
-/// An organization, ready to be used.
+/// An organization, ready for use.
 #[derive(Debug)]
 pub struct OrganizationInfo {
     /// Its row.
     pub row: Organization,
     /// The key that signs its messages.
     pub signing: Key,
-    /// The ids of its events.
+    /// Makes the ids of its events.
     pub event_ids: EventIds,
 }
 
-/// Products and organizations, kept at hand.
+/// A cache of products and organizations.
 #[derive(Debug)]
 pub struct Catalog {
     store: Arc<dyn Store>,
@@ -59,12 +59,12 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// An empty catalog over a store.
+    /// An empty cache over a store.
     pub fn new(store: Arc<dyn Store>, secrets: Secrets) -> Catalog {
         Catalog { store, secrets, products: Mutex::default(), organizations: Mutex::default() }
     }
 
-    /// An organization as it was last read: its name and environment never change, its key may have.
+    /// An organization from the cache. Its name and environment never change; its key may be outdated.
     pub async fn organization(&self, org: OrgId) -> Result<Arc<OrganizationInfo>, Problem> {
         if let Some(known) = lock(&self.organizations).get(&org) {
             return Ok(known.clone());
@@ -72,7 +72,7 @@ impl Catalog {
         self.fresh_organization(org).await
     }
 
-    /// An organization as it is now.
+    /// An organization as the store has it now.
     pub async fn fresh_organization(&self, org: OrgId) -> Result<Arc<OrganizationInfo>, Problem> {
         let row = self.store.organizations().await?.into_iter().find(|row| row.org == org);
         let row = row.ok_or_else(|| Problem::internal(format!("there is no organization {org}")))?;
@@ -82,8 +82,8 @@ impl Catalog {
         Ok(info)
     }
 
-    /// The keys that receivers of an organization's messages may know, as they are now: the current one and, until its
-    /// time, the one before.
+    /// The keys that receivers of an organization's messages may currently use: the current one and, until it expires,
+    /// the previous one.
     pub async fn signing_keys(&self, org: OrgId, now: Time) -> Result<Vec<Key>, Problem> {
         let organization = self.fresh_organization(org).await?;
         let mut keys = vec![organization.signing.clone()];
@@ -95,7 +95,7 @@ impl Catalog {
         Ok(keys)
     }
 
-    /// All keys of an organization that are remembered: the current one and the one before, however long ago that was.
+    /// All stored keys of an organization: the current one and the previous one, even if it has expired.
     pub async fn remembered_keys(&self, org: OrgId) -> Result<Vec<Key>, Problem> {
         self.signing_keys(org, Time::BEGINNING).await
     }
@@ -105,7 +105,7 @@ impl Catalog {
         Ok(Key::from_text(text.map_err(|_| Problem::internal("a signing key is no text"))?))
     }
 
-    /// A product as it was last read.
+    /// A product from the cache, or from the store if it is not cached.
     pub async fn product(&self, key: &ProductKey) -> Result<Option<Arc<ProductInfo>>, Problem> {
         if let Some(known) = self.kept(key) {
             return Ok(Some(known));
@@ -113,18 +113,18 @@ impl Catalog {
         self.fresh_product(key).await
     }
 
-    /// A product if it is kept in memory.
+    /// A product from the cache only.
     pub fn kept(&self, key: &ProductKey) -> Option<Arc<ProductInfo>> {
         lock(&self.products).get(key).cloned()
     }
 
-    /// A product as it is now.
+    /// A product as the store has it now.
     pub async fn fresh_product(&self, key: &ProductKey) -> Result<Option<Arc<ProductInfo>>, Problem> {
         let Some(row) = self.store.product(key).await? else { return Ok(None) };
         Ok(Some(self.keep(row).await?))
     }
 
-    /// A product made ready to be shown, and not kept.
+    /// A product that is prepared for showing and not cached.
     pub async fn ready(&self, row: ProductRow) -> Result<Arc<ProductInfo>, Problem> {
         let organization = self.organization(row.key.org).await?;
         Catalog::put_together(row, &organization)
@@ -138,12 +138,12 @@ impl Catalog {
         Ok(Arc::new(ProductInfo { facts, form, mode: row.mode, signing, event_ids, key: row.key }))
     }
 
-    /// Keeps a product that was read. Nothing about it changes without its version.
+    /// Caches a product that was read. A product changes only together with its version.
     pub async fn keep(&self, row: ProductRow) -> Result<Arc<ProductInfo>, Problem> {
         if let Some(known) = self.kept(&row.key).filter(|known| known.mode.version == row.mode.version) {
             return Ok(known);
         }
-        // Read after the product, so that its key is not older than the version.
+        // The organization is read after the product, so that its key is not older than the product's version.
         let organization = self.fresh_organization(row.key.org).await?;
         let info = Catalog::put_together(row, &organization)?;
         let mut products = lock(&self.products);
@@ -154,12 +154,12 @@ impl Catalog {
         Ok(info)
     }
 
-    /// Forgets a product, so that it is read again.
+    /// Removes a product from the cache.
     pub fn forget(&self, key: &ProductKey) {
         lock(&self.products).remove(key);
     }
 
-    /// Forgets an organization and its products, so that they are read again.
+    /// Removes an organization and its products from the cache.
     pub fn forget_organization(&self, org: OrgId) {
         lock(&self.organizations).remove(&org);
         lock(&self.products).retain(|key, _| key.org != org);

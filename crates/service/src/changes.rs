@@ -1,8 +1,8 @@
-//! What can be asked of an account, as data: to do it, or to rehearse it.
+//! Changes to an account, as data: to apply or to rehearse.
 //!
-//! A [`Change`] is the form of a call and what the call is about. Done, it goes through the processor. Rehearsed, it is
-//! worked out on a book in memory by the very same code, and the book is thrown away: so that people see what a payment
-//! would pay before they record it.
+//! A [`Change`] holds the form of a request and the object it is about. To apply it, the processor runs it. To rehearse
+//! it, the same code runs on a book in memory that is then discarded, so that people see what a payment would pay
+//! before they record it.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -24,24 +24,24 @@ use daybook_store::{Inputs, Want};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Something to be asked of an account.
+/// A change to an account.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// A payment is recorded.
     Payment(form::PaymentRecord),
-    /// A payment that was pending or authorized is settled.
+    /// The status of a pending or authorized payment is decided.
     PaymentStatus(String, form::ChangeLineItem),
     /// A payment bounced.
     Reversal(String, form::PaymentReversal),
     /// A fee is charged.
     Fee(form::ManualFee),
-    /// What is unpaid of a fee is forgiven.
+    /// The unpaid part of a fee is waived.
     Waiver(String, form::FeeWaiver),
     /// The balance is raised.
     Credit(form::Offset),
     /// The balance is lowered.
     Debit(form::Offset),
-    /// An input that is held is taken back.
+    /// A held input is withdrawn.
     Withdrawal(String),
     /// The status is set.
     Status(form::SetStatus),
@@ -51,39 +51,39 @@ pub enum Change {
     Roll(form::Roll),
 }
 
-/// What a change would come to.
+/// The result a change would have.
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
-    /// What the call would be answered with.
+    /// The response the request would get.
     pub answer: Bytes,
     /// The account after it.
     pub account: Bytes,
 }
 
-/// What opening an account would come to.
+/// The result that creating an account would have.
 #[derive(Clone, Debug)]
 pub struct OpeningRehearsal {
     /// The account after it.
     pub account: Bytes,
-    /// Whether there is such an account already, with the same content: then nothing happens.
+    /// Whether an account with that id and the same content already exists; then nothing happens.
     pub is_there: bool,
     /// Whether it begins in the past.
     pub is_backdated: bool,
     /// How many late fees are charged at once.
     pub late_fees: u64,
-    /// What they come to.
+    /// Their total.
     pub late_fee_cents: i64,
-    /// How many webhooks are announced at once, by their events.
+    /// How many webhooks are sent at once, by event.
     pub webhooks: BTreeMap<String, u64>,
 }
 
 impl Change {
-    /// The right that it needs.
+    /// The right it requires.
     fn right(&self) -> Right {
         if matches!(self, Change::Roll(_)) { Right::Administer } else { Right::Write }
     }
 
-    /// What is recorded of it.
+    /// The audit entry for it.
     fn act<'a>(&self, account: &'a str) -> Act<'a> {
         let (action, line_item) = match self {
             Change::Payment(_) => ("record_payment", None),
@@ -117,7 +117,7 @@ impl Change {
         }
     }
 
-    /// What is to be done.
+    /// The work for the processor.
     pub(crate) fn work(self) -> Result<Work, Problem> {
         let asked = match &self {
             Change::Payment(form) => {
@@ -177,12 +177,12 @@ impl Change {
 }
 
 impl Service {
-    /// What the service's clock shows.
+    /// The current time of the service's clock.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// Asks something of an account.
+    /// Applies a change to an account.
     pub(crate) async fn change(
         &self,
         who: &Caller,
@@ -194,7 +194,7 @@ impl Service {
         let act = (!who.is_recorded).then(|| change.act(account));
         let work = change.work()?;
         let act = act.map(|act| match &work {
-            // Where the caller named none, the item has an id by now.
+            // If the caller chose no id, the item has a generated one by now.
             Work::Submit(asked, Show::Item) => act.with("line_item_id", &*asked.name),
             _ => act,
         });
@@ -202,7 +202,7 @@ impl Service {
         self.processor.ask(account_key(who, account), work, repeat, who.only_held, record).await
     }
 
-    /// What a change would come to: the same work on a book that is then thrown away. Nothing is written or announced.
+    /// Computes the result of a change on a book that is then discarded. Nothing is written or announced.
     pub async fn rehearse(&self, who: &Caller, account: &str, change: Change) -> Result<Rehearsal, Problem> {
         who.may(change.right())?;
         if matches!(change, Change::Roll(_)) {
@@ -235,8 +235,8 @@ impl Service {
 }
 
 impl Service {
-    /// What opening an account would come to: the same work on a book that is then thrown away. Nothing is written or
-    /// announced, and no id is used up.
+    /// Computes the result of creating an account on a book that is then discarded. Nothing is written or announced,
+    /// and no id is used up.
     pub async fn rehearse_opening(&self, who: &Caller, form: form::NewAccount) -> Result<OpeningRehearsal, Problem> {
         who.may(Right::Write)?;
         let (key, opening) = self.opening(who, &form).await?;

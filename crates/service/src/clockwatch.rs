@@ -1,13 +1,13 @@
-//! Watching the clock: it is compared with the database's own, and with the latest moment that the database knows.
+//! Compares the clock with the database's clock and with the latest moment recorded in the database.
 //!
-//! Everything that happens by itself happens by the clock: a wrong clock charges fees that are not owed yet. So a
-//! server compares its clock before it does anything ([`begin`]) and every second from then on. While the clock cannot be
-//! trusted ([`Clock::trouble`]) timers stand still, writes are refused and `/readyz` says why; reading goes on. What is in
-//! trouble and what is merely corrected is decided by [`Watched`].
+//! All timers follow the clock, and a wrong clock charges fees that are not owed yet. So a server compares its clock
+//! before it does anything ([`begin`]) and every second after that. While the clock cannot be trusted
+//! ([`Clock::trouble`]), timers stop, writes are refused and `/readyz` reports the reason; reads continue. [`Watched`]
+//! decides whether a difference is trouble or is only corrected.
 //!
-//! The latest moment that the database knows is noted every few seconds while all is well. A start whose clock is far
-//! ahead of it is refused until it is confirmed: the server may have been off for so long, or the clock may be wrong, and
-//! only a person knows which.
+//! While the clock is trusted, the current moment is recorded every few seconds. If the clock is far ahead of the
+//! latest recorded moment at start, the server refuses to start until an operator confirms the time: either the server
+//! was off for that long or the clock is wrong, and only a person can know which.
 
 use crate::Service;
 use crate::lock::lock;
@@ -21,10 +21,10 @@ use tokio::sync::watch;
 
 /// How often the clock is compared.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
-/// How often the latest moment is noted, in microseconds.
+/// How often the current moment is recorded, in microseconds.
 const NOTE_EVERY_MICROS: i64 = 15_000_000;
 
-/// Refuses what must not be done while the time cannot be trusted.
+/// Returns an error while the time cannot be trusted.
 pub(crate) fn trusted(clock: &dyn Clock) -> Result<(), Problem> {
     match clock.trouble() {
         None => Ok(()),
@@ -32,12 +32,12 @@ pub(crate) fn trusted(clock: &dyn Clock) -> Result<(), Problem> {
     }
 }
 
-/// Compares a clock once, before anything is done by it. A jump ahead is refused, unless it is confirmed: then what the
-/// clock shows is the latest moment known, be it earlier than what was.
+/// Compares a clock once, before it is used. A jump ahead is refused unless it is confirmed; then the clock's time is
+/// recorded as the latest moment, even if it is earlier than the recorded one.
 pub async fn begin(store: &dyn Store, watched: &Watched, is_confirmed: bool) -> Result<(), Problem> {
     compare(store, watched).await?;
     if matches!(watched.standing(), Some(Trouble::Skew(_))) {
-        // It is not the time that the database has: there is nothing to confirm.
+        // The clock differs from the database's clock: there is no jump to confirm.
         return Ok(());
     }
     if is_confirmed {
@@ -51,7 +51,7 @@ pub async fn begin(store: &dyn Store, watched: &Watched, is_confirmed: bool) -> 
     Ok(())
 }
 
-/// Compares a clock with the database's, or where that has none with the time that passes.
+/// Compares a clock with the database's clock or, if the database has none, with the elapsed time.
 pub async fn compare(store: &dyn Store, watched: &Watched) -> Result<(), Problem> {
     let before = watched.before();
     match store.database_time().await? {
@@ -65,7 +65,7 @@ pub async fn compare(store: &dyn Store, watched: &Watched) -> Result<(), Problem
     Ok(())
 }
 
-/// Notes that a moment has come, while the clock can be trusted.
+/// Records the current moment, if the clock can be trusted.
 async fn note(store: &dyn Store, watched: &Watched) -> Result<(), Problem> {
     if watched.standing().is_none() {
         store.note_moment(watched.now(), false).await?;
@@ -74,19 +74,19 @@ async fn note(store: &dyn Store, watched: &Watched) -> Result<(), Problem> {
 }
 
 impl Service {
-    /// Whether work can be done: the time can be trusted.
+    /// Returns an error while the time cannot be trusted.
     pub fn check_clock(&self) -> Result<(), Problem> {
         trusted(&*self.clock)
     }
 
-    /// Watches a clock from now on, which is the one that this service was started with.
+    /// Starts to watch the clock that this service was started with.
     pub fn run_clock_watch(&self, watched: Arc<Watched>) {
         let watching = keep_comparing(self.store.clone(), watched, self.stop.subscribe());
         lock(&self.running).push(tokio::spawn(watching));
     }
 }
 
-/// What was said about the clock.
+/// What was last logged about the clock.
 #[derive(Default)]
 struct Told {
     trouble: bool,
@@ -94,7 +94,7 @@ struct Told {
 }
 
 impl Told {
-    /// Tells what changed.
+    /// Logs changes.
     fn tell(&mut self, watched: &Watched) {
         match watched.standing() {
             Some(trouble) if !self.trouble => tracing::error!(%trouble, "nothing is processed: the time is in doubt"),

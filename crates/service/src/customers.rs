@@ -1,7 +1,7 @@
-//! Customers: who borrows.
+//! Customers: the borrowers.
 //!
-//! A customer that is put on accounts and the accounts it is put on are written together or not at all. So this is one
-//! unit with several claims: it is tried again as a whole if one of the accounts has changed meanwhile.
+//! A customer and the accounts it is assigned to are written in one transaction. So this is one unit with several
+//! claims, and the whole unit is retried if one of the accounts has changed in the meantime.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -27,20 +27,20 @@ use daybook_store::records::{CustomerRow, MessageRow};
 use daybook_webhooks::signature::Key;
 use std::sync::Arc;
 
-/// How often a change is tried again when somebody else changes the same things.
+/// How often a change is retried when concurrent requests change the same rows.
 const MOST_TRIES: usize = 50;
-/// The most accounts shown with a customer.
+/// The largest number of accounts shown with a customer.
 const MOST_ACCOUNTS: usize = 1_000;
 
 /// Which customers to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CustomerQuery {
-    /// That have these words, or an id that begins so.
+    /// With these words, or with an id that starts with them.
     pub text: Option<String>,
 }
 
 impl Service {
-    /// Makes a customer.
+    /// Creates a customer.
     pub async fn create_customer(
         &self,
         who: &Caller,
@@ -91,7 +91,7 @@ impl Service {
         Err(too_busy())
     }
 
-    /// Changes a customer.
+    /// Updates a customer.
     pub async fn update_customer(
         &self,
         who: &Caller,
@@ -130,7 +130,8 @@ impl Service {
         Err(too_busy())
     }
 
-    /// Writes a customer and the accounts it is put on. Nothing: something was stale, try again.
+    /// Writes a customer and the accounts it is assigned to. Returns `None` if a row was stale and the caller must
+    /// retry.
     async fn write_customer(
         &self,
         who: &Caller,
@@ -142,7 +143,7 @@ impl Service {
     ) -> Result<Option<Bytes>, Problem> {
         let now = row.updated_at;
         let is_new = matches!(write, CustomerWrite::Insert(_));
-        // An account names customers that exist.
+        // No account can name a customer that does not exist yet.
         let mut accounts = if is_new { Vec::new() } else { self.accounts_of(who, &row.customer_id).await? };
         let (form, ssn): (NewCustomer, _) = (read_body(row)?, self.open_ssn(row)?);
         let words = vec![of_customer(who.org, &row.customer_id, &form, is_new)];
@@ -176,7 +177,7 @@ impl Service {
         Ok(self.write_alone(who, writing, repeat, &answer).await?.then_some(answer))
     }
 
-    /// Puts a customer on an account, in memory.
+    /// Assigns a customer to an account, in memory.
     async fn assign(
         &self,
         who: &Caller,
@@ -208,7 +209,7 @@ impl Service {
         self.show_customer(who, &row).await
     }
 
-    /// What people call some customers, in the order asked for; nothing for one that does not exist.
+    /// The names of customers, in the order of `ids`; `None` for one that does not exist.
     pub async fn customer_names(&self, who: &Caller, ids: &[String]) -> Result<Vec<Option<String>>, Problem> {
         who.may(Right::Read)?;
         let mut names = Vec::with_capacity(ids.len());
@@ -219,7 +220,7 @@ impl Service {
         Ok(names)
     }
 
-    /// Customers, a page of them.
+    /// A page of customers.
     pub async fn list_customers(&self, who: &Caller, paging: Paging, query: CustomerQuery) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let page = paging.of_store();
@@ -270,7 +271,8 @@ impl Service {
         Ssn::read(&digits).map(Some).map_err(|_| Problem::internal("a sealed number is none"))
     }
 
-    /// A hash of what was asked for. It covers a number that is easily guessed, so it takes the secrets key.
+    /// A hash of the form's content. It includes the social security number, which is easy to guess, so the hash is
+    /// keyed.
     fn customer_hash(&self, form: &NewCustomer) -> Result<Vec<u8>, Problem> {
         let mut bytes = body(form)?.into_bytes();
         bytes.push(0);
@@ -288,7 +290,7 @@ pub(crate) fn read_body(row: &CustomerRow) -> Result<NewCustomer, Problem> {
         .map_err(|error| Problem::internal(format!("customer {} cannot be read: {error}", row.customer_id)))
 }
 
-/// What people call a customer.
+/// The name of a customer as people know it.
 pub(crate) fn name_of(form: &NewCustomer) -> String {
     let business = form.business_details.as_ref();
     let business = business.and_then(|of| of.business_name.as_ref().or(of.business_legal_name.as_ref()));

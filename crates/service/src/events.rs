@@ -1,9 +1,9 @@
-//! Why the balance is this: an account's timeline, page by page.
+//! An account's timeline, page by page: how the balance came about.
 //!
-//! The first page costs what it shows: of the journal only the first records of the timeline are read and folded. What a
-//! later page shows follows from all that came before it, so the journal is folded whole for it, off the threads that
-//! serve callers. Where a payment counts otherwise from the beginning because of something that came later (it bounced,
-//! under `REPLAY`), so does the first page.
+//! The first page costs only what it shows: only the first records of the timeline are read and folded. A later page
+//! depends on everything before it, so the whole journal is folded for it, outside the threads that serve requests. The
+//! first page needs the whole journal too if a later event changes how a payment counts from its effective time (it
+//! bounced, under `REPLAY`).
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -22,14 +22,14 @@ use daybook_engine::timeline::Backdating;
 use daybook_store::Inputs;
 use std::collections::{BTreeSet, HashMap};
 
-/// The most records that are read for a first page before the whole journal is folded.
+/// The largest number of records read for a first page before the whole journal is folded.
 const MOST_FIRST: usize = 4_000;
 
-/// A page of a timeline, with the account.
+/// A page of a timeline and its account.
 type Shown = (Book, Vec<Happening>, view::Paging);
 
 impl Service {
-    /// Why the balance is this: everything that happened to an account.
+    /// Lists the events of an account, which explain its balance.
     pub async fn list_account_events(&self, who: &Caller, account: &str, paging: Paging) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
@@ -59,7 +59,7 @@ impl Service {
         Ok(render(&view::Page { results, paging: mark }))
     }
 
-    /// The first page, from the first records of the timeline alone; `None` where it does not follow from these.
+    /// The first page, from the first records of the timeline only; `None` if they do not suffice.
     async fn first_events(
         &self,
         who: &Caller,
@@ -81,7 +81,7 @@ impl Service {
         while wanted < MOST_FIRST {
             let mut rows = self.store.first_inputs(&key, wanted).await?;
             let Some(last) = rows.last().filter(|_| rows.len() == wanted) else { return Ok(None) };
-            // All that is placed before the last one is there.
+            // All records placed before the last one are loaded.
             let until = last.applies_at.plus_micros(-1);
             rows.retain(|row| row.applies_at <= until && row.seq < stored.next_seq);
             rows.sort_by_key(|row| row.seq);
@@ -104,7 +104,7 @@ fn mark_of(happening: &Happening) -> String {
     format!("{}/{seq}", happening.applies_at.micros())
 }
 
-/// What tells the causes of messages apart. All notices of a kind have one cause, each at its own moment.
+/// The key that links messages to events. All notices of a kind share one cause, so their moment is added.
 fn cause_mark(cause: String, at: Time) -> String {
     if cause.starts_with(NOTICE) { format!("{cause}/{}", at.micros()) } else { cause }
 }

@@ -1,9 +1,9 @@
-//! Finding: one search over everything, and lists of accounts that fit words or are so many days late.
+//! Search across accounts, customers and products, and lists of accounts by words or days past due.
 //!
-//! How late an account is depends on its zone and on where in time it stands: now, ahead where it was rolled, behind where
-//! it is held back. So the store is asked by moments that are wide enough for every zone, and of what it finds those are
-//! kept whose days are right. The days are those that the account itself shows, as it was last processed: an account
-//! whose due date passed a moment ago shows it at once, and is in these lists when its timer has run.
+//! How many days past due an account is depends on its zone and on its own time: now, in the future if it was rolled,
+//! in the past if its events are held. So the store is queried with bounds wide enough for every zone, and the results
+//! are then filtered by the exact days. The days are those that the account shows as of its last processing: an account
+//! whose due date just passed shows it at once, but appears in these lists only after its timer has run.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -24,17 +24,17 @@ use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The most that one search gives.
+/// The largest number of results of one search.
 pub const MOST_FOUND: usize = 100;
-/// How many accounts are looked at in a further round, when not enough of the first fit.
+/// How many accounts are read in each further round if too few of the first match.
 const ROUND: usize = 1_000;
-/// The most days that are told apart.
+/// The largest number of days used in a query; larger ones are treated as this one.
 const MOST_DAYS: u32 = 100_000;
 const DAY_MICROS: i64 = 86_400_000_000;
-/// How far the day of a zone may be from that of another, and a day from 24 hours.
+/// How far the dates of two zones may differ, and how far a day may differ from 24 hours.
 const SLACK_DAYS: i64 = 2;
 
-/// What was found.
+/// The type of a search result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundKind {
@@ -46,20 +46,20 @@ pub enum FoundKind {
     Product,
 }
 
-/// Something that was found.
+/// A search result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// What it is.
+    /// Its type.
     pub kind: FoundKind,
     /// Its id.
     pub id: String,
-    /// What people call it: a name, or the id where it has none.
+    /// Its name, or its id if it has none.
     pub title: String,
-    /// What else tells it from others: an email address, a product and a status, a product's id.
+    /// What distinguishes it from others: an email address, a product and a status, a product's id.
     pub detail: String,
 }
 
-/// Which accounts are meant, by words and days past due.
+/// Filters for accounts, by words and days past due among others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     pub product: Option<Arc<str>>,
@@ -94,14 +94,14 @@ impl Wanted {
     }
 }
 
-/// Days past due of an account in a zone.
+/// The days past due of an account in a zone.
 pub(crate) fn days_past_due(zone: &Zone, due: Option<Time>, at: Time) -> i32 {
     due.map_or(0, |due| zone.day_at(at).days_since(zone.day_at(due)).max(0))
 }
 
 impl Service {
-    /// Accounts, customers and products that fit: whose id begins so, or that have every word of the text. Accounts of
-    /// customers that fit are found too.
+    /// Accounts, customers and products whose id starts with the text or that contain every word of it. Accounts of
+    /// matching customers are included.
     pub async fn find(&self, who: &Caller, text: &str, limit: usize) -> Result<Vec<Found>, Problem> {
         who.may(Right::Read)?;
         let (text, limit) = (searched(text), limit.min(MOST_FOUND));
@@ -116,7 +116,7 @@ impl Service {
             (FoundKind::Customer, VecDeque::from(customers)),
             (FoundKind::Product, VecDeque::from(products)),
         ];
-        // Each sort has its turn, so that many of one do not hide the others.
+        // The types take turns, so that many results of one type do not hide the others.
         let mut chosen: Vec<(FoundKind, Arc<str>)> = Vec::new();
         while chosen.len() < limit && queues.iter().any(|(_, queue)| !queue.is_empty()) {
             for (kind, queue) in &mut queues {
@@ -127,7 +127,7 @@ impl Service {
         self.describe(who, chosen).await
     }
 
-    /// Accounts that fit, then those of customers that do.
+    /// Accounts that match, then accounts of matching customers.
     async fn found_accounts(
         &self,
         org: OrgId,
@@ -150,7 +150,7 @@ impl Service {
         Ok(accounts)
     }
 
-    /// Says what people call things. One that is gone meanwhile is left out.
+    /// Adds titles and details to the results. An object that was deleted in the meantime is left out.
     async fn describe(&self, who: &Caller, chosen: Vec<(FoundKind, Arc<str>)>) -> Result<Vec<Found>, Problem> {
         let wants: Vec<Want> = chosen
             .iter()
@@ -195,7 +195,7 @@ impl Service {
         self.store.customer(org, customer).await?.as_ref().map(read_body).transpose()
     }
 
-    /// Accounts that are meant: one more than the page has, as the store gives them.
+    /// The accounts that match, in the store's order: one more than the page has.
     pub(crate) async fn wanted_accounts(
         &self,
         org: OrgId,

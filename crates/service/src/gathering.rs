@@ -1,14 +1,14 @@
-//! Small writes that come many at once, gathered into one transaction.
+//! Group commit: combines concurrent small writes into one transaction.
 //!
 //! A customer is one row and one message, and a transaction costs more than both. While one transaction is written,
-//! whatever else comes in waits for the next one, so a caller alone waits for nobody, and a thousand callers share a few
+//! further writes wait for the next one. So a single caller never waits for others, and a thousand callers share a few
 //! transactions:
 //!
 //! ```text
-//! units ─► waiting ─► one task, while something waits ─► one batch ─► each caller gets what became of its unit
+//! units ─► waiting ─► one task, while units wait ─► one batch ─► each caller gets the result of its unit
 //! ```
 //!
-//! Each unit is claimed for itself, as in every batch: one that is stale does not touch the others.
+//! Each unit is claimed separately, as in every batch: a stale unit does not affect the others.
 
 use crate::lock::lock;
 use crate::problem::Problem;
@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use tokio::sync::oneshot;
 
-/// The most units of one transaction.
+/// The maximum number of units in one transaction.
 const MOST_UNITS: usize = 500;
 
-/// A unit that waits, and who waits for it.
+/// A unit that waits, and the channel for its result.
 type Waiting = (Unit, oneshot::Sender<Result<Claimed, Problem>>);
 
-/// Writes that wait for their transaction.
+/// Writes that wait for a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Gathering {
     state: Mutex<State>,
@@ -33,12 +33,12 @@ pub(crate) struct Gathering {
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<Waiting>,
-    /// Whether a task writes.
+    /// Whether a task is writing.
     is_writing: bool,
 }
 
 impl Gathering {
-    /// Writes a unit, with others if there are any.
+    /// Writes a unit, together with any others that wait.
     pub(crate) async fn commit(self: &Arc<Self>, store: &Arc<dyn Store>, unit: Unit) -> Result<Claimed, Problem> {
         let (tell, told) = oneshot::channel();
         let is_first = {
@@ -47,7 +47,7 @@ impl Gathering {
             !std::mem::replace(&mut state.is_writing, true)
         };
         if is_first {
-            // A task of its own: a caller who goes away does not take the others' writes along.
+            // A separate task, so that a caller that disconnects does not cancel the writes of others.
             tokio::spawn(self.clone().write(store.clone()));
         }
         told.await.unwrap_or_else(|_| Err(Problem::unavailable("the server is stopping: try again")))
@@ -58,13 +58,13 @@ impl Gathering {
         while let Some(taken) = self.take() {
             let (units, callers): (Vec<Unit>, Vec<_>) = taken.into_iter().unzip();
             for (caller, outcome) in callers.into_iter().zip(commit(&*store, units).await) {
-                // Somebody who does not wait any more need not be told.
+                // The receiver is gone if the caller no longer waits.
                 let _ = caller.send(outcome);
             }
         }
     }
 
-    /// The next units to write, in the order they came; with nothing left the task is over.
+    /// The next units to write, in order of arrival; `None` ends the task.
     fn take(&self) -> Option<Vec<Waiting>> {
         let mut state = lock(&self.state);
         if state.waiting.is_empty() {
@@ -76,7 +76,7 @@ impl Gathering {
     }
 }
 
-/// Should writing panic, whoever comes next begins again: nobody waits for a task that is gone.
+/// If the writing task panics, the next caller starts a new one instead of waiting for a task that is gone.
 struct Turn<'a>(&'a Gathering);
 
 impl Drop for Turn<'_> {
@@ -87,7 +87,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What became of each unit. An error of the store is about the database and not about a unit, so it is everybody's.
+/// The result for each unit. A store error concerns the database, not one unit, so all units get it.
 async fn commit(store: &dyn Store, units: Vec<Unit>) -> Vec<Result<Claimed, Problem>> {
     let count = units.len();
     match store.commit(Batch { units }).await {

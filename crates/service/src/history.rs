@@ -1,8 +1,8 @@
-//! The history of an account, as the calls that would make it again: for test cases written from real accounts.
+//! The history of an account as the requests that would recreate it, for test cases written from real accounts.
 //!
-//! Terms, journal and messages are read, and turned back into the bodies of calls. Nobody's name goes along: customers
-//! and external fields are left out. An id that the service made cannot be asked for by a caller, so it gets another
-//! name; [`History::renamed`] tells which.
+//! Terms, journal and messages are read and turned back into request bodies. No personal data is included: customers
+//! and external fields are left out. A caller cannot choose an id that the service generated, so such an id is
+//! replaced; [`History::renamed`] returns the new one.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -29,48 +29,48 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// The most messages of an account that are counted.
+/// The maximum number of an account's messages that are counted.
 const MOST_MESSAGES: usize = 100_000;
 
-/// What was asked of an account, and what was announced of it.
+/// The requests to an account, and the messages about it.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// The body that made its product.
+    /// The body that created its product.
     pub product: Value,
-    /// A body that would open it on the same terms, without the product's id.
+    /// A body that would create it on the same terms, without the product's id.
     pub account: Value,
-    /// Whether everything was loaded in migration mode and released at once.
+    /// Whether all inputs were loaded in migration mode and released at once.
     pub is_migrated: bool,
-    /// What was asked, in order of arrival.
+    /// The requests, in order of arrival.
     pub calls: Vec<PastCall>,
-    /// What was asked and has had no effect up to now, in sentences.
+    /// Requests that have had no effect so far, described in sentences.
     pub left_out: Vec<String>,
-    /// Where its clock stands.
+    /// The account clock.
     pub clock: Time,
-    /// The same, on the clocks of its zone.
+    /// The account clock, in the account's zone.
     pub clock_text: String,
-    /// How many messages were written of each event, as far as playing the history again would write the same.
+    /// The number of messages of each event, for events that a replay of the history would announce equally.
     pub announced: BTreeMap<String, u64>,
     renamed: HashMap<String, String>,
 }
 
-/// Something that was asked of an account.
+/// A past request to an account.
 #[derive(Clone, Debug)]
 pub struct PastCall {
-    /// What kind: `payment`, `fee_waiver`.
+    /// Its kind, such as `payment` or `fee_waiver`.
     pub kind: &'static str,
-    /// The payment or the fee that it is about.
+    /// The payment or fee that it is about.
     pub target: Option<String>,
-    /// The body of the call, without its moment.
+    /// The body of the request, without its effective time.
     pub body: Value,
-    /// When it counts, on the clocks of the account's zone.
+    /// When it takes effect, in the account's zone.
     pub effective_at: String,
-    /// What the account's clock showed when it came in, if it came in late.
+    /// The account clock when it arrived, if it arrived late.
     pub came_in_at: Option<String>,
 }
 
 impl History {
-    /// What a line item is called when the history is played again.
+    /// The id of a line item when the history is replayed.
     pub fn renamed(&self, item_id: &str) -> String {
         if let Some(name) = self.renamed.get(item_id) {
             return name.clone();
@@ -83,7 +83,7 @@ impl History {
 }
 
 impl Service {
-    /// What was asked of an account, as the calls that would ask for it again.
+    /// The requests that would recreate an account.
     pub async fn account_history(&self, who: &Caller, account: &str) -> Result<History, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
@@ -125,7 +125,7 @@ impl Service {
     }
 }
 
-/// Whether everything came in while it was held, and was let go once.
+/// Whether all inputs arrived while events were held, and were released once.
 fn is_migrated(book: &Book) -> bool {
     let releases = book.journal.iter().filter(|record| matches!(record.record, Record::Release { .. })).count();
     let all_held =
@@ -133,7 +133,7 @@ fn is_migrated(book: &Book) -> bool {
     releases <= 1 && all_held
 }
 
-/// How many messages there are of each event, without those that playing it again would not write.
+/// The number of messages of each event, without those that a replay would not write.
 fn announced(book: &Book, messages: &[MessageRow], clock: Time) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let has = |is: fn(&Journal) -> bool| book.journal.iter().any(is);
@@ -147,12 +147,12 @@ fn announced(book: &Book, messages: &[MessageRow], clock: Time) -> BTreeMap<Stri
     for message in messages {
         *counts.entry(message.event.clone()).or_default() += 1;
     }
-    // A notice that was cancelled would be sent if its moment came before the closing, as it may when played again.
+    // A cancelled notice would be sent if its moment came before the closing, which can happen in a replay.
     for message in messages.iter().filter(|message| message.cancelled_at.is_some()) {
         counts.remove(&message.event);
     }
     if has(|record| record.scheduled) {
-        // What waits for its time is announced twice. Played again, it comes when its time has come.
+        // Scheduled inputs are announced twice. In a replay they arrive when they are due.
         counts.retain(|event, _| !event.starts_with("line_item_"));
     }
     if has(|record| record.record == Record::Profile) {
@@ -169,14 +169,14 @@ fn is_own(id: &str) -> bool {
     id.starts_with("dbk_")
 }
 
-/// The body that made the product; the mode that it is in is another matter.
+/// The body that created the product, without its mode.
 fn product(book: &Book) -> Result<Value, Problem> {
     let mut form = book.product.form.clone();
     form.admin = None;
     written(&form)
 }
 
-/// A body that would open the account on the same terms: what is as in the product is left to the product.
+/// A body that would create the account on the same terms. Terms equal to the product's are left out.
 fn opening(book: &Book) -> Result<Value, Problem> {
     let policy = policy::product_policy(&book.product.form, None);
     let usual = policy.map_err(|_| Problem::internal("the policy of a product cannot be read"))?;
@@ -220,12 +220,12 @@ fn opening(book: &Book) -> Result<Value, Problem> {
     Ok(body)
 }
 
-/// What an account has of its own: what is not as usual.
+/// A value that differs from the usual one; `None` if it is equal.
 fn own<T: PartialEq>(agreed: T, usual: T) -> Option<T> {
     (agreed != usual).then_some(agreed)
 }
 
-/// New names for what has a name that no caller can give.
+/// New ids for items whose ids no caller can choose.
 fn renamed(book: &Book) -> HashMap<String, String> {
     let is_renamed = |record: &&Journal| {
         let makes_item =
@@ -242,7 +242,7 @@ fn renamed(book: &Book) -> HashMap<String, String> {
     book.journal.iter().filter(is_renamed).map(name).collect()
 }
 
-/// The call that asked for an input; nothing for the opening.
+/// The request that made an input; `None` for the opening.
 fn past_call(book: &Book, record: &Journal, input: &Input, history: &History) -> Result<Option<PastCall>, Problem> {
     let line_item_id = Id::read(&history.renamed(&record.name)).ok();
     let (target, body) = match input {

@@ -1,4 +1,4 @@
-//! Minting: the one place that draws random numbers, for ids and secrets.
+//! Generates ids and secrets. This is the only place that draws random numbers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,12 +12,12 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// A new id of the service's own: `dbk_` and 16 random letters and digits, which no two calls will share.
+/// A new id of the service's own: `dbk_`, the kind, and 20 random letters and digits. Two calls never share one.
 pub fn mint_id(kind: &str) -> String {
     id_of(kind, &random_bytes::<20>())
 }
 
-/// An id of the service's own that follows from 20 bytes or so.
+/// An id of the service's own that is derived from about 20 bytes.
 pub(crate) fn id_of(kind: &str, bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let mut id = String::with_capacity(5 + kind.len() + 20);
@@ -30,8 +30,8 @@ pub(crate) fn id_of(kind: &str, bytes: &[u8]) -> String {
     id
 }
 
-/// A new mark for the ids of an organization's events: 40 random bits as hexadecimal digits. The migration that gave marks
-/// to earlier organizations draws them in the same form.
+/// A new mark for the ids of an organization's events: 40 random bits as hexadecimal digits. The migration that added
+/// marks to existing organizations makes them in the same form.
 pub fn mint_mark() -> String {
     random_bytes::<5>()
         .iter()
@@ -40,7 +40,7 @@ pub fn mint_mark() -> String {
         .collect()
 }
 
-/// A new UUID of version 4: random but for the bits that say so.
+/// A new UUID of version 4: random except for the version and variant bits.
 pub fn mint_uuid() -> String {
     let mut bytes = random_bytes::<16>();
     bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -63,17 +63,17 @@ pub fn mint_secret() -> String {
     secret_of(&random_bytes::<32>())
 }
 
-/// A secret that follows from bytes which nobody can guess.
+/// A secret derived from unguessable bytes.
 pub(crate) fn secret_of(bytes: &[u8]) -> String {
     format!("dbk_sk_{}", token_of(bytes))
 }
 
-/// A new token of a session or a link: 256 random bits, as letters that a URL or a cookie takes.
+/// A new token for a session or a link: 256 random bits, in letters that are valid in a URL and a cookie.
 pub fn mint_token() -> String {
     token_of(&random_bytes::<32>())
 }
 
-/// A token that follows from bytes which nobody can guess.
+/// A token derived from unguessable bytes.
 pub(crate) fn token_of(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    /// As RFC 9562 draws version 4: `xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx`.
+    /// RFC 9562, version 4: `xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx`.
     #[test]
     fn uuids_have_the_form_of_version_4() {
         assert_ne!(mint_uuid(), mint_uuid());

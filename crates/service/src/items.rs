@@ -1,4 +1,4 @@
-//! Line items as the store keeps them, and as the engine has them.
+//! Converts line items between the store's rows and the engine's type.
 
 use crate::account::herald::external_fields;
 use crate::account::journal::Journal;
@@ -43,7 +43,7 @@ pub fn status_names() -> impl Iterator<Item = &'static str> {
     STATUSES.into_iter().map(ItemStatus::name)
 }
 
-/// A line item as the engine has it.
+/// The engine's line item of a row.
 pub fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
     let damaged = |what: &str| Problem::internal(format!("line item {} cannot be read: {what}", row.item_id));
     let splits: Vec<Split> = match row.splits.as_slice() {
@@ -69,24 +69,24 @@ pub fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
     })
 }
 
-/// A line item that was read: one that counts, or one that waits.
+/// A line item that was read: processed, held or scheduled.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// Its row.
     pub row: ItemRow,
-    /// Where it stands.
+    /// Its processing state.
     pub state: ProcessingState,
-    /// What the caller put on it.
+    /// Its external fields.
     pub external_fields: Vec<ExternalField>,
 }
 
 impl Stored {
-    /// One that counts.
+    /// A processed line item.
     pub fn processed(row: ItemRow) -> Stored {
         Stored { external_fields: external_fields(row.extra.as_deref()), state: ProcessingState::Processed, row }
     }
 
-    /// One that is held or waits for its time.
+    /// A held or scheduled line item; `None` if the record makes no line item.
     pub fn waiting(record: &Journal, held: bool) -> Option<Stored> {
         let item = record.waiting_item()?;
         let row = item_row(&item, record.extra.clone(), record.recorded_at);
@@ -94,12 +94,12 @@ impl Stored {
         Some(Stored { external_fields: external_fields(row.extra.as_deref()), state, row })
     }
 
-    /// One as it stood at a moment.
+    /// A line item as of a moment.
     pub fn as_of(item: &LineItem, extra: Option<Arc<str>>, recorded_at: Time) -> Stored {
         Stored::processed(item_row(item, extra, recorded_at))
     }
 
-    /// Reads one by its id.
+    /// Reads a line item by its id.
     pub async fn read(store: &dyn Store, key: &AccountKey, item_id: &str) -> Result<Option<Stored>, Problem> {
         let item_id: Arc<str> = Arc::from(item_id);
         if let Some(row) = store.items_by_id(key, std::slice::from_ref(&item_id)).await?.into_iter().next() {
@@ -113,7 +113,7 @@ impl Stored {
         Ok(Stored::waiting(&record, record.seq() > settled))
     }
 
-    /// What a view needs to know of it.
+    /// The facts that a view needs.
     pub fn facts<'a>(&'a self, key: &'a AccountKey, product: &'a ProductFacts) -> ItemFacts<'a> {
         ItemFacts {
             account_id: &key.account,

@@ -1,4 +1,4 @@
-//! Keys: who may call.
+//! API keys.
 
 use crate::Service;
 use crate::access::{Caller, Right, Role};
@@ -10,7 +10,7 @@ use crate::view::render;
 use bytes::Bytes;
 use daybook_store::records::KeyRow;
 
-/// The shortest secret of a key that is lent.
+/// The minimum length of a lent key's secret.
 const SHORTEST_LENT: usize = 32;
 
 impl Service {
@@ -21,7 +21,7 @@ impl Service {
         Ok(render(&view::Results { results: keys.iter().map(show).collect() }))
     }
 
-    /// Makes a key. Its secret is shown once, here.
+    /// Creates a key. Its secret is returned once, here.
     pub async fn create_key(&self, who: &Caller, form: NewKey) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
@@ -29,8 +29,8 @@ impl Service {
         Ok(show_new(&key, &secret))
     }
 
-    /// Makes a key for a form that has a word of its own: sent twice, it makes one key, and gives the same answer. The id
-    /// and the secret follow from the word, so that the secret is kept nowhere for that.
+    /// Creates a key for a form with a one-time word (`once`): if the form is sent twice, it creates one key and
+    /// returns the same response. The id and the secret are derived from the word, so the secret is not stored.
     pub async fn create_key_once(&self, who: &Caller, once: &str, form: NewKey) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         let role = Role::parse(form.role.name()).ok_or_else(|| Problem::internal("a role has no name"))?;
@@ -49,7 +49,7 @@ impl Service {
         }
         match self.access.keep_key(who, client_id.clone(), &secret, name, role).await {
             Ok(key) => Ok(show_new(&key, &secret)),
-            // The same form, sent twice at once, was a little faster.
+            // A concurrent request with the same form created the key first.
             Err(problem) if problem.code == "id_taken" => {
                 let made = self.store.key(&client_id).await?.ok_or(problem)?;
                 Ok(show_new(&made, &secret))
@@ -58,8 +58,8 @@ impl Service {
         }
     }
 
-    /// Lends a key to a command on the caller's machine, or lends it for longer: an id and a secret of the command's own
-    /// that work for a while and are kept in memory only.
+    /// Lends a key to a command on the caller's machine, or extends the loan. The command chooses the id and the
+    /// secret; they work for a limited time and are kept in memory only.
     pub async fn lend_key(&self, who: &Caller, client_id: &str, secret: &str) -> Result<(), Problem> {
         who.may(Right::Administer)?;
         if secret.len() < SHORTEST_LENT {
@@ -74,16 +74,16 @@ impl Service {
         self.access.lend_key(Caller { client_id: client_id.to_owned(), ..who.clone() }, secret)
     }
 
-    /// Ends the lending of a key.
+    /// Ends the loan of a key.
     pub fn take_key_back(&self, secret: &str) {
         self.access.take_key_back(secret);
     }
 
-    /// What makes a form of a caller with a word of its own different from every other.
+    /// Bytes that are unique to a caller's form and its one-time word.
     pub(crate) fn words_of(&self, who: &Caller, once: &str, about: &[&str]) -> Vec<u8> {
         let org = who.org.to_string();
         let parts = [&[org.as_str(), &who.client_id, once], about].concat();
-        // Each with its length before it: no two lists of parts are written alike.
+        // Each part is preceded by its length, so that different lists of parts never give the same bytes.
         parts.iter().flat_map(|part| [part.len().to_be_bytes().as_slice(), part.as_bytes()].concat()).collect()
     }
 

@@ -1,10 +1,10 @@
-//! The service: what can be done with organizations, products, customers and accounts, and the one door through which
+//! The service: the operations on organizations, products, customers and accounts, and the one place through which
 //! accounts change.
 //!
-//! A use case reads: may the caller do this; is the form right; ask the processor; show the result. [`form`]s are what
-//! callers send, [`view`]s what they get back and what webhooks carry ([`webhooks`]). [`account`] is one account in memory and is pure;
-//! [`processor`] loads accounts, works on them and writes them; both API calls and timers go through it. The rest are
-//! use cases, a file for each thing they are about.
+//! A use case checks the caller's right, validates the form, calls the processor and renders the result. [`form`]s are
+//! request bodies; [`view`]s are responses and the content of webhooks ([`webhooks`]). [`account`] is one account in
+//! memory and is pure. [`processor`] loads accounts, works on them and writes them, for API requests and timers alike.
+//! The other modules are use cases, one file for each type of object.
 //!
 //! ```text
 //! api, console ─► use case ─► processor ─► account (pure) ─► engine
@@ -84,10 +84,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use webhooks::Gate;
 
-/// The setting that tells which secrets key a database was made with.
+/// The setting that identifies the secrets key a database was created with.
 pub const FINGERPRINT: &str = "secrets_key_fingerprint";
 
-/// The service. Cloning is cheap; all clones are one.
+/// The service. Cloning is cheap; all clones share their state.
 #[derive(Clone, Debug)]
 pub struct Service {
     pub(crate) store: Arc<dyn Store>,
@@ -107,15 +107,15 @@ pub struct Service {
     readiness: Arc<readiness::Readiness>,
     metrics: Arc<Metrics>,
     stop: Arc<watch::Sender<bool>>,
-    /// What runs by itself: timers, sending.
+    /// Background tasks: timers, sending.
     running: Arc<Mutex<Vec<JoinHandle<()>>>>,
     dispatcher: Arc<OnceLock<Dispatcher>>,
     pub(crate) known_mute: Arc<muting::Known>,
     pub(crate) superseded: Arc<superseded::Superseded>,
-    /// What the database said of its time-zone data when this node took them up.
+    /// The value of the setting that marks adopted time-zone data, as of this node's start; `None` before that.
     pub(crate) zones_seen: Arc<Mutex<Option<Option<Vec<u8>>>>>,
     monitored: Arc<beside::Beside<(), monitoring::Read>>,
-    /// Whether what callers do is recorded; it always is, but for measuring what that costs.
+    /// Whether callers' actions are recorded. Always true, except to measure the cost of recording.
     pub(crate) keeps_audit_trail: bool,
 }
 
@@ -187,23 +187,24 @@ impl Service {
         })
     }
 
-    /// Lets timers run by themselves from now on.
+    /// Starts the timers.
     pub fn run_timers(&self) {
         lock(&self.running).push(tokio::spawn(self.timekeeper.clone().run(self.stop.subscribe())));
     }
 
-    /// Does everything that is due by the clock now, releases included. For manual clocks; timers do it by themselves.
+    /// Processes everything that is due now, including releases. For manual clocks; with a system clock, timers do
+    /// this.
     pub async fn settle_due(&self) -> Result<(), Problem> {
         while self.timekeeper.tick().await? > 0 {}
         Ok(())
     }
 
-    /// Stops timers and sending, and waits until what they had begun is done.
+    /// Stops timers and sending, and waits until work in progress is done.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         let running = std::mem::take(&mut *lock(&self.running));
         for task in running {
-            // One that panicked is over too.
+            // A task that panicked has ended too.
             let _ = task.await;
         }
         if let Err(problem) = self.access.flush().await {
@@ -211,24 +212,24 @@ impl Service {
         }
     }
 
-    /// Who a bearer speaks for.
+    /// The caller of a bearer token.
     pub async fn authenticate(&self, bearer: &str) -> Result<Caller, Problem> {
         self.access.authenticate(bearer).await
     }
 
-    /// Gives an access token for a client's id and secret.
+    /// Issues an access token for a client id and secret.
     pub async fn issue_token(&self, form: &form::TokenRequest) -> Result<Bytes, Problem> {
         Ok(view::render(&self.access.issue_token(form).await?))
     }
 
-    /// Whether work can be done: the tables are those of this build, the time can be trusted, and the database takes a write.
+    /// Returns an error unless the tables match this build, the time can be trusted, and the database accepts a write.
     pub async fn ping(&self) -> Result<(), Problem> {
         self.check_tables()?;
         self.check_clock()?;
         self.readiness.check(&*self.store).await
     }
 
-    /// Which database it is, for people.
+    /// A description of the database, for people.
     pub async fn describe_store(&self) -> Result<String, Problem> {
         Ok(self.store.describe().await?)
     }

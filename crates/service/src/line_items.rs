@@ -1,4 +1,4 @@
-//! Line items: payments, reversals, fees, waivers, offsets; and the list of all.
+//! Line items: payments, reversals, fees, waivers, offsets; and their list.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -71,7 +71,7 @@ impl Service {
         self.change(who, repeat, account, Change::Payment(form)).await
     }
 
-    /// Settles a payment that was pending or authorized.
+    /// Decides the status of a pending or authorized payment.
     pub async fn change_line_item(
         &self,
         who: &Caller,
@@ -83,7 +83,7 @@ impl Service {
         self.change(who, repeat, account, Change::PaymentStatus(item.to_owned(), form)).await
     }
 
-    /// A payment bounced.
+    /// Reverses a payment that bounced.
     pub async fn reverse_payment(
         &self,
         who: &Caller,
@@ -106,7 +106,7 @@ impl Service {
         self.change(who, repeat, account, Change::Fee(form)).await
     }
 
-    /// Forgives what is unpaid of a fee.
+    /// Waives the unpaid part of a fee.
     pub async fn waive_fee(
         &self,
         who: &Caller,
@@ -140,7 +140,7 @@ impl Service {
         self.change(who, repeat, account, Change::Debit(form)).await
     }
 
-    /// Takes back an input that is still held.
+    /// Withdraws an input that is still held.
     pub async fn withdraw_line_item(
         &self,
         who: &Caller,
@@ -151,7 +151,7 @@ impl Service {
         let key = account_key(who, account);
         match self.change(who, repeat, account, Change::Withdrawal(item.to_owned())).await {
             Err(missing) if missing.code == "not_found" => {
-                // What the engine made has no input of its own, and is never held.
+                // A line item that the engine made has no input, and is never held.
                 let found = self.store.items_by_id(&key, &[Arc::from(item)]).await?;
                 if found.is_empty() {
                     return Err(missing);
@@ -164,7 +164,7 @@ impl Service {
         }
     }
 
-    /// Line items of an account, a page of them.
+    /// A page of an account's line items.
     pub async fn list_line_items(
         &self,
         who: &Caller,
@@ -217,7 +217,7 @@ impl Service {
         show_item(&book, &found.ok_or(missing)?)
     }
 
-    /// An account as it is stored, with its line items that count.
+    /// An account as stored, with its processed line items.
     async fn stored_items(&self, who: &Caller, account: &str) -> Result<(Book, Vec<ItemRow>), Problem> {
         let book = self.load_book(&account_key(who, account), daybook_store::Inputs::Pending).await?;
         let rows = self.store.items(&book.key).await?;
@@ -225,12 +225,12 @@ impl Service {
     }
 }
 
-/// All line items of an account: those that count, and those that wait.
+/// All line items of an account: processed, held and scheduled.
 fn standing_items(book: &Book, rows: Vec<ItemRow>) -> Vec<Stored> {
     let known: HashSet<Arc<str>> = rows.iter().map(|row| row.item_id.clone()).collect();
     let mut items: Vec<Stored> = rows.into_iter().map(Stored::processed).collect();
     for record in book.waiting() {
-        // An input that was folded between the two reads is there already.
+        // An input that was folded between the two reads is already among the rows.
         let waiting = Stored::waiting(record, book.is_held(record));
         items.extend(waiting.filter(|waiting| !known.contains(&waiting.row.item_id)));
     }
@@ -255,7 +255,7 @@ fn items_as_of(book: &Book, at: Time, now: Time) -> Result<Vec<Stored>, Problem>
     Ok(items)
 }
 
-/// A page of these line items, by time.
+/// A page of these line items, ordered by time.
 fn item_page(book: &Book, mut items: Vec<Stored>, paging: &Paging, query: &ItemQuery) -> Result<Bytes, Problem> {
     items.retain(|item| query.takes(item));
     items.sort_by_cached_key(|item| (item.row.effective_at, item.row.applied_at, item.row.item_id.clone()));

@@ -1,23 +1,23 @@
-//! Figures about the work, for people who run the server.
+//! Metrics of the processing, for operators.
 
 use daybook_metrics::{Counter, Durations, Families, Gauge, Registry};
 use daybook_store::batch::Batch;
 use std::time::Duration;
 
-/// Bounds of how long a batch takes, in seconds: a release's may be long.
+/// Histogram bounds of batch durations, in seconds. A batch of a release may take long.
 const BATCH_BOUNDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// Figures about the work.
+/// Metrics of the processing.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// Calls that wait for a lane or are being worked on.
+    /// Requests that wait for a lane or are in progress.
     pub queued: Gauge,
     /// How long batches took.
     pub batches: Durations,
-    /// Jobs in them.
+    /// Jobs in these batches.
     pub jobs: Counter,
-    /// Parts of accounts that had too much to do for one transaction.
+    /// Slices of accounts with too much work for one transaction.
     pub slices: Counter,
     /// Accounts that became due.
     pub due: Counter,
@@ -31,9 +31,9 @@ pub struct Metrics {
     pub messages: Counter,
     /// Accounts verified in the background.
     pub verified: Counter,
-    /// Rounds of that.
+    /// Completed rounds of background verification.
     pub verify_rounds: Counter,
-    /// What differed in the last round.
+    /// Differences found in the last round.
     pub differences: Gauge,
 }
 
@@ -66,13 +66,13 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A batch is done.
+    /// Counts a finished batch.
     pub fn batch(&self, jobs: usize, took: Duration) {
         self.batches.note(took);
         self.jobs.add(jobs as u64);
     }
 
-    /// A batch is about to be written.
+    /// Counts a batch that is about to be written.
     pub fn written(&self, batch: &Batch) {
         for unit in &batch.units {
             self.messages.add(unit.messages.len() as u64);
@@ -84,7 +84,7 @@ impl Metrics {
         }
     }
 
-    /// All figures.
+    /// All metrics.
     pub fn families(&self) -> Families {
         self.registry.families()
     }

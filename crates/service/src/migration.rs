@@ -1,9 +1,9 @@
-//! Migration mode: a product holds its events while history is loaded, and then lets them go in order.
+//! Migration mode: a product holds its events while history is loaded, and then releases them in order.
 //!
-//! Turning it on or off changes one row. Off means: the product's accounts with held events are due now, and the
-//! timekeeper has them released in batches like everything else that is due. The figures of a release are counted, not
-//! written down: what is left is what the accounts still hold. Only for a page, which should not wait, is a count kept
-//! for some seconds.
+//! Turning it on or off changes one row. When it is off, the product's accounts with held events are due now, and the
+//! timekeeper releases them in batches like all due accounts. The progress of a release is counted, not stored: the
+//! remaining events are those that accounts still hold. A count is kept for a few seconds only for pages, which should
+//! not wait.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -21,17 +21,17 @@ use daybook_store::records::{HeldCounts, Mode, ProductKey, ProductRow};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most failed accounts shown.
+/// The largest number of failed accounts shown.
 const MOST_FAILED: usize = 1_000;
-/// How often a change is tried again when somebody else changes the mode too.
+/// How often a change is retried when a concurrent request changes the mode too.
 const MOST_TRIES: usize = 20;
 
-/// How long somebody who looks at a page waits for a count.
+/// How long a page waits for a count.
 const PATIENCE: Duration = Duration::from_millis(60);
-/// How old a count may be that is shown instead.
+/// The maximum age of a count that is shown instead.
 const RECENT_MICROS: i64 = 10_000_000;
 
-/// What a product's accounts hold back.
+/// The events that a product's accounts hold.
 #[derive(Clone, Debug)]
 struct Held {
     counts: HeldCounts,
@@ -39,7 +39,7 @@ struct Held {
     failed: Vec<(Arc<str>, String)>,
 }
 
-/// That, counted at a moment while the product's mode had a version.
+/// A count, when it was made, and the version of the product's mode at that time.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     version: i64,
@@ -47,12 +47,12 @@ pub(crate) struct Counted {
     held: Held,
 }
 
-/// How far a release is, for a page.
+/// The progress of a release, for a page.
 #[derive(Clone, Debug)]
 pub struct Glance {
-    /// As the service answers it.
+    /// The rendered response.
     pub progress: Bytes,
-    /// Whether it was counted now; else some seconds ago.
+    /// Whether it was counted now; otherwise it is a few seconds old.
     pub is_of_now: bool,
 }
 
@@ -97,7 +97,7 @@ impl Service {
         Err(Problem::unavailable("the product's mode is being changed too often: try again"))
     }
 
-    /// The mode to change to; nothing if it is as it should be.
+    /// The mode to change to; `None` if no change is needed.
     fn next_mode(&self, mode: &Mode, form: &SetMigrationMode, events: i64, accounts: i64) -> Option<Mode> {
         let now = self.clock.now();
         if form.migration_mode {
@@ -125,8 +125,8 @@ impl Service {
         })
     }
 
-    /// The same caller, who is refused from now on unless what they ask of an account is held: whoever loads history
-    /// must not go on when somebody else turns migration mode off.
+    /// The same caller, restricted to changes that are held. A program that loads history must stop if migration mode
+    /// is turned off.
     pub async fn only_while_held(&self, who: &Caller, product: &str) -> Result<Caller, Problem> {
         who.may(Right::Write)?;
         let key = ProductKey { org: who.org, product: Arc::from(product) };
@@ -135,7 +135,7 @@ impl Service {
         if info.mode.holding { Ok(Caller { only_held: true, ..who.clone() }) } else { Err(not_held(&info.key)) }
     }
 
-    /// How far a release is.
+    /// The progress of a release.
     pub async fn get_migration_mode(&self, who: &Caller, product: &str) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;
@@ -143,7 +143,7 @@ impl Service {
         self.show_progress(row, held).await
     }
 
-    /// The same for a page, which does not wait long; nothing if what is held takes longer to count.
+    /// The progress of a release for a page, which does not wait long; `None` if the count takes longer.
     pub async fn glance_at_migration_mode(&self, who: &Caller, product: &str) -> Result<Option<Glance>, Problem> {
         who.may(Right::Read)?;
         let row = self.product_row(who, product).await?;
@@ -151,7 +151,7 @@ impl Service {
         Ok(Some(Glance { progress: self.show_progress(row, held).await?, is_of_now }))
     }
 
-    /// What is held, and whether that was counted now.
+    /// The held events, and whether they were counted now.
     async fn glance_at_held(&self, row: &ProductRow) -> Result<Option<(Held, bool)>, Problem> {
         let (service, key, version) = (self.clone(), row.key.clone(), row.mode.version);
         let now = self.clock.now();
@@ -205,7 +205,7 @@ impl Service {
         }))
     }
 
-    /// How long a release will take, by its pace so far.
+    /// The estimated seconds until a release is done, based on its pace so far.
     fn eta(&self, state: MigrationState, mode: &Mode, events_done: i64) -> Option<u64> {
         let (MigrationState::Releasing, Some(started)) = (state, mode.started_at) else { return None };
         let passed = self.clock.now().micros() - started.micros();
@@ -217,7 +217,7 @@ impl Service {
     }
 }
 
-/// What was to be held would be processed.
+/// The error for an input that must be held but would be processed.
 pub(crate) fn not_held(product: &ProductKey) -> Problem {
     let message =
         format!("product \"{}\" does not hold its events: nothing is taken that is to be held", product.product);

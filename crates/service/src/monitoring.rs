@@ -1,13 +1,14 @@
-//! All figures of the service, for people who run the server.
+//! All metrics of the service, for operators.
 //!
 //! ```text
 //! scrape ─► fresh? ── yes ─────────────────────────────► page
-//!              └── no ─► read in the background, once at a time ─► page, after PATIENCE with what was read before
+//!              └── no ─► read in the background, once at a time ─► page, after PATIENCE with the previous values
 //! ```
 //!
-//! Most figures are counted in memory. Those of the database are read for a scrape when what is known is older than
-//! [`FRESH_US`], or [`TIMES_AS_LONG`] times as long as reading took: asking often costs nothing. A database that does not
-//! answer makes no page fail and none slow: its figures are left out, and `daybook_database_up` is 0.
+//! Most metrics are counted in memory. Those of the database are read for a scrape if the known values are older than
+//! [`FRESH_US`], or older than [`TIMES_AS_LONG`] times the time it took to read them; so frequent scrapes cost little.
+//! If the database does not respond, the page neither fails nor slows down: its metrics are left out, and
+//! `daybook_database_up` is 0.
 
 use crate::Service;
 use crate::problem::Problem;
@@ -22,38 +23,38 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long figures of the database are shown before they are read again.
+/// How long database metrics are shown before they are read again.
 const FRESH_US: i64 = 10_000_000;
-/// The same as a multiple of the time that reading them took.
+/// The same, as a multiple of the time it took to read them.
 const TIMES_AS_LONG: i64 = 5;
-/// The longest they are shown.
+/// The longest time they are shown.
 const LONGEST_US: i64 = 120_000_000;
-/// How long a page waits for figures of the database.
+/// How long a page waits for database metrics.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long the database may take to say what is late and what failed.
+/// The timeout for reading due work and failures from the database.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it may take to count what releases still hold.
+/// The timeout for counting the events that releases still hold.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why URLs are paused.
+/// The reasons why URLs are paused.
 const PAUSE_REASONS: [&str; 3] = ["CONSECUTIVE_ERRORS", "UNAUTHORIZED", "UNSUBSCRIBED"];
 
-/// What was read of the database.
+/// The values read from the database.
 #[derive(Debug)]
 struct Found {
     standing: Standing,
     urls: Vec<UrlFigures>,
     room: Option<Room>,
-    /// Nothing if it took too long.
+    /// `None` if counting took too long.
     releases: Option<Releases>,
 }
 
-/// Figures of the database as they were when they were read, and until when they are shown.
+/// Database metrics, when they were read and until when they are shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
     began: Time,
     shown_until: Time,
-    /// Nothing if the database did not answer.
+    /// `None` if the database did not respond.
     families: Option<Arc<Families>>,
 }
 
@@ -76,7 +77,7 @@ impl Found {
 }
 
 impl Service {
-    /// All figures of the service.
+    /// All metrics of the service.
     pub async fn metrics(&self) -> Families {
         let read = self.read_of_database(self.clock.now()).await;
         let figures = Registry::default();
@@ -94,12 +95,12 @@ impl Service {
         families
     }
 
-    /// The same in the text format that Prometheus reads.
+    /// All metrics in the Prometheus text format.
     pub async fn metrics_text(&self) -> String {
         daybook_metrics::text(&self.metrics().await)
     }
 
-    /// What is known of the database: fresh, if it can be had soon.
+    /// The database metrics: fresh ones if they can be read in time, otherwise the last ones.
     async fn read_of_database(&self, now: Time) -> Option<Read> {
         let kept = self.monitored.kept(&());
         if kept.as_ref().is_some_and(|read| read.is_fresh(now)) {
@@ -162,7 +163,7 @@ impl Service {
         figures.value("daybook_clock_trusted", help, is_trusted.into());
     }
 
-    /// Connections to PostgreSQL, and the write-ahead log of SQLite: both are known without asking.
+    /// Connections to PostgreSQL, and the write-ahead log of SQLite. Both are known without a query.
     fn show_connections(&self, figures: &Registry) {
         if let Some(pool) = self.store.connections() {
             let value = |name, help, number: u64| figures.value(name, help, number as f64);
@@ -215,8 +216,7 @@ fn show_room(figures: &Registry, room: Option<Room>) {
     value("daybook_disk_bytes", "Size of the file system of the database", files.disk_bytes);
 }
 
-/// Figures about each URL. Labels name the organization and the subscription; URLs may carry
-/// secrets and are not shown.
+/// Metrics of each URL. Labels name the organization and the subscription; URLs may contain secrets and are not shown.
 fn show_urls(figures: &Registry, urls: &[UrlFigures], now: Time) {
     let gauge = |name, help, value: &dyn Fn(&UrlFigures) -> f64| {
         let values = urls.iter().map(|one| (vec![one.org.to_string(), one.uuid.clone()], value(one)));

@@ -1,17 +1,17 @@
-//! A muted database: a restored copy sends nothing, and nothing in it happens by itself, until an operator says so.
+//! A muted database: a server on a restored copy sends nothing and runs no timers until an operator unmutes it.
 //!
-//! A copy of a database has everything that its original has: messages that wait, accounts that are due. A server on the
-//! copy would send and work through all of that while the original does so too. So a copy carries a mark among the settings of the
-//! database ([`mark`]), and a server that finds one is muted: no message leaves, timers stand still and nothing is released;
-//! reading and writing go on, and what they announce waits. Three ways lead there:
+//! A copy of a database has everything its original has, including pending messages and due accounts. A server on the
+//! copy would send and process all of that while the original does so too. So a copy carries a mark in the settings of
+//! the database ([`mark`]), and a server that finds one is muted: it sends no messages, runs no timers and releases
+//! nothing. Reads and writes continue, and their messages wait. The mark is set in three ways:
 //!
-//! | what | who sets the mark |
+//! | by | how |
 //! |---|---|
 //! | `daybook backup` | it writes the mark into the copy |
-//! | a dump of PostgreSQL that was restored | the server, at its start: the tables are not where they were ([`begin`]) |
-//! | `daybook mute`, `daybook serve --muted` | the operator |
+//! | restoring a dump of PostgreSQL | the server sets it at start if the tables are in a different place ([`begin`]) |
+//! | `daybook mute`, `daybook serve --muted` | the operator sets it |
 //!
-//! Only [`Service::unmute`] takes it away. The mark is the database's: all nodes follow it, within a second.
+//! Only [`Service::unmute`] removes it. The mark is in the database: all nodes follow it within a second.
 
 use crate::Service;
 use crate::audit::Act;
@@ -27,62 +27,62 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The setting that says that the database is muted, and why.
+/// The setting that marks the database as muted, with the reason.
 pub const MUTED: &str = "muted";
-/// The setting that says where the tables were when a server last started on them.
+/// The setting that records where the tables were when a server last started on them.
 const WHEREABOUTS: &str = "whereabouts";
-/// How often the mark is looked at.
+/// How often the mark is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Why a copy is muted that `daybook backup` made.
+/// The reason for a copy that `daybook backup` made.
 pub const OF_A_BACKUP: &str = "it was restored from a copy that `daybook backup` made";
-/// Why a database is muted whose tables are not where they were.
+/// The reason for a database whose tables are in a different place.
 const OF_A_DUMP: &str = "its tables are not where a server last used them: it was restored from a dump, or moved";
 
-/// That a database is muted.
+/// The content of the mark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Muted {
-    /// Since when, as text.
+    /// Since when.
     pub since: String,
-    /// Why, as a sentence about the database.
+    /// The reason, as a sentence about the database.
     pub why: String,
 }
 
-/// What waits in a muted database.
+/// The work that waits in a muted database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Waiting {
-    /// Messages to be sent, for each webhook URL that gets them.
+    /// Pending messages, counted once per webhook URL.
     pub messages: u64,
-    /// Webhook URLs that they are for.
+    /// The webhook URLs they are for.
     pub urls: u64,
-    /// Accounts that are due.
+    /// Due accounts.
     pub accounts: u64,
 }
 
-/// What this process knows of the mark.
+/// The mark as this process last saw it.
 #[derive(Debug, Default)]
 pub(crate) struct Known(Mutex<Option<Muted>>);
 
-/// The value of the mark.
+/// The encoded mark.
 pub fn mark(why: &str, now: Time) -> Vec<u8> {
     let muted = Muted { since: now.to_string(), why: why.to_owned() };
     serde_json::to_vec(&muted).unwrap_or_default()
 }
 
-/// Whether a database is muted. A mark that cannot be read is one all the same.
+/// Reads the mark of a database. A mark that cannot be parsed counts as well.
 pub async fn look(store: &dyn Store) -> Result<Option<Muted>, Problem> {
     let value = store.setting(MUTED).await?;
     let unreadable = || Muted { since: "an unknown time".to_owned(), why: "its mark cannot be read".to_owned() };
     Ok(value.map(|value| serde_json::from_slice(&value).unwrap_or_else(|_| unreadable())))
 }
 
-/// Looks at a database before it is served: whether it is muted, is to be, or is a restored dump and so must be.
+/// Reads the mark before the database is served. Sets it if `is_wanted`, or if the database is a restored dump.
 pub async fn begin(store: &dyn Store, now: Time, is_wanted: bool) -> Result<Option<Muted>, Problem> {
     if let Some(here) = store.whereabouts().await? {
         let known = store.keep_setting(WHEREABOUTS, here.as_bytes()).await?;
         if known != here.as_bytes() {
             tracing::warn!(here, before = %String::from_utf8_lossy(&known), "the tables are not where they were");
-            // The mark first: a start that is cut off in between finds the same again.
+            // The mark is written first, so that an interrupted start finds the same situation again.
             store.keep_setting(MUTED, &mark(OF_A_DUMP, now)).await?;
             store.put_setting(WHEREABOUTS, here.as_bytes(), None).await?;
         }
@@ -94,17 +94,17 @@ pub async fn begin(store: &dyn Store, now: Time, is_wanted: bool) -> Result<Opti
 }
 
 impl Service {
-    /// Whether the database is muted, as far as this process knows: at most a second ago.
+    /// Whether the database is muted, as this process knows it: at most a second old.
     pub fn muted(&self) -> Option<Muted> {
         lock(&self.known_mute.0).clone()
     }
 
-    /// Whether the database is muted, as it says itself now.
+    /// Whether the database is muted, read from it now.
     pub async fn look_whether_muted(&self) -> Result<Option<Muted>, Problem> {
         look(&*self.store).await
     }
 
-    /// Mutes the database; servers follow within a second. Gives since when it is muted.
+    /// Mutes the database; servers follow within a second. Returns the mark.
     pub async fn mute(&self, why: &str) -> Result<Muted, Problem> {
         if self.look_whether_muted().await?.is_none() {
             let act = Act::on("mute", "database", "").with("why", why);
@@ -115,8 +115,8 @@ impl Service {
         muted.ok_or_else(|| Problem::internal("the mark of a muted database was not kept"))
     }
 
-    /// Has servers send and work through what waits, within a second. Gives what that is; nothing if the database was not
-    /// muted.
+    /// Unmutes the database: servers send and process the waiting work within a second. Returns that work; `None` if
+    /// the database was not muted.
     pub async fn unmute(&self) -> Result<Option<Waiting>, Problem> {
         let waiting = self.waiting().await?;
         let record = self.recorded(&operator(NO_ORGANIZATION, ""), Act::on("unmute", "database", ""));
@@ -128,7 +128,7 @@ impl Service {
         Ok(Some(waiting))
     }
 
-    /// What is sent and worked through as soon as the database is not muted.
+    /// The work that starts as soon as the database is unmuted.
     pub async fn waiting(&self) -> Result<Waiting, Problem> {
         let mut waiting = Waiting { accounts: self.store.count_due(self.clock.now()).await?, ..Waiting::default() };
         for organization in self.store.organizations().await? {
@@ -140,21 +140,21 @@ impl Service {
         Ok(waiting)
     }
 
-    /// Looks at the mark before the database is served, and warns if it is muted; `is_wanted` mutes it. To be called before
-    /// timers run and messages are sent.
+    /// Reads the mark before the database is served, and warns if it is muted; `is_wanted` mutes it. Must be called
+    /// before timers run and messages are sent.
     pub async fn begin_muting(&self, is_wanted: bool) -> Result<(), Problem> {
         let muted = begin(&*self.store, self.clock.now(), is_wanted).await?;
         self.follow(muted);
         Ok(())
     }
 
-    /// Looks at the mark every second from now on, and follows it.
+    /// Starts to check the mark every second and follow it.
     pub fn run_mute_watch(&self) {
         let watching = keep_looking(self.clone(), self.stop.subscribe());
         lock(&self.running).push(tokio::spawn(watching));
     }
 
-    /// Looks at the mark, and does what it says.
+    /// Reads the mark and follows it.
     pub async fn follow_mark(&self) -> Result<(), Problem> {
         let muted = look(&*self.store).await?;
         self.follow(muted);
@@ -180,7 +180,7 @@ impl Service {
         }
     }
 
-    /// Whether the database is muted.
+    /// Adds the metric that shows whether the database is muted.
     pub(crate) fn show_mute(&self, figures: &Registry) {
         let help = "1 while nothing is sent and no timer runs, as after a restore, else 0";
         figures.value("daybook_muted", help, f64::from(u8::from(self.muted().is_some())));

@@ -24,7 +24,7 @@ impl Service {
         self.change(who, repeat, account, Change::Notice(form)).await
     }
 
-    /// The notices that are configured.
+    /// The configured notices.
     pub async fn get_notification_config(&self, who: &Caller, account: &str) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let book = self.book_as_it_stands(who, account, self.clock.now()).await?;
@@ -37,7 +37,7 @@ pub(crate) fn notices(book: &Book) -> view::Results<view::NotificationSetting<'_
     let is_closed = book.state.status.standing() == Standing::Closed;
     let shown = book.state.notices.iter().map(|pending| {
         let setting = view::NotificationSetting::new(pending, &book.terms.zone);
-        // Nothing fires while an account is closed.
+        // No notices are sent while an account is closed.
         view::NotificationSetting { next_at: setting.next_at.filter(|_| !is_closed), ..setting }
     });
     view::Results { results: shown.collect() }

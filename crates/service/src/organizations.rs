@@ -1,4 +1,4 @@
-//! Organizations: whose everything is.
+//! Organizations: the owners of all data.
 
 use crate::Service;
 use crate::access::{Caller, Role};
@@ -9,33 +9,33 @@ use daybook_store::audit::NO_ORGANIZATION;
 use daybook_store::records::{OrgId, Organization};
 use daybook_webhooks::signature::Key;
 
-/// The name of the organization that the first start makes.
+/// The name of the organization that the first start creates.
 pub const FIRST: &str = "first";
-/// The fewest characters of a client secret that was chosen.
+/// The minimum length of a chosen client secret.
 pub const SHORTEST_SECRET: usize = 32;
 
-/// What the first start makes.
+/// What the first start creates.
 #[derive(Clone, Debug, Default)]
 pub struct Bootstrap {
     /// `TEST` or `LIVE`.
     pub environment: String,
-    /// The client id of the first key, if it was chosen.
+    /// The client id of the first key; `None` to generate one.
     pub client_id: Option<String>,
-    /// The client secret of the first key, if it was chosen.
+    /// The client secret of the first key; `None` to generate one.
     pub client_secret: Option<String>,
 }
 
-/// A key that was just made.
+/// A key that was just created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstKey {
     /// The client id.
     pub client_id: String,
-    /// The secret; nothing if it was chosen, and so is known.
+    /// The secret; `None` if the operator chose it.
     pub client_secret: Option<String>,
 }
 
 impl Service {
-    /// At the first start, makes an organization and its first key. Later starts change nothing.
+    /// At the first start, creates an organization and its first key. Later starts change nothing.
     pub async fn bootstrap(&self, bootstrap: &Bootstrap) -> Result<Option<FirstKey>, Problem> {
         if !self.store.organizations().await?.is_empty() {
             return Ok(None);
@@ -75,7 +75,7 @@ impl Service {
         Ok(FirstKey { client_id: key.client_id, client_secret: None })
     }
 
-    /// Makes an organization.
+    /// Creates an organization.
     pub async fn create_organization(&self, name: &str, environment: &str) -> Result<OrgId, Problem> {
         if !["TEST", "LIVE"].contains(&environment) {
             return Err(Problem::invalid("environment", "must be TEST or LIVE"));
@@ -101,7 +101,7 @@ impl Service {
         Ok(self.store.create_organization(&organization, record.as_ref()).await?)
     }
 
-    /// Makes an organization with its first key.
+    /// Creates an organization and its first key.
     pub async fn create_organization_with_key(&self, name: &str, environment: &str) -> Result<FirstKey, Problem> {
         let org = self.create_organization(name, environment).await?;
         self.first_key(&operator(org, environment), None, None).await
@@ -112,7 +112,7 @@ impl Service {
         Ok(self.store.organizations().await?)
     }
 
-    /// The person at the machine, acting for an organization: by its name, or the only one there is.
+    /// The operator as a caller for an organization: the named one, or the only one.
     pub async fn operator(&self, name: Option<&str>) -> Result<Caller, Problem> {
         let organizations = self.store.organizations().await?;
         let found = match name {
@@ -127,13 +127,13 @@ impl Service {
         Ok(operator(found.org, &found.environment))
     }
 
-    /// The person at the machine, for what belongs to no organization.
+    /// The operator as a caller for actions that belong to no organization.
     pub fn operator_of_none(&self) -> Caller {
         operator(NO_ORGANIZATION, "")
     }
 }
 
-/// The person at the machine.
+/// The operator: the person at the command line.
 pub(crate) fn operator(org: OrgId, environment: &str) -> Caller {
     Caller {
         org,

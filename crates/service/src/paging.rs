@@ -1,4 +1,4 @@
-//! Pages of lists: where one begins, how long it is, and the opaque marks that lead to the next.
+//! Pages of lists: where a page starts, how long it is, and the opaque marks that lead to the next one.
 
 use crate::problem::Problem;
 use crate::view;
@@ -6,19 +6,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::sync::Arc;
 
-/// The length of a page if nothing is said.
+/// The default page length.
 pub const USUAL_LIMIT: usize = 50;
-/// The longest page.
+/// The maximum page length.
 pub const LONGEST_PAGE: usize = 200;
 
-/// Which part of a list is asked for.
+/// The requested part of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paging {
-    /// At most so many.
+    /// The maximum number of entries.
     pub limit: usize,
-    /// Begin after this one.
+    /// Start after this entry.
     pub after: Option<Arc<str>>,
-    /// End before this one.
+    /// End before this entry.
     pub before: Option<Arc<str>>,
 }
 
@@ -29,7 +29,7 @@ impl Default for Paging {
 }
 
 impl Paging {
-    /// Reads the parameters of a call.
+    /// Parses the parameters of a request.
     pub fn read(limit: Option<&str>, after: Option<&str>, before: Option<&str>) -> Result<Paging, Problem> {
         let limit = match limit {
             None => USUAL_LIMIT,
@@ -47,12 +47,12 @@ impl Paging {
         Ok(Paging { limit, after, before })
     }
 
-    /// The page of the store to ask for: one more than wanted tells whether there are more.
+    /// The page to request from the store: one entry more than needed, which shows whether there are more.
     pub fn of_store(&self) -> daybook_store::records::Page {
         daybook_store::records::Page { after: self.after.clone(), before: self.before.clone(), limit: self.limit + 1 }
     }
 
-    /// Cuts the one more that was asked for, and says where the page lies.
+    /// Removes the extra entry, and returns the marks of the page.
     pub fn cut<T>(&self, rows: &mut Vec<T>, id: impl Fn(&T) -> String) -> view::Paging {
         let has_more = rows.len() > self.limit;
         if has_more && self.before.is_some() {
@@ -67,7 +67,7 @@ impl Paging {
         }
     }
 
-    /// A page of a list that is in memory, in its order. `id` tells the entries apart.
+    /// A page of a list in memory, in its order. `id` identifies the entries.
     pub fn of_list<T>(&self, mut list: Vec<T>, id: impl Fn(&T) -> String) -> Result<(Vec<T>, view::Paging), Problem> {
         let place = |field: &str, mark: &str| {
             list.iter()

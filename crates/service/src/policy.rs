@@ -1,13 +1,13 @@
-//! From forms to what the engine works with.
+//! Turns forms into the engine's terms.
 //!
-//! A product's form says only what the caller gave; here the defaults come in, then an account's overrides, and the
-//! engine agrees [`Terms`] or says what is wrong. What it finds wrong it names by the product's field; where an account
-//! overrides that field, the account's own is named, for that is what its caller can change.
+//! A product's form contains only what the caller gave. This module adds the defaults, then an account's overrides, and
+//! the engine derives [`Terms`] or returns errors. An error names the product's field; if the account overrides that
+//! field, the error names the account's field, which its caller can change.
 //!
 //! ```text
 //! NewProduct ─┐
 //!             ├─► product_policy ──► Policy ──► terms ──► Terms
-//! NewAccount ─┘                        └──────► describe ──► the product as it is shown, defaults filled in
+//! NewAccount ─┘                        └──────► describe ──► the view of the product, with defaults
 //! ```
 
 mod openings;
@@ -31,7 +31,7 @@ pub use openings::{openings, way_back};
 /// The zone of products that name none.
 pub const DEFAULT_ZONE: &str = "America/New_York";
 
-/// The loan by which a product is tried when it is created.
+/// The principal of the sample loan that checks a new product.
 const SAMPLE_PRINCIPAL: Cents = Cents(100_000);
 
 const REVOLVING: &str = "REVOLVING products are not supported yet";
@@ -49,7 +49,7 @@ pub fn zone(product: &NewProduct) -> Option<Zone> {
     product.zone().map_or_else(|| Zone::named(DEFAULT_ZONE), |zone| Some(zone.get().clone()))
 }
 
-/// Settles what a product leaves open and tries it on a sample loan: what it gives is to be stored.
+/// Resolves what a product leaves open and checks it with a sample loan. Returns the form to store.
 pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewProduct, Vec<Problem>> {
     product.settle_close_of_business().map_err(|problem| vec![problem])?;
     let policy = product_policy(&product, None)?;
@@ -59,7 +59,7 @@ pub fn settle_product(mut product: NewProduct, created_at: Time) -> Result<NewPr
     Ok(product)
 }
 
-/// Agrees the terms of an account.
+/// Derives the terms of an account.
 pub fn terms(product: &NewProduct, account: &NewAccount, effective_at: Time) -> Result<Terms, Vec<Problem>> {
     let policy = product_policy(product, Some(account))?;
     let summary = account.summary.as_ref();
@@ -79,7 +79,7 @@ pub fn credit_limit(product: &NewProduct, account: &NewAccount) -> Option<Cents>
     own.or(attributes.and_then(|attributes| attributes.default_credit_limit_cents)).map(|limit| limit.get())
 }
 
-/// The policy of a product, with the overrides of an account put in.
+/// The policy of a product, with the overrides of an account applied.
 pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Result<Policy, Vec<Problem>> {
     if product.product_overview.product_type == ProductType::Revolving {
         return Err(vec![Problem::new("product_overview.product_type", REVOLVING)]);
@@ -110,7 +110,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
     })
 }
 
-/// The groups of a product and of an account; a group that is not given has no field that is.
+/// The groups of fields of a product and an account. An absent group has no fields set.
 struct Given {
     life: LifecyclePolicies,
     billing: BillingCyclePolicies,
@@ -205,7 +205,7 @@ fn interval(text: &Option<IntervalText>) -> Option<Interval> {
     text.as_ref().map(|text| *text.get())
 }
 
-/// Names fields as their caller knows them.
+/// Names fields by the names the caller knows.
 fn name_fields(invalid: Vec<Invalid>, account: Option<&NewAccount>) -> Vec<Problem> {
     let given = account.map(|account| {
         let summary = account.summary.clone().unwrap_or_default();
@@ -282,7 +282,7 @@ pub fn describe(policy: &Policy, credit_limit: Option<Cents>) -> (LifecyclePolic
             surplus: Some(loan.surplus.into()),
         }),
         backdating_policy: Some(policy.backdating.into()),
-        // No policy of the fold: the product's own, see `openings`.
+        // Not part of the engine's policy; see `openings`.
         opening_policies: None,
         default_attributes: Some(DefaultAttributes {
             default_credit_limit_cents: credit_limit.map(AmountOrZero::known),
@@ -298,7 +298,7 @@ pub fn describe(policy: &Policy, credit_limit: Option<Cents>) -> (LifecyclePolic
     (life, post)
 }
 
-/// The first cycle: its own length, or that of the others.
+/// The length of the first cycle: its own, or that of the other cycles.
 pub(crate) fn first_cycle(loan: &InstallmentPolicy) -> Interval {
     loan.first_cycle.filter(|interval| !interval.is_zero()).unwrap_or(loan.cycle)
 }

@@ -1,11 +1,10 @@
-//! The portfolio at a glance: how many accounts there are and how they stand, what was paid, how sending goes, and what
-//! somebody should look at.
+//! The portfolio page: numbers and statuses of accounts, payments, deliveries, and items that need attention.
 //!
-//! Most of it is counted when it is asked for, through indexes. What takes longer (sums over all accounts, money by day,
-//! dead letters; in a large portfolio the numbers of accounts too) is kept, and counted again when somebody asks some
-//! seconds later. Nobody waits long for that: if it is not done in a moment they get what is kept, with the time it was
-//! counted. Where nothing is kept yet, few accounts are waited for, and of many it is said that they are being counted; so
-//! counting begins when the server starts, and when somebody signs in.
+//! Most figures are counted on request, through indexes. Slower ones (sums over all accounts, money by day, dead
+//! letters; in a large portfolio also the numbers of accounts) are kept, and counted again when they are requested a
+//! few seconds later. Callers do not wait long for that: if the count is not done quickly, they get the kept figures
+//! with the time they were counted. If no figures are kept yet, callers wait for a small portfolio, and a large one is
+//! reported as being counted. So counting begins when the server starts, and when a person signs in.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -26,67 +25,67 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long figures are given without counting again.
+/// How long figures are returned without counting again.
 const FRESH_MICROS: i64 = 5_000_000;
-/// After how long figures are no longer those of now, and should be asked for again.
+/// The age after which figures are outdated and should be requested again.
 const RECENT_MICROS: i64 = 60_000_000;
 /// How many organizations are counted when the server starts.
 const COUNTED_AT_START: usize = 20;
-/// How many days money is shown for, today included.
+/// The number of days money is shown for, including today.
 const DAYS: i32 = 30;
-/// How many hours deliveries are shown for, this one included.
+/// The number of hours deliveries are shown for, including the current one.
 const HOURS: i64 = 24;
 const HOUR_MICROS: i64 = 3_600_000_000;
 
-/// How late accounts are: names, and the most days of each.
+/// The buckets of days past due: their names and largest numbers of days.
 const BUCKETS: [(&str, i32); 5] = [("current", 0), ("1-29", 29), ("30-59", 59), ("60-89", 89), ("90+", i32::MAX)];
 
 /// The portfolio of an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Portfolio {
-    /// When it was looked at.
+    /// When it was requested.
     pub as_of: Utc,
-    /// When sums of balances and money by day were counted; and accounts, where there are many.
+    /// When the sums of balances and money by day were counted; in a large portfolio, the numbers of accounts too.
     pub summed_at: Utc,
-    /// The zone by whose days money is summed up.
+    /// The zone whose days are used to sum up money.
     pub zone: String,
     /// Accounts by status.
     pub accounts: Vec<AccountFigure>,
-    /// Accounts that have not ended, by how late they are.
+    /// Open accounts, by days past due.
     pub past_due: Vec<PastDueFigure>,
     /// Valid payments of the last 30 days that did not bounce, by the day they are effective.
     pub payments_by_day: Vec<DayFigure>,
     /// Late fees of the last 30 days, by the day they are effective.
     pub late_fees_by_day: Vec<DayFigure>,
-    /// Attempts to deliver in the last 24 hours.
+    /// Delivery attempts of the last 24 hours.
     pub deliveries_by_hour: Vec<DeliveryFigure>,
-    /// What somebody should look at.
+    /// Items that need attention.
     pub attention: Attention,
 }
 
 impl Portfolio {
-    /// Whether sums are those of long ago; they are being counted again.
+    /// Whether the sums are outdated; they are then being counted again.
     pub fn is_outdated(&self) -> bool {
         self.as_of.0.micros() - self.summed_at.0.micros() > RECENT_MICROS
     }
 
-    /// How many accounts there are.
+    /// The number of accounts.
     pub fn count(&self) -> u64 {
         self.accounts.iter().map(|figure| figure.count).sum()
     }
 
-    /// What accounts that have not ended owe together.
+    /// The total that open accounts owe.
     pub fn outstanding_cents(&self) -> i64 {
         let open = self.accounts.iter().filter(|figure| figure.status != Standing::Closed.name());
         open.map(|figure| figure.balance_cents).sum()
     }
 
-    /// What was paid in the days shown.
+    /// The total paid in the days shown.
     pub fn paid_cents(&self) -> i64 {
         self.payments_by_day.iter().map(|figure| figure.amount_cents).sum()
     }
 
-    /// What was charged as late fees in the days shown.
+    /// The total of late fees charged in the days shown.
     pub fn late_fees_cents(&self) -> i64 {
         self.late_fees_by_day.iter().map(|figure| figure.amount_cents).sum()
     }
@@ -97,15 +96,15 @@ impl Portfolio {
 pub struct AccountFigure {
     /// The status.
     pub status: String,
-    /// Why; nothing in normal service.
+    /// The reason; `None` in normal service.
     pub substatus: Option<String>,
     /// How many.
     pub count: u64,
-    /// What they owe together, as of when each was last processed.
+    /// The total they owe, as of when each was last processed.
     pub balance_cents: i64,
 }
 
-/// Accounts that are so late.
+/// Accounts with this many days past due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PastDueFigure {
     /// Days past due: `current`, `1-29`, `30-59`, `60-89`, `90+`.
@@ -114,44 +113,44 @@ pub struct PastDueFigure {
     pub count: u64,
 }
 
-/// Money of a day.
+/// Amounts of a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DayFigure {
     /// The local date.
     pub day: String,
     /// How many.
     pub count: u64,
-    /// How much together.
+    /// The total amount.
     pub amount_cents: i64,
 }
 
-/// Attempts of an hour.
+/// Delivery attempts of an hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeliveryFigure {
     /// When the hour begins.
     pub hour: Utc,
-    /// Attempts that delivered.
+    /// Successful attempts.
     pub delivered: u64,
-    /// Attempts that did not.
+    /// Failed attempts.
     pub failed: u64,
 }
 
-/// What somebody should look at.
+/// Items that need attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Attention {
     /// Webhook subscriptions that are paused.
     pub paused_subscriptions: u64,
-    /// Messages that were not delivered and are not tried again.
+    /// Messages that were not delivered and are not retried.
     pub dead_letters: u64,
     /// Accounts that could not be processed.
     pub failed_accounts: u64,
     /// Products that hold their events.
     pub products_holding: u64,
-    /// Products whose release is under way.
+    /// Products whose release is in progress.
     pub products_releasing: u64,
 }
 
-/// What takes longer to count.
+/// The figures that take longer to count.
 #[derive(Debug)]
 struct Slow {
     counted_at: Time,
@@ -164,7 +163,7 @@ struct Slow {
 }
 
 impl Slow {
-    /// Whether it was counted at most so long ago. A clock that was set back makes it old.
+    /// Whether it was counted at most this long ago. After the clock is set back, it counts as old.
     fn is_within(&self, now: Time, micros: i64) -> bool {
         (0..=micros).contains(&(now.micros() - self.counted_at.micros()))
     }
@@ -183,14 +182,15 @@ impl Counts {
     }
 }
 
-/// How portfolios are counted.
+/// Limits for counting portfolios.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting {
-    /// How many accounts make a portfolio so large that they are not counted for everybody who asks.
+    /// The number of accounts that makes a portfolio large: its counts of accounts are kept instead of made on each
+    /// request.
     pub large: u32,
-    /// With how many accounts the first count is no longer waited for.
+    /// With at least this many accounts, callers do not wait for the first count.
     pub many: u32,
-    /// How long somebody waits for newer figures where there are older ones, or where there are many accounts.
+    /// How long callers wait for newer figures if older ones are kept or there are many accounts.
     pub patience: Duration,
 }
 
@@ -200,7 +200,7 @@ impl Default for Counting {
     }
 }
 
-/// What is kept of each organization.
+/// The kept figures of each organization.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     how: Counting,
@@ -208,13 +208,13 @@ pub(crate) struct Kept {
 }
 
 impl Service {
-    /// The same service, counting portfolios in another way.
+    /// The same service with other limits for counting portfolios.
     #[must_use]
     pub fn counting(self, how: Counting) -> Service {
         Service { portfolio: Arc::new(Kept { how, ..Kept::default() }), ..self }
     }
 
-    /// The portfolio at a glance; nothing while many accounts are being counted for the first time.
+    /// The portfolio; `None` while many accounts are being counted for the first time.
     pub async fn portfolio(&self, who: &Caller) -> Result<Option<Portfolio>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
@@ -261,7 +261,7 @@ impl Service {
         Ok(Counts { by_status, past_due })
     }
 
-    /// How late accounts are that have not ended. Those that are late are counted; the rest is current.
+    /// Open accounts by days past due. Only late accounts are counted; the rest are current.
     async fn past_due(&self, org: OrgId, open: i64, now: Time) -> Result<Vec<PastDueFigure>, Problem> {
         let mut counts = [0_i64; BUCKETS.len()];
         let mut zones: HashMap<Arc<str>, Zone> = HashMap::new();
@@ -287,7 +287,7 @@ impl Service {
         Ok(BUCKETS.iter().zip(counts).map(figure).collect())
     }
 
-    /// Attempts to deliver in the last 24 hours: every hour, whether something was tried in it or not.
+    /// Delivery attempts of the last 24 hours: one entry per hour, including hours without attempts.
     pub async fn deliveries_by_hour(&self, who: &Caller) -> Result<Vec<DeliveryFigure>, Problem> {
         who.may(Right::Read)?;
         let now = self.clock.now();
@@ -303,8 +303,8 @@ impl Service {
         Ok(figures.collect())
     }
 
-    /// What is kept, or what is counted in a moment; nothing if there is neither. A clock that was set back makes what is
-    /// kept useless.
+    /// The kept figures, or those counted quickly; `None` if there are neither. After the clock is set back, the kept
+    /// ones are not used.
     async fn slow_figures(&self, org: OrgId, now: Time) -> Result<Option<Arc<Slow>>, Problem> {
         let Kept { how, figures } = &*self.portfolio;
         let kept = figures.kept(&org).filter(|slow| slow.counted_at <= now);
@@ -322,20 +322,20 @@ impl Service {
         }
     }
 
-    /// Counts for those who will ask first, of the organizations there are, one after the other.
+    /// Counts organizations one after the other, before the first requests.
     pub async fn count_portfolios_ahead(&self) -> Result<(), Problem> {
         let organizations = self.store.organizations().await?;
         let service = self.clone();
         tokio::spawn(async move {
             for organization in organizations.iter().take(COUNTED_AT_START) {
-                // One that fails is told by itself.
+                // A failure is logged when it happens.
                 let _ = service.begin_to_count(organization.org).until_done().await;
             }
         });
         Ok(())
     }
 
-    /// Counts without anybody having to wait, if what is kept is no longer fresh.
+    /// Counts in the background, if the kept figures are not fresh.
     pub(crate) fn count_ahead(&self, org: OrgId) {
         let kept = self.portfolio.figures.kept(&org);
         if !kept.is_some_and(|slow| slow.is_within(self.clock.now(), FRESH_MICROS)) {
@@ -380,7 +380,7 @@ impl Service {
 
     async fn by_day(&self, org: OrgId, what: Summed, days: &[Day], bounds: &[Time]) -> Result<Vec<DayFigure>, Problem> {
         let sums = self.store.items_between(org, what, ItemStatus::Valid.name(), bounds).await?;
-        // Payments lower what is owed, and are stored so; people think of what they bring.
+        // Payments are stored as negative amounts because they lower the balance; they are shown as positive.
         let sign = if what == Summed::Payments { -1 } else { 1 };
         let figure = |(day, sum): (&Day, daybook_store::figures::Sum)| DayFigure {
             day: day.to_string(),
@@ -390,7 +390,7 @@ impl Service {
         Ok(days.iter().zip(sums).map(figure).collect())
     }
 
-    /// The zone of the first product, or the usual one where there is no product yet.
+    /// The zone of the first product, or the default zone if there is no product yet.
     async fn zone_of_days(&self, org: OrgId) -> Result<Zone, Problem> {
         let first = self.store.products(org, &Page { limit: 1, ..Page::default() }).await?.into_iter().next();
         let zone = match first {

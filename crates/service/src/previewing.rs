@@ -1,8 +1,7 @@
-//! The schedule of a loan that nobody has yet: of a product as it is being written, or of an account as it is being
-//! opened.
+//! Previews the schedule of a loan that does not exist yet: for a product being written, or an account being created.
 //!
-//! The terms are agreed as for a real account, and its opening is folded; nothing is stored, and no id is used up. So what
-//! is shown is what the account would show, to the cent.
+//! The terms are derived as for a real account, and its opening is folded. Nothing is stored, and no id is used up. So
+//! the preview equals the account's schedule, to the cent.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -20,8 +19,7 @@ use daybook_store::records::ProductKey;
 use std::sync::Arc;
 
 impl Service {
-    /// The schedule of an account under a product that does not exist yet. Which product the account names does not
-    /// matter.
+    /// The schedule of an account under a product that does not exist yet. The account's `product_id` is ignored.
     pub async fn preview_product(
         &self,
         who: &Caller,

@@ -1,64 +1,64 @@
-//! Why a call could not be answered: for somebody, with a code that has a page.
+//! Errors of requests, with codes that are documented.
 
 use crate::form;
 use daybook_store::error::StoreError;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The family of a problem; each has its place in the protocols that carry it.
+/// The category of a problem; each maps to a status in the protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// The call cannot be read at all.
+    /// The request cannot be parsed.
     Malformed,
-    /// Nobody known is calling.
+    /// The caller is not authenticated.
     Unauthenticated,
-    /// The caller may not do this.
+    /// The caller lacks the right.
     Forbidden,
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound,
-    /// It contradicts what is there.
+    /// The request conflicts with existing data.
     Conflict,
-    /// It breaks a rule.
+    /// The request breaks a rule.
     Invalid,
-    /// The caller calls too often.
+    /// The caller sends too many requests.
     TooMany,
-    /// It is too large.
+    /// The request is too large.
     TooLarge,
-    /// It is not in a form that is understood.
+    /// The content type is not supported.
     Unsupported,
-    /// It is known, and not done here.
+    /// The feature is known but not supported.
     NotSupported,
-    /// The database is away.
+    /// The database is unavailable.
     Unavailable,
     /// A bug.
     Internal,
 }
 
-/// What is wrong with one field.
+/// An error in one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// The field, by its path.
+    /// The path of the field.
     pub field: String,
     /// The rule it breaks, as a sentence.
     pub message: String,
 }
 
-/// Why a call could not be answered.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The family.
+    /// The category.
     pub kind: Kind,
     /// The code; `docs/errors/<code>.md` explains it.
     pub code: &'static str,
     /// A sentence for people.
     pub message: String,
-    /// Which fields, and why.
+    /// The fields with errors.
     pub details: Vec<Detail>,
-    /// After how many seconds to try again; 0 where that is not known.
+    /// After how many seconds to retry; 0 if unknown.
     pub wait_seconds: u32,
 }
 
-/// Every code a problem can have, with its family. A page in `docs/errors` explains each.
+/// Every code a problem can have, with its category. A page in `docs/errors` explains each.
 pub const CODES: &[(&str, Kind)] = &[
     ("malformed_request", Kind::Malformed),
     ("unauthenticated", Kind::Unauthenticated),
@@ -108,13 +108,13 @@ impl Problem {
         Problem { details, ..Problem::new("invalid_request", message) }
     }
 
-    /// There is no such thing, or it is somebody else's.
+    /// The object does not exist, or belongs to another organization.
     pub fn not_found(what: &str, id: &str) -> Problem {
         let shown: Cow<'_, str> = if id.chars().count() > 140 { "…".into() } else { id.into() };
         Problem::new("not_found", format!("there is no {what} \"{shown}\""))
     }
 
-    /// The id belongs to something else.
+    /// The id belongs to an object with other content.
     pub fn id_taken(field: &str, what: &str, id: &str) -> Problem {
         let message = format!("{what} \"{id}\" exists with other content");
         Problem {
@@ -123,7 +123,7 @@ impl Problem {
         }
     }
 
-    /// Fields ask for what is known and not done here; each says why, and what to use instead.
+    /// Fields request known but unsupported features; each error states the reason and an alternative.
     pub fn not_supported(fields: Vec<form::Problem>) -> Result<(), Problem> {
         if fields.is_empty() {
             return Ok(());
@@ -142,7 +142,7 @@ impl Problem {
         Problem::new("internal_error", message)
     }
 
-    /// The database is away.
+    /// The database is unavailable.
     pub fn unavailable(message: impl Into<String>) -> Problem {
         Problem::new("unavailable", message)
     }

@@ -1,4 +1,4 @@
-//! Products: making them, looking at them.
+//! Products: creating, reading and listing them.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -20,7 +20,7 @@ use daybook_store::records::{Mode, ProductKey, ProductRow};
 use std::sync::Arc;
 
 impl Service {
-    /// Makes a product.
+    /// Creates a product.
     pub async fn create_product(
         &self,
         who: &Caller,
@@ -40,7 +40,7 @@ impl Service {
             None => Arc::from(mint_id("prod")),
         };
         let key = ProductKey { org: who.org, product };
-        // First, so that what is stored is given again even where it would be refused today.
+        // Checked first, so that an existing product is returned even if its form would be refused today.
         if let Some(before) = self.store.product(&key).await? {
             let answer = self.product_again(before, &content_hash).await?;
             return self.keep_answer(who, repeat, answer).await;
@@ -67,7 +67,7 @@ impl Service {
         if self.write_alone(who, unit, repeat.clone(), &answer).await? {
             return Ok(answer);
         }
-        // Somebody else was faster: with the same key, or with the same id.
+        // A concurrent request was faster: with the same idempotency key, or with the same id.
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
             return Ok(answer);
         }
@@ -93,7 +93,7 @@ impl Service {
         Ok(show(&info, &row))
     }
 
-    /// Products, a page of them.
+    /// A page of products.
     pub async fn list_products(&self, who: &Caller, paging: Paging) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         let mut rows = self.store.products(who.org, &paging.of_store()).await?;
@@ -112,7 +112,7 @@ impl Service {
     }
 }
 
-/// Where a product stands between holding and processing.
+/// Whether a product holds events, releases them, or processes them normally.
 pub(crate) fn migration_state(mode: &Mode) -> MigrationState {
     match (mode.holding, mode.releasing) {
         (true, _) => MigrationState::Holding,

@@ -1,7 +1,8 @@
-//! Long reads: what folds a whole journal runs off the threads that serve callers, and organizations take turns.
+//! Long reads: work that folds a whole journal runs outside the threads that serve requests, and organizations share it
+//! fairly.
 //!
-//! So many run at once as there are processors. One organization has at most all but one of these places, so that a caller
-//! of another never waits for more than one read to end.
+//! As many run at the same time as there are processors. One organization gets at most all but one of these places, so
+//! a caller of another organization never waits for more than one read to end.
 
 use crate::lock::lock;
 use crate::problem::Problem;
@@ -10,10 +11,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
-/// The fewest reads that run at once.
+/// The minimum number of reads that run at the same time.
 const FEWEST: usize = 2;
 
-/// Where long reads run.
+/// Runs long reads.
 #[derive(Debug)]
 pub(crate) struct Readers {
     all: Arc<Semaphore>,
@@ -32,7 +33,7 @@ impl Readers {
         Readers { all: Arc::new(Semaphore::new(places)), most_each: places - 1, each: Mutex::default() }
     }
 
-    /// Runs something that may take long. A caller who goes away does not free its place before it is done.
+    /// Runs work that may take long. If the caller disconnects, the place is still taken until the work is done.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         org: OrgId,
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// An organization that reads all it may leaves a place for another.
+    /// An organization that uses all its places leaves one for another.
     #[tokio::test]
     async fn one_organization_does_not_take_every_place() {
         let readers = Arc::new(Readers::with(2));

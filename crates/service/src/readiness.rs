@@ -1,7 +1,7 @@
-//! Readiness: whether the database takes a write.
+//! Readiness: whether the database accepts a write.
 //!
-//! `/readyz` needs no key, so any number of callers may ask at once. One write is tried at a time; its result is good for all
-//! who asked before it was there, and a success for a moment longer.
+//! `/readyz` needs no key, so any number of callers may request it at the same time. One write is tried at a time. Its
+//! result answers all requests that arrived before it finished, and a success remains valid a little longer.
 
 use crate::problem::Problem;
 use daybook_clock::Stopwatch;
@@ -11,10 +11,10 @@ use tokio::sync::Mutex;
 
 /// How long the database may take to write.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// For how long a success is good.
+/// How long a success remains valid.
 const GOOD_FOR: Duration = Duration::from_millis(250);
 
-/// The last try, and when it ended.
+/// The last attempt's result, and when it ended.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness(Mutex<Option<(Stopwatch, Result<(), Problem>)>>);
 

@@ -1,4 +1,4 @@
-//! Rolling an account's clock, for testing with time.
+//! Rolling an account's clock, for tests.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -25,7 +25,7 @@ impl Service {
     }
 }
 
-/// Time is real for the accounts of a LIVE organization.
+/// Accounts of a LIVE organization follow the real time and cannot be rolled.
 pub(crate) fn may_roll(who: &Caller) -> Result<(), Problem> {
     who.may(Right::Administer)?;
     if who.environment == "LIVE" {

@@ -1,4 +1,4 @@
-//! What is kept secret: sealed in the database with a key that is not in it.
+//! Encryption of secrets in the database, with a key that is not stored there.
 
 use crate::ids::random_bytes;
 use crate::problem::Problem;
@@ -12,11 +12,11 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 const NONCE_BYTES: usize = 24;
-/// How long an access token lasts.
+/// How long an access token is valid.
 pub const TOKEN_SECONDS: i64 = 3_600;
 const TOKEN_PREFIX: &str = "dbk_at.";
 
-/// The key that is not in the database, and what is done with it.
+/// The keys derived from the secrets key, which is not in the database.
 #[derive(Clone)]
 pub struct Secrets {
     sealing: [u8; 32],
@@ -26,26 +26,26 @@ pub struct Secrets {
     fingerprint: [u8; 16],
 }
 
-/// A secret does not show in logs.
+/// Keeps the keys out of logs.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secrets(..)")
     }
 }
 
-/// What an access token says.
+/// The result of reading an access token.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Token {
-    /// It is good, and speaks for this client.
+    /// It is valid, and belongs to this client.
     Client(String),
-    /// It was good once.
+    /// It has expired.
     Expired,
-    /// It is none of ours.
+    /// It was not issued by this service.
     Unknown,
 }
 
 impl Secrets {
-    /// Everything follows from one key of 32 bytes.
+    /// Derives all keys from one key of 32 bytes.
     pub fn new(key: &[u8; 32]) -> Secrets {
         let derive = |what: &[u8]| mac(key, what);
         let mut fingerprint = [0; 16];
@@ -59,12 +59,12 @@ impl Secrets {
         }
     }
 
-    /// Tells keys apart without giving them away.
+    /// Identifies the key without revealing it.
     pub fn fingerprint(&self) -> [u8; 16] {
         self.fingerprint
     }
 
-    /// Seals bytes.
+    /// Encrypts bytes.
     pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, Problem> {
         let nonce = random_bytes::<NONCE_BYTES>();
         let sealed = self
@@ -74,7 +74,7 @@ impl Secrets {
         Ok([nonce.as_slice(), &sealed].concat())
     }
 
-    /// Opens what was sealed.
+    /// Decrypts sealed bytes.
     pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, Problem> {
         let damaged = || Problem::internal("a sealed secret cannot be opened with this key");
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or_else(damaged)?;
@@ -85,7 +85,7 @@ impl Secrets {
         XChaCha20Poly1305::new(&self.sealing.into())
     }
 
-    /// A hash that nobody can make without the key.
+    /// A hash that cannot be computed without the key.
     pub fn keyed_hash(&self, bytes: &[u8]) -> Vec<u8> {
         mac(&self.sealing, bytes).to_vec()
     }
@@ -95,22 +95,22 @@ impl Secrets {
         mac(&self.audit, record).to_vec()
     }
 
-    /// A hash for the console that nobody can make without the key; for different things it differs.
+    /// A keyed hash for the console. `thing` names its purpose: hashes for different purposes differ.
     pub fn console_hash(&self, thing: &str, bytes: &[u8]) -> Vec<u8> {
         mac(&self.console, &[thing.as_bytes(), b"\0", bytes].concat()).to_vec()
     }
 
-    /// What the forms of a session carry: it follows from the session's token, and the token does not follow from it.
+    /// The CSRF token of a session's forms: derived from the session's token, which it does not reveal.
     pub fn form_token(&self, session_token: &str) -> String {
         self.console_mark("forms", session_token.as_bytes())
     }
 
-    /// Tells one state of a thing from another without giving it away: what a form carries of how it was shown.
+    /// A mark that identifies a state without revealing it. A form carries it to show which state it was made from.
     pub fn console_mark(&self, thing: &str, bytes: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode(self.console_hash(thing, bytes))
     }
 
-    /// A token that speaks for a client for a while.
+    /// A token that authenticates a client for a limited time.
     pub fn issue_token(&self, client_id: &str, now: Time) -> String {
         let expires = now.seconds() + TOKEN_SECONDS;
         let said = format!("{}.{expires}", URL_SAFE_NO_PAD.encode(client_id));
@@ -118,12 +118,12 @@ impl Secrets {
         format!("{TOKEN_PREFIX}{said}.{mac}")
     }
 
-    /// Whether a bearer looks like a token.
+    /// Whether a bearer has the form of an access token.
     pub fn is_token(bearer: &str) -> bool {
         bearer.starts_with(TOKEN_PREFIX)
     }
 
-    /// Reads a token.
+    /// Reads an access token.
     pub fn read_token(&self, bearer: &str, now: Time) -> Token {
         self.try_read_token(bearer, now).unwrap_or(Token::Unknown)
     }
@@ -148,7 +148,7 @@ fn mac(key: &[u8; 32], what: &[u8]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// The hash of a client secret, or of what a caller asked for.
+/// The hash of a client secret or of a request's content.
 pub fn hash(bytes: &[u8]) -> Vec<u8> {
     Sha256::digest(bytes).to_vec()
 }

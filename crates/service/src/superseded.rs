@@ -1,10 +1,10 @@
-//! Watching the tables: once a newer build has changed them, a node of this one does nothing more.
+//! Watches the version of the tables: once a newer build has changed them, a node of this build stops working.
 //!
-//! Several nodes share a database, and they are upgraded one after the other. The first node of the newer build brings the
-//! tables up to date while nodes of the earlier build run. Those do not know what the newer build relies on, so each looks at
-//! the version every second ([`Service::look_at_tables`]). Once it is newer than what this build knows, or once another
-//! node has taken up other time-zone data ([`crate::zones`]), the node is superseded, for good: timers stand still, nothing is sent, everything that changes something is refused with 503, and
-//! `/readyz` says why. Reading goes on, for callers that are on their way.
+//! Several nodes share a database and are upgraded one after the other. The first node of the newer build migrates the
+//! tables while nodes of the earlier build still run. Those do not know what the newer build relies on, so each checks
+//! the version every second ([`Service::look_at_tables`]). Once the version is newer than this build knows, or another
+//! node has adopted other time-zone data ([`crate::zones`]), the node is superseded for good: timers stop, nothing is
+//! sent, all changes are refused with 503, and `/readyz` reports the reason. Reads continue, for requests in progress.
 
 use crate::Service;
 use crate::lock::lock;
@@ -13,35 +13,35 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What the reason begins with that callers get.
+/// The prefix of the reason that callers get.
 pub const SUPERSEDED: &str = "this node does nothing more";
 
-/// How often the version of the tables is looked at.
+/// How often the version of the tables is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Why this node does nothing more, once that is so.
+/// Why this node is superseded; unset while it is not.
 #[derive(Debug, Default)]
 pub(crate) struct Superseded(OnceLock<String>);
 
 impl Superseded {
-    /// Whether it does nothing more.
+    /// Whether this node is superseded.
     pub fn is_so(&self) -> bool {
         self.0.get().is_some()
     }
 
-    /// Refuses what must not be done any more.
+    /// Returns an error if this node is superseded.
     pub fn check(&self) -> Result<(), Problem> {
         self.0.get().map_or(Ok(()), |why| Err(Problem::unavailable(why.clone())))
     }
 }
 
 impl Service {
-    /// Refuses what a node must not do once a newer build has changed the tables.
+    /// Returns an error if this node is superseded, for operations it must no longer do.
     pub fn check_tables(&self) -> Result<(), Problem> {
         self.superseded.check()
     }
 
-    /// Looks which version the tables are of. A newer one than this build knows supersedes this node.
+    /// Checks the version of the tables. A newer one than this build knows supersedes this node.
     pub async fn look_at_tables(&self) -> Result<(), Problem> {
         self.look_at_zones().await?;
         let standing = self.store.tables().await?;
@@ -55,7 +55,7 @@ impl Service {
         Ok(())
     }
 
-    /// Does nothing more from now on.
+    /// Marks this node as superseded.
     pub(crate) fn supersede(&self, why: &str) {
         let sentence = format!("{SUPERSEDED}: {why}");
         if self.superseded.0.set(sentence.clone()).is_ok() {
@@ -64,7 +64,7 @@ impl Service {
         }
     }
 
-    /// Looks every second from now on.
+    /// Starts to check the tables every second.
     pub fn run_tables_watch(&self) {
         let watching = keep_looking(self.clone(), self.stop.subscribe());
         lock(&self.running).push(tokio::spawn(watching));

@@ -1,9 +1,10 @@
-//! The words by which things are found.
+//! The search words of accounts, customers and products.
 //!
-//! Text is cut wherever a character is neither letter nor digit, and made small: `Jane.Doe@example.com` is found by `jane`,
-//! `doe`, `example` and `com`, and so by itself. A thing's words are written in the transaction that writes the thing. Of
-//! a customer these are names, the email address and the values of external fields; of an account the values of its
-//! external fields; of a product its name. Numbers that are kept secret are never among them.
+//! Text is split at every character that is neither letter nor digit, and converted to lowercase:
+//! `Jane.Doe@example.com` is found by `jane`, `doe`, `example` and `com`, and so by the whole address. An object's
+//! words are written in the transaction that writes the object. The words of a customer are its names, the email
+//! address and the values of external fields; those of an account are the values of its external fields; those of a
+//! product are its name. Secret numbers are never included.
 
 use crate::account::profile::Profile;
 use crate::form::fields::ExternalField;
@@ -13,21 +14,21 @@ use daybook_store::records::OrgId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The most words of a thing; the first ones count.
+/// The maximum number of words of an object; further ones are ignored.
 const MOST_WORDS: usize = 64;
-/// The most characters of a word that count.
+/// The maximum length of a word; further characters are ignored.
 const LONGEST_WORD: usize = 40;
-/// The most words of a search that count.
+/// The maximum number of words in a search; further ones are ignored.
 const MOST_SEARCHED: usize = 8;
-/// The most characters of an id.
+/// The maximum length of an id.
 const LONGEST_ID: usize = 128;
 
-/// The words of some texts, each once.
+/// The distinct words of some texts.
 fn words_of<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<String> {
     let mut words = BTreeSet::new();
     for text in texts {
         for word in text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()) {
-            // Letters of some scripts grow when they are made small, and may then bring marks that are no letters.
+            // In some scripts a letter becomes several characters in lowercase, some of which may not be letters.
             let small: String = word.chars().flat_map(char::to_lowercase).take(LONGEST_WORD).collect();
             words.insert(small);
             if words.len() == most {
@@ -42,20 +43,20 @@ fn values(fields: &[ExternalField]) -> impl Iterator<Item = &str> {
     fields.iter().map(|field| field.value.as_str())
 }
 
-/// The words of a new account; nothing if it has none.
+/// The search words of a new account; `None` if it has none.
 pub(crate) fn of_account(org: OrgId, account: &Arc<str>, profile: &Profile) -> Option<Words> {
     let words = words_of(values(&profile.external_fields), MOST_WORDS);
     let of = Words { org, kind: Kind::Account, id: account.clone(), words, is_new: true };
     (!of.words.is_empty()).then_some(of)
 }
 
-/// The words of a new product.
+/// The search words of a new product.
 pub(crate) fn of_product(org: OrgId, product: &Arc<str>, form: &NewProduct) -> Words {
     let words = words_of([form.product_overview.product_name.as_str()], MOST_WORDS);
     Words { org, kind: Kind::Product, id: product.clone(), words, is_new: true }
 }
 
-/// The words of a customer.
+/// The search words of a customer.
 pub(crate) fn of_customer(org: OrgId, customer: &Arc<str>, form: &NewCustomer, is_new: bool) -> Words {
     let business = form.business_details.as_ref();
     let names = [&form.name_first, &form.name_middle, &form.name_last].into_iter().flatten();
@@ -70,7 +71,7 @@ pub(crate) fn of_customer(org: OrgId, customer: &Arc<str>, form: &NewCustomer, i
     Words { org, kind: Kind::Customer, id: customer.clone(), words: words_of(texts, MOST_WORDS), is_new }
 }
 
-/// What is searched for. Nothing that could be found gives a text that is empty.
+/// Parses a search text. The result is empty if the text cannot match anything.
 pub(crate) fn searched(text: &str) -> Text {
     let text = text.trim();
     let is_id = |character: char| character.is_ascii_alphanumeric() || "._:~-".contains(character);

@@ -1,19 +1,20 @@
-//! Time-zone data: what a database went by, and what happens when a build brings other data.
+//! Time-zone data: which data a database uses, and what happens when a build brings other data.
 //!
-//! A due moment is a date and a time of day in the zone of a product. Which moment that is, the data of the zone say, and
-//! they are part of the build. Governments change their clocks, so newer data give some moments another place. The database
-//! keeps the data of every zone that a product names, as a setting for each. A start compares ([`Service::take_up_zones`]):
+//! A due moment is a date and a time of day in a product's zone. The time-zone data, which are part of the build,
+//! determine the moment. Governments change their clocks, so newer data move some moments. The database keeps the data
+//! of every zone that a product names, in one setting per zone. At start they are compared
+//! ([`Service::take_up_zones`]):
 //!
 //! ```text
-//! zones of products ─► kept data differ? ─► accounts in that zone ─► folded again ─► what is due next, listed if it moved
+//! zones of products ─► kept data differ? ─► accounts in that zone ─► folded again ─► next moment, listed if it moved
 //!                                            their past by the kept data,
-//!                                            what is ahead by those of the build
+//!                                            future moments by the build's data
 //! ```
 //!
-//! What was processed stays where it was: the account's own terms keep the offsets that its past went by, up to where it was
-//! processed (`engine::zone`), so `verify` and every later fold find the past again. Its journal says where it happened.
-//! Nothing is announced. A start that is cut off goes on where it was; of nodes that start at once each account is placed
-//! again by one. A node that runs by earlier data does nothing more once another one has taken up others
+//! Processed events stay in place: the account's terms keep the offsets of its past, up to where it was processed
+//! (`engine::zone`), so that `verify` and every later fold reproduce the past. The journal records the change. Nothing
+//! is announced. An interrupted start continues where it stopped; if several nodes start at the same time, each account
+//! is updated by one of them. A node that uses earlier data stops working once another node has adopted newer ones
 //! ([`crate::superseded`]).
 
 use crate::Service;
@@ -34,25 +35,25 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-/// The settings that hold the data of a zone begin with this; its name follows.
+/// The prefix of the settings that hold the data of a zone; the zone's name follows.
 const KEPT: &str = "zone:";
-/// The setting that changes whenever data are taken up that differ.
+/// The setting that changes whenever different data are adopted.
 const TAKEN_UP: &str = "zones_taken_up";
-/// Rows read at once.
+/// The number of rows read at once.
 const STEP: usize = 200;
-/// Accounts that are named in the log.
+/// The maximum number of accounts named in the log.
 const MOST_NAMED: usize = 20;
-/// What an account goes by begins so long before it: its first dates may lie there.
+/// How long before its opening an account's zone data begin, since its first dates may lie there.
 const BEFORE_OPENING_MICROS: i64 = 2 * 86_400 * 1_000_000;
 
-/// A zone whose data in this build are not those that the database went by.
+/// A zone whose data in this build differ from those the database uses.
 #[derive(Clone, Debug)]
 pub struct ZoneDifference {
     /// Its name.
     pub name: String,
-    /// What the kept data are called.
+    /// The release name of the kept data.
     pub kept_version: String,
-    /// From when on clocks differ, not counting what is past.
+    /// The first future moment at which the clocks differ; `None` if they differ only in the past.
     pub from: Option<Time>,
     kept: Zone,
     today: Zone,
@@ -68,7 +69,7 @@ impl fmt::Display for ZoneDifference {
     }
 }
 
-/// An account that has something to do next, at another moment than before.
+/// An account whose next moment has moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MovedMoment {
     /// The organization.
@@ -77,27 +78,27 @@ pub struct MovedMoment {
     pub account_id: String,
     /// Its zone.
     pub zone: String,
-    /// When something was to be done next by the earlier data.
+    /// The next moment by the earlier data.
     pub before: String,
-    /// When something is to be done next by these.
+    /// The next moment by the new data.
     pub after: String,
 }
 
-/// What taking up other time-zone data came to.
+/// The result of adopting other time-zone data.
 #[derive(Clone, Debug, Default)]
 pub struct ZonesTakenUp {
     /// The zones whose data differ.
     pub zones: Vec<ZoneDifference>,
-    /// Accounts whose moments ahead were placed again.
+    /// Accounts whose future moments were placed again.
     pub accounts: u64,
-    /// Those that could not be: `verify` names them.
+    /// Accounts for which that failed; `verify` names them.
     pub failed: u64,
     /// Accounts whose next moment moved.
     pub moved: Vec<MovedMoment>,
 }
 
 impl Service {
-    /// Refuses to work on a database that went by other time-zone data and was not brought up to date.
+    /// Returns an error if the database uses other time-zone data and was not updated.
     pub async fn check_zones(&self) -> Result<(), Problem> {
         let differing = self.zone_differences().await?;
         if differing.is_empty() {
@@ -111,7 +112,7 @@ impl Service {
         )))
     }
 
-    /// The zones of products whose data in this build are not those that the database went by.
+    /// The zones of products whose data in this build differ from those the database uses.
     pub async fn zone_differences(&self) -> Result<Vec<ZoneDifference>, Problem> {
         let mut differing = Vec::new();
         for today in self.zones_of_products().await?.into_values() {
@@ -150,14 +151,14 @@ impl Service {
         Ok(zones)
     }
 
-    /// Keeps the data of a zone, unless some are kept.
+    /// Stores the data of a zone, unless data are already stored. Returns the stored data.
     pub(crate) async fn keep_zone(&self, zone: &Zone) -> Result<Vec<u8>, Problem> {
         let data = zone.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))?;
         Ok(self.store.keep_setting(&setting_of(zone), &data).await?)
     }
 
-    /// Has the database go by the time-zone data of this build: places what is ahead of accounts again where they differ,
-    /// and says what moved. To be called before timers run.
+    /// Makes the database use the time-zone data of this build: where they differ, the future moments of accounts are
+    /// placed again. Returns what moved. Must be called before timers run.
     pub async fn take_up_zones(&self) -> Result<ZonesTakenUp, Problem> {
         let mut taken_up = ZonesTakenUp::default();
         for today in self.zones_of_products().await?.into_values() {
@@ -181,7 +182,7 @@ impl Service {
         Ok(taken_up)
     }
 
-    /// Notices that another node has taken up other time-zone data since this one began.
+    /// Supersedes this node if another node has adopted other time-zone data since this one started.
     pub(crate) async fn look_at_zones(&self) -> Result<(), Problem> {
         let seen = lock(&self.zones_seen).clone();
         let Some(seen) = seen else { return Ok(()) };
@@ -225,7 +226,7 @@ impl Service {
         Ok(())
     }
 
-    /// Whether the database goes by the data of today by now.
+    /// Whether the database already uses the data of this build.
     async fn is_taken_up(&self, zones: &[ZoneDifference]) -> Result<bool, Problem> {
         for zone in zones {
             let kept = self.store.setting(&setting_of(&zone.today)).await?;
@@ -260,10 +261,9 @@ fn tell(taken_up: &ZonesTakenUp) {
     tracing::warn!(accounts, moved = moved.len(), not_named = more, failed, "accounts go by the newer time-zone data");
 }
 
-/// The terms of an account with the zone that it goes by from now on, and what it went by before; nothing where it stays as
-/// it is.
+/// The terms of an account with its new zone, including the offsets of its past; `None` if they do not change.
 fn new_terms(row: &AccountRow, zones: &[ZoneDifference]) -> Option<Terms> {
-    // One that was never processed has no past, and its moments are not worked out yet.
+    // An account that was never processed has no past, and its moments are not computed yet.
     let through = row.now.processed_through?;
     let mut terms: Terms = postcard::from_bytes(&row.terms).ok()?;
     let changed = zones.iter().find(|zone| zone.name == terms.zone.name())?;

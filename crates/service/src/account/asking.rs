@@ -1,4 +1,4 @@
-//! What is asked of an account: an input, taking one back, other customers, another time on its clock.
+//! Requests to an account: submit an input, withdraw one, change the profile, roll the clock.
 
 use super::book::{Applied, Asked, Book, Halt, Rolled};
 use super::herald::Timing;
@@ -11,14 +11,15 @@ use daybook_engine::timeline::{Input, Place, Placement, Rank, Situation, place};
 use std::collections::BTreeSet;
 
 impl Book {
-    /// Puts an input in its place and, unless it waits or is held, folds it.
+    /// Places an input in the timeline and folds it, unless it is held or scheduled for later.
     pub fn submit(&mut self, asked: Asked, now: Time) -> Result<Applied, Halt> {
         if let Some(before) = self.named(&asked.name) {
             if before.content_hash == asked.content_hash {
                 return Ok(Applied::Already);
             }
             return Err(match &asked.input {
-                // The caller chose no id: what is taken is the payment's one reversal, or the fee's one waiver.
+                // The caller chose no id, so the name that is taken belongs to the payment's only reversal or the fee's
+                // only waiver.
                 Input::Reversal { payment } if asked.name.starts_with("dbk_") => {
                     Problem::new("already_reversed", format!("payment \"{payment}\" was reversed already"))
                 }
@@ -98,9 +99,9 @@ impl Book {
         Ok(())
     }
 
-    /// What an input refers to must be there.
+    /// Checks that the line item an input refers to exists.
     fn check_reference(&self, input: &Input) -> Result<(), Problem> {
-        // Fees that the engine makes come to be when they come; those of a caller must be there.
+        // The engine may yet create its own fees; a fee that a caller created must already exist.
         if let Input::Waiver { fee: ItemId::Input(name) } = input {
             let named = self.named(name).map(|record| &record.record);
             return match named {
@@ -117,7 +118,7 @@ impl Book {
         }
     }
 
-    /// Takes back an input that is still held.
+    /// Withdraws an input that is still held.
     pub fn withdraw(&mut self, name: &str, now: Time) -> Result<(), Halt> {
         let Some(index) = self.journal.iter().position(|record| &*record.name == name) else {
             return Err(Problem::not_found("line item", name).into());
@@ -128,7 +129,7 @@ impl Book {
             let message = format!("line item \"{name}\" is not held: only what migration mode holds can be withdrawn");
             return Err(Problem::new("not_held", message).into());
         }
-        // What is about a payment or a fee means nothing without it: it goes along.
+        // Held inputs that refer to the payment or fee are withdrawn with it: they mean nothing without it.
         let goes_along = |record: &&Journal| match &record.record {
             Record::Input(Input::PaymentStatus { payment, .. } | Input::Reversal { payment }) => {
                 self.is_held(record) && **payment == *name
@@ -159,7 +160,7 @@ impl Book {
         Ok(Applied::Now)
     }
 
-    /// Notes and announces that the profile changed.
+    /// Records and announces that the profile changed.
     pub fn note_profile(&mut self, now: Time) -> Result<(), Halt> {
         self.settle(now)?;
         let clock = self.clock(now);
@@ -175,7 +176,7 @@ impl Book {
         Ok(())
     }
 
-    /// Moves the clock ahead and works through everything up to and including that moment.
+    /// Moves the account clock ahead and processes everything up to and including that moment.
     pub fn roll(&mut self, to: Time, webhooks: bool, now: Time) -> Result<Rolled, Halt> {
         self.settle(now)?;
         if webhooks {
@@ -193,7 +194,7 @@ impl Book {
                 return Err(halt);
             }
         };
-        // A slice that is full moves the clock less far.
+        // If the slice filled up, the clock moves only as far as the account was processed.
         let to = self.now.processed_through.map_or(to, |through| through.min(to));
         self.now.rolled_to = Some(to);
         let seq = self.now.next_seq;
@@ -202,7 +203,7 @@ impl Book {
         Ok(rolled)
     }
 
-    /// Writes down a record of the service's own.
+    /// Appends a record that the service itself makes.
     pub(super) fn append(&mut self, record: Record, what: &str, at: Time, now: Time) -> Result<(), Problem> {
         let seq = self.now.next_seq;
         let record = Journal {
@@ -224,12 +225,12 @@ impl Book {
         Ok(())
     }
 
-    /// A payment is decided about once. The fold would find a second time only at the release, and nobody could take it
-    /// back then: it has no line item.
+    /// A payment's status can be decided only once. Without this check, the fold would find a second decision only at
+    /// the release, and it could not be withdrawn then because it has no line item.
     fn check_undecided(&self, input: &Input, held: bool) -> Result<(), Problem> {
         let Input::PaymentStatus { payment, .. } = input else { return Ok(()) };
         let decides = |record: &Journal| match &record.record {
-            // Live, the fold knows what was decided, and when; what is held is not folded yet.
+            // If events are not held, the fold knows decided statuses; held inputs are not folded yet.
             Record::Input(Input::PaymentStatus { payment: other, .. }) => held && other == payment,
             Record::Input(Input::Payment { status, .. }) => {
                 record.name == *payment && matches!(status, ItemStatus::Valid | ItemStatus::Invalid)

@@ -1,13 +1,14 @@
-//! The book of one account: its journal, its state, and what is to be written about it.
+//! The book of one account: its journal, its state, and the rows to write for it.
 //!
-//! A [`Book`] is an account in memory. What is asked of the account is done to the book, purely: no clock, no database.
-//! [`Book::settle`] brings it up to its clock, [`Book::submit`] puts an input in its place and folds it,
-//! [`Book::release`] lets go of held inputs, [`Book::roll`] moves the clock. Each either succeeds and leaves its traces in
-//! [`Writes`], or fails and leaves the book as it was. The processor loads books, works on them and writes what they
-//! gathered; `verify` works through the same journal on the same book, and compares.
+//! A [`Book`] is an account in memory. Requests are applied to the book, purely: no clock, no database.
+//! [`Book::settle`] processes it up to its clock, [`Book::submit`] places an input and folds it, [`Book::release`]
+//! releases held inputs, [`Book::roll`] moves the clock. Each either succeeds and records its changes in [`Writes`], or
+//! fails and leaves the book as it was. The processor loads books, works on them and stores their writes; `verify`
+//! processes the same journal on the same book and compares.
 //!
-//! Forward work needs only the snapshot of the state and the inputs that are not processed yet. What reaches into the
-//! past needs the whole journal: then [`Halt::NeedsAll`] says so, and the caller loads the account again.
+//! Forward work needs only the snapshot of the state and the inputs that are not processed yet. Work that reaches into
+//! the past needs the whole journal: the book then returns [`Halt::NeedsAll`], and the caller loads the account in
+//! full.
 
 use super::herald::{About, Timing};
 use super::journal::{Journal, Names, OPEN, Record, named, refers_to};
@@ -31,7 +32,7 @@ use daybook_store::Loaded;
 use daybook_store::records::{AccountKey, AccountNow, AccountRow};
 use std::sync::Arc;
 
-/// Why a book could not do what was asked. It is as it was.
+/// Why a request failed. The book is unchanged.
 #[derive(Debug)]
 pub enum Halt {
     /// The whole journal is needed, and only a part is loaded.
@@ -46,50 +47,50 @@ impl From<Problem> for Halt {
     }
 }
 
-/// Whether something was done, or had been done before.
+/// Whether a request was applied now or had been applied before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// It was done now.
+    /// It was applied now.
     Now,
-    /// It had been done before: nothing changed.
+    /// It had been applied before; nothing changed.
     Already,
 }
 
-/// Something asked of an account.
+/// An input requested for an account.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Its name: the id of the line item it makes, or one made up for it.
+    /// Its name: the id of the line item it makes, or a generated one.
     pub name: Name,
-    /// When it counts; the account clock if not said.
+    /// When it takes effect; `None` means at the account clock.
     pub effective_at: Option<Time>,
-    /// What is asked.
+    /// The input itself.
     pub input: Input,
     /// External fields, as JSON.
     pub extra: Option<Arc<str>>,
-    /// A hash of what was asked.
+    /// A hash of the request's content.
     pub content_hash: Vec<u8>,
 }
 
 impl Asked {
-    /// The name of the input it refers to, if it does.
+    /// The name of the input it refers to, if any.
     pub fn refers_to(&self) -> Option<Name> {
         refers_to(&self.input).cloned()
     }
 }
 
-/// What a roll did.
+/// What a roll or a release did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rolled {
     /// Steps taken.
     pub steps: u64,
     /// Inputs that could not be applied.
     pub refused: u64,
-    /// Messages handed to sending by this roll itself.
+    /// Messages that this roll itself queued for sending.
     pub messages: u64,
 }
 
 impl Rolled {
-    /// Adds what another part of it did.
+    /// Adds the result of another part.
     pub fn add(&mut self, more: Rolled) {
         self.steps += more.steps;
         self.refused += more.refused;
@@ -100,7 +101,7 @@ impl Rolled {
 /// One account in memory.
 #[derive(Clone, Debug)]
 pub struct Book {
-    /// Which.
+    /// Its key.
     pub key: AccountKey,
     /// Its product, as it was when the account was loaded.
     pub product: Arc<ProductInfo>,
@@ -110,33 +111,33 @@ pub struct Book {
     pub state: State,
     /// Customers and external fields.
     pub profile: Profile,
-    /// The version that was loaded; nothing for an account that is new.
+    /// The version that was loaded; `None` for a new account.
     pub loaded_version: Option<i64>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// A hash of what was asked for when it was made.
+    /// A hash of the request that created it.
     pub content_hash: Vec<u8>,
-    /// What changes about it.
+    /// The part of the account's row that changes.
     pub now: AccountNow,
-    /// The journal, or the part of it that is loaded, by number.
+    /// The journal, or the loaded part of it, in order of sequence number.
     pub journal: Vec<Journal>,
-    /// Whether the journal is loaded whole.
+    /// Whether the whole journal is loaded.
     pub complete: bool,
-    /// The line items, once they were needed.
+    /// The line items; `None` until they are needed.
     pub ledger: Option<Ledger>,
     /// Messages of earlier rolls that a roll with webhooks would send.
     pub waiting_messages: u64,
-    /// The clock that a record was placed by, while it is worked through again.
+    /// The clock that a record was originally placed by, while the journal is processed again.
     pub placed_by: Option<Time>,
-    /// What is to be written.
+    /// The rows to write.
     pub writes: Writes,
-    /// The names of its records, where the book is only ever added to.
+    /// An index of record names; only a book processed from end to end has one.
     pub(super) names: Option<Names>,
-    /// While it is brought up to its clock: how much of that is done at once.
+    /// How much to process in one transaction, while the account is settled.
     pub(super) slice: Option<Slice>,
 }
 
-/// How a book stood before something was tried.
+/// A copy of the book's state, to restore if a request fails.
 pub(super) struct Before {
     state: State,
     profile: Profile,
@@ -146,7 +147,7 @@ pub(super) struct Before {
 }
 
 impl Book {
-    /// A new account. Nothing is processed yet.
+    /// Creates a new account. Nothing is processed yet.
     pub fn open(
         key: AccountKey,
         product: Arc<ProductInfo>,
@@ -182,7 +183,7 @@ impl Book {
             status: "ACTIVE".to_owned(),
             substatus: None,
             next_seq: 2,
-            // Everything is held until it is let go, be it at once.
+            // Every input is held until it is released, even if that follows at once.
             settled_seq: 0,
             held_events: 1,
             scheduled_events: 0,
@@ -211,7 +212,7 @@ impl Book {
         })
     }
 
-    /// An account as it was loaded.
+    /// Builds the book of a loaded account.
     pub fn read(loaded: Loaded, product: Arc<ProductInfo>, complete: bool) -> Result<Book, Problem> {
         if earlier::is_outdated(&loaded.row) {
             return Err(earlier::not_refolded(&loaded.row));
@@ -227,7 +228,7 @@ impl Book {
         Book::with(loaded, product, complete, terms, state)
     }
 
-    /// An account as it was loaded, with these terms and this state.
+    /// Builds the book of a loaded account with the given terms and state.
     pub(super) fn with(
         loaded: Loaded,
         product: Arc<ProductInfo>,
@@ -265,21 +266,21 @@ impl Book {
             .map_err(|error| Problem::internal(format!("terms cannot be written: {error}")))
     }
 
-    /// The account clock: now, or what it was rolled to if that is later, or up to where it is processed. It never goes
-    /// back, whatever the clocks of the nodes that work on it show.
+    /// The account clock: the latest of now, the time the account was rolled to and the time it is processed through.
+    /// It never goes back, even if the clocks of the nodes that work on it differ.
     pub fn clock(&self, now: Time) -> Time {
         let at_least = self.now.rolled_to.max(self.now.processed_through).max(self.placed_by);
         at_least.map_or(now, |at_least| at_least.max(now))
     }
 
-    /// The time now, as this account counts it: not before what another node, or an earlier clock, has processed. What
-    /// an account was rolled to is not now.
+    /// The current time for this account: never before the time that another node, or an earlier clock, processed it
+    /// through. A roll does not count: the time an account was rolled to is not the current time.
     pub fn time(&self, now: Time) -> Time {
         let processed = self.now.processed_through.filter(|through| self.now.rolled_to.is_none_or(|to| to < *through));
         processed.map_or(now, |through| through.max(now))
     }
 
-    /// Takes these records of the beginning of the timeline for the journal, of an account that was stored like this.
+    /// Replaces the journal with these first records of the timeline. `stored` is the account's stored row.
     pub fn begin_with(&mut self, mut journal: Vec<Journal>, stored: &AccountNow) {
         mark_scheduled(&mut journal, stored);
         self.journal = journal;
@@ -292,15 +293,15 @@ impl Book {
         named(self.names.as_ref(), &self.journal, name)
     }
 
-    /// Makes this a book whose journal is worked through from one end to the other: it remembers its past, knows its line
-    /// items and finds records by name, so that each record costs the same however many came before. Nothing can be taken
-    /// back: once something fails, the book is spent.
+    /// Prepares the book for processing its journal from end to end: it remembers its past, knows its line items and
+    /// finds records by name, so each record costs the same no matter how many precede it. Nothing can be undone: after
+    /// a failure, the book must be discarded.
     pub fn work_through(&mut self) {
         self.names = Some(Names::of(&self.journal));
         self.ledger.get_or_insert_default();
     }
 
-    /// Whether the book is worked through, and nothing is taken back.
+    /// Whether the book is processed from end to end, so that nothing can be undone.
     pub(super) fn is_worked_through(&self) -> bool {
         self.names.is_some()
     }
@@ -313,7 +314,8 @@ impl Book {
         }
     }
 
-    /// How the book stands, to go back to when what is tried fails. What is tried only adds to the journal.
+    /// Copies the book's state, to restore it if a request fails. Requests only append to the journal, so its length is
+    /// enough. `None` if nothing can be undone.
     pub(super) fn before(&self) -> Option<Before> {
         (!self.is_worked_through()).then(|| Before {
             state: self.state.clone(),
@@ -324,7 +326,7 @@ impl Book {
         })
     }
 
-    /// Goes back to how the book stood. Line items are worked out again when they are needed.
+    /// Restores the copy. Line items are computed again when they are needed.
     pub(super) fn go_back(&mut self, before: Option<Before>) {
         let Some(Before { state, profile, now, records, writes }) = before else { return };
         (self.state, self.profile, self.now, self.writes) = (state, profile, now, writes);
@@ -332,21 +334,21 @@ impl Book {
         self.ledger = None;
     }
 
-    /// The state to fold on. One that is not taken back is not copied.
+    /// The state to fold onto. It is copied only if the fold may have to be undone.
     pub(super) fn state_to_fold(&mut self) -> State {
         if self.is_worked_through() { std::mem::take(&mut self.state) } else { self.state.clone() }
     }
 
-    /// Whether a record is held. While a first fold is under way, what it has folded is not.
+    /// Whether a record is held. During a first fold, the records it has already folded are not.
     pub fn is_held(&self, record: &Journal) -> bool {
         let is_folded = || self.now.settled_seq == 0 && self.now.processed_through >= Some(record.place.at);
         record.seq() > self.now.settled_seq && !is_folded()
     }
 
-    /// Brings the account up to its clock, unless its product holds: lets go of what is held, works through what is
-    /// due.
+    /// Processes the account up to its clock, unless its product holds events: releases held inputs and processes
+    /// everything that is due.
     pub fn settle(&mut self, now: Time) -> Result<Rolled, Halt> {
-        // What has begun is ended, even where the product holds again.
+        // A first fold that has begun is finished even if the product holds events again.
         if self.product.mode.holding && !self.is_under_way() {
             return Ok(Rolled::default());
         }
@@ -356,7 +358,7 @@ impl Book {
         self.advance(self.clock(now), Timing { now, suppress_before: None, at_once: false })
     }
 
-    /// Works through what is due up to a moment.
+    /// Processes everything that is due up to a moment.
     pub(super) fn advance(&mut self, until: Time, timing: Timing) -> Result<Rolled, Halt> {
         if self.now.processed_through.is_some_and(|through| until <= through) {
             return Ok(Rolled::default());
@@ -371,7 +373,7 @@ impl Book {
         self.fold_on(&ahead, until, timing, self.now.scheduled_events > 0)
     }
 
-    /// Notes that the account could not be processed, and why. It is left alone until it is tried again.
+    /// Records why the account could not be processed. Timers skip it until processing is retried.
     pub fn fail(&mut self, reason: String, now: Time) {
         self.now.failure = Some(reason);
         self.now.next_moment = None;
@@ -379,7 +381,7 @@ impl Book {
         self.writes.failed = true;
     }
 
-    /// Counts what waits for its time.
+    /// Counts the scheduled inputs.
     pub fn recount(&mut self) {
         let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
         let ahead = |record: &&Journal| {
@@ -388,7 +390,7 @@ impl Book {
         self.now.scheduled_events = self.journal.iter().filter(ahead).count() as i64;
     }
 
-    /// Brings everything that is written with the account up to date.
+    /// Updates all columns that are written with the account.
     pub fn close(&mut self, now: Time) -> Result<(), Problem> {
         if self.writes.failed {
             return Ok(());
@@ -407,8 +409,9 @@ impl Book {
         Ok(())
     }
 
-    /// The due date of the oldest instalment that is unpaid and past due. Instalments of a closed account fall due by the
-    /// calendar, without anything being written then: so of one that still owes, the date may lie ahead.
+    /// The due date of the oldest instalment that is unpaid and past due. Instalments of a closed account fall due by
+    /// the calendar, and nothing is written then. So for a closed account that still owes money, the date may be in the
+    /// future.
     fn oldest_unpaid_day(&self) -> Option<Day> {
         let (state, plan) = (&self.state, self.terms.installment());
         if let Some(day) = state.loan().oldest_unpaid_day(plan) {
@@ -422,7 +425,7 @@ impl Book {
         (reading.days_past_due > 0).then(|| after_all.plus_days(-reading.days_past_due))
     }
 
-    /// When something is to be done next.
+    /// When the account next has to be processed.
     pub(super) fn next_moment(&self, now: Time) -> Option<Time> {
         if self.now.held_events > 0 {
             let first = self.journal.iter().filter(|record| self.is_held(record)).map(|record| record.place.at).min();
@@ -469,7 +472,8 @@ impl Book {
     }
 }
 
-/// What was held and still lies ahead after its release waits as scheduled; its row is older than that.
+/// A held input whose time is still in the future after its release is scheduled. Its row was written before the
+/// release and does not show that.
 pub(super) fn mark_scheduled(journal: &mut [Journal], now: &AccountNow) {
     for record in journal {
         let is_released = record.held.is_some() && record.seq() <= now.settled_seq;

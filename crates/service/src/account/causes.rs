@@ -1,13 +1,13 @@
-//! What made a message, as the store keeps it; and which messages a closing account takes back.
+//! The text form of a message's cause, and the notices that are cancelled when an account closes.
 
 use daybook_engine::outcome::Cause;
 use daybook_engine::time::Time;
 use daybook_store::records::MessageRow;
 
-/// What the cause of every notice begins with.
+/// The prefix of every notice's cause.
 pub const NOTICE: &str = "notice:";
 
-/// Cancels the notices whose moment has not come. The account was closed: other messages are sent all the same.
+/// Cancels notices that are not due yet, because the account was closed. Other messages are still sent.
 pub fn cancel_notices(messages: &mut [MessageRow], now: Time) {
     for message in messages.iter_mut().filter(|message| message.cause.starts_with(NOTICE)) {
         if message.cancelled_at.is_none() && message.due_at.is_some_and(|due| due > now) {
@@ -16,7 +16,7 @@ pub fn cancel_notices(messages: &mut [MessageRow], now: Time) {
     }
 }
 
-/// What made a message, as the store keeps it.
+/// The cause of a message, as the store keeps it.
 pub fn cause_text(cause: Cause) -> String {
     match cause {
         Cause::Input(seq) => format!("input:{seq}"),

@@ -1,4 +1,4 @@
-//! Folding: forward from where the account stands, or from the beginning where the past is needed or changed.
+//! Folds forward from the account's state, or from the beginning if the past is needed or changes.
 
 use super::book::{Book, Halt, Rolled, overflow, stopped};
 use super::herald::{About, Herald, Timing};
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 impl Book {
-    /// Folds entries onto a state and gathers what that makes.
+    /// Folds entries onto the state and collects the resulting rows and messages.
     pub(super) fn fold_on(
         &mut self,
         ahead: &[Entry],
@@ -67,7 +67,7 @@ impl Book {
         Ok(rolled)
     }
 
-    /// The same fold, on a state that remembers its past and with line items that are known.
+    /// The same fold, on a state that remembers its past and with known line items.
     fn fold_with_past(&mut self, ahead: &[Entry], until: Time, timing: Timing, recount: bool) -> Result<Rolled, Halt> {
         if self.ledger.is_some() {
             return Err(Problem::internal("a fold asked for its past twice").into());
@@ -76,7 +76,7 @@ impl Book {
         self.fold_on(ahead, until, timing, recount)
     }
 
-    /// A state that was given to a fold is gone with it: it is worked out again.
+    /// Computes the state again after a fold that consumed it failed.
     fn recall(&mut self, ahead: &[Entry]) -> Result<(), Halt> {
         if !self.is_worked_through() {
             return Ok(());
@@ -85,8 +85,8 @@ impl Book {
         self.remember(ahead)
     }
 
-    /// Works out the state from the beginning, so that it remembers its past, and the line items with it. What is about to
-    /// be folded is in the journal already, and is no past.
+    /// Computes the state and the line items from the beginning, so that the state remembers its past. The entries
+    /// about to be folded are already in the journal; they are left out.
     pub(super) fn remember(&mut self, ahead: &[Entry]) -> Result<(), Halt> {
         if self.ledger.is_some() {
             return Ok(());
@@ -104,13 +104,13 @@ impl Book {
         Ok(())
     }
 
-    /// What is processed, up to a moment.
+    /// Processed entries up to a moment.
     pub fn settled_entries(&self, through: Time) -> Vec<Entry> {
         entries(self.journal.iter().filter(|record| !self.is_held(record) && record.place.at <= through))
     }
 
-    /// Folds the account again with entries that change its past, up to where it is processed, and on from there.
-    /// That is announced as of a moment.
+    /// Folds the account again with entries that change its past, up to where it is processed, and continues from
+    /// there. The changes are announced as of `at`.
     pub(super) fn recalculate_with(
         &mut self,
         new: &[Entry],
@@ -130,7 +130,7 @@ impl Book {
         let mut recalculation = recalculate(&self.terms, &before, &after, until).map_err(stopped)?;
         for item in recalculation.differences.iter_mut().map(|difference| &mut difference.after) {
             if item.status == ItemStatus::Invalid {
-                // What no longer holds is worth nothing, as where a payment is made invalid.
+                // An item that no longer holds has no amounts, as when a payment becomes invalid.
                 (item.balance, item.principal, item.interest, item.fees) = Default::default();
                 item.splits.clear();
             }
@@ -167,16 +167,17 @@ impl Book {
         Ok(Rolled { steps: new.len() as u64, refused: 0, messages: sent })
     }
 
-    /// Folds up to an entry that makes a payment count otherwise from its own time on (as if it had never been made, or
-    /// though it was only authorized), folds the account again with that entry, and goes on.
+    /// Folds up to an entry that changes how a payment counts from its own effective time (as if it had never been
+    /// made, or as valid although it was only authorized), folds the account again with that entry, and continues.
     fn fold_around_revising(&mut self, ahead: &[Entry], until: Time, timing: Timing) -> Result<Rolled, Halt> {
         let Some(at) = ahead.iter().find(|entry| self.revises(entry)).map(|entry| entry.place.at) else {
             return Err(Problem::internal("a fold revises a payment that no entry revises").into());
         };
         let mut rolled = Rolled::default();
-        // What is folded again is folded as a whole.
+        // A recalculation is never sliced.
         self.slice = None;
-        // Moments of that instant come first: what they make would be on both sides of the comparison, and be lost.
+        // Moments of that instant are processed first. Otherwise their results would be on both sides of the
+        // comparison, and would not be announced.
         if self.now.processed_through.is_some_and(|through| through < at) {
             let is_first = |entry: &&Entry| entry.place.at <= at && !self.revises(entry);
             let first: Vec<Entry> = ahead.iter().filter(is_first).cloned().collect();
@@ -193,7 +194,7 @@ impl Book {
         Ok(rolled)
     }
 
-    /// Whether an entry makes a payment count otherwise from its own time on.
+    /// Whether an entry changes how a payment counts from its own effective time.
     fn revises(&self, entry: &Entry) -> bool {
         match &entry.input {
             Input::Reversal { .. } | Input::PaymentStatus { valid: false, .. } => true,
@@ -204,8 +205,8 @@ impl Book {
         }
     }
 
-    /// Whether an entry changes an input that is not loaded, as where a decision about a payment waited for its time: what
-    /// kind of payment it is, and its external fields, are known from its record alone.
+    /// Whether an entry refers to an input that is not loaded, such as a scheduled decision about an earlier payment.
+    /// The kind and the external fields of that payment are only in its record.
     fn lacks_what_is_named_by(&self, entry: &Entry) -> bool {
         refers_to(&entry.input).is_some_and(|name| self.named(name).is_none())
     }
@@ -215,13 +216,13 @@ impl Book {
         self.named(name).and_then(|record| record.extra.clone())
     }
 
-    /// Processed inputs stay behind; those ahead of what is folded come in their order.
+    /// Inputs that are not processed yet, in timeline order.
     pub(super) fn ahead(&self) -> Vec<Entry> {
         let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
         entries(self.journal.iter().filter(|record| !self.is_held(record) && record.place.at > through))
     }
 
-    /// A payment that is taken back before its time comes is invalid at once, and shows so.
+    /// A payment that is reversed before its effective time is invalid at once; this writes its line item.
     pub(super) fn note_cancelled(&mut self, out: &Outcome, through: Time, now: Time) {
         for event in &out.events {
             let What::ItemUpdated(id @ ItemId::Input(name)) = &event.what else { continue };

@@ -1,4 +1,4 @@
-//! The herald writes down what is to be announced, as it stands when it happens.
+//! The herald writes the messages that announce events, with the data as of the moment of each event.
 //!
 //! It watches a fold. After each step it writes one message for each event of that step: the line item or the account
 //! right after the step, rendered to the exact bytes that every receiver will get, and signed. Nothing is sent here.
@@ -24,12 +24,12 @@ use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// What the herald has to know about an account.
+/// The account data that the herald needs.
 #[derive(Clone, Copy)]
 pub struct About<'a> {
     /// The account.
     pub account_id: &'a str,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
     /// Its product.
     pub product: &'a ProductInfo,
@@ -37,22 +37,22 @@ pub struct About<'a> {
     pub terms: &'a Terms,
     /// Its customers and external fields.
     pub profile: &'a Profile,
-    /// Its line items before the fold, where they are known.
+    /// Its line items before the fold, if they are known.
     pub known: Option<&'a Ledger>,
-    /// Its journal, as far as it is loaded.
+    /// The loaded part of its journal.
     pub journal: &'a [Journal],
-    /// The names of its records, where they are kept.
+    /// The index of record names, if there is one.
     pub names: Option<&'a Names>,
 }
 
-/// When messages are sent.
+/// When messages are sent, and which ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// The real time.
     pub now: Time,
-    /// Events before this are not announced.
+    /// Events before this time are not announced.
     pub suppress_before: Option<Time>,
-    /// Whether messages about moments still to come are sent at once.
+    /// Whether messages about future moments are sent at once.
     pub at_once: bool,
 }
 
@@ -61,13 +61,13 @@ pub struct Herald<'a> {
     about: About<'a>,
     timing: Timing,
     first_sequence: i64,
-    /// What was written, in order.
+    /// The messages, in order.
     pub messages: Vec<MessageRow>,
-    /// Steps seen.
+    /// The number of steps seen.
     pub steps: u64,
-    /// Whether the account was closed after a step.
+    /// Whether the account was closed after any step.
     pub was_closed: bool,
-    /// Whether an event was about a line item that is not known: the account has to be loaded whole.
+    /// Whether an event was about an unknown line item: the account has to be loaded in full.
     pub missing: bool,
     meter: Option<Meter>,
 }
@@ -161,7 +161,7 @@ impl<'a> ItemAmounts<'a> {
     }
 }
 
-/// Further fields of `data`, by event.
+/// Additional fields of `data`, by event.
 #[derive(Default)]
 struct Further<'a> {
     instalment: Option<u32>,
@@ -171,7 +171,7 @@ struct Further<'a> {
 }
 
 impl<'a> Herald<'a> {
-    /// A herald for one account, whose last message had this sequence.
+    /// A herald for one account. `last_sequence` is the sequence number of the account's last message.
     pub fn new(about: About<'a>, timing: Timing, last_sequence: i64) -> Herald<'a> {
         Herald {
             about,
@@ -185,22 +185,22 @@ impl<'a> Herald<'a> {
         }
     }
 
-    /// The same herald, who has the fold stop when a slice is full.
+    /// The same herald, which stops the fold when a slice is full.
     pub fn within(self, slice: Option<Slice>, unsettled: Vec<(Time, Time)>) -> Herald<'a> {
         Herald { meter: slice.map(|slice| Meter::new(slice, unsettled)), ..self }
     }
 
-    /// The sequence of the last message written.
+    /// The sequence number of the last message written.
     pub fn last_sequence(&self) -> i64 {
         self.first_sequence + self.messages.len() as i64
     }
 
-    /// The steps seen, the sequence of the last message, and all messages.
+    /// The number of steps, the sequence number of the last message, and all messages.
     pub fn finish(self) -> (u64, i64, Vec<MessageRow>) {
         (self.steps, self.last_sequence(), self.messages)
     }
 
-    /// Announces what a replay changed, all at one moment.
+    /// Announces everything a replay changed, as of one moment.
     pub fn recalculated(&mut self, recalculation: &Recalculation, at: Time, why: &str) {
         let (state, out) = (&recalculation.state, &recalculation.outcome);
         for event in &recalculation.events {
@@ -234,12 +234,12 @@ impl<'a> Herald<'a> {
         }
     }
 
-    /// Announces something about the account that no fold made.
+    /// Announces a change of the account that no fold made.
     pub fn account_updated(&mut self, at: Time, cause: String, state: &State) {
         self.account("account_update", at, cause, state, Further::default());
     }
 
-    /// Announces a line item that waits for its time.
+    /// Announces a scheduled line item.
     pub fn scheduled(&mut self, item: &LineItem, at: Time, cause: String) {
         let about = self.about;
         let extra = about.extra(&item.id);
@@ -280,7 +280,7 @@ impl<'a> Herald<'a> {
         }
     }
 
-    /// A line item as it stands: made by this fold, or known from before and perhaps changed by it.
+    /// A line item in its current state: made by this fold, or known before and possibly changed by it.
     fn find(&self, id: &ItemId, out: &Outcome) -> Option<LineItem> {
         if let Some(item) = out.items.iter().rev().find(|item| item.id == *id) {
             return Some(item.clone());
@@ -319,7 +319,7 @@ impl<'a> Herald<'a> {
         }
         let about = self.about;
         let Ok(reading) = read(about.terms, state, at) else {
-            // Beyond what can be counted: the fold itself stops at the next step.
+            // The amounts overflow; the fold itself stops at the next step.
             self.missing = true;
             return;
         };
@@ -412,7 +412,7 @@ impl Watch for Herald<'_> {
     }
 }
 
-/// Reads external fields that the store keeps as JSON.
+/// Parses external fields, which the store keeps as JSON.
 pub fn external_fields(extra: Option<&str>) -> Vec<ExternalField> {
     extra.and_then(|extra| serde_json::from_str(extra).ok()).unwrap_or_default()
 }
@@ -422,24 +422,24 @@ impl<'a> About<'a> {
         named(self.names, self.journal, name)
     }
 
-    /// What the caller put on an input.
+    /// The external fields of an input.
     pub fn extra(&self, id: &ItemId) -> Vec<ExternalField> {
         let ItemId::Input(name) = id else { return Vec::new() };
         external_fields(self.named(name).and_then(|record| record.extra.as_deref()))
     }
 
-    /// When an item was made and changed, for one that changes now.
+    /// When an item was created and updated, for an item that changes now.
     fn times_of(&self, id: &ItemId, now: Time) -> (Time, Time) {
         (self.recorded_at(id, now), now)
     }
 
-    /// When an item's input was accepted; for what came by itself, now.
+    /// When an item's input was accepted; `now` for an item that the engine made.
     pub fn recorded_at(&self, id: &ItemId, now: Time) -> Time {
         let ItemId::Input(name) = id else { return now };
         self.named(name).map_or(now, |record| record.recorded_at)
     }
 
-    /// A payment that was decided about before its own time came.
+    /// A payment whose status was decided before its own effective time.
     pub fn decided_early(&self, id: &ItemId) -> Option<LineItem> {
         let ItemId::Input(name) = id else { return None };
         let mut item = self.named(name)?.waiting_item()?;
@@ -452,7 +452,7 @@ impl<'a> About<'a> {
         Some(item)
     }
 
-    /// The account as others see it.
+    /// The account as the API shows it.
     pub fn account(&self, state: &'a State, reading: &'a Reading, at: Time, updated_at: Time) -> view::Account<'a> {
         view::Account::new(&view::AccountFacts {
             account_id: self.account_id,
@@ -472,7 +472,7 @@ impl<'a> About<'a> {
         })
     }
 
-    /// A line item as others see it.
+    /// A line item as the API shows it.
     pub fn item<'b>(
         &self,
         item: &'b LineItem,

@@ -1,8 +1,8 @@
-//! The journal of an account: everything that was asked of it, in order of arrival.
+//! The journal of an account: all its inputs, in order of arrival.
 //!
-//! Most records are inputs of the engine. Five are the service's own: a release (held events were let go), a roll (the
-//! account's clock was moved ahead), a change of the profile, a change of the rules and one of the time-zone data. They are written down because what was announced, and
-//! when, follows from them: an account can be worked through again from its journal alone.
+//! Most records are inputs of the engine. The service adds five of its own: a release of held events, a roll of the
+//! account clock, a change of the profile, a change of the rules and a change of the time-zone data. They determine
+//! which messages were announced and when, so an account can be processed again from its journal alone.
 
 use crate::problem::Problem;
 use crate::view;
@@ -17,59 +17,59 @@ use std::sync::Arc;
 /// The name of the record that opens an account.
 pub const OPEN: &str = "dbk_open";
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// Something for the fold.
+    /// An input for the fold.
     Input(Input),
-    /// Events that were held are let go.
+    /// Held events were released.
     Release {
         /// Events effective before this were not announced.
         suppress_before: Option<Time>,
     },
-    /// The account's clock was moved ahead.
+    /// The account clock was moved ahead.
     Roll {
-        /// The last moment that was worked through.
+        /// The last moment that was processed.
         to: Time,
     },
     /// Customers or external fields changed.
     Profile,
-    /// The account was folded again by newer rules: what stood before follows from them.
+    /// The account was folded again by newer rules, which determine the state from here on.
     Refold(Mark),
-    /// The account goes by other time-zone data from here on: what was ahead of it was placed again.
+    /// The account uses other time-zone data from here on; its future moments were placed again.
     Zone(ZoneChange),
 }
 
-/// That an account goes by other time-zone data.
+/// A change of an account's time-zone data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneChange {
-    /// Where it stood.
+    /// Where the account stood.
     pub mark: Mark,
-    /// What the data are called: `2026e`.
+    /// The name of the data's release, such as `2026e`.
     pub version: String,
-    /// When something was to be done next by the earlier data.
+    /// The account's next moment by the earlier data.
     pub before: Option<Time>,
-    /// When something is to be done next by these.
+    /// The account's next moment by these data.
     pub after: Option<Time>,
 }
 
 /// Where an account stood when it was folded again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// The version of the rules from then on.
+    /// The version of the rules used from then on.
     pub rules_version: u16,
-    /// Up to and including which moment it was folded; `None` if it never was.
+    /// The account was processed up to and including this moment; `None` if it never was.
     pub processed_through: Option<Time>,
-    /// What it was rolled to.
+    /// The time it was rolled to.
     pub rolled_to: Option<Time>,
-    /// Records beyond this were held.
+    /// Records with a higher sequence number were held.
     pub settled_seq: i64,
-    /// The sequence of the last message about it: what earlier rules announced stays as it was announced.
+    /// The sequence number of the account's last message. Messages that earlier rules announced stay as they are.
     pub message_seq: i64,
 }
 
 impl Record {
-    /// If the account was folded again here: where it stood.
+    /// Where the account stood, if this record folded it again.
     pub fn mark(&self) -> Option<&Mark> {
         match self {
             Record::Refold(mark) | Record::Zone(ZoneChange { mark, .. }) => Some(mark),
@@ -77,7 +77,7 @@ impl Record {
         }
     }
 
-    /// What the record is called in a timeline.
+    /// The name of the record's kind in a timeline.
     pub fn kind(&self) -> &'static str {
         match self {
             Record::Input(Input::Open) => "account_created",
@@ -99,33 +99,33 @@ impl Record {
     }
 }
 
-/// A record in its place.
+/// A record and its place in the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
-    /// The record's number and its place in the timeline.
+    /// The record's sequence number and its place in the timeline.
     pub place: Place,
     /// Its name, unique within the account.
     pub name: Name,
-    /// When the caller says it happened.
+    /// When it happened, according to the caller.
     pub effective_at: Time,
-    /// Whether it waited as scheduled.
+    /// Whether it was scheduled for later.
     pub scheduled: bool,
     /// When it was accepted.
     pub recorded_at: Time,
-    /// The account's clock when it was accepted.
+    /// The account clock when it was accepted.
     pub clock: Time,
-    /// What it says.
+    /// Its content.
     pub record: Record,
-    /// If its product held its events when it was accepted: up to where the account was processed then.
+    /// The time the account was processed through when the record was accepted, if its product held events then.
     pub held: Option<Time>,
     /// External fields, as JSON.
     pub extra: Option<Arc<str>>,
-    /// A hash of what was asked for.
+    /// A hash of the request's content.
     pub content_hash: Vec<u8>,
 }
 
 impl Journal {
-    /// Its number, as the store counts.
+    /// Its sequence number, in the store's type.
     pub fn seq(&self) -> i64 {
         self.place.seq as i64
     }
@@ -176,12 +176,12 @@ impl Journal {
         })
     }
 
-    /// The line item of a record that is held or waits for its time, if it makes one.
+    /// The line item of a held or scheduled record, if it makes one.
     pub fn waiting_item(&self) -> Option<LineItem> {
         view::waiting_item(&self.entry()?)
     }
 
-    /// The record as the fold sees it, if it does.
+    /// The record as the fold sees it; `None` for the service's own records.
     pub fn entry(&self) -> Option<Entry> {
         let Record::Input(input) = &self.record else { return None };
         Some(Entry {
@@ -194,32 +194,31 @@ impl Journal {
     }
 }
 
-/// What the payloads begin with of records that may make a payment count otherwise from its own time on: its reversal, and
-/// what is decided about it.
+/// The payload prefixes of records that may change how a payment counts from its own effective time: its reversal, and
+/// decisions about its status.
 pub fn revising() -> Result<Vec<Vec<u8>>, Problem> {
     let payment = || Name::from("");
     let inputs = [Input::Reversal { payment: payment() }, Input::PaymentStatus { payment: payment(), valid: true }];
     let begins = |input: Input| {
         let bytes = postcard::to_allocvec(&Record::Input(input))
             .map_err(|error| Problem::internal(format!("a record cannot be written: {error}")))?;
-        // Which record, and which input; each number is one byte.
+        // The tags of the record and of the input; each is one byte.
         Ok(bytes[..2].to_vec())
     };
     inputs.into_iter().map(begins).collect()
 }
 
-/// Where the records of a long journal are, by name. A journal that is only ever added to has one; without it, a name is
-/// looked for record by record.
+/// An index of records by name, for a journal that only grows. Without it, a lookup scans the journal.
 #[derive(Clone, Debug, Default)]
 pub struct Names(HashMap<Name, usize>);
 
 impl Names {
-    /// The names of these records.
+    /// Indexes these records.
     pub fn of(journal: &[Journal]) -> Names {
         Names(journal.iter().enumerate().map(|(index, record)| (record.name.clone(), index)).collect())
     }
 
-    /// Notes the record that was just added.
+    /// Adds the last record of the journal.
     pub fn note(&mut self, journal: &[Journal]) {
         if let Some(last) = journal.last() {
             self.0.insert(last.name.clone(), journal.len() - 1);
@@ -227,7 +226,7 @@ impl Names {
     }
 }
 
-/// The record of a name.
+/// The record with a name.
 pub fn named<'a>(names: Option<&Names>, journal: &'a [Journal], name: &str) -> Option<&'a Journal> {
     match names {
         Some(names) => names.0.get(name).and_then(|index| journal.get(*index)),
@@ -235,7 +234,7 @@ pub fn named<'a>(names: Option<&Names>, journal: &'a [Journal], name: &str) -> O
     }
 }
 
-/// The name of the input that an input refers to, if it does.
+/// The name of the input that an input refers to, if any.
 pub fn refers_to(input: &Input) -> Option<&Name> {
     match input {
         Input::PaymentStatus { payment, .. } | Input::Reversal { payment } => Some(payment),
@@ -244,7 +243,7 @@ pub fn refers_to(input: &Input) -> Option<&Name> {
     }
 }
 
-/// The records that the fold sees, in its order.
+/// The entries of these records, in timeline order.
 pub fn entries<'a>(journal: impl IntoIterator<Item = &'a Journal>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = journal.into_iter().filter_map(Journal::entry).collect();
     entries.sort_by_key(|entry| entry.place);

@@ -1,21 +1,21 @@
-//! An account in memory, and what can be done with it. Pure: time comes in as an argument, rows go out as data.
+//! An account in memory and its operations. Pure: time is an argument, rows are returned as data.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `journal` | everything that was asked of an account, in order of arrival |
+//! | `journal` | all inputs of an account, in order of arrival |
 //! | `book` | the account itself |
-//! | `asking` | what is asked of it: an input, taking one back, a roll |
+//! | `asking` | requests: submit an input, withdraw one, roll the clock |
 //! | `folding` | folding forward, or from the beginning |
-//! | `release` | letting go of what is held |
-//! | `slice` | how much of that is done in one transaction |
+//! | `release` | releasing held inputs |
+//! | `slice` | how much is processed in one transaction |
 //! | `refolding` | folding the whole journal again by newer rules |
-//! | `causes` | what made a message |
-//! | `herald` | messages, written as things stand when they happen |
-//! | `writes` | what is gathered to be written |
+//! | `causes` | the causes of messages |
+//! | `herald` | messages, with the data as of each event |
+//! | `writes` | the rows to write |
 //! | `profile` | customers and external fields |
-//! | `postings` | what each step did, line by line |
-//! | `preview` | the account as of any moment, past or to come |
-//! | `timeline` | why the balance is this |
+//! | `postings` | the amounts that each step posted |
+//! | `preview` | the account as of any moment, past or future |
+//! | `timeline` | how the balance came about |
 
 mod asking;
 pub mod book;

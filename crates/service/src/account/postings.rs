@@ -1,8 +1,7 @@
-//! Postings: what each step of a fold did, line by line, read off the line items that it made.
+//! Postings: the amounts that each step of a fold posted, derived from the line items it made.
 //!
-//! A step may post a debt and pay it at once (interest that a payment pays before its period ends), so the change of the
-//! balances alone hides both. The postings of a step show each of them, and add up to that change, component by
-//! component.
+//! A step may post a debt and pay it at once (interest that a payment covers before its period ends), and the change of
+//! the balances hides both. The postings of a step show each amount, and add up to that change for each component.
 
 use daybook_engine::fold::{Revision, Seen};
 use daybook_engine::item::{Component, ItemId, ItemKind, ItemStatus, LineItem};
@@ -16,40 +15,40 @@ use std::collections::HashMap;
 pub enum Part {
     /// A debt.
     Owed(Component),
-    /// Money kept for the borrower.
+    /// Surplus money kept for the borrower.
     Surplus,
 }
 
-/// One amount that a step added (positive) or took away (negative).
+/// One amount that a step added (positive) or subtracted (negative).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posting {
     /// The line item that the amount belongs to.
     pub item: ItemId,
     /// Its kind.
     pub kind: ItemKind,
-    /// What it changed.
+    /// The part it changed.
     pub part: Part,
-    /// By how much.
+    /// The signed amount.
     pub cents: Cents,
-    /// Of a split: the line item that it paid down.
+    /// For a split: the line item that it paid down.
     pub paid_down: Option<ItemId>,
 }
 
 /// Interest of a period that became a line item before the period ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EarlyInterest {
-    /// How much.
+    /// The amount.
     pub cents: Cents,
-    /// When, if it was once.
+    /// When it was paid; `None` if it was paid in several parts.
     pub paid_at: Option<Time>,
 }
 
-/// Reads the postings of each step off a fold that is watched from its beginning.
+/// Derives the postings of each step from a fold that is watched from its beginning.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    /// How many of the fold's line items earlier steps made.
+    /// The number of line items that earlier steps made.
     items_before: usize,
-    /// What payments posted that may still become invalid.
+    /// Postings of pending payments, which may still become invalid.
     pending: HashMap<ItemId, Vec<Posting>>,
     /// Interest items that were paid before their period ended.
     early: HashMap<u32, EarlyInterest>,
@@ -89,7 +88,7 @@ impl Recorder {
         postings
     }
 
-    /// An item of an earlier step became valid or invalid.
+    /// Handles an item of an earlier step that became valid or invalid.
     fn change_item(&mut self, item: &LineItem, postings: &mut Vec<Posting>) {
         if let Some(posted) = self.pending.remove(&item.id) {
             if item.status == ItemStatus::Invalid {
@@ -123,7 +122,7 @@ fn add_item(item: &LineItem, revised: &[Revision], postings: &mut Vec<Posting>) 
         }
     };
     match item.kind {
-        // The charge-off is a note, and the parts of a reversal are shown by the reversal itself.
+        // A charge-off only informs, and the reversal itself shows the parts of a reversal.
         ItemKind::ChargeOff | ItemKind::ReversalPart(_) => {}
         ItemKind::Payment | ItemKind::DebitOffset | ItemKind::FeeWaiver => {
             if is_undone(&item.id, revised) {
@@ -138,14 +137,14 @@ fn add_item(item: &LineItem, revised: &[Revision], postings: &mut Vec<Posting>) 
             for split in &item.splits {
                 add(Part::Owed(split.component), -split.cents, Some(&split.item));
             }
-            // A use that is taken back has no splits of its own.
+            // A use of surplus that is undone has no splits.
             for (component, cents) in components.into_iter().filter(|_| item.splits.is_empty()) {
                 add(Part::Owed(component), cents, None);
             }
             add(Part::Surplus, item.amount, None);
         }
         ItemKind::PaymentReversal => {
-            // Where a bounced payment is folded as if it had never been made, nothing is left to take back.
+            // A bounced payment that is folded as if it had never been made leaves nothing to undo.
             if revised.iter().any(Revision::is_undone) {
                 return;
             }
@@ -163,13 +162,13 @@ fn add_item(item: &LineItem, revised: &[Revision], postings: &mut Vec<Posting>) 
     }
 }
 
-/// Whether an item is that of a payment which is folded as if it had never been made.
+/// Whether an item belongs to a payment that is folded as if it had never been made.
 pub fn is_undone(id: &ItemId, revised: &[Revision]) -> bool {
     let undone = |name| revised.iter().any(|revision| revision.is_undone() && revision.payment() == name);
     matches!(id, ItemId::Input(name) if undone(name))
 }
 
-/// What a payment paid, as a sentence; none for one that moved nothing.
+/// A sentence that states what a payment paid; `None` if it moved no money.
 pub fn where_it_went(postings: &[Posting]) -> Option<String> {
     let splits: Vec<&Posting> = postings.iter().filter(|posting| posting.paid_down.is_some()).collect();
     let kept: Cents =
@@ -189,7 +188,7 @@ pub fn where_it_went(postings: &[Posting]) -> Option<String> {
     }
 }
 
-/// What is owed again after a payment was undone, as a sentence; none where nothing is.
+/// A sentence that states what is owed again after a payment was undone; `None` if nothing is.
 pub fn owed_again(postings: &[Posting]) -> Option<String> {
     let taken_back = postings.iter().filter(|posting| posting.cents.is_positive() && is_taken_back(posting));
     let parts = amounts(taken_back);
@@ -207,7 +206,7 @@ pub fn surplus_used(postings: &[Posting]) -> Cents {
     -uses.map(|posting| posting.cents).sum::<Cents>()
 }
 
-/// The sums of each component, in words, without signs.
+/// The sum of each component, in words, without signs.
 fn amounts<'a>(postings: impl Iterator<Item = &'a Posting> + Clone) -> Vec<String> {
     let components = [(Component::Fee, "fees"), (Component::Interest, "interest"), (Component::Principal, "principal")];
     let sum = |component: Component| -> Cents {
@@ -218,7 +217,7 @@ fn amounts<'a>(postings: impl Iterator<Item = &'a Posting> + Clone) -> Vec<Strin
     sums.map(|(cents, word)| format!("{} of {word}", if cents < Cents::ZERO { -cents } else { cents })).collect()
 }
 
-/// Parts of a sentence: `a, b and c`.
+/// Joins parts of a sentence: `a, b and c`.
 fn listed(parts: &[String]) -> String {
     match parts {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),

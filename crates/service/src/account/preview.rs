@@ -1,7 +1,7 @@
 //! The account as of any moment: as it stood then, or as it will stand if nothing else happens.
 //!
-//! A preview folds today's journal up to that moment and stores nothing. What is held counts, so that while a product
-//! holds its events a preview shows what their release would give.
+//! A preview folds the current journal up to that moment and stores nothing. Held inputs count, so while a product
+//! holds its events a preview shows the result of their release.
 
 use super::book::{Book, Halt};
 use super::journal::{Journal, Record, entries};
@@ -27,7 +27,7 @@ pub struct AsOf {
     pub state: State,
     /// Its line items then.
     pub ledger: Ledger,
-    /// What could not be applied.
+    /// Inputs that could not be applied.
     pub refused: Vec<(u64, Refusal)>,
 }
 
@@ -54,7 +54,7 @@ impl Book {
         Ok(AsOf { at, state, ledger: Ledger::of(&out), refused: out.refused })
     }
 
-    /// A moment must lie within sight.
+    /// Checks that a moment is not too far in the future.
     pub fn check_horizon(&self, field: &str, at: Time, now: Time) -> Result<(), Problem> {
         if at > self.clock(now).plus_micros(FURTHEST_AHEAD_MICROS) {
             return Err(Problem::invalid(field, "must not lie more than 60 years ahead of the account's clock"));
@@ -62,19 +62,20 @@ impl Book {
         Ok(())
     }
 
-    /// The account as it stands: brought up to its clock in memory if it is processed, as it was left if it is held.
+    /// Brings the account to its current state in memory: processed up to its clock, or as stored if it is held or
+    /// failed.
     pub fn as_it_stands(&mut self, now: Time) -> Result<(), Halt> {
         if self.now.held_events > 0 || self.now.failure.is_some() || self.product.mode.holding {
             return Ok(());
         }
         match self.settle(now) {
-            // What cannot be folded shows as it was left.
+            // An account that cannot be folded is shown as stored.
             Err(Halt::Problem(_)) | Ok(_) => Ok(()),
             Err(Halt::NeedsAll) => Err(Halt::NeedsAll),
         }
     }
 
-    /// The moment that a plain read is about.
+    /// The moment that a plain read shows.
     pub fn reading_at(&self, now: Time) -> Time {
         self.now.processed_through.unwrap_or_else(|| self.clock(now).max(self.terms.opening.effective_at))
     }
@@ -91,13 +92,13 @@ impl Book {
         schedule(&self.terms, &as_of.state, as_of.at).map_err(stopped)
     }
 
-    /// The schedule as of where the account is processed, without what is held. Needs the whole journal.
+    /// The schedule as of the moment the account is processed through, without held inputs. Needs the whole journal.
     pub fn settled_schedule(&self, through: Time) -> Result<Vec<ScheduleRow>, Halt> {
         let (state, _) = replay(&self.terms, &self.settled_entries(through), through).map_err(stopped)?;
         schedule(&self.terms, &state, through).map_err(stopped)
     }
 
-    /// The schedule that was agreed, before anything is processed.
+    /// The agreed schedule, before any input is processed.
     pub fn agreed_schedule(&self) -> Result<Vec<ScheduleRow>, Halt> {
         let at = self.terms.opening.effective_at;
         let opening = entries(self.journal.iter().filter(|record| record.record == Record::Input(Input::Open)));
@@ -105,7 +106,7 @@ impl Book {
         schedule(&self.terms, &state, at).map_err(stopped)
     }
 
-    /// Records that are not processed: held, or ahead of what is folded.
+    /// Records that are not processed: held, or scheduled for later.
     pub fn waiting(&self) -> impl Iterator<Item = &Journal> {
         let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
         self.journal.iter().filter(move |record| self.is_held(record) || record.place.at > through)

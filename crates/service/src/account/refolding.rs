@@ -1,9 +1,9 @@
-//! Folding an account again by newer rules than those it was folded by, or by other time-zone data for what is ahead of it.
+//! Folds an account again: by newer rules, or with other time-zone data for its future moments.
 //!
-//! Every record of the journal keeps its place: what was placed at the account clock stays there, what is held stays held,
-//! what waits goes on waiting. State and line items become what the newer rules give, up to where the account was
-//! processed. Nothing is announced; messages that were written stay, and later ones count on from them. A record of the
-//! journal ([`Record::Refold`], [`Record::Zone`]) says where this happened, so that `verify` can begin there.
+//! Every record of the journal keeps its place: records placed at the account clock stay there, held ones stay held,
+//! scheduled ones stay scheduled. State and line items become those of the newer rules, up to where the account was
+//! processed. Nothing is announced; existing messages stay, and later ones continue their sequence. A record of the
+//! journal ([`Record::Refold`], [`Record::Zone`]) marks this point, so that `verify` can start there.
 
 use super::book::{Book, Halt, mark_scheduled, stopped};
 use super::journal::{Mark, Record, ZoneChange};
@@ -22,20 +22,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Book {
-    /// An account as earlier rules left it, with its terms as the newer ones read them, before it is folded again. Needs
-    /// the whole journal.
+    /// An account as earlier rules left it, before it is folded again. `terms` are its terms as the newer rules read
+    /// them. Needs the whole journal.
     pub fn outdated(loaded: Loaded, product: Arc<ProductInfo>, terms: Terms) -> Result<Book, Problem> {
         Book::with(loaded, product, true, terms, State::new())
     }
 
-    /// Folds the account again by newer rules. `stored` are its line items: what is like them is not written.
+    /// Folds the account again by newer rules. `stored` are its stored line items; unchanged ones are not written.
     pub fn refold(&mut self, stored: &[ItemRow], now: Time) -> Result<(), Problem> {
         let (at, mark) = self.fold_again(stored, now)?;
         self.note_fold(Record::Refold(mark), "refold", at, now)
     }
 
-    /// Folds the account again, whose terms have the zone as it counts from now on. Gives when something was to be done next
-    /// before, and when it is now.
+    /// Folds the account again; its terms already have the new zone. Returns the account's next moment before and
+    /// after.
     pub fn rezone(
         &mut self,
         stored: &[ItemRow],
@@ -50,7 +50,7 @@ impl Book {
         Ok((before, after))
     }
 
-    /// Folds everything that is processed again, and gives where the account stood.
+    /// Folds all processed entries again, and returns where the account stood.
     fn fold_again(&mut self, stored: &[ItemRow], now: Time) -> Result<(Time, Mark), Problem> {
         let mark = Mark {
             rules_version: RULES_VERSION,
@@ -81,8 +81,8 @@ impl Book {
         Ok(())
     }
 
-    /// An account as it stood right after it was folded again by the record at this place of its journal: with all its
-    /// line items in what it writes.
+    /// The account right after the record at this index of its journal folded it again, with all its line items in its
+    /// writes.
     pub fn refolded_at(stored: &Book, index: usize) -> Result<Book, Problem> {
         let record = &stored.journal[index];
         let Some(mark) = record.record.mark() else {
@@ -116,8 +116,7 @@ fn problem(halt: Halt) -> Problem {
     }
 }
 
-/// Of the line items that a fold made, keeps those that are not stored like this; what is stored and was not made no
-/// longer holds.
+/// Keeps only the line items that differ from the stored ones. Stored items that the fold did not make become invalid.
 fn keep_changed_items(writes: &mut Writes, stored: &[ItemRow], now: Time) {
     let stored: HashMap<&str, &ItemRow> = stored.iter().map(|row| (&*row.item_id, row)).collect();
     for (id, row) in stored.iter().filter(|(id, _)| !writes.items.contains_key(**id)) {
@@ -136,7 +135,7 @@ fn keep_changed_items(writes: &mut Writes, stored: &[ItemRow], now: Time) {
     writes.items.retain(|id, row| stored.get(&**id).is_none_or(|stored| !is_same(stored, row)));
 }
 
-/// Whether two rows are the same line item in all but when they were written.
+/// Whether two rows are the same line item, apart from when they were written.
 pub fn is_same(stored: &ItemRow, made: &ItemRow) -> bool {
     *stored == ItemRow { created_at: stored.created_at, updated_at: stored.updated_at, ..made.clone() }
 }

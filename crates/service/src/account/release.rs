@@ -1,4 +1,4 @@
-//! Letting go of what is held: the first fold of an account, or its history folded again with more in it.
+//! Releases held inputs: the first fold of an account, or its history folded again with more inputs.
 
 use super::book::{Book, Halt, Rolled, stopped};
 use super::herald::{About, Herald, Timing};
@@ -10,7 +10,7 @@ use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 
 impl Book {
-    /// Lets go of what is held.
+    /// Releases all held inputs.
     pub fn release(&mut self, now: Time) -> Result<Rolled, Halt> {
         if !self.complete {
             return Err(Halt::NeedsAll);
@@ -24,7 +24,7 @@ impl Book {
 
     fn try_release(&mut self, now: Time) -> Result<Rolled, Halt> {
         let clock = self.clock(now);
-        // An account made just now is no history, whatever else is being released.
+        // An account created just now has no history to suppress, even if its product is being released.
         let is_new = self.loaded_version.is_none()
             || (self.is_under_way() && self.product.mode.started_at.is_some_and(|started| self.created_at > started));
         let suppress_before = self.product.mode.suppress_before.filter(|_| !is_new);
@@ -43,7 +43,7 @@ impl Book {
             return Err(self.refused(*seq, *refusal).into());
         }
         if self.is_under_way() && self.now.processed_through < Some(clock) {
-            // A slice is full: the next ones release the rest.
+            // The slice is full; later ones release the rest.
             return Ok(rolled);
         }
         self.now.settled_seq = last;
@@ -56,16 +56,17 @@ impl Book {
         Ok(rolled)
     }
 
-    /// The first fold of an account: everything, from the beginning or from where an earlier slice stopped.
+    /// The first fold of an account: all entries, from the beginning or from where an earlier slice stopped.
     fn first_fold(&mut self, clock: Time, timing: Timing) -> Result<Rolled, Halt> {
         if self.terms.opening.effective_at > clock {
-            // It opens in the future: there is nothing to process yet.
+            // It opens in the future, so there is nothing to process yet.
             self.now.processed_through = Some(clock);
             return Ok(Rolled::default());
         }
         let through = self.now.processed_through;
         let ahead = entries(self.journal.iter().filter(|record| Some(record.place.at) > through));
-        // From the beginning there is nothing but what this fold makes: what else is named was decided before its time.
+        // A fold from the beginning makes all line items itself; any other item that an event names was decided before
+        // its effective time.
         let nothing = Ledger::default();
         let known = if through.is_none() { Some(&nothing) } else { self.ledger.as_ref() };
         let about = About { known, ..self.about() };
@@ -96,14 +97,15 @@ impl Book {
         Ok(Rolled { steps, refused: out.refused.len() as u64, messages: sent })
     }
 
-    /// Does the part of a first fold up to a moment, as it was done before: for an account whose first fold is under way.
+    /// Repeats the part of a first fold up to a moment, for an account whose first fold is not finished.
     pub fn fold_first_until(&mut self, until: Time) -> Result<(), Halt> {
         let is_new = self.product.mode.started_at.is_some_and(|started| self.created_at > started);
         let suppress_before = self.product.mode.suppress_before.filter(|_| !is_new);
         self.first_fold(until, Timing { now: until, suppress_before, at_once: false }).map(drop)
     }
 
-    /// Held inputs onto an account with history: folded again from the earliest of them as under replay, then on.
+    /// Releases held inputs of an account with history: folds it again with the past ones as under replay, then
+    /// continues.
     fn release_onto(
         &mut self,
         through: Time,
@@ -124,10 +126,10 @@ impl Book {
         Ok(rolled)
     }
 
-    /// Announces what was held and now waits for its time, and changes of the profile.
+    /// Announces held inputs that are now scheduled, and profile changes.
     pub(super) fn announce_waiting(&mut self, held: &BTreeSet<i64>, clock: Time, timing: Timing) {
         let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
-        // The journal is in the order of its numbers: what came before the first is not looked at.
+        // The journal is in order of sequence numbers, so records before the first held one are skipped.
         let first = held.first().copied().unwrap_or(i64::MAX);
         let from = self.journal.partition_point(|record| record.seq() < first);
         for record in self.journal[from..].iter().filter(|record| held.contains(&record.seq())) {

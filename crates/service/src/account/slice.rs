@@ -1,8 +1,9 @@
-//! Slices: an account with very much to work through is folded in several transactions.
+//! Slices: an account with very much to process is folded in several transactions.
 //!
-//! Each slice ends between two instants and moves `processed_through` on, so what is written after it is right by itself.
-//! The first fold of an account, or its release, is *under way* between two slices: its records are held still, and those
-//! up to `processed_through` are folded ([`Book::is_under_way`]). Whatever is asked of it next goes on with that first.
+//! Each slice ends between two instants and advances `processed_through`, so the account is consistent after each one.
+//! Between two slices, the first fold or release of an account is *under way*: its records are still held, but those up
+//! to `processed_through` are folded ([`Book::is_under_way`]). The next request to the account first continues that
+//! work.
 
 use super::book::{Book, Halt, Rolled};
 use super::journal::{Journal, Record};
@@ -14,19 +15,19 @@ use std::collections::HashMap;
 /// How much of an account is folded in one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// So many steps.
+    /// At most this many steps.
     pub steps: u64,
-    /// Or so many bytes of messages.
+    /// At most this many bytes of messages.
     pub bytes: usize,
 }
 
-/// From a payment until something becomes of it: the beginning is part of it, the end is not.
+/// From a payment until its status is decided: includes the start, excludes the end.
 type Span = (Time, Time);
 
-/// How full a slice is.
+/// Measures how full a slice is.
 pub(super) struct Meter {
     slice: Slice,
-    /// No slice ends within these.
+    /// No slice ends within these spans.
     unsettled: Vec<Span>,
     /// The last step's time.
     pub at: Time,
@@ -43,16 +44,16 @@ impl Meter {
         (steps >= self.slice.steps || self.bytes >= self.slice.bytes) && !self.is_unsettled()
     }
 
-    /// Whether a payment is folded by now, and what becomes of it is not.
+    /// Whether a payment is folded and the decision about its status is not.
     fn is_unsettled(&self) -> bool {
         let begun = self.unsettled.partition_point(|(from, _)| *from <= self.at);
-        // None reaches into another, so the last that has begun is the only one that can be open.
+        // The spans do not overlap, so only the last one that has begun can be open.
         self.unsettled[..begun].last().is_some_and(|(_, until)| self.at < *until)
     }
 }
 
 impl Book {
-    /// [`Book::settle`], but no more than a slice of it; gives whether nothing is left to do.
+    /// [`Book::settle`], limited to one slice. Returns whether nothing is left to do.
     pub fn settle_some(&mut self, now: Time, slice: Slice) -> Result<bool, Halt> {
         self.slice = Some(slice);
         let settled = self.settle(now);
@@ -60,7 +61,7 @@ impl Book {
         settled.map(|_| !self.is_behind(now))
     }
 
-    /// [`Book::roll`], but no more than a slice of it: then the clock is moved less far.
+    /// [`Book::roll`], limited to one slice: the clock may move less far than requested.
     pub fn roll_some(&mut self, to: Time, webhooks: bool, now: Time, slice: Slice) -> Result<Rolled, Halt> {
         self.slice = Some(slice);
         let rolled = self.roll(to, webhooks, now);
@@ -68,7 +69,7 @@ impl Book {
         rolled
     }
 
-    /// Whether something is left to do before the account stands at its clock.
+    /// Whether anything is left to process up to the account clock.
     fn is_behind(&self, now: Time) -> bool {
         if self.is_under_way() {
             return true;
@@ -77,13 +78,13 @@ impl Book {
         is_let_go && self.now.processed_through.is_some_and(|through| through < self.clock(now))
     }
 
-    /// Whether its first fold, or its release, has begun and is not done.
+    /// Whether its first fold or release has begun and is not finished.
     pub fn is_under_way(&self) -> bool {
         self.now.settled_seq == 0 && self.now.processed_through.is_some()
     }
 
-    /// A first fold folds a payment as what becomes of it later. So no slice ends where such a payment is folded and what
-    /// becomes of it is not: within these spans, in order, none of which reaches into another.
+    /// A first fold folds a payment with the status that later inputs give it. So no slice may end after such a payment
+    /// and before the input that decides its status. Returns these spans in order; they do not overlap.
     pub(super) fn unsettled(&self) -> Vec<Span> {
         let revision = |record: &'_ Journal| match &record.record {
             Record::Input(Input::Reversal { payment } | Input::PaymentStatus { payment, .. }) => {
@@ -102,7 +103,7 @@ impl Book {
     }
 }
 
-/// Spans in order, those that touch made one.
+/// Sorts spans and merges those that touch.
 fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut joined: Vec<Span> = Vec::with_capacity(spans.len());

@@ -1,4 +1,4 @@
-//! Why the balance is this: everything that happened to an account, with what it did in cents.
+//! How the balance came about: every event of an account, with the amounts it posted.
 
 use super::book::{Book, Halt};
 use super::herald::cause_text;
@@ -14,53 +14,53 @@ use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
 use std::collections::HashMap;
 
-/// Whether something has happened.
+/// Whether an event has been processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Its product holds its events.
+    /// Its product holds events.
     Held,
-    /// Its time has not come.
+    /// Its time is in the future.
     Scheduled,
-    /// It has happened.
+    /// It was processed.
     Processed,
     /// It could not be applied.
     Failed,
 }
 
-/// Something that happened, or is to happen.
+/// An event of an account, past or scheduled.
 #[derive(Clone, Debug)]
 pub struct Happening {
-    /// What kind: `payment`, `period_end`.
+    /// Its kind, such as `payment` or `period_end`.
     pub kind: &'static str,
-    /// The record's number; nothing for what came by itself.
+    /// The record's sequence number; `None` for an event that the engine made.
     pub seq: Option<i64>,
     /// The name of the record.
     pub name: Option<String>,
-    /// When the caller says it happened, or when its moment came.
+    /// When it happened, according to the caller, or the moment that made it.
     pub effective_at: Time,
     /// Its place in the timeline.
     pub applies_at: Time,
     /// When it was accepted.
     pub recorded_at: Option<Time>,
-    /// Whether it has happened.
+    /// Whether it was processed.
     pub progress: Progress,
     /// Why it could not be applied.
     pub reason: Option<String>,
-    /// What was owed before.
+    /// The balances before.
     pub before: Balances,
-    /// What was owed after.
+    /// The balances after.
     pub after: Balances,
-    /// What it did, line by line; the lines add up to the change of what is owed.
+    /// The amounts it posted; they add up to the change of the balances.
     pub postings: Vec<Posting>,
-    /// Line items that it made.
+    /// The line items that it made.
     pub items: Vec<String>,
-    /// How messages name it as their cause.
+    /// The cause that its messages carry.
     pub cause: String,
-    /// A sentence.
+    /// A sentence that describes it.
     pub description: String,
 }
 
-/// Notes each step of a fold.
+/// Records each step of a fold.
 #[derive(Default)]
 struct Notes {
     steps: Vec<Noted>,
@@ -74,9 +74,9 @@ struct Noted {
     after: Balances,
     items: Vec<String>,
     postings: Vec<Posting>,
-    /// Interest of the period that the step ends which became line items before.
+    /// For the end of a period: interest of that period that became line items earlier.
     early_interest: EarlyInterest,
-    /// Whether the step is a payment that is left out of the fold, as it bounced.
+    /// Whether the step is a payment that bounced and is left out of the fold.
     is_undone: bool,
 }
 
@@ -107,8 +107,8 @@ impl Watch for Notes {
 }
 
 impl Book {
-    /// Everything that happened, in order, and what is to come; or all of it up to a moment. Needs the whole journal, or
-    /// all of it up to that moment.
+    /// All events in order, past and scheduled; with `until`, those up to that moment. Needs the whole journal, or all
+    /// of it up to that moment.
     pub fn happenings(&self, until: Option<Time>) -> Result<Vec<Happening>, Halt> {
         if !self.complete {
             return Err(Halt::NeedsAll);
@@ -208,12 +208,12 @@ impl Book {
     }
 }
 
-/// Every account begins with its release, be it at once: that is no news.
+/// Every account begins with a release, even if its product holds no events; that release is not shown.
 fn is_first_release(record: &Journal) -> bool {
     matches!(record.record, Record::Release { .. }) && record.seq() == 2
 }
 
-/// What was owed at a moment, by what happened before it.
+/// The balances at a moment, from the events before it.
 fn balances_at(happenings: &[Happening], at: Time) -> Balances {
     happenings.iter().rev().find(|happening| happening.applies_at <= at).map_or(Balances::default(), |last| last.after)
 }
@@ -260,7 +260,7 @@ fn describe(record: &Journal) -> String {
     }
 }
 
-/// Adds to the sentence about an input what became of its money.
+/// Adds to an input's description where its money went.
 fn describe_money(record: &Journal, step: &Noted, description: &mut String) {
     let Record::Input(input) = &record.record else { return };
     let sentence = match input {

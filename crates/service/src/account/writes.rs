@@ -1,4 +1,4 @@
-//! What a book gathers to be written.
+//! The rows that a book collects to be written.
 
 use super::herald::cancel_notices;
 use super::journal::{Journal, Names, named};
@@ -10,33 +10,33 @@ use daybook_store::records::{InputRow, ItemRow, MessageRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is to be written about an account.
+/// The rows to write for an account.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
     /// New records of the journal.
     pub inputs: Vec<InputRow>,
-    /// Records that are taken back.
+    /// Records that are withdrawn.
     pub removed_inputs: Vec<i64>,
-    /// Line items that came to be or were made anew.
+    /// Line items that are new or replaced.
     pub items: BTreeMap<Arc<str>, ItemRow>,
-    /// Changes to line items that are there.
+    /// Changes to existing line items.
     pub changes: BTreeMap<Arc<str>, ItemChange>,
-    /// What is announced, in order.
+    /// The messages, in order.
     pub messages: Vec<MessageRow>,
     /// Inputs that could not be applied.
     pub refused: Vec<(u64, Refusal)>,
     /// Whether the account's customers changed.
     pub customers_changed: bool,
-    /// Waiting messages up to here are sent now.
+    /// Messages waiting for a moment up to this one are sent now.
     pub publish_until: Option<Time>,
-    /// When the account was closed: notices that wait for a moment after this are cancelled.
+    /// When the account was closed: notices due after this are cancelled.
     pub cancel_notices_at: Option<Time>,
     /// Whether the account failed.
     pub failed: bool,
 }
 
 impl Writes {
-    /// Whether nothing but the state is to be written.
+    /// Whether only the state is to be written.
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty()
             && self.removed_inputs.is_empty()
@@ -45,16 +45,16 @@ impl Writes {
             && self.messages.is_empty()
     }
 
-    /// The account was closed: cancels the notices that wait for their moment, those of earlier transactions too. What is
-    /// announced after this is not touched, as the account may have been reopened.
+    /// Cancels notices that are not due yet, including those of earlier transactions, because the account was closed.
+    /// Later messages are not affected, as the account may be reopened.
     pub fn cancel_notices(&mut self, now: Time) {
         cancel_notices(&mut self.messages, now);
         self.cancel_notices_at = self.cancel_notices_at.max(Some(now));
     }
 
-    /// Takes up what a fold made and changed.
+    /// Adds the line items and changes that a fold made.
     pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[Journal], names: Option<&Names>) {
-        // An input that came just now, with nothing to remember, need not be looked for.
+        // If all loaded inputs were accepted just now and have no external fields, no lookup is needed.
         let any_held_or_extra = journal.iter().any(|record| record.extra.is_some() || record.recorded_at != now);
         for item in &out.items {
             let record = match &item.id {
@@ -69,7 +69,7 @@ impl Writes {
         }
     }
 
-    /// A line item came to be, or was made anew.
+    /// Adds a line item that is new or replaced.
     pub fn put_item(&mut self, item: &LineItem, extra: Option<Arc<str>>, recorded_at: Time, now: Time) {
         let row = ItemRow { created_at: recorded_at, ..item_row(item, extra, now) };
         self.changes.remove(&row.item_id);

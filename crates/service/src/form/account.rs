@@ -1,4 +1,4 @@
-//! Accounts: what is agreed for one beyond its product, and its status.
+//! Accounts: terms agreed beyond those of the product, and the status.
 
 use super::fields::*;
 use super::product::PromoFamily;
@@ -123,12 +123,12 @@ form! {
 }
 
 impl NewAccount {
-    /// Says which of its fields break a rule that is only for new accounts.
+    /// Checks the rules that apply to new accounts only.
     pub fn check(&self) -> Result<(), Problem> {
         check_metro2(self.metro2_config.as_ref())
     }
 
-    /// Names the fields that were given and have no effect.
+    /// Names the given fields that have no effect.
     pub fn warnings(&self) -> Vec<String> {
         let promo = self.promo_overview.as_ref().map(|family| family.warnings("promo_overview"));
         let others = warnings(&[
@@ -145,7 +145,7 @@ impl NewAccount {
 }
 
 impl SetStatus {
-    /// The status, if the pair exists.
+    /// The status, if this combination is valid.
     pub fn status(&self) -> Result<Status, Problem> {
         let standing = Standing::from(self.account_status);
         Status::new(standing, self.account_substatus.map(Into::into)).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Asking for an access token.
+//! The request for an access token.
 
 use super::fields::{Credential, RoleName, Title};
 use super::form;

@@ -1,11 +1,11 @@
-//! Customers: who borrows.
+//! Customers: the borrowers.
 
 use super::fields::*;
 use super::{Problem, form};
 use serde::de::{Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
 
-/// Declares the two forms that have a customer's plain fields: the new customer and the update.
+/// Declares the two forms that share a customer's plain fields: the new customer and the update.
 macro_rules! customer_forms {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
         form! {
@@ -72,7 +72,7 @@ macro_rules! customer_forms {
         super::only_objects! { CustomerUpdate }
 
         impl CustomerUpdate {
-            /// Puts the changes into a customer.
+            /// Applies the changes to a customer.
             pub fn apply(self, customer: &mut NewCustomer) -> Result<(), Problem> {
                 $(self.$field.apply(&mut customer.$field);)*
                 self.ssn.apply(&mut customer.ssn);
@@ -155,7 +155,7 @@ form! {
 }
 
 impl NewCustomer {
-    /// Says what its fields together break: there must be a name.
+    /// Checks rules across fields, such as that there is a name.
     pub fn check(&self) -> Result<(), Problem> {
         let given = |name: &Option<ShortText>| name.as_ref().is_some_and(|name| !name.as_str().trim().is_empty());
         let business = self.business_details.as_ref();
@@ -175,13 +175,13 @@ impl NewCustomer {
         }
     }
 
-    /// What the customer is: as said, or else by whether a business is described.
+    /// The type of the customer: as given, otherwise derived from whether business details are present.
     pub fn kind(&self) -> CustomerType {
         let described = if self.business_details.is_some() { CustomerType::Business } else { CustomerType::Person };
         self.customer_type.unwrap_or(described)
     }
 
-    /// Names the fields that were given and have no effect.
+    /// Names the given fields that have no effect.
     pub fn warnings(&self) -> Vec<String> {
         let others = warnings(&[
             ("payment_processor_config", self.payment_processor_config.is_some()),
@@ -193,15 +193,15 @@ impl NewCustomer {
     }
 }
 
-/// What an update says of one field.
+/// How an update changes one field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Change<T> {
-    /// Nothing: it stays.
+    /// Absent: the field stays.
     #[default]
     Keep,
-    /// `null`: it is removed.
+    /// `null`: the field is removed.
     Remove,
-    /// A value: it is set.
+    /// A value: the field is set.
     Set(T),
 }
 

@@ -108,7 +108,7 @@ form! {
 }
 
 impl PaymentRecord {
-    /// What it asks of the account.
+    /// The engine input it requests.
     pub fn input(&self) -> Input {
         Input::Payment {
             amount: self.original_amount_cents.get(),
@@ -119,14 +119,14 @@ impl PaymentRecord {
 }
 
 impl ChangeLineItem {
-    /// Whether the payment becomes valid; else it never was.
+    /// Whether the payment becomes valid; otherwise it becomes invalid.
     pub fn makes_valid(&self) -> bool {
         self.line_item_status == NewItemStatus::Valid
     }
 }
 
 impl ManualFee {
-    /// What it asks of the account.
+    /// The engine input it requests.
     pub fn input(&self) -> Input {
         let class = self.fee_class.map_or(FeeClass::Fee, FeeClass::from);
         Input::Fee { amount: self.original_amount_cents.get(), class }
@@ -138,12 +138,12 @@ impl Offset {
         self.allocation.map_or(Component::Principal, Component::from)
     }
 
-    /// What it asks of the account as a credit offset.
+    /// The engine input it requests as a credit offset.
     pub fn credit(&self) -> Input {
         Input::Credit { amount: self.original_amount_cents.get(), component: self.component() }
     }
 
-    /// What it asks of the account as a debit offset.
+    /// The engine input it requests as a debit offset.
     pub fn debit(&self) -> Input {
         Input::Debit { amount: self.original_amount_cents.get(), component: self.component() }
     }

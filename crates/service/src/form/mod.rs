@@ -1,19 +1,19 @@
-//! Forms: what callers send.
+//! Forms: the request bodies that callers send.
 //!
-//! A form is one struct that is three things at once: the parser of a request body, its page in the API reference, and
-//! what is stored of it. Bytes come in, [`parse`] makes a form of them or says what is wrong:
+//! A form is one struct with three uses: it parses a request body, it documents the body in the API reference, and it
+//! defines what is stored. [`parse`] turns bytes into a form or returns an error:
 //!
 //! ```text
 //! bytes ──► parse ──► form ──► engine input, policy::terms, the store
 //!             │
-//!             ├─► BadForm::Malformed   the bytes are no JSON               (400)
+//!             ├─► BadForm::Malformed   the bytes are not JSON              (400)
 //!             └─► BadForm::Invalid     a field breaks a rule, with its path (422)
 //! ```
 //!
-//! Small types in [`fields`] hold the rules of single values (an id, a time, an amount), so that a form which exists is
-//! a form whose fields are right by themselves. What only several fields together can break is checked by methods that
-//! give [`Problem`]s. Unknown fields are refused: a typo must not pass silently. Fields that similar services have and
-//! this one does not are taken, and named by the form's `warnings`.
+//! Small types in [`fields`] hold the rules for single values (an id, a time, an amount), so every field of a parsed
+//! form is valid on its own. Methods that return [`Problem`]s check rules across several fields. Unknown fields are
+//! refused, so that a typo does not pass silently. Fields that similar services support and this one does not are
+//! accepted, and the form's `warnings` name them.
 
 mod account;
 mod auth;
@@ -46,10 +46,10 @@ use serde::Deserializer;
 use serde::de::{DeserializeOwned, IgnoredAny, Visitor};
 use std::fmt;
 
-/// A rule that a field breaks.
+/// A field and the rule it breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The field, by its path: `summary.initial_principal_cents`.
+    /// The path of the field: `summary.initial_principal_cents`.
     pub field: String,
     /// The rule, as a sentence about the field: `must be ...`.
     pub message: String,
@@ -68,17 +68,17 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why bytes are no form.
+/// Why bytes cannot be parsed as a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadForm {
-    /// They are no JSON.
+    /// They are not JSON.
     Malformed {
         /// What is wrong, with line and column.
         message: String,
     },
-    /// They are JSON, and a field breaks a rule.
+    /// They are JSON, but a field breaks a rule.
     Invalid {
-        /// The field, by its path: `external_fields[0].key`; empty for the body itself.
+        /// The path of the field: `external_fields[0].key`; empty for the body itself.
         field: String,
         /// The rule, as a sentence about the field.
         message: String,
@@ -102,7 +102,7 @@ impl fmt::Display for BadForm {
 
 impl std::error::Error for BadForm {}
 
-/// Reads a form. No bytes at all count as `{}`.
+/// Parses a form. An empty body counts as `{}`.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BadForm> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| BadForm::Malformed { message: format!("the body is not UTF-8: {error}") })?;
@@ -131,7 +131,8 @@ fn bad_form(text: &str, error: serde_path_to_error::Error<serde_json::Error>) ->
     if !error.is_data() {
         return malformed(error);
     }
-    // A wrong field may come before the place where the bytes stop being JSON.
+    // An invalid field may precede the place where the text stops being JSON; malformed JSON is then the error to
+    // report.
     if let Err(malformed) = is_json(text) {
         return malformed;
     }
@@ -140,8 +141,8 @@ fn bad_form(text: &str, error: serde_path_to_error::Error<serde_json::Error>) ->
     explain(&path, message.strip_suffix(&place).unwrap_or(&message))
 }
 
-/// Makes a sentence about a field of what the parser says. Its errors are text only, in serde's fixed forms; the rules
-/// in [`fields`] speak in sentences already.
+/// Turns a parser error into a sentence about a field. Errors of serde are plain text in fixed forms; the rules in
+/// [`fields`] already return sentences.
 fn explain(path: &str, message: &str) -> BadForm {
     let parent = if path == "." { "" } else { path };
     let named = |prefix: &str| message.strip_prefix(prefix)?.split('`').next();
@@ -163,10 +164,9 @@ fn explain(path: &str, message: &str) -> BadForm {
     BadForm::Invalid { field, message }
 }
 
-/// Declares a form: first the fields that are required, then, after a semicolon, those that are not. What is not given
-/// is not stored.
+/// Declares a form: required fields first, then, after a semicolon, optional ones. Absent fields are not stored.
 macro_rules! form {
-    // A group of optional fields may be left out as a whole.
+    // A form with only optional fields implements `Default`, so that it can be left out as a whole.
     ($(#[$doc:meta])* $name:ident { ; $($rest:tt)* }) => {
         form! { $(#[$doc])* #[derive(Default)] $name { @required ; $($rest)* } }
     };
@@ -192,8 +192,8 @@ macro_rules! form {
 }
 use form;
 
-/// Has a form read from an object alone. What serde derives for a struct would take an array of its fields too, in their
-/// order: a wrong type must not pass for a right one.
+/// Makes a form accept only objects. The implementation that serde derives for a struct also accepts an array of its
+/// fields in order, and a wrong type must not be accepted.
 macro_rules! only_objects {
     ($name:ident) => {
         impl<'de> serde::Deserialize<'de> for $name {
@@ -211,7 +211,7 @@ macro_rules! only_objects {
 }
 use only_objects;
 
-/// Reads an object, whatever is asked for.
+/// Deserializes an object, whatever type is requested.
 struct OnlyObject<D>(D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for OnlyObject<D> {

@@ -25,7 +25,7 @@ form! {
 }
 
 impl NotificationConfig {
-    /// The setting, or what its fields together break.
+    /// The setting, or an error if its fields contradict each other.
     pub fn setting(&self) -> Result<Setting, Problem> {
         let setting = Setting {
             kind: self.notification_type.into(),
@@ -52,7 +52,7 @@ impl NotificationConfig {
                 Err(Problem::new("interval", format!("does not go with {name}: give a time_offset")))
             }
             (true, Some(interval), None) => Ok(When::Every(*interval.get())),
-            // There is one summary at most, whatever its interval: switching it off need not name it.
+            // An account has at most one summary, so switching it off needs no interval.
             (true, None, None) if self.enabled == Some(false) => Ok(When::Every(Interval::months(1))),
             (true, None, None) => Err(Problem::new("interval", format!("is required for {name}"))),
             (false, None, Some(offset)) => Ok(When::Offset(*offset.get())),

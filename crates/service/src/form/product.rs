@@ -1,4 +1,4 @@
-//! Products: what is said once for all accounts of a kind.
+//! Products: the terms shared by all their accounts.
 
 use super::fields::*;
 use super::{EffectsByStatus, Problem, form};
@@ -254,7 +254,7 @@ form! {
 }
 
 impl SetMigrationMode {
-    /// Says what its fields together break.
+    /// Checks rules across fields.
     pub fn check(&self) -> Result<(), Problem> {
         match (self.migration_mode, self.historical_webhooks) {
             (true, Some(_)) => Err(Problem::new("historical_webhooks", "goes only with migration_mode false")),
@@ -262,25 +262,25 @@ impl SetMigrationMode {
         }
     }
 
-    /// Whether no webhooks are sent for what was effective before the release.
+    /// Whether webhooks for events effective before the release are suppressed.
     pub fn suppresses_history(&self) -> bool {
         self.historical_webhooks == Some(HistoricalWebhooks::Suppress)
     }
 }
 
 impl NewProduct {
-    /// Says which of its fields break a rule that is only for new products.
+    /// Checks the rules that apply to new products only.
     pub fn check(&self) -> Result<(), Problem> {
         check_metro2(self.metro2_config.as_ref())
     }
 
-    /// The zone whose calendar and clocks count, where one is named.
+    /// The zone that determines dates and times, if one is named.
     pub fn zone(&self) -> Option<&ZoneName> {
         self.product_lifecycle_policies.as_ref()?.billing_cycle_policies.as_ref()?.product_time_zone.as_ref()
     }
 
-    /// Takes the offset off a close of business: it is a time of day on the clocks of the product's zone, so an offset
-    /// must be one that the zone has, and says nothing more.
+    /// Removes the offset from a close of business. It is a local time of day in the product's zone, so the offset must
+    /// be one that the zone uses and adds no information.
     pub fn settle_close_of_business(&mut self) -> Result<(), Problem> {
         let Some(zone) = crate::policy::zone(self) else { return Ok(()) };
         let life = self.product_lifecycle_policies.as_mut();
@@ -298,7 +298,7 @@ impl NewProduct {
         self.admin.as_ref().and_then(|admin| admin.migration_mode).unwrap_or(false)
     }
 
-    /// Names the fields that were given and have no effect.
+    /// Names the given fields that have no effect.
     pub fn warnings(&self) -> Vec<String> {
         let promo = self.promotional_policies.as_ref().map(|family| family.warnings("promotional_policies"));
         let fees = self.product_lifecycle_policies.as_ref().and_then(|life| life.fee_policies.as_ref());
@@ -320,19 +320,19 @@ impl NewProduct {
     }
 }
 
-/// Fields of promotional periods, all beginning with `promo_`: revolving products have them.
+/// Fields of promotional periods, which revolving products have. All names begin with `promo_`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromoFamily(BTreeMap<String, Ignored>);
 
 impl PromoFamily {
     const MOST: usize = 50;
 
-    /// One of them.
+    /// A field by name.
     pub fn get(&self, name: &str) -> Option<&Ignored> {
         self.0.get(name)
     }
 
-    /// Names those that were given and ask for something.
+    /// Names the given fields that request something.
     pub fn warnings(&self, parent: &str) -> Vec<String> {
         let given = self.0.iter().filter(|(_, value)| !value.asks_for_nothing());
         let paths: Vec<String> = given.map(|(name, _)| format!("{parent}.{name}")).collect();

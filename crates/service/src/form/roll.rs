@@ -1,4 +1,4 @@
-//! Rolling an account: its parameters may come in the query, in the body, or in both.
+//! Rolling an account: the parameters may be in the query, in the body, or in both.
 
 use super::fields::*;
 use super::{BadForm, Problem, form};
@@ -19,19 +19,19 @@ form! {
     }
 }
 
-/// What a roll asks for.
+/// A validated request to roll an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollOrder {
     /// The account.
     pub account_id: Reference,
-    /// Up to and including which moment.
+    /// The last moment to process.
     pub until: Time,
     /// Whether webhooks are sent now.
     pub roll_webhooks: bool,
 }
 
 impl Roll {
-    /// Reads the parameters of a query.
+    /// Parses the parameters of a query.
     pub fn from_query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Roll, BadForm> {
         let mut roll = Roll::default();
         for (name, value) in pairs {
@@ -53,7 +53,7 @@ impl Roll {
         Ok(roll)
     }
 
-    /// These parameters, and where one is not given, the other's.
+    /// Fills absent parameters from another form.
     pub fn or(self, other: Roll) -> Roll {
         Roll {
             account_id: self.account_id.or(other.account_id),
@@ -63,7 +63,7 @@ impl Roll {
         }
     }
 
-    /// What is asked for, or what the parameters together break.
+    /// The validated request, or an error if parameters are missing or contradict each other.
     pub fn order(self) -> Result<RollOrder, Problem> {
         let account_id = self.account_id.ok_or_else(|| Problem::new("account_id", "is required"))?;
         let until = match (self.effective_at, self.exclusive_end) {
@@ -76,7 +76,7 @@ impl Roll {
     }
 }
 
-/// A plus sign that was not escaped in a query arrives as a space.
+/// Parses a moment. A plus sign that was not escaped in a query arrives as a space.
 fn read_moment(text: &str) -> Result<Moment, String> {
     match text.rsplit_once(' ') {
         Some((local, offset)) if local.contains('T') && offset.len() == 5 => Moment::read(&format!("{local}+{offset}")),

@@ -1,4 +1,4 @@
-//! What a status stops, by pair of status and reason.
+//! What each combination of status and reason stops.
 
 use super::fields::*;
 use super::form;
@@ -29,7 +29,7 @@ form! {
 }
 
 impl PairEffects {
-    /// Everything that a pair stops, and what it does not.
+    /// All effects of a combination, with explicit values.
     fn of(stops: Stops) -> PairEffects {
         PairEffects {
             late_fees: Some(if stops.late_fees { LateFeesEffect::Stop } else { LateFeesEffect::Charge }),
@@ -49,17 +49,17 @@ impl PairEffects {
     }
 }
 
-/// What the statuses of a product's accounts stop; a pair or a value that is not given has its default.
+/// What the statuses of a product's accounts stop. Absent combinations and values have their defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EffectsByStatus(BTreeMap<Status, PairEffects>);
 
 impl EffectsByStatus {
-    /// Every pair with all its values.
+    /// Every combination with all its values.
     pub fn of(effects: &StatusEffects) -> EffectsByStatus {
         EffectsByStatus(pairs().map(|status| (status, PairEffects::of(effects.of(status)))).collect())
     }
 
-    /// For the engine.
+    /// The effects in the engine's form.
     pub fn effects(&self) -> StatusEffects {
         let mut effects = StatusEffects::default();
         for (status, given) in &self.0 {
@@ -69,7 +69,7 @@ impl EffectsByStatus {
     }
 }
 
-/// The pairs whose effects a product chooses.
+/// The combinations whose effects a product can choose.
 fn pairs() -> impl Iterator<Item = Status> {
     Status::all().filter(|status| !status.is_closed())
 }

@@ -1,4 +1,4 @@
-//! Bad bodies and what is said of them; good ones and what comes of them.
+//! Invalid bodies and their errors; valid bodies and their results.
 
 use super::fields::*;
 use super::*;
@@ -6,7 +6,7 @@ use daybook_engine::money::Percent;
 use daybook_engine::time::Time;
 use serde_json::json;
 
-/// The field and the message that a body is refused with.
+/// The field and the message of a refused body.
 fn refused<T: serde::de::DeserializeOwned + fmt::Debug>(body: &str) -> (String, String) {
     match parse::<T>(body.as_bytes()) {
         Err(BadForm::Invalid { field, message }) => (field, message),
@@ -21,7 +21,7 @@ fn is_malformed<T: serde::de::DeserializeOwned + fmt::Debug>(body: &[u8], fragme
     }
 }
 
-/// A small product with other lines put in.
+/// A small product with additional lines.
 fn product(more: &str) -> String {
     format!(
         r#"{{"product_overview": {{"product_name": "Auto", "product_type": "INSTALLMENT"}},
@@ -43,7 +43,7 @@ fn what_is_no_json_is_malformed() {
     is_malformed::<PaymentRecord>(format!("{} x", payment("")).as_bytes(), "trailing characters");
     is_malformed::<PaymentRecord>(b"\xff{}", "not UTF-8");
     is_malformed::<PaymentReversal>(b"[1,", "line 1 column");
-    // The wrong field comes first, and what follows is no JSON.
+    // The unknown field comes first, and the rest is not JSON.
     is_malformed::<PaymentRecord>(br#"{"wrong": 1, "#, "line 1 column");
 }
 
@@ -59,7 +59,7 @@ fn a_payment_says_what_is_wrong_with_it() {
     for (body, field, fragment) in [
         ("[]".to_owned(), "", "must be an object"),
         ("{}".to_owned(), "line_item_id", "is required"),
-        // An array is no object, even if its entries would do for the fields in their order.
+        // An array is not an object, even if its entries match the fields in order.
         (payment(r#", "external_fields": [["key", "value"]]"#), "external_fields[0]", "must be an object"),
         (payment(r#", "efective_at": 1"#), "efective_at", "is not a known field here; known are: line_item_id, "),
         (payment(r#", "line_item_id": "p2""#), "line_item_id", "is given twice"),
@@ -237,7 +237,7 @@ fn a_close_of_business_is_a_local_time_whatever_offset_of_the_zone_follows() {
         ("17:00:00Z", "America/New_York", "not +00:00: leave the offset out"),
         ("17:00:00+00:00", "America/New_York", "the clocks of America/New_York"),
         ("17:00:00-05:00", "Europe/London", "which have the offset +00:00 or +01:00, not -05:00"),
-        // Lisbon had it until 1996.
+        // Lisbon used it until 1996.
         ("17:00:00+02:00", "Europe/Lisbon", "not +02:00"),
     ] {
         let problem = settled(time, zone).unwrap_err();

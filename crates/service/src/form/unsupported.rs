@@ -1,7 +1,7 @@
-//! What callers of similar services ask for, what money depends on, and what this service does not do.
+//! Features of similar services that affect money and that this service does not support.
 //!
-//! Taking such a field and dropping it would leave a lender waiting for money that is never collected. Each is refused with
-//! the reason and with what to use instead; a value that asks for nothing (`false`, 0) is taken.
+//! Accepting and ignoring such a field would leave a lender waiting for money that is never collected. Each is refused
+//! with the reason and an alternative; a value that requests nothing (`false`, 0) is accepted.
 
 use super::fields::{AmountOrZero, Ignored};
 use super::product::PromoFamily;
@@ -27,7 +27,7 @@ const PROMO_LEN: &str = "is not supported: an instalment loan has no promotional
 const DEFERRED_INTEREST: &str = "is not supported: interest is not deferred. Leave it out or send false";
 
 impl NewProduct {
-    /// What it asks for that is not done.
+    /// The unsupported features it requests.
     pub fn unsupported(&self) -> Vec<Problem> {
         let mut found = Found::default();
         found.autopay(self.payment_processor_config.as_ref());
@@ -45,7 +45,7 @@ impl NewProduct {
 }
 
 impl NewAccount {
-    /// What it asks for that is not done.
+    /// The unsupported features it requests.
     pub fn unsupported(&self) -> Vec<Problem> {
         let mut found = Found::default();
         found.autopay(self.payment_processor_config.as_ref());
@@ -69,7 +69,7 @@ impl NewAccount {
 }
 
 impl NewCustomer {
-    /// What it asks for that is not done.
+    /// The unsupported features it requests.
     pub fn unsupported(&self) -> Vec<Problem> {
         let mut found = Found::default();
         found.autopay(self.payment_processor_config.as_ref());
@@ -113,7 +113,7 @@ impl Found {
     }
 }
 
-/// Whether a value turns nothing on: 0, `false`, `null`, an empty value, or one of these as text.
+/// Whether a value is off: 0, `false`, `null`, an empty value, or one of these as text.
 fn is_off(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -128,7 +128,7 @@ fn is_off(value: &Value) -> bool {
     }
 }
 
-/// Whether a field of this name turns autopay on, however its words are joined.
+/// Whether a field name means autopay, however its words are joined.
 fn is_autopay(name: &str) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
     let name: String = letters.collect();
@@ -159,7 +159,7 @@ fn autopay_field(value: &Value, path: &str) -> Option<String> {
     }
 }
 
-/// Whether a value holds an amount other than 0 or a `true`; only in the fields of these names, if any are named.
+/// Whether a value contains a nonzero amount or a `true`; if names are given, only in the fields with those names.
 fn asks_for_money(value: &Value, names: &[&str]) -> bool {
     let counts = |name: &str| names.is_empty() || names.contains(&name);
     match value {

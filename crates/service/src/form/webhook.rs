@@ -1,11 +1,11 @@
-//! Subscribing to webhooks, and sending again what failed.
+//! Subscribing to webhooks, and replaying failed messages.
 
 use super::fields::*;
 use super::{Problem, form};
 use crate::webhooks::events::NAMES;
 use std::collections::BTreeSet;
 
-/// The most events in a filter.
+/// The maximum number of events in a filter.
 const MOST_EVENTS: usize = 100;
 
 form! {
@@ -29,7 +29,7 @@ form! {
     }
 }
 
-/// A limit that is set, or lifted by null.
+/// A limit; `null` removes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Limit(pub Option<u32>);
 
@@ -39,7 +39,7 @@ fn limit<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Lim
 }
 
 impl Subscribe {
-    /// The names of the events it gets, each once; nothing for all.
+    /// The names of the events the subscription gets, without duplicates; `None` for all events.
     pub fn filter(&self) -> Result<Option<Vec<String>>, Problem> {
         let Some(events) = &self.filter_events else { return Ok(None) };
         if events.is_empty() {
@@ -91,7 +91,7 @@ impl EventName {
         self.0
     }
 
-    /// Reads it from text that is not JSON.
+    /// Parses text that is not JSON.
     pub fn read(text: &str) -> Result<EventName, String> {
         let known = NAMES.iter().find(|name| **name == text);
         known.map(|name| EventName(name)).ok_or_else(|| format!("must be one of {}", NAMES.join(", ")))

@@ -1,9 +1,10 @@
-//! Guessing: who was wrong too often waits, longer each time.
+//! Throttles failed sign-ins, with longer waits after each failure.
 //!
-//! Two things are counted: tries for one address, whoever makes them, and tries from one place, whatever they are for. A
-//! try is counted as wrong before the password is looked at, and given back when it was right: so many tries at once are
-//! counted as many, and a crash in between is no way around. Counts are in the database, for every node and every start.
-//! What is kept of an address or a place is a hash that nobody can make without the secrets key.
+//! Two counters apply: attempts for one e-mail address, from anywhere, and attempts from one network, for any address.
+//! An attempt is counted as failed before the password is checked, and the count is reduced if the password is right.
+//! So concurrent attempts are all counted, and a crash in between does not help an attacker. The counters are in the
+//! database: they survive restarts and are shared by all nodes. Addresses and networks are stored only as hashes keyed
+//! with the secrets key.
 
 use crate::Service;
 use crate::problem::Problem;
@@ -11,27 +12,27 @@ use daybook_engine::time::Time;
 use daybook_store::people::GuessRow;
 use std::net::IpAddr;
 
-/// How many tries may be wrong before anybody waits.
+/// The number of failed attempts before waits begin.
 pub const FREE_TRIES: i64 = 5;
 /// The longest wait.
 pub const LONGEST_WAIT_MICROS: i64 = 15 * 60 * 1_000_000;
 /// The first wait; each one after it is twice as long.
 const FIRST_WAIT_MICROS: i64 = 10 * 1_000_000;
-/// How long a wrong try is remembered, after the last one.
+/// How long failed attempts are remembered after the last one.
 const REMEMBERED_MICROS: i64 = 60 * 60 * 1_000_000;
-/// How often a count is written anew because somebody else was faster.
+/// How often an update of a counter is retried after a concurrent change.
 const ROUNDS: usize = 20;
 
-/// A try that is under way.
+/// An attempt in progress.
 pub(super) struct Try {
-    /// Forgotten when it was right.
+    /// The counter of the e-mail address; deleted if the attempt succeeds.
     address: Vec<u8>,
-    /// What was counted of the place; given back when it was right.
+    /// The counter of the network after this attempt; reduced if the attempt succeeds.
     place: Option<GuessRow>,
 }
 
 impl Service {
-    /// Counts a try, unless it is too early for one.
+    /// Counts an attempt, or refuses it if the wait is not over.
     pub(super) async fn begin_try(&self, email_key: &str, from: Option<IpAddr>) -> Result<Try, Problem> {
         let address = self.secrets.console_hash("guesses about", email_key.as_bytes());
         let place = from.map(|from| self.secrets.console_hash("guesses from", &network(from)));
@@ -48,14 +49,14 @@ impl Service {
         Ok(Try { address, place })
     }
 
-    /// The try was right. Somebody who knows one password must not by that be free to guess others: what was counted of
-    /// the place before stays.
+    /// Ends a successful attempt. Earlier failures from the network stay counted: knowing one password must not allow
+    /// guessing others.
     pub(super) async fn end_try(&self, right: Try) -> Result<(), Problem> {
         self.store.forget_guesses(&right.address).await?;
         let Some(counted) = right.place else { return Ok(()) };
         for _ in 0..ROUNDS {
             let Some(row) = self.store.guesses(&counted.subject).await? else { return Ok(()) };
-            // Somebody who was wrong meanwhile waits for that.
+            // If another attempt failed in the meantime, its wait stays.
             let wait_until = if row == counted { self.clock.now() } else { row.wait_until };
             let less = GuessRow { failures: (row.failures - 1).max(0), wait_until, ..row.clone() };
             if self.store.keep_guesses(Some(&row), &less).await? {
@@ -90,7 +91,7 @@ impl Service {
 
 fn may_try(row: &GuessRow, now: Time) -> Result<(), Problem> {
     let micros = row.wait_until.micros().saturating_sub(now.micros());
-    // A clock that was put back does not make anybody wait for longer than the longest wait.
+    // If the clock was set back, the wait is ignored rather than longer than the longest wait.
     if micros <= 0 || micros > LONGEST_WAIT_MICROS {
         return Ok(());
     }
@@ -103,7 +104,7 @@ fn too_many(seconds: i64) -> Problem {
     Problem { wait_seconds: u32::try_from(seconds).unwrap_or(u32::MAX), ..problem }
 }
 
-/// How long to wait after so many wrong tries.
+/// How long to wait after this many failed attempts.
 fn wait_micros(failures: i64) -> i64 {
     if failures < FREE_TRIES {
         return 0;
@@ -113,7 +114,7 @@ fn wait_micros(failures: i64) -> i64 {
     FIRST_WAIT_MICROS.saturating_mul(factor).min(LONGEST_WAIT_MICROS)
 }
 
-/// What one guesser has: one address of the old sort, or a whole network of the new one.
+/// The range that one attacker controls: a single IPv4 address, or an IPv6 /64 network.
 fn network(from: IpAddr) -> Vec<u8> {
     match from.to_canonical() {
         IpAddr::V4(address) => address.octets().to_vec(),

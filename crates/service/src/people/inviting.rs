@@ -1,4 +1,4 @@
-//! Links by which people come in, and the first person of all.
+//! Invitation links, and the first person of an installation.
 
 use super::{CALLER_PREFIX, Invitation, Link, NewPerson, Session, check, email_key, role};
 use crate::Service;
@@ -18,15 +18,15 @@ use daybook_store::people::{Accepted, InvitationRow, PersonRow};
 use daybook_store::records::OrgId;
 use std::net::IpAddr;
 
-/// How long a link can be used.
+/// How long a link is valid.
 pub const LINK_MICROS: i64 = 7 * 24 * 3_600 * 1_000_000;
-/// The most people of an organization.
+/// The maximum number of people in an organization.
 pub const MOST_PEOPLE: usize = 1_000;
-/// The most links of an organization that wait for somebody.
+/// The maximum number of pending links of an organization.
 pub const MOST_LINKS: usize = 100;
 
 impl Service {
-    /// The token of a link for the first person, if the first organization has neither people nor a link that waits.
+    /// The token of a link for the first person, if the first organization has neither people nor a pending link.
     pub async fn first_link(&self) -> Result<Option<String>, Problem> {
         let Some(org) = self.org_without_people().await? else { return Ok(None) };
         if !self.store.invitations(org, self.clock.now()).await?.is_empty() {
@@ -38,7 +38,7 @@ impl Service {
         Ok(Some(token))
     }
 
-    /// Makes the first person, if the first organization has none; gives whether it did.
+    /// Creates the first person, if the first organization has none. Returns whether it did.
     pub async fn first_person(&self, email: &str, password: &str) -> Result<bool, Problem> {
         let Some(org) = self.org_without_people().await? else { return Ok(false) };
         let name = email.split('@').next().unwrap_or(email).to_owned();
@@ -55,7 +55,8 @@ impl Service {
         Ok(self.store.people(first.org).await?.is_empty().then_some(first.org))
     }
 
-    /// Makes a link by which somebody joins the caller's organization, once. Its token is given here, and kept nowhere.
+    /// Creates a link with which one person can join the caller's organization. Its token is returned here and not
+    /// stored.
     pub async fn invite(&self, who: &Caller, role: Role) -> Result<String, Problem> {
         self.may_invite(who).await?;
         let token = mint_token();
@@ -64,8 +65,8 @@ impl Service {
         Ok(token)
     }
 
-    /// The same for a form that has a word of its own: sent twice, it makes one link, and gives it again. The token
-    /// follows from the word, so that it is kept nowhere for that.
+    /// Creates a link for a form with a one-time word (`once`): if the form is sent twice, it creates one link and
+    /// returns it again. The token is derived from the word, so it is not stored.
     pub async fn invite_once(&self, who: &Caller, once: &str, role: Role) -> Result<String, Problem> {
         who.may(Right::Administer)?;
         let words = self.words_of(who, once, &[role.name()]);
@@ -76,7 +77,7 @@ impl Service {
             return self.open_link(&token).await.map(|_| token).map_err(gone);
         }
         self.may_invite(who).await?;
-        // Whoever keeps the answer makes the link: of two at once it is one.
+        // Only the request that stores the response creates the link, so two concurrent requests create one.
         if self.write_alone(who, Unit::default(), Some(repeat), &Bytes::from_static(b"{}")).await? {
             self.keep_link(who, &token, role).await?;
             tracing::info!(by = %who.client_id, role = role.name(), "somebody was invited");
@@ -111,7 +112,7 @@ impl Service {
         Ok(self.store.invite(&invitation, record.as_ref()).await?)
     }
 
-    /// The links of the caller's organization that wait for somebody.
+    /// The pending links of the caller's organization.
     pub async fn list_links(&self, who: &Caller) -> Result<Vec<Link>, Problem> {
         who.may(Right::Administer)?;
         let people = self.store.people(who.org).await?;
@@ -130,7 +131,7 @@ impl Service {
         self.store.invitations(who.org, self.clock.now()).await?.into_iter().map(show).collect()
     }
 
-    /// Takes a link back: nobody comes in by it any more.
+    /// Withdraws a link, which then no longer works.
     pub async fn withdraw_link(&self, who: &Caller, link_id: &str) -> Result<(), Problem> {
         who.may(Right::Administer)?;
         let unknown = || Problem::new("not_found", "this link was used, has expired or was withdrawn already");
@@ -143,7 +144,7 @@ impl Service {
         Ok(())
     }
 
-    /// What a link is good for.
+    /// The organization and role that a link gives access to.
     pub async fn invitation(&self, token: &str) -> Result<Invitation, Problem> {
         let row = self.open_link(token).await?;
         let organization = self.catalog.organization(row.org).await?.row.name.clone();
@@ -153,7 +154,8 @@ impl Service {
     async fn open_link(&self, token: &str) -> Result<InvitationRow, Problem> {
         let found = self.store.invitation(&hash(token.as_bytes()), self.clock.now()).await?;
         let link = found.ok_or_else(used_up)?;
-        // Whoever may not make a link any more has none left; those of the command line are nobody's.
+        // Links of a person who may no longer create links do not work. Links from the command line belong to no
+        // person.
         if let Some(maker) = link.created_by.strip_prefix(CALLER_PREFIX) {
             let maker = self.store.person(link.org, maker).await?;
             maker.as_ref().filter(|maker| may_make_links(maker)).ok_or_else(used_up)?;
@@ -161,8 +163,7 @@ impl Service {
         Ok(link)
     }
 
-    /// Makes a person by a link, which cannot be used again, and lets them in.
-    /// `from` is where they come from, if that is known.
+    /// Creates a person from a link, which cannot be used again, and signs them in. `from` is their address, if known.
     pub async fn accept(&self, token: &str, new: NewPerson, from: Option<IpAddr>) -> Result<Session, Problem> {
         let link = self.open_link(token).await?;
         check(&new)?;
@@ -176,7 +177,7 @@ impl Service {
             Accepted::EmailTaken => return Err(email_taken()),
         }
         tracing::info!(person = %person.person, role = %person.role, "somebody came by a link");
-        // The record of the acceptance stands for this too.
+        // The record of the acceptance covers the sign-in too.
         self.begin_session(&person, |_| None).await?.ok_or_else(used_up)
     }
 

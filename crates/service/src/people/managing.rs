@@ -1,4 +1,4 @@
-//! What administrators do with people, and what a person does with their password.
+//! Managing people: roles, access, sessions and passwords.
 
 use super::{Person, client_id, passwords};
 use crate::Service;
@@ -17,17 +17,17 @@ impl Service {
         self.store.people(who.org).await?.into_iter().map(Person::of).collect()
     }
 
-    /// Gives a person another role, from their next click on.
+    /// Changes a person's role. It applies from their next request.
     pub async fn set_role(&self, who: &Caller, person_id: &str, role: Role) -> Result<Person, Problem> {
         self.change_person(who, person_id, &PersonChange::Role(role.name().to_owned())).await
     }
 
-    /// Keeps a person out, and ends their sessions.
+    /// Deactivates a person and ends their sessions.
     pub async fn disable_person(&self, who: &Caller, person_id: &str) -> Result<Person, Problem> {
         self.change_person(who, person_id, &PersonChange::Disabled(self.clock.now())).await
     }
 
-    /// Lets a person in again.
+    /// Reactivates a person.
     pub async fn enable_person(&self, who: &Caller, person_id: &str) -> Result<Person, Problem> {
         self.change_person(who, person_id, &PersonChange::Enabled).await
     }
@@ -53,7 +53,7 @@ impl Service {
         Person::of(self.store.person(who.org, person_id).await?.ok_or_else(unknown)?)
     }
 
-    /// Ends all sessions of a person: an administrator those of anybody, others their own. Gives how many.
+    /// Ends all sessions of a person: their own, or anyone's if the caller is an administrator. Returns how many.
     pub async fn end_sessions(&self, who: &Caller, person_id: &str) -> Result<u64, Problem> {
         if who.client_id != client_id(person_id) {
             who.may(Right::Administer)?;
@@ -65,7 +65,8 @@ impl Service {
         Ok(self.store.end_sessions(who.org, person_id, record.as_ref()).await?)
     }
 
-    /// Gives somebody who forgot their password another one, which is told here and kept nowhere, and ends their sessions.
+    /// Replaces the password of a person who forgot theirs, and ends their sessions. The new password is returned here
+    /// and not stored.
     pub async fn reset_password(&self, who: &Caller, person_id: &str) -> Result<String, Problem> {
         let person = self.somebody_else(who, person_id).await?;
         let new = mint_token();
@@ -75,7 +76,7 @@ impl Service {
         Ok(new)
     }
 
-    /// Tells the password of somebody from those before and after it, without giving it away: a form that replaces it
+    /// A mark that identifies a person's current password without revealing it. A form that replaces the password
     /// carries it.
     pub async fn password_mark(&self, who: &Caller, person_id: &str) -> Result<String, Problem> {
         let person = self.somebody_else(who, person_id).await?;
@@ -86,8 +87,8 @@ impl Service {
         self.secrets.console_mark("password", person.password_hash.as_bytes())
     }
 
-    /// The same for a form that has a word of its own, if the password is still the one with this mark. Sent twice, the
-    /// form makes one password, and gives it again: the password follows from the word.
+    /// Replaces a password for a form with a one-time word (`once`), if the current password still has this mark. If
+    /// the form is sent twice, it sets one password and returns it again: the password is derived from the word.
     pub async fn reset_password_once(
         &self,
         who: &Caller,
@@ -104,7 +105,7 @@ impl Service {
         if self.mark_of_password(&person) == mark && self.replace_password(who, &person, &new).await? {
             return Ok(new);
         }
-        // It was changed since: by this form itself, perhaps.
+        // The password changed since, possibly by this form itself.
         let person = self.somebody_else(who, person_id).await?;
         if self.passwords.is_right(&new, Some(&person.password_hash)).await? {
             return Ok(new);
@@ -112,7 +113,8 @@ impl Service {
         Err(changed_meanwhile())
     }
 
-    /// A person whose password the caller may replace. Nobody replaces their own without knowing it.
+    /// A person whose password the caller may replace. To replace their own, callers must know it; that is a different
+    /// operation.
     async fn somebody_else(&self, who: &Caller, person_id: &str) -> Result<PersonRow, Problem> {
         who.may(Right::Administer)?;
         if who.client_id == client_id(person_id) {
@@ -123,10 +125,10 @@ impl Service {
         person.ok_or_else(|| Problem::not_found("person", person_id))
     }
 
-    /// Gives a person another password and ends their sessions; false if theirs is another already.
+    /// Replaces a person's password and ends their sessions. Returns false if the password changed in the meantime.
     async fn replace_password(&self, who: &Caller, person: &PersonRow, new: &str) -> Result<bool, Problem> {
         let hashed = self.passwords.hash(new).await?;
-        // The hash of a token that nobody has: no session stays.
+        // The hash of a token that no session has, so that no session is kept.
         let none = hash(mint_token().as_bytes());
         let record = self.recorded(who, Act::on("reset_password", "person", &person.person));
         let (id, old, record) = (&person.person, &person.password_hash, record.as_ref());
@@ -137,8 +139,8 @@ impl Service {
         Ok(done)
     }
 
-    /// Gives the person of a session another password, if they know the old one, and ends their other sessions.
-    /// `from` is where they come from, if that is known.
+    /// Changes the password of a session's person, if they know the old one, and ends their other sessions. `from` is
+    /// their address, if known.
     pub async fn change_password(
         &self,
         token: &str,

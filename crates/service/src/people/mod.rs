@@ -1,23 +1,23 @@
-//! People: who uses the console, how they come in, and how they are known again.
+//! People: the users of the console, their invitations, sign-in and sessions.
 //!
 //! ```text
 //! link ── accept: name, address, password ─► person
-//!                                              │ sign_in: slowed if guessed
+//!                                              │ sign_in: throttled after failures
 //!                                              ▼
-//! cookie ── visit ─► who is calling ◄──────── session ── 12 h unused, 7 days, sign_out, ended ─► over
+//! cookie ── visit ─► caller ◄──────────────── session ── 12 h unused, 7 days, sign_out, ended ─► over
 //! ```
 //!
-//! Nobody is written to by mail. A link comes from somebody who may make one: the first start, `daybook people link`, or
-//! an administrator. A person belongs to one organization and has a role, as keys do; what they may do is asked of the
-//! same [`Caller`]. A session's token is known to the browser only: the database keeps its hash, so that a stolen copy
-//! opens nothing. Every visit looks the person up, so that another role, or none, holds from the next click.
+//! The service sends no mail. A link is created by the first start, by `daybook people link`, or by an administrator. A
+//! person belongs to one organization and has a role, as keys do; the same [`Caller`] checks their rights. Only the
+//! browser knows a session's token: the database keeps its hash, so a stolen copy gives no access. Every request looks
+//! the person up, so a new role or a deactivation applies from the next request.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `inviting` | links, and what becomes of them |
-//! | `visiting` | signing in and out, and who comes with a token |
-//! | `managing` | what administrators do with people; another password |
-//! | `guessing` | who was wrong too often waits |
+//! | `inviting` | links and their use |
+//! | `visiting` | signing in and out, and the sessions of tokens |
+//! | `managing` | administrators' actions on people; changing a password |
+//! | `guessing` | throttling of failed sign-ins |
 //! | `passwords` | hashing, a few at a time |
 
 mod guessing;
@@ -40,30 +40,30 @@ use daybook_store::people::PersonRow;
 use serde::Serialize;
 use std::fmt;
 
-/// The most characters of a name.
+/// The maximum length of a name, in characters.
 const NAME_LONGEST: usize = 100;
-/// The most characters of an e-mail address.
+/// The maximum length of an e-mail address, in characters.
 const EMAIL_LONGEST: usize = 254;
-/// How a person's id begins where callers are told apart.
+/// The prefix of a person's id when it is used as a client id.
 const CALLER_PREFIX: &str = "person:";
 
-/// Somebody who uses the console.
+/// A user of the console.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Person {
     /// The id.
     pub person_id: String,
-    /// What they are called.
+    /// The name.
     pub name: String,
-    /// Their e-mail address.
+    /// The e-mail address.
     pub email: String,
-    /// What they may do.
+    /// The role, which determines their rights.
     #[serde(serialize_with = "role_name")]
     pub role: Role,
-    /// When they came.
+    /// When they joined.
     pub created_at: Utc,
-    /// When they were last seen, about.
+    /// Approximately when they were last active.
     pub last_seen_at: Option<Utc>,
-    /// Since when they may not come in any more.
+    /// Since when they are deactivated; `None` if they are active.
     pub disabled_at: Option<Utc>,
 }
 
@@ -85,93 +85,93 @@ impl Person {
     }
 }
 
-/// Somebody who comes with a link.
+/// A person who joins with a link.
 #[derive(Clone)]
 pub struct NewPerson {
-    /// What they are called.
+    /// The name.
     pub name: String,
-    /// Their e-mail address.
+    /// The e-mail address.
     pub email: String,
-    /// Their password.
+    /// The password.
     pub password: String,
 }
 
-/// A password does not show in logs.
+/// Keeps the password out of logs.
 impl fmt::Debug for NewPerson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NewPerson").field("name", &self.name).field("email", &self.email).finish_non_exhaustive()
     }
 }
 
-/// What a link is good for.
+/// What a link gives access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
     /// The organization's name.
     pub organization: String,
-    /// What they may do then.
+    /// The role that the new person gets.
     pub role: Role,
-    /// Until when.
+    /// When it expires.
     pub expires_at: Utc,
 }
 
-/// A link that waits for somebody, for administrators.
+/// A pending link, as administrators see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// What it is withdrawn by; nobody comes in with it.
+    /// The id to withdraw it by; it does not give access.
     pub link_id: String,
-    /// What somebody may do who comes by it.
+    /// The role that the new person gets.
     pub role: Role,
-    /// Who made it: a person's name, or what else it was.
+    /// Who created it: a person's name, or another source.
     pub made_by: String,
-    /// Whether it works: not if its maker is kept out, or is no administrator any more.
+    /// Whether it works. It does not if its creator was deactivated or is no longer an administrator.
     pub works: bool,
-    /// Since when.
+    /// When it was created.
     pub created_at: Utc,
-    /// Until when.
+    /// When it expires.
     pub expires_at: Utc,
 }
 
-/// What a browser keeps of a person who is signed in.
+/// The session data of a signed-in person that the browser keeps.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Session {
     /// The value of the cookie: 256 random bits.
     pub token: String,
-    /// What every form must carry.
+    /// The CSRF token that every form must carry.
     pub csrf: String,
 }
 
-/// A token does not show in logs.
+/// Keeps the token out of logs.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Session(..)")
     }
 }
 
-/// Who came with a token.
+/// The person of a session token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     /// The person's id.
     pub person_id: String,
-    /// What they are called.
+    /// The name.
     pub name: String,
-    /// Their e-mail address.
+    /// The e-mail address.
     pub email: String,
-    /// As whom they call.
+    /// The caller they act as.
     pub caller: Caller,
     /// Their organization's name.
     pub organization: String,
-    /// Whether it is for testing; `TEST` or `LIVE`.
+    /// The environment of the organization: `TEST` or `LIVE`.
     pub environment: String,
-    /// What every form must carry.
+    /// The CSRF token that every form must carry.
     pub csrf: String,
 }
 
-/// Whether somebody calls as a person, and not by a key.
+/// Whether a caller is a person, not a key.
 pub(crate) fn is_person(client_id: &str) -> bool {
     client_id.starts_with(CALLER_PREFIX)
 }
 
-/// As whom a person calls.
+/// The client id of a person.
 fn client_id(person: &str) -> String {
     format!("{CALLER_PREFIX}{person}")
 }
@@ -180,12 +180,12 @@ fn role(name: &str) -> Result<Role, Problem> {
     Role::parse(name).ok_or_else(|| Problem::internal(format!("a person has the role {name}, which there is not")))
 }
 
-/// An address as it is compared.
+/// An e-mail address in the form used for comparison.
 pub(crate) fn email_key(email: &str) -> String {
     email.trim().to_lowercase()
 }
 
-/// What is wrong with what somebody says of themselves.
+/// Checks the data of a new person.
 fn check(new: &NewPerson) -> Result<(), Problem> {
     let mut details = Vec::new();
     let mut refuse = |field: &str, message: String| details.push(Detail { field: field.to_owned(), message });

@@ -1,4 +1,4 @@
-//! Hashing passwords: slow on purpose, so a few at a time and never where other work waits.
+//! Hashes passwords. That is slow on purpose, so only a few run at a time, off the threads that do other work.
 
 use crate::ids::random_bytes;
 use crate::problem::Problem;
@@ -8,24 +8,23 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, TryAcquireError};
 
-/// The fewest characters of a password.
+/// The minimum length of a password, in characters.
 pub const PASSWORD_SHORTEST: usize = 10;
-/// The most characters of a password.
+/// The maximum length of a password, in characters.
 pub const PASSWORD_LONGEST: usize = 200;
 
-/// How much memory a hash takes, how often it is gone through, and by how many at once: what OWASP recommends for
-/// Argon2id.
+/// The parameters of Argon2id that OWASP recommends: memory, passes and lanes.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
 const SALT_BYTES: usize = 16;
 
-/// How many hashes are made at once.
+/// How many hashes are computed at the same time.
 const AT_ONCE: usize = 2;
-/// How many more may wait for their turn. Beyond that people are sent away.
+/// How many more may wait. Further requests are refused.
 const WAITING: usize = 64;
 
-/// What is wrong with a password, in words.
+/// Checks the length of a password; the error is the rule.
 pub fn check(password: &str) -> Result<(), String> {
     if (PASSWORD_SHORTEST..=PASSWORD_LONGEST).contains(&password.chars().count()) {
         return Ok(());
@@ -33,7 +32,7 @@ pub fn check(password: &str) -> Result<(), String> {
     Err(format!("must have from {PASSWORD_SHORTEST} to {PASSWORD_LONGEST} characters"))
 }
 
-/// Makes and checks hashes of passwords.
+/// Computes and checks password hashes.
 #[derive(Clone, Debug)]
 pub(crate) struct Passwords {
     turns: Arc<Semaphore>,
@@ -47,14 +46,14 @@ impl Default for Passwords {
 }
 
 impl Passwords {
-    /// The hash of a password, with everything needed to check it.
+    /// The hash of a password, with all parameters needed to check it.
     pub async fn hash(&self, password: &str) -> Result<String, Problem> {
         let password = password.to_owned();
         let salt = random_bytes::<SALT_BYTES>();
         self.in_turn(move || hash(&password, &salt)).await?
     }
 
-    /// Whether a password is the one that was hashed. Without a hash to compare with it is not, after the same time.
+    /// Whether a password matches a hash. Without a hash the result is false, after the same time.
     pub async fn is_right(&self, password: &str, hashed: Option<&str>) -> Result<bool, Problem> {
         let hashed = hashed.filter(|_| check(password).is_ok()).map(str::to_owned);
         let password = password.to_owned();

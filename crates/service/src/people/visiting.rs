@@ -1,4 +1,4 @@
-//! Signing in and out, and who comes with a token.
+//! Signing in and out, and the sessions of tokens.
 
 use super::{CALLER_PREFIX, Session, Visit, client_id, email_key, is_address, role};
 use crate::Service;
@@ -14,17 +14,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 const HOUR_MICROS: i64 = 3_600 * 1_000_000;
-/// After so long without a visit a session is over.
+/// A session ends after this long without use.
 pub const IDLE_MICROS: i64 = 12 * HOUR_MICROS;
-/// After so long a session is over, however often it was used.
+/// A session ends after this long, even if it is used.
 pub const ABSOLUTE_MICROS: i64 = 7 * 24 * HOUR_MICROS;
-/// A visit is noted unless one was noted less than so long ago.
+/// A request updates the session's last use only if the last update is older than this.
 pub const TOUCH_MICROS: i64 = 60 * 1_000_000;
-/// How long a token is.
+/// The length of a token.
 const TOKEN_LENGTH: usize = 43;
 
 impl Service {
-    /// Lets a person in who knows their password. `from` is where they come from, if that is known.
+    /// Signs in a person with their password. `from` is their address, if known.
     pub async fn sign_in(&self, email: &str, password: &str, from: Option<IpAddr>) -> Result<Session, Problem> {
         let email_key = email_key(email);
         let begun = self.begin_try(&email_key, from).await?;
@@ -35,7 +35,8 @@ impl Service {
         };
         let hashed = person.as_ref().map(|person| person.password_hash.as_str());
         if let Some(person) = &person {
-            // Who comes in sees the portfolio first; checking a password takes as long as counting.
+            // After sign-in the portfolio page is shown first; its count runs while the password is checked, which
+            // takes about as long.
             self.count_ahead(person.org);
         }
         let is_right = self.passwords.is_right(password, hashed).await?;
@@ -48,7 +49,7 @@ impl Service {
         }
         let origin = Origin { address: address_text(from), ..Origin::default() };
         let act = Act::on("sign_in_failed", "person", known.trim_start_matches(CALLER_PREFIX));
-        // A password may have been typed into the wrong field.
+        // A password may have been typed into the wrong field, so the text is recorded only if it is an address.
         let typed = if is_address(email.trim()) { shortened(email.trim()) } else { "not an address".to_owned() };
         let act = act.with("email", typed);
         let record = new_record(&self.secrets, self.clock.now(), org, Arc::new(origin), act);
@@ -56,8 +57,8 @@ impl Service {
         Err(Problem::new("unauthenticated", "the e-mail address or the password is not right"))
     }
 
-    /// Begins a session of a person whose password was just checked; nothing if they may not come in, or the password is
-    /// no longer the same.
+    /// Begins a session for a person whose password was just checked; `None` if they are deactivated or the password
+    /// has changed.
     pub(super) async fn begin_session(
         &self,
         person: &PersonRow,
@@ -77,7 +78,7 @@ impl Service {
         Ok(begun.then(|| Session { csrf: self.csrf(&token), token }))
     }
 
-    /// Who comes with a token; nothing if it is nobody's, or no longer anybody's.
+    /// The visit of a token's person; `None` if the token is unknown or its session has ended.
     pub async fn visit(&self, token: &str) -> Result<Option<Visit>, Problem> {
         if token.len() != TOKEN_LENGTH {
             return Ok(None);
@@ -110,7 +111,7 @@ impl Service {
         }))
     }
 
-    /// Ends a session. `from` is where the person comes from, if that is known.
+    /// Ends a session. `from` is the person's address, if known.
     pub async fn sign_out(&self, token: &str, from: Option<IpAddr>) -> Result<(), Problem> {
         let token_hash = hash(token.as_bytes());
         let found = self.store.session(&token_hash, self.clock.now()).await?;
@@ -125,7 +126,7 @@ impl Service {
         self.recorded_of(person, Some(token_hash), from, Act::on("sign_in", "person", &person.person))
     }
 
-    /// The record of what a person does to their own access.
+    /// The audit record of a person's action on their own access.
     pub(super) fn recorded_of(
         &self,
         person: &PersonRow,
@@ -142,18 +143,18 @@ impl Service {
         new_record(&self.secrets, self.clock.now(), person.org, Arc::new(origin), act)
     }
 
-    /// What every form of a session must carry: follows from its token, and does not give it away.
+    /// The CSRF token of a session: derived from its token, and does not reveal it.
     fn csrf(&self, token: &str) -> String {
         self.secrets.form_token(token)
     }
 }
 
-/// Tells a session from others, without giving its token away.
+/// A mark that identifies a session without revealing its token.
 fn session_mark(token_hash: &[u8]) -> String {
     hex(&token_hash[..token_hash.len().min(8)])
 }
 
-/// When a session that was used now is over.
+/// When a session that is used now expires.
 fn expiry(created_at: Time, now: Time) -> Time {
     now.plus_micros(IDLE_MICROS).min(created_at.plus_micros(ABSOLUTE_MICROS))
 }

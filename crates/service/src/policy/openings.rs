@@ -1,8 +1,8 @@
-//! How far back an account may begin.
+//! How far in the past an account may begin.
 //!
-//! An account that begins in the past has everything since worked through when it is opened, and announced. A slip in a
-//! date must not cost an hour of that, so a product says how far back is meant; what is loaded in migration mode is
-//! history on purpose, and is not asked.
+//! When an account that begins in the past is created, everything since is processed and announced. A typo in a date
+//! must not cause an hour of work, so a product limits how far back an account may begin. The limit does not apply in
+//! migration mode, where history is loaded on purpose.
 
 use crate::form::fields::PositiveCount;
 use crate::form::{NewProduct, OpeningPolicies};
@@ -12,12 +12,12 @@ use daybook_engine::installment::AfterMaturity;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 
-/// How many years back, where a product says nothing.
+/// How many years back, by default.
 const YEARS: u32 = 60;
-/// How many due dates back, where a product says nothing: a hundred years of days, and some.
+/// How many due dates back, by default: more than a hundred years of daily due dates.
 const DUE_DATES: u32 = 40_000;
 
-/// What a product says about it, with the defaults filled in.
+/// The limits of a product, with the defaults filled in.
 pub fn openings(product: &NewProduct) -> OpeningPolicies {
     let given = product.product_lifecycle_policies.as_ref().and_then(|life| life.opening_policies.clone());
     let given = given.unwrap_or_default();
@@ -27,7 +27,7 @@ pub fn openings(product: &NewProduct) -> OpeningPolicies {
     }
 }
 
-/// The way from an account's beginning until now: about how many steps it has, and why it is too long.
+/// The approximate number of steps from an account's beginning until now, and an error if it begins too far back.
 pub fn way_back(product: &NewProduct, terms: &Terms, now: Time) -> (u64, Option<Problem>) {
     let from = terms.opening.effective_at;
     if from >= now {
@@ -52,11 +52,11 @@ pub fn way_back(product: &NewProduct, terms: &Terms, now: Time) -> (u64, Option<
     } else {
         None
     };
-    // Each may have a grace period that ends.
+    // Each due date may have a grace period that ends.
     (1 + 2 * u64::from(due_dates), too_far)
 }
 
-/// How many due dates have passed, counted up to a limit.
+/// The number of past due dates, up to a limit.
 fn due_dates(terms: &Terms, now: Time, most: u32) -> u32 {
     let loan = terms.installment();
     let is_endless = loan.policy.after_maturity == AfterMaturity::Accrue;

@@ -1,4 +1,4 @@
-//! Defaults as the interface states them, and overrides.
+//! Overrides, and defaults as the interface documents them.
 
 use super::*;
 use crate::form::parse;
@@ -35,7 +35,7 @@ fn agree(product: &NewProduct, account: Value) -> Result<Terms, Vec<Problem>> {
     terms(product, &account, Time::parse(AT).unwrap())
 }
 
-/// Late fees, interest, delinquency, notices: `x` stops.
+/// Late fees, interest, delinquency, notices: `x` means stopped.
 fn effects(stops: &str) -> Value {
     let word = |at: usize, goes_on: &'static str| if stops.as_bytes()[at] == b'x' { "STOP" } else { goes_on };
     json!({
@@ -135,7 +135,7 @@ fn everything_that_is_said_is_kept() {
     assert_eq!(described, life);
 }
 
-/// A product says what differs; a pair or a value that is not given has its default.
+/// A product states differences only; an absent combination or value has its default.
 #[test]
 fn a_product_says_what_its_statuses_stop() {
     let said = json!({"status_effects": {

@@ -1,4 +1,4 @@
-//! Answering callers: what their jobs came to, once everything is written.
+//! Answers callers with the results of their jobs, once everything is written.
 
 use super::Shared;
 use super::folding::Worked;
@@ -15,7 +15,8 @@ use daybook_engine::time::Time;
 use daybook_store::batch::{Batch, Unit};
 use daybook_store::records::AccountKey;
 
-/// Answers calls whose idempotency key was used before; gives the others. A group of which nothing is left is given too.
+/// Answers requests whose idempotency key was used before, and returns the other jobs. Groups without remaining jobs
+/// are returned too.
 pub async fn answer_repeats(shared: &Shared, groups: Vec<Group>, now: Time) -> Vec<Group> {
     if groups.iter().all(|group| group.jobs.iter().all(|job| job.repeat.is_none())) {
         return groups;
@@ -54,8 +55,8 @@ pub fn refuse(group: Group, problem: &Problem) {
     }
 }
 
-/// Whether a call was refused under a mode that its product is no longer in. What is written says which mode it was
-/// computed under; a refusal writes nothing, so it is asked.
+/// Whether a request was refused under a mode that its product is no longer in. A write states the mode it was computed
+/// under, but a refusal writes nothing, so the current mode is read here.
 pub async fn is_refused_by_old_mode(shared: &Shared, worked: &Worked) -> bool {
     let Some(product) = &worked.product else { return false };
     if !worked.came.iter().any(|came| matches!(came, Came::ToProblem(_) | Came::ToItemIf(..))) {
@@ -90,7 +91,7 @@ pub async fn answer(shared: &Shared, worked: Worked, now: Time) {
     }
 }
 
-/// Keeps the answer to a call that changed nothing. The answers of others were written with what they changed.
+/// Keeps the response to a request that changed nothing. Other responses are written together with their changes.
 async fn keep_answer(shared: &Shared, job: &Job, body: &Bytes, now: Time) {
     let unit = Unit { answers: answer_to_keep(job, body, now).into_iter().collect(), ..Unit::default() };
     if let Err(error) = shared.store.commit(Batch { units: vec![unit] }).await {
@@ -98,7 +99,7 @@ async fn keep_answer(shared: &Shared, job: &Job, body: &Bytes, now: Time) {
     }
 }
 
-/// A line item as it is in the store, or as it waits there.
+/// A line item from the store: processed, held or scheduled.
 async fn stored_item(
     shared: &Shared,
     key: &AccountKey,

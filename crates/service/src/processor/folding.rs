@@ -1,4 +1,4 @@
-//! Working on accounts that are loaded: pure, one after the other, as far as a batch has room.
+//! Works on loaded accounts: pure, one after the other, until the batch is full.
 
 use super::job::{Job, Work};
 use super::queue::Group;
@@ -17,22 +17,22 @@ use daybook_store::batch::{NewAnswer, Unit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What a batch has room for.
+/// The limits of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Of each account.
+    /// For each account.
     pub slice: Slice,
-    /// Rows of all of them.
+    /// Rows of all accounts.
     pub rows: usize,
-    /// Bytes of all of them.
+    /// Bytes of all accounts.
     pub bytes: usize,
 }
 
-/// A group with what was loaded for it.
+/// A group and the data loaded for it.
 pub struct Ready {
-    /// Whose jobs.
+    /// The jobs.
     pub group: Group,
-    /// The account, if there is one.
+    /// The account; `None` if it does not exist.
     pub loaded: Option<Loaded>,
     /// Its product.
     pub product: Option<Arc<ProductInfo>>,
@@ -40,27 +40,27 @@ pub struct Ready {
     pub waiting_messages: u64,
 }
 
-/// A group that was worked on.
+/// A group after its jobs were worked on.
 pub struct Worked {
-    /// Whose jobs.
+    /// The jobs.
     pub group: Group,
-    /// What each came to.
+    /// The result of each job.
     pub came: Vec<Came>,
-    /// What is written.
+    /// The rows to write.
     pub unit: Option<Unit>,
-    /// Of which product.
+    /// The account's product.
     pub product: Option<Arc<ProductInfo>>,
-    /// Whether a slice is done, and more is to do.
+    /// Whether this was one slice and more work is left.
     pub is_part: bool,
 }
 
-/// What working on a group gave.
+/// The result of working on a group.
 pub enum Folded {
-    /// It is done, or a slice of it.
+    /// The group, or a slice of it, is done.
     Worked(Box<Worked>),
     /// The whole journal has to be loaded.
     NeedsAll(Group),
-    /// The batch had no room for it.
+    /// The batch had no room left.
     Later(Group),
 }
 
@@ -86,7 +86,7 @@ pub fn fold_all(ready: Vec<Ready>, room: &Room, now: Time) -> Vec<Folded> {
     folded
 }
 
-/// About how much is written: rows, and bytes of messages and states.
+/// The approximate size of the writes: rows, and bytes of messages and states.
 fn size(unit: &Unit) -> (usize, usize) {
     let messages: usize = unit.messages.iter().map(|(_, message)| message.data.len() + 256).sum();
     let of_account = |write: &daybook_store::batch::AccountWrite| write.inputs.len() + write.items.len() + 1;
@@ -94,7 +94,7 @@ fn size(unit: &Unit) -> (usize, usize) {
     (rows + unit.messages.len(), messages + 256 * rows)
 }
 
-/// Works on one account. Should that panic, the account fails alone.
+/// Works on one account. If that panics, only this account fails.
 fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
     let Ready { group, loaded, product, waiting_messages } = ready;
     let kept = product.clone();
@@ -109,7 +109,7 @@ fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
     Folded::Worked(Box::new(Worked { group, came, unit, product: kept, is_part }))
 }
 
-/// What working on an account gave.
+/// The result of working on an account.
 struct Done {
     came: Vec<Came>,
     unit: Option<Unit>,
@@ -180,14 +180,14 @@ fn jobs_done(
                     return Ok(part(book, group, came, record, now));
                 }
                 Err(Halt::NeedsAll) => return Err(NeedsAll),
-                // What is wrong is for the job to say.
+                // The job itself reports the problem.
                 Ok(true) | Err(Halt::Problem(_)) => {}
             }
         }
         let before = asked_so_far(book);
         let done = work(book, &job.work, now)?;
         let changed = match &job.work {
-            // It is recorded with its first slice; then it has no record any more.
+            // A roll is recorded with its first slice; later slices have no record.
             Work::Roll { .. } => true,
             _ => is_opened || asked_so_far(book) != before,
         };
@@ -204,7 +204,7 @@ fn jobs_done(
     }
     let Some(mut book) = book else { return Ok(Done { came, unit: None, is_part: false }) };
     if book.loaded_version.is_none() && came.iter().all(|came| matches!(came, Came::ToProblem(_))) {
-        // It was never opened.
+        // It was never created.
         return Ok(Done { came, unit: None, is_part: false });
     }
     match unit(&mut book, answers, audit, now) {
@@ -213,16 +213,16 @@ fn jobs_done(
     }
 }
 
-/// What callers have asked of an account so far, as far as it will be written: it differs if a job changed something.
+/// Counts the changes that callers have made to an account; the counts differ if a job changed something.
 fn asked_so_far(book: &Book) -> (usize, usize, bool) {
     (book.writes.inputs.len(), book.writes.removed_inputs.len(), book.writes.customers_changed)
 }
 
-/// Whether an account is brought up to its clock before a job, a slice at a time.
+/// Whether an account is settled before a job, one slice at a time.
 fn is_settled_first(book: &Book, asked: &Work) -> bool {
     match asked {
         Work::Open(opening) => {
-            // Another account has the id, or it lies too far back: the job says so.
+            // If another account has the id, or the account begins too far back, the job reports that.
             book.content_hash == opening.content_hash
                 && (book.loaded_version.is_some() || book.product.mode.holding || opening.too_far_back.is_none())
         }
@@ -231,7 +231,7 @@ fn is_settled_first(book: &Book, asked: &Work) -> bool {
     }
 }
 
-/// A slice is done: it is written, and the jobs wait for the next one.
+/// Finishes a slice: it is written, and the jobs wait for the next one.
 fn part(book: &mut Book, group: &Group, came: Vec<Came>, record: Option<NewAuditRecord>, now: Time) -> Done {
     match unit(book, Vec::new(), record.into_iter().collect(), now) {
         Ok(unit) => Done { came, unit, is_part: true },
@@ -239,7 +239,7 @@ fn part(book: &mut Book, group: &Group, came: Vec<Came>, record: Option<NewAudit
     }
 }
 
-/// A panic is a bug. Callers hear of it; an account that a timer cannot work on is noted as failed.
+/// Handles a panic, which is a bug. Callers get an error; an account that a timer cannot process is marked as failed.
 fn broken(group: &Group, loaded: Option<Loaded>, product: Option<Arc<ProductInfo>>, now: Time) -> Done {
     tracing::error!(account = %group.key.account, "working on an account panicked");
     let problem = Problem::internal("working on the account failed: this is a bug");

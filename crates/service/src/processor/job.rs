@@ -1,4 +1,4 @@
-//! What can be asked of an account, and what is answered.
+//! The jobs that can be requested of an account.
 
 use super::queue::LONG;
 use crate::account::book::{Asked, Rolled};
@@ -16,60 +16,60 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// A caller's promise that a call with this key is the same call.
+/// An idempotency key: requests with the same key are the same request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeat {
     /// The caller's key.
     pub key: String,
-    /// A hash of the call.
+    /// A hash of the request.
     pub content_hash: Vec<u8>,
 }
 
-/// Something asked of an account.
+/// A request to an account.
 #[derive(Debug)]
 pub struct Job {
-    /// Of which account.
+    /// The account.
     pub key: AccountKey,
-    /// What.
+    /// The work.
     pub work: Work,
-    /// Whether it may be a repeat.
+    /// The idempotency key, if there is one.
     pub repeat: Option<Repeat>,
-    /// Whether it is refused unless the account's product holds its events.
+    /// Whether it is refused unless the account's product holds events.
     pub only_held: bool,
-    /// What is recorded of it, if it changes something.
+    /// The audit record to write if it changes something.
     pub record: Option<NewAuditRecord>,
-    /// Where the answer goes: JSON.
+    /// The channel for the response: JSON.
     pub reply: oneshot::Sender<Result<Bytes, Problem>>,
-    /// Its place among those that wait, until it is answered.
+    /// Its place in the queue; released when it is answered.
     pub place: Option<Place>,
 }
 
-/// A place among those that wait: given back when it is dropped.
+/// A place in the queue; dropping it releases it.
 #[derive(Debug)]
 pub enum Place {
-    /// Of a call, among those of its organization.
+    /// Of a request, in the limit of its organization.
     Call(OwnedSemaphorePermit),
-    /// Of an account that timers have put.
+    /// Of an account that timers queued.
     Timer(Timer),
 }
 
 impl Job {
-    /// About how many steps it takes.
+    /// The approximate number of steps it takes.
     pub fn cost(&self) -> u64 {
         match &self.work {
             Work::Open(opening) => 1 + opening.steps,
             Work::Settle { cost, .. } => 1 + cost,
-            // How far ahead is for the account to say.
+            // How far ahead it goes depends on the account.
             Work::Roll { .. } => 1 + LONG,
             _ => 1,
         }
     }
 }
 
-/// The accounts that timers have put and that are not done: none is put twice.
+/// The accounts that timers queued and that are not done. None is queued twice.
 pub type Timers = Arc<Mutex<HashSet<AccountKey>>>;
 
-/// An account that timers have put.
+/// An account that timers queued.
 #[derive(Debug)]
 pub struct Timer {
     key: AccountKey,
@@ -77,7 +77,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// The place of an account; none if it has one.
+    /// Reserves the place of an account; `None` if it already has one.
     pub fn of(key: &AccountKey, timers: &Timers) -> Option<Timer> {
         let is_new = lock(timers).insert(key.clone());
         is_new.then(|| Timer { key: key.clone(), timers: timers.clone() })
@@ -90,40 +90,40 @@ impl Drop for Timer {
     }
 }
 
-/// What is asked.
+/// The work of a job.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// To open it.
+    /// Create the account.
     Open(Box<Opening>),
-    /// To put an input into its timeline.
+    /// Submit an input.
     Submit(Box<Asked>, Show),
-    /// To change a payment's status.
+    /// Decide a payment's status.
     PaymentStatus {
-        /// Which payment.
+        /// The payment.
         payment: Name,
-        /// Whether it is valid.
+        /// Whether it becomes valid.
         valid: bool,
         /// The input.
         asked: Box<Asked>,
     },
-    /// To take back a held input.
+    /// Withdraw a held input.
     Withdraw(Name),
-    /// To put customers on it.
+    /// Assign customers.
     AddCustomers(Vec<AccountCustomer>),
-    /// To roll its clock.
+    /// Roll the clock.
     Roll {
-        /// To and including this moment.
+        /// Up to and including this moment.
         to: Time,
         /// Whether messages up to it are sent at once.
         webhooks: bool,
-        /// What earlier slices of it did.
+        /// The results of earlier slices.
         done: Rolled,
     },
-    /// To bring it up to its clock.
+    /// Process the account up to its clock.
     Settle {
         /// Whether its whole journal is needed, as for a release.
         whole: bool,
-        /// About how many steps that takes.
+        /// The approximate number of steps.
         cost: u64,
     },
 }
@@ -131,30 +131,30 @@ pub enum Work {
 /// A new account.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// Of this product.
+    /// Its product.
     pub product: ProductKey,
-    /// On these terms.
+    /// Its terms.
     pub terms: Terms,
     /// Customers and external fields.
     pub profile: Profile,
-    /// A hash of what was asked for.
+    /// A hash of the request's content.
     pub content_hash: Vec<u8>,
-    /// Unsupported fields that were given.
+    /// Warnings about unsupported fields that were given.
     pub warnings: Vec<String>,
-    /// About how many steps there are from its beginning until now.
+    /// The approximate number of steps from its beginning until now.
     pub steps: u64,
-    /// Why it lies too far back, unless its product holds its events.
+    /// The error if it begins too far back; it does not apply if the product holds events.
     pub too_far_back: Option<Problem>,
 }
 
-/// What the answer shows.
+/// What the response shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     /// The line item that the input made.
     Item,
     /// The account.
     Account,
-    /// The notices that are configured.
+    /// The configured notices.
     Notices,
 }
 
@@ -172,7 +172,7 @@ impl Work {
         }
     }
 
-    /// Whether the whole journal is surely needed.
+    /// Whether the whole journal is certainly needed.
     pub fn needs_all(&self) -> bool {
         use daybook_engine::timeline::Input;
         match self {

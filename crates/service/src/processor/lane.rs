@@ -1,8 +1,8 @@
-//! A lane: takes what is waiting as one batch, loads, folds, commits, answers; then the next.
+//! A lane takes waiting jobs as one batch, loads, folds, commits and answers; then takes the next batch.
 //!
-//! Two tasks do that side by side. One takes short work, as much as waits, and folds it where it is; the other takes long
-//! work, no more at a time than fits into a fraction of a second, and folds it off the threads that serve callers. What a
-//! caller waits for is so at most a batch of each.
+//! Two tasks run at the same time. One takes all short work that waits and folds it, usually inline. The other takes
+//! long work, at most a fraction of a second's worth at a time, and folds it outside the threads that serve requests.
+//! So a caller waits for at most one batch of each.
 
 use super::Shared;
 use super::answering::{answer, answer_repeats, is_refused_by_old_mode, refuse};
@@ -21,30 +21,30 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most jobs of a short batch.
+/// The maximum number of jobs in a short batch.
 const MOST_SHORT: usize = 1_000;
-/// What a short batch has room for.
+/// The limits of a short batch.
 const SHORT: Room = Room { slice: Slice { steps: LONG, bytes: 1 << 20 }, rows: 20_000, bytes: 8 << 20 };
-/// Of short work, a batch with more accounts than this is folded off the threads that serve callers.
+/// A short batch with more accounts than this is folded outside the threads that serve requests.
 const FOLDED_INLINE: usize = 64;
-/// The steps of a long batch: at first, at most, and at least.
+/// The steps of a long batch: initially, at most, and at least.
 const FIRST_ROOM: u64 = 1_024;
 const MOST_ROOM: u64 = 16_384;
 const LEAST_ROOM: u64 = 64;
-/// The most steps of one account in a long batch.
+/// The maximum number of steps of one account in a long batch.
 const MOST_SLICE: u64 = 512;
-/// The most bytes of a long batch.
+/// The maximum number of bytes in a long batch.
 const LONG_BYTES: usize = 8 << 20;
-/// A long batch that takes longer keeps callers waiting: the next one is smaller. While callers really come, it may take
-/// less; while none does, one that comes waits for so long.
+/// The target duration of a long batch. If a batch takes longer, callers wait for it, so the next one is smaller. The
+/// target is shorter while callers are active.
 const LONG_BATCH: Duration = Duration::from_millis(200);
 const LONG_BATCH_WITH_CALLERS: Duration = Duration::from_millis(40);
-/// For so many long batches after the last caller, more callers are expected.
+/// Callers count as active until this many long batches have passed without a request.
 const CALLERS_EXPECTED: u32 = 16;
-/// How often an account is tried again when another node changed it meanwhile.
+/// How often an account is retried when another node has changed it.
 const MOST_ROUNDS: usize = 50;
 
-/// Does short work until no more comes and all is done.
+/// Does short work until the queue is closed and empty.
 pub async fn run_short(shared: Arc<Shared>, queue: Arc<Queue>) {
     while let Some(jobs) = queue.take_short(MOST_SHORT).await {
         let watch = Stopwatch::start();
@@ -57,7 +57,7 @@ pub async fn run_short(shared: Arc<Shared>, queue: Arc<Queue>) {
     }
 }
 
-/// Does long work until no more comes and all is done.
+/// Does long work until the queue is closed and empty.
 pub async fn run_long(shared: Arc<Shared>, queue: Arc<Queue>) {
     let mut steps = FIRST_ROOM;
     let (mut came, mut quiet) = (queue.came(), 0);
@@ -77,7 +77,7 @@ pub async fn run_long(shared: Arc<Shared>, queue: Arc<Queue>) {
     }
 }
 
-/// How many steps the next long batch has: fewer when the last one kept callers waiting.
+/// The number of steps of the next long batch: fewer if the last one took too long.
 fn next_room(room: u64, took: Duration, limit: Duration) -> u64 {
     if took > limit {
         let share = limit.as_secs_f64() / took.as_secs_f64();
@@ -103,7 +103,7 @@ fn grouped(jobs: Vec<Job>) -> Vec<Group> {
     groups
 }
 
-/// One try at a batch. Gives what has to be tried again at once; of long work, the rest is given back to the queue.
+/// One attempt at a batch. Returns the groups to retry at once; unfinished long work goes back to the queue.
 async fn round(shared: &Arc<Shared>, queue: &Queue, groups: Vec<Group>, is_long: bool, room: Room) -> Vec<Group> {
     let now = shared.clock.now();
     let (groups, answered): (Vec<Group>, Vec<Group>) =
@@ -124,7 +124,7 @@ async fn round(shared: &Arc<Shared>, queue: &Queue, groups: Vec<Group>, is_long:
         let folding = shared.off_the_threads_that_serve(move || fold_all(ready, &room, now));
         match folding.await {
             Ok(folded) => folded,
-            // Panics are caught account by account; this is the runtime going down.
+            // Panics are caught for each account; this error means that the runtime is shutting down.
             Err(_) => return Vec::new(),
         }
     } else if ready.len() > FOLDED_INLINE {
@@ -180,7 +180,7 @@ fn want(group: &Group) -> Want {
     Want { key: group.key.clone(), inputs: if group.whole { Inputs::All } else { Inputs::Pending }, names }
 }
 
-/// How many messages of earlier rolls a roll with webhooks sends.
+/// The number of messages of earlier rolls that a roll with webhooks sends.
 async fn waiting_messages(shared: &Shared, group: &Group, loaded: Option<&Loaded>, now: Time) -> Result<u64, Problem> {
     let until = group.jobs.iter().find_map(|job| match job.work {
         Work::Roll { to, webhooks: true, .. } => Some(to),
@@ -204,7 +204,7 @@ async fn waiting_messages(shared: &Shared, group: &Group, loaded: Option<&Loaded
     }
 }
 
-/// One try at a batch.
+/// One attempt at a batch.
 struct Round<'a> {
     shared: &'a Arc<Shared>,
     queue: &'a Queue,
@@ -213,7 +213,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Writes what was worked out, in one transaction, and answers. Gives what has to be tried again.
+    /// Writes the results in one transaction, and answers. Returns the groups to retry.
     async fn commit(&self, folded: Vec<Folded>) -> Vec<Group> {
         let mut again = Vec::new();
         let mut written: Vec<Worked> = Vec::with_capacity(folded.len());
@@ -272,7 +272,7 @@ impl Round<'_> {
         again
     }
 
-    /// A slice is written, and its record: the rest waits for its turn.
+    /// A slice and its record are written; the rest waits for its turn.
     fn go_on(&self, mut worked: Worked) {
         self.shared.metrics.slices.add(1);
         if let (Some(job), Some(Came::ToMore(more))) = (worked.group.jobs.first_mut(), worked.came.first())
@@ -285,7 +285,7 @@ impl Round<'_> {
         if self.is_long { self.queue.back(group, false) } else { self.queue.make_long(group) }
     }
 
-    /// Has a group tried again, unless it was tried too often.
+    /// Returns a group to retry, unless it was retried too often.
     fn again(&self, mut group: Group) -> Option<Group> {
         group.tries += 1;
         if group.tries < MOST_ROUNDS {
@@ -307,7 +307,7 @@ impl Round<'_> {
         self.over(&key);
     }
 
-    /// Nothing is left to do for a group.
+    /// Marks a group as done.
     fn over(&self, key: &AccountKey) {
         if self.is_long {
             self.queue.done(key);

@@ -1,32 +1,32 @@
-//! The one door through which accounts change.
+//! The processor: the one place through which accounts change.
 //!
 //! ```text
 //! callers ──► queue ─► load ─► fold ─► commit ─► answer
-//! timers  ──►   │      (whatever queued while the last commit ran is one batch)
+//! timers  ──►   │      (all jobs queued during the last commit form one batch)
 //! release ──►   │
 //! ```
 //!
-//! An account belongs to a *lane*, by its id. A lane takes what is waiting as a batch, loads all accounts of the batch in
-//! one go, works on each [`Book`](crate::account::book::Book) in memory with no transaction open, writes everything in one
-//! transaction and answers all callers. So one flush to disk serves many callers, and one payment, a due date, a release
-//! of a million events and a roll differ only in what they put into the batch.
+//! An account belongs to a *lane*, by its id. A lane takes all waiting jobs as a batch, loads their accounts in one
+//! query, works on each [`Book`](crate::account::book::Book) in memory with no transaction open, writes everything in
+//! one transaction and answers all callers. So one flush to disk serves many callers. A payment, a due date, a release
+//! of a million events and a roll differ only in what they add to the batch.
 //!
-//! No caller waits for another's long work: organizations take turns, long work has batches of its own, bounded by their
-//! cost and not by their count, and an account with very much to do is folded and written a slice at a time ([`queue`],
+//! No caller waits for another's long work: organizations take turns, long work has its own batches, limited by cost
+//! and not by count, and an account with very much work is folded and written one slice at a time ([`queue`],
 //! [`lane`]).
 //!
-//! The store writes an account only if it is still the version that was loaded; else the account is loaded and worked on
-//! again. So nothing is done twice, whichever lane or node does it.
+//! The store writes an account only if its version is still the one that was loaded; otherwise the account is loaded
+//! and worked on again. So nothing is done twice, whichever lane or node does it.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `job` | what can be asked of an account, and what is answered |
-//! | `queue` | what waits, and whose turn it is |
+//! | `job` | the jobs that can be requested of an account |
+//! | `queue` | waiting jobs, and the order of organizations |
 //! | `lane` | the loops: batch, load, commit |
 //! | `folding` | working on the accounts of a batch |
-//! | `work` | doing a job to a book |
-//! | `answering` | what callers are told |
-//! | `timekeeper` | finds accounts that are due, ends releases |
+//! | `work` | applying a job to a book |
+//! | `answering` | responses to callers |
+//! | `timekeeper` | finds due accounts, ends releases |
 
 mod answering;
 mod folding;
@@ -58,36 +58,37 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
-/// How many calls of one organization may wait before further ones have to wait to be put.
+/// How many requests of one organization may be queued. Further ones wait before they enter the queue.
 const MOST_WAITING: usize = 2_048;
-/// How long timers wait for what they had put. What takes longer goes on, and they look for what else is due.
+/// How long timers wait for the accounts they queued. Slower accounts continue while timers look for other due
+/// accounts.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long they wait when all that is due is under way.
+/// How long timers wait if all due accounts are already queued.
 const BEFORE_LOOKING_AGAIN: Duration = Duration::from_millis(100);
 
-/// What all lanes share.
+/// The state that all lanes share.
 #[derive(Debug)]
 pub struct Shared {
     /// The database.
     pub store: Arc<dyn Store>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Products and organizations.
+    /// The cache of products and organizations.
     pub catalog: Arc<Catalog>,
-    /// Who calls.
+    /// Authentication of callers.
     pub access: Arc<Access>,
-    /// Figures.
+    /// Metrics.
     pub metrics: Arc<Metrics>,
-    /// Notified when something is announced.
+    /// Notified when messages are written.
     pub nudge: Nudge,
-    /// Who may fold off the threads that serve, as many at a time as there are processors.
+    /// Limits long folds outside the threads that serve requests to one per processor.
     pub folding: Arc<Semaphore>,
     /// Whether a newer build has changed the tables.
     pub(crate) superseded: Arc<Superseded>,
 }
 
 impl Shared {
-    /// Runs long work off the threads that serve callers; a few of those at a time.
+    /// Runs long work outside the threads that serve requests, a limited number at a time.
     pub async fn off_the_threads_that_serve<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -102,22 +103,22 @@ impl Shared {
     }
 }
 
-/// Turns for long work: one for each processor.
+/// Permits for long work: one for each processor.
 pub fn turns() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)))
 }
 
-/// The door.
+/// Runs jobs on accounts.
 #[derive(Clone, Debug)]
 pub struct Processor {
     lanes: Arc<Lanes>,
     shared: Arc<Shared>,
-    /// What each organization may have waiting.
+    /// Limits the queued requests of each organization.
     rooms: Arc<Mutex<HashMap<OrgId, Arc<Semaphore>>>>,
     timers: Timers,
 }
 
-/// Where jobs are put, a queue for each lane. When it is dropped, the lanes end once all is done.
+/// The queues, one for each lane. When it is dropped, the lanes end once all jobs are done.
 #[derive(Debug)]
 struct Lanes(Box<[Arc<Queue>]>);
 
@@ -128,7 +129,7 @@ impl Drop for Lanes {
 }
 
 impl Processor {
-    /// Opens the door. The lanes run until the processor is dropped and what was put is done.
+    /// Starts the lanes. They run until the processor is dropped and all queued jobs are done.
     pub fn start(shared: Arc<Shared>) -> Processor {
         let lanes = (0..shared.store.writers().max(1)).map(|_| {
             let queue = Arc::new(Queue::default());
@@ -140,7 +141,7 @@ impl Processor {
         Processor { lanes, shared, rooms: Arc::default(), timers: Timers::default() }
     }
 
-    /// Asks something of an account and waits for the answer.
+    /// Runs a job on an account and waits for the response.
     pub async fn ask(
         &self,
         key: AccountKey,
@@ -160,12 +161,12 @@ impl Processor {
         answer?
     }
 
-    /// Has accounts brought up to their clocks; waits until all are done, or for a while. Gives the first problem, if there
-    /// was one.
+    /// Processes accounts up to their clocks. Waits until all are done or the patience runs out. Returns an error if
+    /// one failed.
     pub async fn settle(&self, due: Vec<(AccountKey, u64)>, whole: bool) -> Result<(), Problem> {
         let mut answers = Vec::with_capacity(due.len());
         for (key, cost) in due {
-            // One that was put before and is not done is under way.
+            // An account that was queued before and is not done is in progress.
             let Some(timer) = Timer::of(&key, &self.timers) else { continue };
             let (reply, answer) = oneshot::channel();
             let (work, place) = (Work::Settle { whole, cost }, Some(Place::Timer(timer)));

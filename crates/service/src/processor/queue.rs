@@ -1,16 +1,16 @@
-//! What waits for a lane: organizations take turns, and long work waits apart from short work.
+//! The queue of a lane: organizations take turns, and long work waits separately from short work.
 //!
 //! ```text
-//! callers ──► short work, a queue for each organization ──► short batches, as much as waits
+//! callers ──► short work, a queue for each organization ──► short batches of all waiting jobs
 //!                │ turns out to be long                            │
 //! timers,        ▼                                                 ▼ jobs for an account that is in long work join it
 //! releases, ──► long work, a queue for each organization ──► long batches, bounded by their cost
 //! openings far back                ▲                               │
-//!                                  └── what a slice left over ─────┘
+//!                                  └── rest after a slice ─────────┘
 //! ```
 //!
-//! An account that is in long work takes every job that comes for it meanwhile: so jobs of one account are done in the
-//! order they came, whatever they are.
+//! An account in long work also gets all jobs that arrive for it in the meantime. So the jobs of one account are always
+//! done in order of arrival.
 
 use super::job::{Job, Work};
 use crate::lock::lock;
@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 
 /// Work that costs more than this many steps is long.
 pub const LONG: u64 = 64;
-/// The most accounts of a long batch.
+/// The maximum number of accounts in a long batch.
 const MOST_ACCOUNTS: usize = 500;
 
 /// The jobs of one account, in order of arrival.
@@ -30,28 +30,28 @@ const MOST_ACCOUNTS: usize = 500;
 pub struct Group {
     /// The account.
     pub key: AccountKey,
-    /// What is asked of it.
+    /// Its jobs.
     pub jobs: Vec<Job>,
     /// Whether its whole journal is needed.
     pub whole: bool,
-    /// How often it was tried and another node was faster.
+    /// How often it was retried because another node had changed the account.
     pub tries: usize,
 }
 
 impl Group {
-    /// The steps that it may take.
+    /// The estimated number of steps.
     fn cost(&self) -> u64 {
         self.jobs.iter().map(Job::cost).sum()
     }
 }
 
-/// What waits for a lane.
+/// The queue of a lane.
 #[derive(Debug, Default)]
 pub struct Queue {
     waiting: Mutex<Waiting>,
     short: Notify,
     long: Notify,
-    /// Short jobs that came, ever.
+    /// The total number of short jobs that arrived.
     came: AtomicU64,
 }
 
@@ -69,12 +69,12 @@ struct Waiting {
 enum Long {
     /// It waits for its turn.
     Waits(Group),
-    /// It is being worked on; these jobs came meanwhile.
+    /// It is being worked on; these jobs arrived in the meantime.
     Worked(Vec<Job>),
 }
 
 impl Queue {
-    /// Puts a job.
+    /// Adds a job.
     pub fn put(&self, job: Job) {
         let mut waiting = lock(&self.waiting);
         match waiting.accounts.get_mut(&job.key) {
@@ -96,7 +96,7 @@ impl Queue {
         }
     }
 
-    /// The next short jobs, one of each organization in turn; nothing when no more will come.
+    /// The next short jobs, one of each organization in turn; `None` once the queue is closed and empty.
     pub async fn take_short(&self, most: usize) -> Option<Vec<Job>> {
         loop {
             {
@@ -118,8 +118,8 @@ impl Queue {
         }
     }
 
-    /// The next accounts of long work, one of each organization in turn, of about this cost; nothing when no more will
-    /// come. Each is either given [`back`](Queue::back) or [`done`](Queue::done) with.
+    /// The next accounts of long work, one of each organization in turn, up to about this cost; `None` once the queue
+    /// is closed and empty. The caller must pass each one to [`back`](Queue::back) or [`done`](Queue::done).
     pub async fn take_long(&self, room: u64) -> Option<Vec<Group>> {
         loop {
             {
@@ -136,11 +136,11 @@ impl Queue {
         }
     }
 
-    /// Short work turned out to be long.
+    /// Moves a group from short to long work.
     pub fn make_long(&self, group: Group) {
         let mut waiting = lock(&self.waiting);
         match waiting.accounts.get_mut(&group.key) {
-            // What is here came before what came since.
+            // The group's jobs arrived before the jobs that are queued here.
             Some(Long::Waits(other)) => {
                 other.whole |= group.whole;
                 other.jobs.splice(0..0, group.jobs);
@@ -153,7 +153,7 @@ impl Queue {
         }
     }
 
-    /// Short work for which a batch had no room is the next of its organization.
+    /// Puts short work for which a batch had no room at the front of its organization's queue.
     pub fn put_back(&self, group: Group) {
         let mut waiting = lock(&self.waiting);
         for job in group.jobs.into_iter().rev() {
@@ -162,7 +162,7 @@ impl Queue {
         self.short.notify_one();
     }
 
-    /// Long work that is not done waits again: as the next of its organization, or as its last.
+    /// Queues unfinished long work again: at the front or the back of its organization's queue.
     pub fn back(&self, mut group: Group, is_next: bool) {
         let mut waiting = lock(&self.waiting);
         if let Some(Long::Worked(jobs)) = waiting.accounts.remove(&group.key) {
@@ -173,23 +173,23 @@ impl Queue {
         self.long.notify_one();
     }
 
-    /// Long work on an account is done: what came meanwhile has its turn.
+    /// Ends long work on an account, and queues the jobs that arrived in the meantime.
     pub fn done(&self, key: &AccountKey) {
         let came = match lock(&self.waiting).accounts.remove(key) {
             Some(Long::Worked(jobs)) => jobs,
             _ => Vec::new(),
         };
         came.into_iter().for_each(|job| self.put(job));
-        // A lane that waits for the last account to be done looks again.
+        // Wakes a lane that waits for the last account to be done.
         self.long.notify_one();
     }
 
-    /// How many short jobs came, ever.
+    /// The total number of short jobs that arrived.
     pub fn came(&self) -> u64 {
         self.came.load(Relaxed)
     }
 
-    /// No more jobs come.
+    /// Closes the queue: no more jobs will arrive.
     pub fn close(&self) {
         lock(&self.waiting).is_closed = true;
         self.short.notify_one();
@@ -215,7 +215,7 @@ impl Waiting {
             let Some(waits) = self.accounts.remove(&key) else { continue };
             match waits {
                 Long::Waits(mut group) => {
-                    // A roll is answered with all that it did, so it is worked on alone.
+                    // The response to a roll covers everything it did, so no other job runs with it.
                     let rest = group.jobs.split_off(alone(&group.jobs));
                     cost += group.cost();
                     groups.push(group);
@@ -228,7 +228,7 @@ impl Waiting {
     }
 }
 
-/// How many jobs at the front are done together.
+/// The number of jobs at the front that run together.
 fn alone(jobs: &[Job]) -> usize {
     let is_roll = |job: &Job| matches!(job.work, Work::Roll { .. });
     match jobs.iter().position(is_roll) {
@@ -238,7 +238,7 @@ fn alone(jobs: &[Job]) -> usize {
     }
 }
 
-/// Things that wait, a queue for each organization; organizations take turns.
+/// Entries with a queue for each organization; organizations take turns.
 #[derive(Debug)]
 struct Turns<T> {
     queues: HashMap<OrgId, VecDeque<T>>,
@@ -268,7 +268,7 @@ impl<T> Turns<T> {
         })
     }
 
-    /// The next thing of the organization whose turn it is.
+    /// The next entry of the organization whose turn it is.
     fn take(&mut self) -> Option<T> {
         loop {
             let org = self.order.pop_front()?;

@@ -1,8 +1,8 @@
-//! The timekeeper: finds accounts that are due and has them brought up to their clocks; ends releases; sends on messages
-//! whose time has come; lets go of what is no longer kept.
+//! The timekeeper processes due accounts up to their clocks, ends releases, publishes messages that are due, and
+//! deletes expired rows.
 //!
-//! It asks the store for accounts whose next moment has come, in products that do not hold their events. A release needs
-//! nothing more: once a product no longer holds, its accounts with held events are simply due.
+//! It queries the store for accounts whose next moment has passed, in products that do not hold their events. A release
+//! needs nothing more: once a product no longer holds events, its accounts with held events are due.
 
 use super::{Processor, Shared};
 use crate::announcing::News;
@@ -17,18 +17,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
-/// The most accounts asked for at once.
+/// The maximum number of accounts fetched at once.
 const MOST_DUE: usize = 4_000;
-/// For how long an account is this node's to work on.
+/// How long a due account is leased to this node.
 const LEASE_MICROS: i64 = 10_000_000;
-/// The longest sleep between two looks.
+/// The longest sleep between two ticks.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1_000);
-/// The shortest sleep, after trouble.
+/// The shortest sleep between two ticks.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
-/// The most rows moved or removed in one step.
+/// The maximum number of rows moved or deleted in one step.
 const STEP_ROWS: usize = 1_000;
 
-/// Looks after what is due.
+/// Processes due work.
 #[derive(Clone, Debug)]
 pub struct Timekeeper {
     shared: Arc<Shared>,
@@ -37,17 +37,17 @@ pub struct Timekeeper {
 }
 
 impl Timekeeper {
-    /// A timekeeper that works through a processor.
+    /// A timekeeper that uses a processor.
     pub fn new(shared: Arc<Shared>, processor: Processor) -> Timekeeper {
         Timekeeper { shared, processor, wake: Arc::default() }
     }
 
-    /// Has it look at once: something became due.
+    /// Wakes it at once because an account became due.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Looks again and again, until told to stop.
+    /// Ticks until it is stopped.
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         while !*stop.borrow() {
             let sleep = match self.tick().await {
@@ -77,8 +77,9 @@ impl Timekeeper {
         }
     }
 
-    /// Does everything that is due now, once; gives how many accounts that was. At nothing, tidies up. Does nothing while
-    /// the time cannot be trusted, the database is muted, or a newer build has changed the tables.
+    /// Processes everything that is due now, once, and returns the number of accounts. If nothing is due, it deletes
+    /// expired rows. It does nothing while the time cannot be trusted, the database is muted, or a newer build has
+    /// changed the tables.
     pub async fn tick(&self) -> Result<usize, Problem> {
         let is_stopped = self.shared.nudge.is_muted() || self.shared.superseded.is_so();
         if self.shared.clock.trouble().is_some() || is_stopped {
@@ -92,7 +93,7 @@ impl Timekeeper {
             let whole = self.is_releasing(due.iter().map(|due| (due.key.org, &due.product))).await?;
             let due: Vec<(AccountKey, u64)> = due.into_iter().map(|due| (due.key, cost(due.held))).collect();
             self.shared.metrics.due.add(count as u64);
-            // An account that cannot even be read must not hold up the rest.
+            // An account that cannot be read must not block the rest.
             settled = self.processor.settle(due, whole).await;
         }
         for product in self.shared.store.releasing_products().await? {
@@ -110,7 +111,7 @@ impl Timekeeper {
         settled.map(|()| count + published as usize)
     }
 
-    /// Whether any of these products is being released: then whole journals are needed.
+    /// Whether any of these products is being released; whole journals are then needed.
     async fn is_releasing<'a>(&self, products: impl Iterator<Item = (i64, &'a Arc<str>)>) -> Result<bool, Problem> {
         let mut last: Option<(i64, &Arc<str>)> = None;
         for product in products {
@@ -127,7 +128,7 @@ impl Timekeeper {
         Ok(false)
     }
 
-    /// Ends a release when nothing is left to let go.
+    /// Ends a release once no account holds events.
     async fn end_release(&self, key: &ProductKey) -> Result<(), Problem> {
         let counts = self.shared.store.held_counts(key).await?;
         if counts.accounts > 0 {
@@ -161,12 +162,13 @@ impl Timekeeper {
     }
 }
 
-/// About how many steps an account takes that holds so many events back: each, with a due date and a grace period.
+/// The approximate number of steps for an account with this many held events: each may bring a due date and the end of
+/// a grace period.
 fn cost(held: i64) -> u64 {
     2 * u64::try_from(held).unwrap_or(0) + 2
 }
 
-/// The message that a release is done. The mode is the one that ends it.
+/// The message that announces the end of a release. `mode` is the new mode.
 pub(crate) fn released_message(product: &ProductInfo, mode: &Mode, failed_accounts: i64, now: Time) -> MessageRow {
     let local = |time| view::time::Local { time, zone: &product.facts.zone };
     let released = view::MigrationReleased {

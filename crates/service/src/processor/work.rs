@@ -1,4 +1,4 @@
-//! Doing jobs to a book: pure, one account after the other.
+//! Applies jobs to a book: pure.
 
 use super::job::{Job, Show, Work};
 use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
@@ -22,24 +22,24 @@ use std::sync::Arc;
 /// How much of a roll is done in one transaction.
 const SLICE: Slice = Slice { steps: 500, bytes: 4 << 20 };
 
-/// What a job came to, before anything is written.
+/// The result of a job, before it is written.
 #[derive(Clone, Debug)]
 pub enum Came {
-    /// This is the answer, once everything is written.
+    /// The response, once everything is written.
     To(Bytes),
-    /// The answer is a line item that is in the store.
+    /// The response is a line item in the store.
     ToItem(Name),
-    /// The answer is a line item that is in the store, if it has that status; else a problem.
+    /// The response is a line item in the store if it has that status; otherwise the problem.
     ToItemIf(Name, &'static str, Problem),
-    /// It cannot be done.
+    /// The job failed.
     ToProblem(Problem),
-    /// A slice of a roll is done, and more is to do.
+    /// A slice of a roll is done; more is left.
     ToMore(Rolled),
 }
 
-/// Does what is asked. `NeedsAll` leaves the book in any state: it has to be loaded again.
+/// Applies a job. After `NeedsAll` the book's state is undefined, and the account must be loaded again.
 pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<Came, NeedsAll> {
-    // Another node's clock may have been ahead of this one's.
+    // Another node's clock may be ahead of this one's.
     let now = book.time(now);
     let came = match work {
         Work::Open(opening) => open(book, opening, now),
@@ -110,7 +110,7 @@ fn withdraw(book: &mut Book, name: &str, now: Time) -> Result<Came, Halt> {
     Ok(Came::To(shown))
 }
 
-/// Puts customers on an account, or changes their roles.
+/// Assigns customers to an account, or changes their roles.
 pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: Time) -> Result<Came, Halt> {
     settled(book, now)?;
     let mut profile = book.profile.clone();
@@ -150,7 +150,7 @@ fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) 
     Ok(Came::To(render(&answer)))
 }
 
-/// Brings an account up to its clock for a timer or a release. One that cannot be is noted as failed.
+/// Processes an account up to its clock for a timer or a release. If that fails, the account is marked as failed.
 fn settle(book: &mut Book, now: Time) -> Result<Came, NeedsAll> {
     let done = Ok(Came::To(Bytes::new()));
     if book.now.failure.is_some() {
@@ -166,7 +166,7 @@ fn settle(book: &mut Book, now: Time) -> Result<Came, NeedsAll> {
     }
 }
 
-/// Before a caller's own job, the account is brought up to its clock. If that fails, the caller hears why.
+/// Processes an account up to its clock before a caller's job. If that fails, the caller gets the reason.
 fn settled(book: &mut Book, now: Time) -> Result<(), Halt> {
     match book.settle(now) {
         Ok(_) => Ok(()),
@@ -209,7 +209,7 @@ fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
     } else if book.now.processed_through.is_none_or(|through| record.place.at > through) {
         view::ProcessingState::Scheduled
     } else {
-        // It changed another item and made none of its own: a reversal of a payment that had not come yet.
+        // It changed another item and made none: a reversal of a payment that was still scheduled.
         view::ProcessingState::Processed
     };
     match record.waiting_item() {
@@ -221,12 +221,12 @@ fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
     }
 }
 
-/// The notices that are configured.
+/// The configured notices.
 fn notices(book: &Book) -> Bytes {
     render(&crate::notifications::notices(book))
 }
 
-/// What is written for a book and the jobs done to it; nothing if nothing changed.
+/// The rows to write for a book after its jobs; `None` if nothing changed.
 pub fn unit(
     book: &mut Book,
     answers: Vec<NewAnswer>,
@@ -265,7 +265,7 @@ pub fn unit(
     };
     let org = book.key.org;
     let words = match book.loaded_version {
-        // What an account is found by does not change.
+        // The search words of an account never change.
         Some(_) => None,
         None => of_account(org, &book.key.account, &book.profile),
     };
@@ -288,12 +288,12 @@ pub fn unit(
         messages: writes.messages.into_iter().map(|message| (org, message)).collect(),
         words: words.into_iter().collect(),
         audit,
-        // Only a roll with webhooks sends what waits: it sends everything at once.
+        // Only a roll with webhooks publishes waiting messages; it sends them at once.
         hurry: writes.publish_until.is_some(),
     }))
 }
 
-/// The answer to keep, if the job's caller may repeat the call.
+/// The response to keep, if the job has an idempotency key.
 pub fn answer_to_keep(job: &Job, body: &Bytes, now: Time) -> Option<NewAnswer> {
     Some(answers::to_keep(job.key.org, job.repeat.as_ref()?, body, now))
 }

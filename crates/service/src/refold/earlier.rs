@@ -1,7 +1,7 @@
-//! What version 1 of the rules wrote, as far as it is read: the terms of accounts, and how they stood.
+//! Reads data that version 1 of the rules wrote: the terms of accounts, and their balances and status.
 //!
-//! No rule of version 1 is kept. Its terms are agreed anew: what the account's own policy said stays, what version 1 did
-//! not know comes from its product, and so does the order of payments where the product names none.
+//! No rule of version 1 is kept. Terms are derived again: the account's own policy stays, fields that version 1 did not
+//! have come from its product, and so does the order of payments if the product names none.
 
 use super::standing::Standing;
 use crate::catalog::ProductInfo;
@@ -22,17 +22,17 @@ use daybook_engine::zone::Zone;
 use daybook_store::records::AccountRow;
 use serde::Deserialize;
 
-/// What the reason of an account begins with that could not be folded again.
+/// The prefix of the failure reason of an account that could not be folded again.
 pub const FAILURE: &str = "It could not be folded again by newer rules";
 
-/// Whether an account was written by earlier rules or in an earlier form: it has to be folded again. What is of a version
-/// that never was is damaged, and is no business of this.
+/// Whether an account was written by earlier rules or in an earlier format, so that it has to be folded again. A
+/// version that never existed means damaged data, which is not handled here.
 pub fn is_outdated(row: &AccountRow) -> bool {
     let is_old_state = row.now.state.first().is_some_and(|version| (1..snapshot::OLDEST).contains(version));
     is_old_state || (1..RULES_VERSION).contains(&rules_version(&row.terms))
 }
 
-/// The problem of an account that could not be folded again.
+/// The error for an account that could not be folded again.
 pub fn not_refolded(row: &AccountRow) -> Problem {
     let account = &row.key.account;
     let message = match &row.now.failure {
@@ -42,12 +42,12 @@ pub fn not_refolded(row: &AccountRow) -> Problem {
     Problem::new("account_failed", message)
 }
 
-/// The version of the rules that terms were written by. It comes first in them.
+/// The version of the rules that wrote these terms: their first field.
 pub fn rules_version(terms: &[u8]) -> u16 {
     postcard::take_from_bytes::<u16>(terms).map_or(0, |(version, _)| version)
 }
 
-/// The terms of an account by the rules of today.
+/// The terms of an account under the current rules.
 pub fn terms(row: &AccountRow, product: &ProductInfo) -> Result<Terms, Problem> {
     let unreadable = |error| Problem::internal(format!("its terms cannot be read: {error}"));
     match rules_version(&row.terms) {
@@ -60,7 +60,7 @@ pub fn terms(row: &AccountRow, product: &ProductInfo) -> Result<Terms, Problem> 
     }
 }
 
-/// How an account of version 1 stood; `None` if it never was processed.
+/// The balances and status of an account of version 1; `None` if it was never processed.
 pub fn standing(row: &AccountRow) -> Option<Standing> {
     let (1, bytes) = row.now.state.split_first().map(|(version, bytes)| (*version, bytes))? else { return None };
     let (state, _) = postcard::take_from_bytes::<OldState>(bytes).ok()?;
@@ -69,7 +69,7 @@ pub fn standing(row: &AccountRow) -> Option<Standing> {
     Some(state.standing(policy.instalments))
 }
 
-/// The beginning of terms; what follows was worked out from it.
+/// The first fields of the terms; the remaining ones were derived from them.
 #[derive(Deserialize)]
 struct OldTerms {
     _rules_version: u16,
@@ -156,7 +156,8 @@ impl OldTerms {
 }
 
 impl OldPolicy {
-    /// What version 1 said of the account, and its product's word on all else. Accounts never named an order of their own.
+    /// Combines the account's policy under version 1 with its product's policy for everything else. Accounts never had
+    /// their own order of payments.
     fn onto(self, product: InstallmentPolicy) -> InstallmentPolicy {
         let late = self.late_fee;
         InstallmentPolicy {
@@ -193,7 +194,7 @@ impl OldPolicy {
     }
 }
 
-/// A choice without content, which is not looked at.
+/// An enum variant without content; its value is not used.
 type Choice = u32;
 
 /// A payment that is pending or authorized: its name and, while it is authorized, amount, allocation and time.
@@ -352,7 +353,7 @@ impl OldState {
 }
 
 impl OldLoan {
-    /// Everything unpaid of the instalments that are past due, and the fees that belong to them or to none.
+    /// All unpaid amounts of past-due instalments, and fees that belong to them or to no instalment.
     fn past_due(&self, instalments: u32) -> Cents {
         let unpaid = |row: &OldRow| row.interest - row.interest_paid + row.principal - row.principal_paid;
         let rows: Cents = self.rows.iter().take_while(|row| row.posted).map(unpaid).sum();

@@ -1,24 +1,24 @@
-//! Folding accounts again when the rules have changed.
+//! Folds accounts again after the rules have changed.
 //!
 //! ```text
-//! migration ─► accounts_to_refold ─► load ─► fold by the rules of today ─► one transaction a batch ─► refolds
-//!                                              (state, line items, terms)     (claimed by version)     (what moved)
+//! migration ─► accounts_to_refold ─► load ─► fold by the current rules ─► one transaction a batch ─► refolds
+//!                                            (state, line items, terms)  (claimed by version)     (what moved)
 //! ```
 //!
-//! A database that earlier rules wrote is folded again before it is served ([`Service::refold`]). Each batch is one
-//! transaction, which also takes its accounts off the list of those that wait: a crash leaves whole batches done and the
-//! others waiting. Several nodes may do it at once: an account is written by the one that claims it first. An account that
-//! is met later and was written by a node of an earlier build is folded again on the spot ([`load`]).
+//! A database written by earlier rules is folded again before it is served ([`Service::refold`]). Each batch is one
+//! transaction, which also removes its accounts from the waiting list, so a crash leaves whole batches done and the
+//! others waiting. Several nodes may do this at the same time: the node that claims an account first writes it. If a
+//! node of an earlier build writes an account later, the account is folded again when it is loaded ([`load`]).
 //!
-//! Nothing is announced. What moved is listed, with the balances and the status before and after. An account that cannot
-//! be folded again keeps what is stored, is noted as failed and says why; it is tried again at every start and every time
-//! it is asked for.
+//! Nothing is announced. Accounts whose balances or status moved are listed, with the values before and after. An
+//! account that cannot be folded again keeps its stored data and is marked as failed with the reason; it is retried at
+//! every start and every time it is loaded.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `earlier` | what earlier rules wrote, as far as it is read |
-//! | `standing` | how an account stands |
-//! | `report` | what moved, for people and programs |
+//! | `earlier` | reading data that earlier rules wrote |
+//! | `standing` | the balances and status of an account |
+//! | `report` | accounts that moved, for people and programs |
 
 pub mod earlier;
 mod report;
@@ -43,19 +43,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Accounts folded again in one transaction.
+/// The number of accounts folded again in one transaction.
 const BATCH: usize = 200;
-/// How often an account is tried again when another node changed it meanwhile.
+/// How often an account is retried when another node has changed it.
 const MOST_ROUNDS: usize = 20;
-/// How long between two lines of the log.
+/// The time between two log lines.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-/// What folding again came to.
+/// The result of folding accounts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refolded {
     /// Accounts that were folded again.
     pub accounts: u64,
-    /// Those of them whose balances or status moved.
+    /// Of these, accounts whose balances or status moved.
     pub moved: u64,
     /// Accounts that could not be folded again.
     pub failed: u64,
@@ -70,7 +70,7 @@ impl Refolded {
 }
 
 impl Service {
-    /// Folds every account again that earlier rules wrote. `progress` hears how many are done.
+    /// Folds every account again that earlier rules wrote. `progress` is called with the number of accounts done.
     pub async fn refold(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Refolded, Problem> {
         let waiting = self.store.count_to_refold().await?;
         let mut done = Refolded::default();
@@ -105,7 +105,7 @@ impl Service {
     }
 }
 
-/// Loads accounts; those that earlier rules wrote are folded again first.
+/// Loads accounts; those written by earlier rules are folded again first.
 pub(crate) async fn load(
     store: &dyn Store,
     catalog: &Catalog,
@@ -122,7 +122,7 @@ pub(crate) async fn load(
     Ok(store.load(wanted).await?)
 }
 
-/// Folds accounts again, as often as it takes until each is written by this node or by another.
+/// Folds accounts again, and retries until each is written by this node or by another.
 pub(crate) async fn refold_keys(
     store: &dyn Store,
     catalog: &Catalog,
@@ -142,17 +142,17 @@ pub(crate) async fn refold_keys(
     Err(Problem::unavailable("accounts are being changed too often to be folded again: try again"))
 }
 
-/// An account to be folded again, with its line items.
+/// An account to fold again, with its line items.
 pub(crate) type Ready = (Loaded, Arc<ProductInfo>, Vec<ItemRow>);
 
-/// How an account is folded again: gives what that came to and what is to be written.
+/// Folds an account again: returns the result and the rows to write.
 pub(crate) type Folding = Arc<dyn Fn(Ready, Time) -> (AccountKey, Refolded, Unit) + Send + Sync>;
 
 fn by_rules() -> Folding {
     Arc::new(refold_one)
 }
 
-/// One try. Gives what was done, and the accounts that another node changed meanwhile.
+/// One attempt. Returns the result, and the accounts that another node changed in the meantime.
 async fn refold_once(
     store: &dyn Store,
     catalog: &Catalog,
@@ -166,7 +166,7 @@ async fn refold_once(
     let items = store.items_of(&keys).await?;
     let mut ready: Vec<Ready> = Vec::with_capacity(keys.len());
     for (loaded, items) in loaded.into_iter().zip(items) {
-        // One that is gone or was folded again by another node is not there any more or needs nothing.
+        // An account that no longer exists is skipped.
         let Some(loaded) = loaded else { continue };
         let key = ProductKey { org: loaded.row.key.org, product: loaded.row.product.clone() };
         let product = catalog.product(&key).await?.ok_or_else(|| Problem::internal("an account has no product"))?;
@@ -193,7 +193,7 @@ async fn refold_once(
     Ok((done, stale))
 }
 
-/// Folds one account again. Should that fail or panic, the account is noted as failed, alone.
+/// Folds one account again. If that fails or panics, only this account is marked as failed.
 fn refold_one((loaded, product, items): Ready, now: Time) -> (AccountKey, Refolded, Unit) {
     let key = loaded.row.key.clone();
     let folded = catch_unwind(AssertUnwindSafe(|| fold_again(loaded.clone(), &product, &items, now)));
@@ -215,7 +215,7 @@ fn fold_again(
 ) -> Result<(Refolded, Unit), Problem> {
     let row = &loaded.row;
     if !earlier::is_outdated(row) {
-        // Nothing is left to do but to take it off the list.
+        // The account only has to be removed from the list.
         let unit = unit(
             row.key.clone(),
             row.version,
@@ -248,12 +248,12 @@ fn fold_again(
     Ok((Refolded { accounts: 1, moved: u64::from(moved), failed: 0 }, written(book, version, listed)?))
 }
 
-/// What is written of an account that was folded again.
+/// The rows to write for an account that was folded again.
 pub(crate) fn written(mut book: Book, version: i64, listed: Option<RefoldRow>) -> Result<Unit, Problem> {
     let terms = Some(book.terms_bytes()?);
     let writes = std::mem::take(&mut book.writes);
     let mut unit = unit(book.key.clone(), version, book.now.clone(), RefoldWrite { terms, listed });
-    // Newer rules may have closed it: its notices are cancelled from then on, as they would have been.
+    // If newer rules close the account, its notices are cancelled from then on, as they would have been.
     let closed_at = book.state.status.is_closed().then(|| book.state.loan().closed_at);
     for write in &mut unit.accounts {
         write.cancel = closed_at.map(|at| Cancel { cause_prefix: NOTICE, at });
@@ -264,7 +264,7 @@ pub(crate) fn written(mut book: Book, version: i64, listed: Option<RefoldRow>) -
     Ok(unit)
 }
 
-/// Notes that an account could not be folded again. Everything else stays as it is stored.
+/// Marks an account as failed because it could not be folded again. Its other data stays as stored.
 fn failed(loaded: Loaded, why: &str, now: Time) -> Unit {
     let row = loaded.row;
     let failure = format!("{} (version {RULES_VERSION}): {why}", earlier::FAILURE);

@@ -1,4 +1,4 @@
-//! What moved when accounts were folded again.
+//! Reports accounts that moved when they were folded again.
 
 use super::standing::Standing;
 use crate::Service;
@@ -7,7 +7,7 @@ use crate::view::time::Utc;
 use daybook_store::refolds::RefoldRow;
 use serde::Serialize;
 
-/// Rows read at once.
+/// The number of rows read at once.
 const PAGE: usize = 1_000;
 
 /// An account whose balances or status moved when it was folded again, or that could not be folded again.
@@ -17,20 +17,20 @@ pub struct Moved {
     pub organization: String,
     /// The account.
     pub account_id: String,
-    /// The version of the rules it was folded by.
+    /// The version of the rules that folded it.
     pub rules_version: i64,
-    /// When.
+    /// When it was folded.
     pub recorded_at: String,
-    /// How it stood before.
+    /// Its balances and status before.
     pub before: Option<Standing>,
-    /// How it stands after; `None` where it could not be folded.
+    /// Its balances and status after; `None` if it could not be folded.
     pub after: Option<Standing>,
     /// Why it could not be folded.
     pub failure: Option<String>,
 }
 
 impl Service {
-    /// Gives every account whose balances or status moved by newer rules, organization by organization.
+    /// Passes every account whose balances or status moved by newer rules to `give`, organization by organization.
     pub async fn rules_report(&self, give: &mut (dyn FnMut(Moved) + Send)) -> Result<(), Problem> {
         for organization in self.store.organizations().await? {
             let mut after: Option<String> = None;

@@ -1,29 +1,29 @@
-//! How an account stands, as far as newer rules may move it.
+//! The balances and status of an account that newer rules may change.
 
 use crate::account::book::Book;
 use serde::{Deserialize, Serialize};
 
-/// What an account owes, and its status.
+/// The balances and status of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// Its status.
     pub status: String,
-    /// Why it has it.
+    /// The reason for its status.
     pub substatus: Option<String>,
-    /// Principal that is not paid.
+    /// Unpaid principal.
     pub principal_cents: i64,
-    /// Posted interest that is not paid.
+    /// Posted interest that is unpaid.
     pub interest_cents: i64,
-    /// Fees that are not paid.
+    /// Unpaid fees.
     pub fees_cents: i64,
-    /// Money that is held for the borrower.
+    /// Surplus money kept for the borrower.
     pub surplus_cents: i64,
-    /// What is past due; `None` for a closed account.
+    /// The amount past due; `None` for a closed account.
     pub past_due_cents: Option<i64>,
 }
 
 impl Standing {
-    /// How a book stands where it is processed; `None` if it never was.
+    /// The balances and status of a book as of where it is processed; `None` if it was never processed.
     pub fn of(book: &Book) -> Option<Standing> {
         let at = book.now.processed_through?;
         let balances = book.state.balances();
@@ -40,7 +40,7 @@ impl Standing {
         })
     }
 
-    /// The status and its reason in one: `SUSPENDED/DELINQUENT`.
+    /// The status and its reason: `SUSPENDED/DELINQUENT`.
     pub fn status_pair(&self) -> String {
         self.substatus.as_ref().map_or_else(|| self.status.clone(), |reason| format!("{}/{reason}", self.status))
     }

@@ -1,5 +1,5 @@
-//! What is no account: the log, cursors, counts of attempts, words of customers and products, addresses of people, and rows
-//! that belong to nothing.
+//! Verifies data other than accounts: the log, attempt counts, search words of customers and products, e-mail addresses
+//! of people, and orphaned rows.
 
 use super::Verified;
 use crate::Service;
@@ -14,14 +14,14 @@ use daybook_store::figures::Words;
 use daybook_store::records::{OrgId, Page, ProductKey};
 use daybook_store::upkeep::Correction;
 
-/// The settings that say that words are to be written, and that they were.
+/// The settings that state that search words have to be written, and that they were.
 const WORDS_WANTED: &str = "words_to_fill_in";
 const WORDS_FILLED_IN: &str = "words_filled_in";
-/// Things read at once.
+/// The number of objects read at once.
 const STEP: usize = 200;
 
 impl Service {
-    /// Looks for rows that belong to nothing.
+    /// Looks for orphaned rows.
     pub(super) async fn verify_belonging(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
         let orphans = self.store.orphans().await?;
         let is_removable = orphans.iter().any(|orphan| orphan.removable);
@@ -32,7 +32,7 @@ impl Service {
         Ok(())
     }
 
-    /// Every position up to the end of the log is there, from the first one that is kept.
+    /// Checks that the log has every position from the first kept one to its end.
     pub(super) async fn verify_log(&self, org: OrgId, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
         let log = self.store.log_standing(org).await?;
         let mut differ =
@@ -47,7 +47,7 @@ impl Service {
         if log.hurried > log.head.max(log.last) {
             differ(format!("is to be sent at once up to position {}, and ends at {}", log.hurried, log.head));
         }
-        // A message may be missing from the end: the end is moved ahead, never back.
+        // The last messages may be missing, so the end is moved forward, never back.
         let head = log.head.max(log.last);
         if fixes && (head != log.head || log.hurried > head) {
             let correction = Correction::Head { org, before: log.head, head, hurried: log.hurried.min(head) };
@@ -56,7 +56,7 @@ impl Service {
         Ok(())
     }
 
-    /// The counts of attempts by the hour, as far back as attempts are kept.
+    /// Checks the hourly counts of attempts, as far back as attempts are kept.
     pub(super) async fn verify_hours(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
         let off = self.store.hours_off().await?;
         verified.differences.extend(off.iter().map(|off| {
@@ -72,7 +72,7 @@ impl Service {
         Ok(())
     }
 
-    /// The addresses by which people are found when they sign in.
+    /// Checks the normalized addresses by which people are found at sign-in.
     pub(super) async fn verify_people(&self, org: OrgId, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
         for row in self.store.people(org).await? {
             let expected = email_key(&row.email);
@@ -88,7 +88,7 @@ impl Service {
         Ok(())
     }
 
-    /// The words by which customers and products are found.
+    /// Checks the words by which customers and products are found.
     pub(super) async fn verify_words(&self, org: OrgId, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
         let mut page = Page { limit: STEP, ..Page::default() };
         loop {
@@ -122,14 +122,14 @@ impl Service {
         }
     }
 
-    /// Writes the words of everything in a database from before there were words, and counts its attempts; gives how many
-    /// things had no words. Does it once.
+    /// Writes the search words of all objects in a database that predates them, and counts its attempts. Returns how
+    /// many objects had no words. Runs only once per database.
     pub async fn fill_in_words(&self) -> Result<u64, Problem> {
         let is_wanted = self.store.setting(WORDS_WANTED).await?.is_some();
         if !is_wanted || self.store.setting(WORDS_FILLED_IN).await?.is_some() {
             return Ok(0);
         }
-        // A database from before there were words has no counts of attempts either.
+        // A database that predates search words has no attempt counts either.
         self.store.recount_hours().await?;
         let mut found = Verified::default();
         for organization in self.store.organizations().await? {

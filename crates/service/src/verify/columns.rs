@@ -1,4 +1,4 @@
-//! Comparing the columns of an account that follow from its journal, and the other rows that follow from the account.
+//! Compares the columns of an account that follow from its journal, and the other rows that follow from the account.
 
 use super::Plan;
 use super::work::Worked;
@@ -16,8 +16,8 @@ use daybook_store::upkeep::Correction;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// The columns as the journal gives them. What no journal tells (when it was last written, customers and external fields)
-/// is as it is stored.
+/// The columns that the journal gives. Columns that do not follow from it (the last update, customers and external
+/// fields) are taken as stored.
 pub(super) fn expected(row: &AccountRow, worked: &Worked, now: Time) -> Result<AccountNow, Problem> {
     let stored = &row.now;
     let mut book = worked.standing();
@@ -27,17 +27,17 @@ pub(super) fn expected(row: &AccountRow, worked: &Worked, now: Time) -> Result<A
     if expected.processed_through.is_none() {
         expected.state = Vec::new();
     }
-    // Inputs that were taken back leave a gap, also at the end.
+    // Withdrawn inputs leave gaps, also at the end.
     expected.next_seq = expected.next_seq.max(stored.next_seq);
     if stored.failure.is_some() && still_fails(row, worked, now) {
         (expected.failure, expected.next_moment) = (stored.failure.clone(), None);
     }
-    // What is due is due, whatever the moment is called: one that was tried again has the moment of that.
+    // If both moments have passed, the account is due either way; a retried account has the moment of its retry.
     let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
     if is_due(expected.next_moment) && is_due(stored.next_moment) {
         expected.next_moment = stored.next_moment;
     }
-    // Another form of the same state is as good.
+    // A different encoding of the same state is accepted.
     let stands_same = |state: &State| snapshot::write(state).is_ok_and(|bytes| bytes == expected.state);
     if snapshot::read(&stored.state).is_ok_and(|state| stands_same(&state)) {
         expected.state.clone_from(&stored.state);
@@ -45,7 +45,7 @@ pub(super) fn expected(row: &AccountRow, worked: &Worked, now: Time) -> Result<A
     Ok(expected)
 }
 
-/// Whether an account that is noted as failed would fail again.
+/// Whether a failed account would fail again.
 fn still_fails(row: &AccountRow, worked: &Worked, now: Time) -> bool {
     let by_rules = row.now.failure.as_ref().is_some_and(|failure| failure.starts_with(earlier::FAILURE));
     by_rules || worked.tried().settle(now).is_err()
@@ -82,7 +82,7 @@ pub(super) fn compare_columns(row: &AccountRow, expected: &AccountNow, differ: &
     }
 }
 
-/// Compares when an account counts from and when it was made.
+/// Compares the effective and creation times of an account.
 pub(super) fn compare_times(row: &AccountRow, worked: &Book, plan: &mut Plan, differ: &mut dyn FnMut(String)) {
     let effective_at = worked.terms.opening.effective_at;
     let opened = worked.journal.first().filter(|record| matches!(record.record, Record::Input(_)));
@@ -99,7 +99,7 @@ pub(super) fn compare_times(row: &AccountRow, worked: &Book, plan: &mut Plan, di
     }
 }
 
-/// Compares the links to customers and the words with what the account says.
+/// Compares the links to customers and the search words with those the account implies.
 pub(super) fn compare_links(
     stored: &Book,
     links: &[(Arc<str>, String)],

@@ -1,4 +1,4 @@
-//! Comparing what is stored of an account with what its journal gives: line items and messages.
+//! Compares the stored line items and messages of an account with those its journal gives.
 
 use super::Plan;
 use super::work::Worked;
@@ -11,8 +11,8 @@ use daybook_store::upkeep::{Correction, MessageFacts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Compares line items. When one was last written follows from nothing else, and when one was made only for those that
-/// were asked for.
+/// Compares line items. Update times are not compared. Creation times are compared only for items that a caller
+/// requested.
 pub(super) fn compare_items(
     stored: &[ItemRow],
     worked: &Worked,
@@ -40,7 +40,7 @@ pub(super) fn compare_items(
             plan.corrections.push(Correction::ItemCreated(worked.book.key.clone(), id.clone(), row.created_at));
         }
     }
-    // What no longer held by earlier rules, or no longer holds by newer ones, is kept and worth nothing.
+    // Items that are no longer valid under earlier or newer rules are kept, with zero amounts.
     let is_left_over = |row: &ItemRow| {
         row.status == ItemStatus::Invalid.name()
             && (row.balance, row.principal, row.interest, row.fees) == (0, 0, 0, 0)
@@ -52,7 +52,7 @@ pub(super) fn compare_items(
     }
 }
 
-/// Compares messages. Retention may have removed old ones, from the beginning of the log on.
+/// Compares messages. Retention may have removed old ones, from the beginning of the log.
 pub(super) fn compare_messages(
     stored: &[&MessageRow],
     worked: &Worked,
@@ -71,8 +71,8 @@ pub(super) fn compare_messages(
             None => differ(format!("message {} is kept, and its journal gives none of this number", kept.sequence)),
         }
     }
-    // Of two messages that went into the log at once, the later has the higher position: where one is kept, all later ones
-    // are. One that waited for its moment may have gone into the log long after later ones, or is cancelled.
+    // Of two messages that were published at once, the later has the higher position: if one is kept, all later ones
+    // are. A message that waited for its moment may have been published long after later ones, or was cancelled.
     let at_once = stored.iter().find(|message| message.effective_at <= message.recorded_at);
     let first = at_once.map_or(i64::MAX, |first| first.sequence);
     let kept: BTreeSet<i64> = stored.iter().map(|message| message.sequence).collect();
@@ -108,7 +108,7 @@ fn compare_message(
     if is_waiting && kept.cancelled_at.is_none() && expected.cancelled_at.is_some() {
         wrong.push("is not cancelled, and its journal cancels it".to_owned());
     }
-    // What its bytes say of it. They are signed.
+    // The fields inside its bytes, which are signed.
     let said: Value = serde_json::from_slice(&kept.data).unwrap_or_default();
     let event_id = said["event_id"].as_str().unwrap_or(&kept.event_id).to_owned();
     if kept.event_id != event_id {

@@ -1,4 +1,4 @@
-//! Correcting derived data. The journal is never touched, and nothing is announced or sent.
+//! Corrects derived data. The journal is never changed, and nothing is announced or sent.
 
 use super::{Plan, Verified};
 use crate::Service;
@@ -9,17 +9,17 @@ use daybook_store::records::AccountKey;
 use daybook_store::{Inputs, Want};
 use std::collections::BTreeSet;
 
-/// What was corrected, and what is left.
+/// The corrections made, and the remaining differences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fixed {
-    /// What differed and does no more, as sentences.
+    /// Differences that were corrected, as sentences.
     pub fixed: Vec<String>,
-    /// Everything as it is now.
+    /// The result of verifying again.
     pub verified: Verified,
 }
 
 impl Service {
-    /// Verifies everything, makes derived data what the journals give, and verifies again.
+    /// Verifies everything, corrects derived data from the journals, and verifies again.
     pub async fn fix(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Fixed, Problem> {
         self.record_first(&self.operator_of_none(), Act::on("verify_fix", "database", "")).await?;
         let before = self.look(true, progress).await?;
@@ -29,8 +29,8 @@ impl Service {
         Ok(Fixed { fixed, verified })
     }
 
-    /// Writes what corrects an account, if it is still the version that was compared. One that was changed meanwhile is
-    /// left to the next look.
+    /// Writes the corrections of an account, if its version is still the one that was compared. An account that changed
+    /// in the meantime is left to the next verification.
     pub(super) async fn apply(&self, key: &AccountKey, version: i64, plan: Plan) -> Result<(), Problem> {
         let Plan { now, items, customers, words, corrections } = plan;
         let is_written = now.is_some() || !items.is_empty() || customers.is_some() || !words.is_empty();
@@ -46,7 +46,7 @@ impl Service {
                 loaded.row.now
             }
         };
-        // Claimed also where only other rows are corrected: work on the account that runs meanwhile is done again.
+        // The account is claimed even if only other rows are corrected, so that concurrent work on it is retried.
         let write = AccountWrite {
             claim: AccountClaim::Update { key: key.clone(), version, now: Box::new(now) },
             inputs: Vec::new(),

@@ -1,22 +1,22 @@
-//! Verifying: every account is worked through again from its journal, in order of arrival, and compared.
+//! Verification: processes every account again from its journal, in order of arrival, and compares.
 //!
-//! The journal is the truth. A fresh [`Book`] is given record after record, each at the time it was accepted, through the
-//! same code that accepted it; then every column that follows from the journal must be what is stored, and every stored
-//! message must carry the signature of its bytes. What is found is a sentence for each account and thing. One account that
-//! cannot be read is one sentence: the others are looked at all the same.
+//! The journal is the source of truth. A new [`Book`] gets record after record, each at the time it was accepted,
+//! through the same code that accepted it. Then every column that follows from the journal must equal the stored one,
+//! and every stored message must carry the signature of its bytes. Each difference is one sentence. An account that
+//! cannot be read is one difference; the others are still verified.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `work` | working through a journal again |
-//! | `columns` | the columns of an account, its links and its words |
+//! | `work` | processing a journal again |
+//! | `columns` | the columns of an account, its links and its search words |
 //! | `compare` | line items and messages |
-//! | `around` | what is no account: the log, cursors, counts of attempts, words, addresses of people, rows that belong to nothing |
+//! | `around` | other data: the log, attempt counts, search words, addresses of people, orphaned rows |
 //! | `fix` | correcting derived data |
-//! | `watching` | the same while serving, slowly |
+//! | `watching` | slow verification in the background |
 //!
-//! An account that was folded again by newer rules is worked through from there: what stood before keeps its place and is
-//! folded by the rules of today, and messages are compared from then on. What earlier rules announced cannot be worked
-//! out again, and line items that were invalid then stay.
+//! An account that was folded again by newer rules is processed from that point: earlier records keep their places and
+//! are folded by the current rules, and messages are compared from then on. Messages of earlier rules cannot be
+//! computed again, and line items that were invalid then stay.
 
 mod around;
 mod columns;
@@ -44,29 +44,29 @@ use daybook_webhooks::signature::Key;
 use std::sync::Arc;
 use work::{again, announced_before, refold_of};
 
-/// Accounts read at once.
+/// The number of accounts read at once.
 const STEP: usize = 200;
-/// Messages read at once.
+/// The number of messages read at once.
 const MESSAGES: usize = 1_000;
 
-/// What was verified.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Accounts worked through.
+    /// Accounts processed.
     pub accounts: u64,
-    /// Records of journals worked through.
+    /// Journal records processed.
     pub records: u64,
     /// Line items compared.
     pub items: u64,
     /// Messages compared, and their signatures checked.
     pub messages: u64,
-    /// Records of audit trails whose hashes were followed.
+    /// Audit records whose hashes were checked.
     pub audit_records: u64,
-    /// What differs, as sentences.
+    /// Differences, as sentences.
     pub differences: Vec<String>,
 }
 
-/// What is to be written to make an account's derived data what its journal gives.
+/// The writes that correct an account's derived data from its journal.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     now: Option<AccountNow>,
@@ -76,7 +76,7 @@ pub(crate) struct Plan {
     corrections: Vec<Correction>,
 }
 
-/// What is read of an account.
+/// The stored data of an account.
 struct Stored {
     loaded: Loaded,
     items: Vec<ItemRow>,
@@ -86,7 +86,7 @@ struct Stored {
 }
 
 impl Service {
-    /// Verifies every account of every organization. `progress` hears how many accounts are done.
+    /// Verifies every account of every organization. `progress` is called with the number of accounts done.
     pub async fn verify(&self, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Verified, Problem> {
         self.look(false, progress).await
     }
@@ -131,7 +131,7 @@ impl Service {
         }
     }
 
-    /// Verifies one account, and corrects it if that is asked for.
+    /// Verifies one account, and corrects it if `fixes` is set.
     pub(crate) async fn verify_one(
         &self,
         key: &AccountKey,
@@ -152,8 +152,8 @@ impl Service {
         verified.items += stored.items.len() as u64;
         verified.messages += stored.messages.len() as u64;
         for message in stored.messages.iter().filter(|message| message.due_at.is_some()) {
-            // Those in the log are checked there. Where keys were rotated, one that waits may be older than those that
-            // are remembered.
+            // Published messages are checked in the log. After keys were rotated, a scheduled message may be signed
+            // with a key that is no longer stored.
             if !is_signed(message, keys) && keys.len() == 1 {
                 verified.differences.push(format!(
                     "account {}: message {}: its signature is not that of its bytes",
@@ -198,7 +198,7 @@ impl Service {
     }
 
     async fn verify_signatures(&self, org: OrgId, keys: &[Key], verified: &mut Verified) -> Result<(), Problem> {
-        // Where keys were rotated, those before the last two are not remembered. What they signed comes first.
+        // Only the last two keys are stored. After rotations, the first messages may be signed with older ones.
         let mut is_known = keys.len() == 1;
         let mut after = 0;
         loop {
@@ -222,7 +222,7 @@ fn is_signed(message: &MessageRow, keys: &[Key]) -> bool {
     keys.iter().any(|key| key.verify(&message.data, &message.signature))
 }
 
-/// Compares one account with what its journal gives. Gives what would correct it, and how many records were worked through.
+/// Compares one account with what its journal gives. Returns the corrections and the number of processed records.
 fn compare(
     stored: Stored,
     product: &Arc<crate::catalog::ProductInfo>,

@@ -1,8 +1,8 @@
-//! Verifying while serving: one account after the other, slowly, round after round.
+//! Verifies accounts in the background: one after the other, slowly, round after round.
 //!
-//! After each account it waits at least as long as that account took, so that it never takes more than half of one
-//! processor. What differs is looked at again before it is told: a server is working, and an account that changes while it
-//! is looked at seems to differ.
+//! After each account it pauses at least as long as that account took, so it never uses more than half of one
+//! processor. A difference is checked again before it is reported: the server is working, and an account that changes
+//! during the check seems to differ.
 
 use super::Verified;
 use crate::Service;
@@ -13,15 +13,16 @@ use daybook_store::records::{AccountKey, Page};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Accounts whose ids are read at once.
+/// The number of account ids read at once.
 const STEP: usize = 200;
-/// How often something must differ to count.
+/// How often a difference must be found to be reported.
 const LOOKS: usize = 3;
-/// How long between two rounds.
+/// The time between two rounds.
 const BETWEEN_ROUNDS: Duration = Duration::from_secs(60);
 
 impl Service {
-    /// Verifies accounts, so many a second at most, until the service stops. What differs is logged and is a figure.
+    /// Verifies accounts, at most this many per second, until the service stops. Differences are logged and counted in
+    /// a metric.
     pub fn run_verifying(&self, accounts_per_second: NonZeroU32) {
         let (service, mut stop) = (self.clone(), self.stop.subscribe());
         let pause = Duration::from_secs(1) / accounts_per_second.get();
@@ -43,7 +44,7 @@ impl Service {
         }));
     }
 
-    /// Verifies every account once, with a pause after each. Gives how many things differ.
+    /// Verifies every account once, with a pause after each. Returns the number of differences.
     pub async fn verify_round(&self, pause: Duration) -> Result<u64, Problem> {
         let mut differences = 0;
         for organization in self.store.organizations().await? {
@@ -66,7 +67,7 @@ impl Service {
         Ok(differences)
     }
 
-    /// What differs of the audit trails every time that they are looked at.
+    /// Verifies the audit trails several times, and counts the differences found every time.
     async fn verify_trails_again_and_again(&self) -> Result<u64, Problem> {
         let mut differ: Option<Vec<String>> = None;
         for _ in 0..LOOKS {
@@ -89,7 +90,7 @@ impl Service {
         Ok(differ.len() as u64)
     }
 
-    /// What differs of an account every time that it is looked at.
+    /// Verifies an account several times, and counts the differences found every time.
     async fn verify_again_and_again(&self, key: &AccountKey) -> Result<u64, Problem> {
         let keys = self.catalog.remembered_keys(key.org).await?;
         let mut differ: Option<Vec<String>> = None;

@@ -1,5 +1,5 @@
-//! Working through a journal again, record by record, each at the time it was accepted, and gathering what the store would
-//! have been told to write.
+//! Processes a journal again, record by record, each at the time it was accepted, and collects the rows that the store
+//! would have been given.
 
 use crate::account::book::{Asked, Book, Halt};
 use crate::account::herald::NOTICE;
@@ -13,7 +13,7 @@ use daybook_store::records::{ItemRow, MessageRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// An account that was worked through again, and all that it wrote.
+/// An account that was processed again, and everything it wrote.
 pub(super) struct Worked {
     /// The account.
     pub book: Book,
@@ -21,9 +21,9 @@ pub(super) struct Worked {
     pub items: BTreeMap<Arc<str>, ItemRow>,
     /// Its messages, in order.
     pub messages: Vec<MessageRow>,
-    /// Records that were worked through.
+    /// The number of records processed.
     pub records: u64,
-    /// Which messages wait for their moment.
+    /// The indexes of messages that wait for their moment.
     waiting: Vec<usize>,
 }
 
@@ -35,19 +35,19 @@ impl Worked {
         worked
     }
 
-    /// The account as it stands, with what waits counted.
+    /// The account in its current state, with its scheduled inputs counted.
     pub(super) fn standing(&self) -> Book {
         let mut book = self.book.clone();
         book.recount();
         book
     }
 
-    /// The account to try something on.
+    /// A copy of the account to try an operation on.
     pub(super) fn tried(&self) -> Book {
         self.book.clone()
     }
 
-    /// Takes what the book has to write, as the store would: each record costs what it writes.
+    /// Collects the book's writes, as the store would. The cost of each record is only what it writes.
     fn gather(&mut self) {
         let writes = std::mem::take(&mut self.book.writes);
         for (id, row) in writes.items {
@@ -78,7 +78,7 @@ impl Worked {
             if is_due_later && message.cause.starts_with(NOTICE) {
                 message.cancelled_at.get_or_insert(at);
             }
-            // What is due by now is sent, and cannot be cancelled any more.
+            // A message that is due is sent, and can no longer be cancelled.
             is_due_later && message.cancelled_at.is_none()
         });
     }
@@ -98,18 +98,18 @@ fn change_item(row: &mut ItemRow, change: &ItemChange) {
     row.updated_at = change.updated_at;
 }
 
-/// The last change of the rules or of the time-zone data in an account's journal, and where it is.
+/// The last change of the rules or of the time-zone data in an account's journal, and its index.
 pub(super) fn refold_of(stored: &Book) -> Option<(usize, &Journal)> {
     let index = stored.journal.iter().rposition(|record| record.record.mark().is_some())?;
     Some((index, &stored.journal[index]))
 }
 
-/// The sequence of the last message that earlier rules announced.
+/// The sequence number of the last message that earlier rules announced.
 pub(super) fn announced_before(record: &Journal) -> i64 {
     record.record.mark().map_or(0, |mark| mark.message_seq)
 }
 
-/// Works through an account's journal again, in order of arrival, and on to where it is processed.
+/// Processes an account's journal again, in order of arrival, and then up to where the account is processed.
 pub(super) fn again(stored: &Book, product: &Arc<ProductInfo>, through: Option<Time>) -> Result<Worked, Problem> {
     let opening = stored.journal.first().ok_or_else(|| Problem::internal("its journal is empty"))?;
     let (mut book, done) = match refold_of(stored) {
@@ -121,7 +121,7 @@ pub(super) fn again(stored: &Book, product: &Arc<ProductInfo>, through: Option<T
             (Book::open(stored.key.clone(), product, terms, profile, hash, opening.recorded_at)?, 1)
         }
     };
-    // Messages of the release of an account that is loaded may be suppressed; a new one's never are.
+    // Messages of a release may be suppressed only for a loaded account, never for a new one.
     book.loaded_version = Some(0);
     book.work_through();
     let mut worked = Worked::of(book);
@@ -152,13 +152,13 @@ fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -
     book.placed_by = None;
     if let Some(through) = record.held.filter(|through| book.now.processed_through.is_some_and(|done| done < *through))
     {
-        // What was due before its product began to hold was done before.
+        // Moments that were due before the product began to hold events were processed before this record.
         book.product = with_mode(product, false, None);
         book.settle(through)?;
     }
     // The journal has gaps where held inputs were withdrawn.
     book.now.next_seq = record.seq();
-    // A roll is noted at the moment it leads to.
+    // A roll is recorded at the moment it leads to.
     book.placed_by = (!matches!(record.record, Record::Roll { .. })).then_some(record.clock);
     match &record.record {
         Record::Release { suppress_before } => {
@@ -169,7 +169,7 @@ fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -
             book.product = with_mode(product, false, None);
             book.roll(*to, false, at).map(drop)
         }
-        // The last one is where working through begins.
+        // Processing starts at the last one.
         Record::Refold(_) | Record::Zone(_) => Ok(()),
         Record::Profile => {
             book.product = with_mode(product, record.held.is_some(), None);
@@ -196,7 +196,7 @@ fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -
     }
 }
 
-/// A product in a certain mode.
+/// A product with the given mode.
 fn with_mode(product: &Arc<ProductInfo>, holding: bool, suppress_before: Option<Time>) -> Arc<ProductInfo> {
     let mode = daybook_store::records::Mode { holding, suppress_before, ..product.mode.clone() };
     Arc::new(ProductInfo {

@@ -16,7 +16,7 @@ use daybook_engine::time::Time;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What is known of an account, to be shown.
+/// The data of an account to show.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountFacts<'a> {
     /// Its id.
@@ -25,27 +25,27 @@ pub struct AccountFacts<'a> {
     pub created_at: Time,
     /// When it last changed.
     pub updated_at: Time,
-    /// From when it counts.
+    /// When it takes effect.
     pub effective_at: Time,
-    /// Up to which moment it is processed; nothing while its creation is held.
+    /// Up to which moment it is processed; `None` while its creation is held.
     pub processed_through: Option<Time>,
-    /// Events that are held.
+    /// The number of held events.
     pub held_events: u64,
     /// Its product.
     pub product: &'a ProductFacts,
-    /// What was agreed.
+    /// Its terms.
     pub terms: &'a Terms,
-    /// How it stands.
+    /// Its state.
     pub state: &'a State,
-    /// What it comes to at the moment of reading.
+    /// Its balances and other values at the moment of reading.
     pub reading: &'a Reading,
     /// Its customers.
     pub customers: &'a [AccountCustomer],
-    /// What the caller wants to remember with it.
+    /// The caller's external fields.
     pub external_fields: &'a [ExternalField],
-    /// The credit limit, where it has one.
+    /// The credit limit, if it has one.
     pub credit_limit_cents: Option<i64>,
-    /// For reports to credit bureaus, where one was given.
+    /// For reports to credit bureaus, if given.
     pub metro2_config: Option<&'a serde_json::Value>,
 }
 
@@ -237,7 +237,7 @@ pub struct AccountCustomer {
 }
 
 impl<'a> Account<'a> {
-    /// Shows an account.
+    /// The view of an account.
     pub fn new(facts: &AccountFacts<'a>) -> Account<'a> {
         let AccountFacts { product, terms, state, reading, .. } = *facts;
         let local = |time: Time| Local::new(time, &product.zone);
@@ -292,7 +292,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// The same, with fields named that were given and have no effect: for the answer to its creation.
+    /// Adds warnings about given fields that have no effect, for the response to its creation.
     pub fn with_warnings(self, warnings: Vec<String>) -> Account<'a> {
         Account { warnings, ..self }
     }

@@ -36,11 +36,11 @@ pub struct AuditRecord<'a> {
 }
 
 impl<'a> AuditRecord<'a> {
-    /// A record, as it is shown.
+    /// The view of an audit record.
     pub fn new(row: &'a AuditRow) -> AuditRecord<'a> {
         let given = |text: &'a String| Some(text.as_str()).filter(|text| !text.is_empty());
         let (record, origin) = (&row.record, &row.record.origin);
-        // Details that were changed by hand may be anything.
+        // Details that were changed by hand may not be JSON.
         let details = RawValue::from_string(record.details.clone());
         let as_text = || RawValue::from_string(serde_json::Value::from(record.details.as_str()).to_string());
         AuditRecord {

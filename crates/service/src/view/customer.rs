@@ -74,7 +74,7 @@ pub struct CustomerAccount {
     pub customer_account_role: CustomerRole,
 }
 
-/// What is known of a customer beyond the form.
+/// The data of a customer beyond the form.
 #[derive(Clone, Copy, Debug)]
 pub struct CustomerFacts<'a> {
     /// The id.
@@ -90,7 +90,7 @@ pub struct CustomerFacts<'a> {
 }
 
 impl<'a> Customer<'a> {
-    /// Shows a customer.
+    /// The view of a customer.
     pub fn new(form: &'a NewCustomer, facts: &CustomerFacts<'a>) -> Customer<'a> {
         macro_rules! text {
             ($field:ident) => {

@@ -1,4 +1,4 @@
-//! The timeline of an account: why the balance is this. And the trail of its status.
+//! The timeline of an account, which explains its balance, and the history of its status.
 
 use super::account::AccountOverview;
 use super::line_item::{ProcessingState, Shown};
@@ -61,7 +61,7 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// The change from one reading to another.
+    /// The change between two balances.
     pub fn change(before: &Balances, after: &Balances) -> Amounts {
         Amounts::from(Balances {
             principal: after.principal - before.principal,
@@ -172,23 +172,23 @@ pub struct StatusChange<'a> {
     pub account_overview: AccountOverview,
 }
 
-/// The amounts of a moment that its sentence names.
+/// The amounts of a moment that its description names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MomentAmounts {
-    /// Interest that it posted.
+    /// The interest that it posted.
     pub interest: Cents,
-    /// Interest of the same period that was posted and paid before, and on which date if that was once.
+    /// Interest of the same period that was posted and paid earlier, and the date if it was paid at once.
     pub early_interest: (Cents, Option<Day>),
     /// The late fee that it charged.
     pub late_fee: Cents,
 }
 
-/// What an event is, in the timeline: its name and a sentence about it.
+/// The name and description of an event in the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The name.
     pub event: &'static str,
-    /// The sentence.
+    /// The description: a sentence.
     pub description: String,
 }
 
@@ -197,7 +197,7 @@ impl Told {
         Told { event, description: description.into() }
     }
 
-    /// Tells of an input.
+    /// Describes an input.
     pub fn input(input: &Input) -> Told {
         match input {
             Input::Open => Told::new("account_created", "The account was opened and the principal paid out."),
@@ -275,7 +275,7 @@ fn part(component: Component) -> &'static str {
     }
 }
 
-/// What a period earned, posted at its end or before.
+/// A sentence about a period's interest, posted at its end or before.
 fn period_interest(amounts: &MomentAmounts) -> String {
     let (early, paid_on) = amounts.early_interest;
     let paid_on = paid_on.map_or(String::new(), |day| format!(" on {day}"));

@@ -1,4 +1,4 @@
-//! Access: tokens and keys. And the answer to a roll, which only testers see.
+//! Access: tokens and keys. Also the response to a roll, which only testers see.
 
 use super::time::{Local, Utc};
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// A token that expires in so many seconds.
+    /// A token that expires in this many seconds.
     pub fn new(access_token: String, expires_in: u64) -> Token {
         Token { access_token, token_type: "Bearer", expires_in }
     }

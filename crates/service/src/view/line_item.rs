@@ -26,7 +26,7 @@ pub enum ProcessingState {
     Failed,
 }
 
-/// What is known of a line item beyond what the engine knows.
+/// The data of a line item beyond what the engine has.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemFacts<'a> {
     /// The account.
@@ -37,9 +37,9 @@ pub struct ItemFacts<'a> {
     pub created_at: Time,
     /// When it last changed.
     pub updated_at: Time,
-    /// Where it stands.
+    /// Its processing state.
     pub processing_state: ProcessingState,
-    /// What the caller wants to remember with it.
+    /// The caller's external fields.
     pub external_fields: &'a [ExternalField],
 }
 
@@ -120,7 +120,7 @@ pub struct Relationship<'a> {
 }
 
 impl<'a> LineItem<'a> {
-    /// Shows a line item.
+    /// The view of a line item.
     pub fn new(item: &'a item::LineItem, facts: &ItemFacts<'a>) -> LineItem<'a> {
         let local = |time: Time| Local::new(time, &facts.product.zone);
         let applied = facts.processing_state == ProcessingState::Processed;
@@ -152,8 +152,7 @@ impl<'a> LineItem<'a> {
     }
 }
 
-/// The line item of an input that is held or waits for its time: it has an amount and nothing else yet. Inputs that
-/// make no item have none.
+/// The line item of a held or scheduled input: it only has an amount so far. `None` for inputs that make no item.
 pub fn waiting_item(entry: &Entry) -> Option<item::LineItem> {
     let (kind, amount, status) = match &entry.input {
         Input::Payment { amount, status, .. } => (ItemKind::Payment, -*amount, *status),
@@ -180,7 +179,7 @@ pub fn waiting_item(entry: &Entry) -> Option<item::LineItem> {
     })
 }
 
-/// Something written as text by its display.
+/// Serializes a value as the text of its `Display` implementation.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<T>(pub T);
 
@@ -190,7 +189,7 @@ impl<T: fmt::Display> Serialize for Shown<T> {
     }
 }
 
-/// What a payment paid down, written without a list in between.
+/// The line items that a payment paid down, serialized without an intermediate list.
 #[derive(Clone, Copy, Debug)]
 pub struct Relationships<'a>(&'a [Split]);
 
@@ -209,7 +208,7 @@ impl Serialize for Relationships<'_> {
     }
 }
 
-/// What a line item is, in words.
+/// A description of a line item, in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Description<'a>(pub &'a item::LineItem);
 

@@ -1,4 +1,4 @@
-//! Messages: where each stands at every URL.
+//! Messages, with the state of each at every URL.
 
 use super::MessageState;
 use super::time::Utc;
@@ -55,7 +55,7 @@ impl<'a> MessageUrl<'a> {
         MessageUrl { webhook_uuid, webhook_url, state, delivered_at, next_retry_at, dead_at }
     }
 
-    /// Shows where a message stands.
+    /// The view of a message's state at a URL.
     pub fn of(standing: &'a Standing, stand: Stand) -> MessageUrl<'a> {
         MessageUrl::new(&standing.subscription.uuid, &standing.subscription.url, stand)
     }
@@ -85,7 +85,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Shows a message.
+    /// The view of a message.
     pub fn new(row: &'a MessageRow, urls: Vec<MessageUrl<'a>>) -> Message<'a> {
         Message {
             event: &row.event,
@@ -164,7 +164,7 @@ pub struct Attempt<'a> {
 }
 
 impl<'a> WholeMessage<'a> {
-    /// Shows a message with all that is known of it.
+    /// The view of a message with all its details.
     pub fn new(found: &'a Found, body: &'a str) -> WholeMessage<'a> {
         let state = match (found.cancelled_at, found.position) {
             (Some(_), _) => MessageState::Cancelled,

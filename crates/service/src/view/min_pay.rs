@@ -1,4 +1,4 @@
-//! What a borrower has to pay to be current by the next due date.
+//! What a borrower has to pay to be current at the next due date.
 
 use daybook_engine::installment::Method;
 use daybook_engine::installment::loan::Loan;
@@ -8,14 +8,14 @@ use daybook_engine::state::State;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
 
-/// What has to be paid, and by when. A closed account asks for nothing.
+/// The amount to pay, and by when. A closed account has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinPay {
-    /// All that the open instalment asks for, what is paid of it included.
+    /// The total of the open instalment, including the part already paid.
     pub statement: Cents,
-    /// What is unpaid of the open instalment.
+    /// The unpaid part of the open instalment.
     pub current: Cents,
-    /// What is unpaid of the instalments past due, without fees.
+    /// The unpaid part of past-due instalments, without fees.
     pub unpaid: Cents,
     /// Unpaid fees.
     pub fees: Cents,
@@ -24,12 +24,12 @@ pub struct MinPay {
 }
 
 impl MinPay {
-    /// What has to be paid now to be current by the next due date.
+    /// The amount to pay now to be current at the next due date.
     pub fn total(&self) -> Cents {
         self.current + self.unpaid + self.fees
     }
 
-    /// Reads it off an account.
+    /// Computes it for an account.
     pub fn of(terms: &Terms, state: &State, reading: &Reading) -> MinPay {
         if state.status.is_closed() || !state.is_open() {
             return MinPay::default();
@@ -43,7 +43,7 @@ impl MinPay {
         };
         if let Some((instalment, due_at)) = reading.next_due {
             let row = loan.row(instalment).copied().unwrap_or_default();
-            // Where the interest cannot be counted the fold stops before anybody reads the account.
+            // If the interest overflows, the fold stops before the account can be read.
             asked.current = open_instalment(terms, loan).unwrap_or(Cents::ZERO);
             asked.statement = asked.current + row.interest_paid + row.principal_paid;
             asked.due_at = Some(due_at);
@@ -52,7 +52,7 @@ impl MinPay {
     }
 }
 
-/// What will be unpaid of the open instalment at its due moment if nothing else is paid.
+/// The part of the open instalment that will be unpaid at its due moment if nothing else is paid.
 fn open_instalment(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
     let plan = terms.installment();
     let row = loan.row(loan.current()).copied().unwrap_or_default();
@@ -65,7 +65,7 @@ fn open_instalment(terms: &Terms, loan: &Loan) -> Result<Cents, Overflow> {
     } else if loan.current() <= plan.policy.interest_only {
         (accruing, Cents::ZERO)
     } else if plan.policy.method == Method::Level {
-        // The total is fixed: interest takes no more than the principal already paid leaves of it.
+        // The total is fixed: interest takes at most what remains after the principal already paid.
         let room = (level - row.principal_paid - row.interest).or_zero();
         let interest = accruing.min(room);
         (interest, room - interest)

@@ -1,16 +1,16 @@
-//! Views: what callers get back, and what webhooks carry as their `object`.
+//! Views: responses to callers, and the `object` of webhooks.
 //!
-//! A view borrows what it shows and writes itself straight into bytes: there is no JSON tree in between, for an account
-//! or a line item is rendered for every event that is announced. Facts about a product are made once per product
-//! ([`ProductFacts`]). A field that has no value is `null`, never left out, unless its view says otherwise.
+//! A view borrows its data and is serialized straight into bytes, without an intermediate JSON tree, because an account
+//! or a line item is rendered for every announced event. Facts about a product are computed once per product
+//! ([`ProductFacts`]). A field without a value is `null`, never absent, unless its view states otherwise.
 //!
 //! ```text
 //! engine terms, state, reading ─┐
-//! ProductFacts ─────────────────┼─► view ──► render ──► an answer's body, a webhook's object
-//! what the store knows ─────────┘
+//! ProductFacts ─────────────────┼─► view ──► render ──► a response body, a webhook's object
+//! data of the store ────────────┘
 //! ```
 //!
-//! Times are in the product's zone ([`time::Local`]), or in UTC for things without a product ([`time::Utc`]).
+//! Times are in the product's zone ([`time::Local`]), or in UTC for objects without a product ([`time::Utc`]).
 
 mod account;
 mod audit;
@@ -43,7 +43,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Writes a view as JSON. Views are made of strings, integers and lists: nothing in them can fail to be written.
+/// Renders a view as JSON. Views consist of strings, integers and lists, so serialization cannot fail.
 pub fn render<T: Serialize + ?Sized>(view: &T) -> Bytes {
     // An account is about 2,000 bytes.
     let mut bytes = Vec::with_capacity(2_048);

@@ -25,7 +25,7 @@ pub struct NotificationSetting<'a> {
 }
 
 impl<'a> NotificationSetting<'a> {
-    /// Shows a notice in force.
+    /// The view of a configured notice.
     pub fn new(pending: &Pending, zone: &'a Zone) -> NotificationSetting<'a> {
         let setting = &pending.setting;
         let (time_offset, interval) = match setting.when {

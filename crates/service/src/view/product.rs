@@ -10,23 +10,23 @@ use daybook_engine::zone::Zone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What views need to know of a product; made once for each.
+/// The facts about a product that views need; computed once per product.
 #[derive(Clone, Debug)]
 pub struct ProductFacts {
     /// Its id.
     pub product_id: String,
-    /// What it is called and what it is.
+    /// Its name, type and descriptions.
     pub overview: ProductOverview,
-    /// The zone whose calendar and clocks count.
+    /// The zone that determines dates and times.
     pub zone: Zone,
-    /// What it says about its accounts.
+    /// The policy of its accounts.
     pub policy: Policy,
-    /// The fields that were given and have no effect.
+    /// Warnings about given fields that have no effect.
     pub warnings: Vec<String>,
 }
 
 impl ProductFacts {
-    /// The facts of a product as it is stored.
+    /// The facts of a stored product.
     pub fn new(product_id: impl Into<String>, product: &NewProduct) -> Result<ProductFacts, Vec<Problem>> {
         let policy = policy::product_policy(product, None)?;
         let given = &product.product_overview;
@@ -92,7 +92,7 @@ pub struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// Shows a product.
+    /// The view of a product.
     pub fn new(facts: &'a ProductFacts, product: &NewProduct, created_at: Time, state: MigrationState) -> Product<'a> {
         let attributes = product.product_lifecycle_policies.as_ref().and_then(|life| life.default_attributes.as_ref());
         let credit_limit = attributes.and_then(|attributes| attributes.default_credit_limit_cents);
@@ -140,7 +140,7 @@ pub struct MigrationMode {
 }
 
 impl MigrationMode {
-    /// The answer.
+    /// The response.
     pub fn new(migration_mode: bool, held_events: u64, held_accounts: u64) -> MigrationMode {
         let description = match (migration_mode, held_events) {
             (true, _) => "Migration mode is on: events are held until it is turned off.".to_owned(),
@@ -202,7 +202,7 @@ pub struct FailedAccount {
     pub reason: String,
 }
 
-/// A percentage as the engine has it, as a number in its shortest form.
+/// The engine's percentage as a number in its shortest form.
 pub(super) fn percent(percent: daybook_engine::money::Percent) -> PercentText {
     PercentText::known(percent)
 }

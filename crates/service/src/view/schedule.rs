@@ -42,14 +42,14 @@ pub struct ScheduleRow<'a> {
 }
 
 impl<'a> Schedule<'a> {
-    /// Shows a schedule.
+    /// The view of a schedule.
     pub fn new(terms: &'a Terms, rows: &[schedule::ScheduleRow]) -> Schedule<'a> {
         Schedule { results: rows.iter().map(|row| ScheduleRow::new(terms, row)).collect() }
     }
 }
 
 impl<'a> ScheduleRow<'a> {
-    /// Shows a row.
+    /// The view of a row.
     pub fn new(terms: &'a Terms, row: &schedule::ScheduleRow) -> ScheduleRow<'a> {
         ScheduleRow {
             cycle_exclusive_end: Local::new(terms.close_of(row.cycle_end), &terms.zone),

@@ -1,4 +1,4 @@
-//! Views of a small loan whose numbers are worked out by hand in the documentation (late, schedule).
+//! Views of a small loan whose numbers are computed by hand in the documentation (late, schedule).
 
 use super::time::Local;
 use super::*;
@@ -120,7 +120,7 @@ fn an_account_shows_what_the_documentation_works_out() {
             "cycle_interval": "1 month", "cycle_due_interval": "0 days", "first_cycle_interval": "1 month",
             "late_fee_grace": "5 days", "close_of_business_time": "23:59:59",
         },
-        // The second instalment is 408.03; 108.03 of the first is missing, and the fee of 15.00.
+        // The second instalment is 408.03; 108.03 of the first is unpaid, and so is the fee of 15.00.
         "min_pay_due_cents": {
             "statement_min_pay_cents": 40803, "min_pay_cents": 53106, "min_pay_due_at": "2025-03-15T23:59:59-04:00",
         },
@@ -128,7 +128,7 @@ fn an_account_shows_what_the_documentation_works_out() {
             "min_pay_fees_cents": 1500, "current_min_pay_cents": 40803, "unpaid_min_pay_cents": 10803,
         },
         "delinquency": {"days_past_due": 5, "past_due_cents": 10803, "past_due_fees_cents": 0, "consecutive_late_fees": 1},
-        // The payoff has the open period's interest: 1 % of 912.00.
+        // The payoff includes the open period's interest: 1 % of 912.00.
         "summary": {
             "total_balance_cents": 92700, "principal_cents": 91200, "interest_balance_cents": 0,
             "fees_balance_cents": 1500, "surplus_cents": 0, "total_paid_to_date_cents": 30000,
@@ -152,7 +152,7 @@ fn an_account_that_is_held_shows_nothing_yet() {
     assert_eq!(shown["min_pay_due_cents"], asked);
 }
 
-/// What is asked of the open row is what the schedule will show for it, whatever was paid before.
+/// The amount due for the open row is what the schedule shows for it, whatever was paid before.
 #[test]
 fn what_is_asked_is_what_the_schedule_asks() {
     let case = case();
@@ -164,7 +164,7 @@ fn what_is_asked_is_what_the_schedule_asks() {
         ("2025-03-16T12:00:00-04:00", 2),
     ] {
         let (state, _) = replay(&case.terms, &case.entries, at(now)).unwrap();
-        // The schedule takes what is past due as paid today; `PERIODIC` interest is fixed before.
+        // The schedule assumes that past-due amounts are paid today; `PERIODIC` interest is already fixed.
         let rows = schedule(&case.terms, &state, at(now)).unwrap();
         let asked = &case.account_at(now)["additional_min_pay_details"];
         let past: i64 = rows[..row].iter().map(|row| row.outstanding.0).sum();
@@ -173,7 +173,7 @@ fn what_is_asked_is_what_the_schedule_asks() {
     }
 }
 
-/// The same for every way of spreading and counting, paid on time and more than asked.
+/// The same for every amortization and interest method, with payments on time and larger than due.
 #[test]
 fn what_is_asked_is_what_the_schedule_asks_whatever_the_product() {
     let variants = [
@@ -338,7 +338,7 @@ fn a_customer_never_shows_the_number() {
     assert!(!shown.contains("45-6789") && !shown.contains("warnings"), "{shown}");
 }
 
-/// The changes told, one after the other, lead to the balances.
+/// The changes in the timeline add up to the balances.
 #[test]
 fn a_timeline_tells_why_the_balance_is_this() {
     let case = case();
@@ -356,7 +356,7 @@ fn a_timeline_tells_why_the_balance_is_this() {
         before = step.after;
     }
     assert_eq!(before, state.balances());
-    // 12.00 of the payment is interest that it made a line item of.
+    // 12.00 of the payment is interest, for which the payment made a line item.
     assert_eq!(told, [("account_created", 120_000), ("payment", -28_800), ("period_end", 0), ("late_fee", 1_500)]);
 }
 
@@ -365,7 +365,7 @@ fn moment_amounts(change: &Amounts) -> MomentAmounts {
     MomentAmounts { interest, late_fee, ..MomentAmounts::default() }
 }
 
-/// Interest that was paid before its period ended is named when the instalment falls due.
+/// When the instalment falls due, the description names interest that was paid before its period ended.
 #[test]
 fn the_end_of_a_period_says_what_interest_it_earned() {
     let paid_on = Day::from_ymd(2025, 2, 10);
@@ -433,7 +433,7 @@ fn every_view_has_a_page_in_the_reference() {
     let shown = case().account_at("2025-02-20T23:59:59-05:00");
     for name in shown.as_object().unwrap().keys() {
         assert!(schema["properties"][name].is_object(), "{name}");
-        // What may be null has its description one level down.
+        // A nullable field has its description one level down.
         assert!(schema["properties"][name].to_string().contains("description"), "{name}");
     }
     let zone = &case().facts.zone;

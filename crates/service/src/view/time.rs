@@ -1,4 +1,4 @@
-//! Times as text: RFC 3339, written without going through a calendar library or the heap.
+//! Times as text: RFC 3339, written without a calendar library or heap allocation.
 
 use daybook_engine::calendar::Day;
 use daybook_engine::time::Time;
@@ -8,10 +8,10 @@ use std::fmt;
 use utoipa::openapi::schema::{SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema};
 
-/// A point in time as a zone's clocks show it: `2025-02-15T09:00:00-05:00`.
+/// A point in time in a zone's local time: `2025-02-15T09:00:00-05:00`.
 #[derive(Clone, Copy, Debug)]
 pub struct Local<'a> {
-    /// The point.
+    /// The point in time.
     pub time: Time,
     /// The zone.
     pub zone: &'a Zone,
@@ -28,7 +28,7 @@ impl<'a> Local<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Utc(pub Time);
 
-/// A point in time in a zone, or in UTC for things that have none.
+/// A point in time in a zone, or in UTC for objects that have none.
 #[derive(Clone, Copy, Debug)]
 pub enum Stamp<'a> {
     /// In a zone.
@@ -37,17 +37,17 @@ pub enum Stamp<'a> {
     Utc(Utc),
 }
 
-/// The longest text: date, T, time, six places, offset.
+/// The longest text: date, T, time, six decimal places, offset.
 const LONGEST: usize = 32;
 
-/// Text of a time, on the stack.
+/// The text of a time, on the stack.
 struct Text {
     bytes: [u8; LONGEST],
     length: usize,
 }
 
 impl Text {
-    /// Writes a time on clocks that are so many seconds ahead of UTC.
+    /// Writes a time with an offset from UTC in seconds; `None` writes it in UTC.
     fn new(time: Time, offset: Option<i64>) -> Text {
         let mut text = Text { bytes: [0; LONGEST], length: 0 };
         let local = time.seconds() + offset.unwrap_or(0);
@@ -65,7 +65,7 @@ impl Text {
             None => text.push(b'Z'),
             Some(offset) => {
                 let sign = if offset < 0 { b'-' } else { b'+' };
-                // Before standard time some zones were off by seconds too, which RFC 3339 cannot say.
+                // Before standard time, the offsets of some zones included seconds, which RFC 3339 cannot express.
                 let minutes = offset.abs() / 60;
                 text.push(sign).digits(minutes / 60, 2).push(b':').digits(minutes % 60, 2)
             }
@@ -89,7 +89,7 @@ impl Text {
         self
     }
 
-    /// Decimal places of the second, as many as are needed.
+    /// The decimal places of the second, as many as needed.
     fn fraction(&mut self, micros: i64) {
         if micros == 0 {
             return;
@@ -109,7 +109,7 @@ impl Text {
 impl Local<'_> {
     fn text(&self) -> Text {
         let offset = self.zone.offset_at(self.time);
-        // Text with whole minutes must still name the same point in time.
+        // The offset is cut to whole minutes, and the text must still name the same point in time.
         Text::new(self.time, Some(offset - offset % 60))
     }
 }
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_is_written_names_the_same_point_in_time() {
-        // New York was 4:56:02 behind before 1883; the text has whole minutes.
+        // New York was 4:56:02 behind UTC before 1883; the text has whole minutes.
         let time = Time::parse("1880-01-01T00:00:00Z").unwrap();
         let zone = Zone::named("America/New_York").unwrap();
         assert_eq!(Time::parse(&Local::new(time, &zone).to_string()), Some(time));

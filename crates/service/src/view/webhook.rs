@@ -1,4 +1,4 @@
-//! Webhooks: subscriptions, what was tried, what nobody took, keys, and the catalogue of events.
+//! Webhooks: subscriptions, delivery attempts, dead letters, keys, and the catalogue of events.
 
 use super::time::Utc;
 use daybook_engine::time::Time;
@@ -46,7 +46,7 @@ pub struct Subscription<'a> {
 }
 
 impl<'a> Subscription<'a> {
-    /// Shows a subscription as of a moment.
+    /// The view of a subscription as of a moment.
     pub fn new(row: &'a Row, backlog: Backlog, now: Time) -> Subscription<'a> {
         let held_until = row.held_until.filter(|until| row.paused.is_none() && *until > now);
         Subscription {
@@ -154,7 +154,7 @@ pub struct Delivery<'a> {
 }
 
 impl<'a> Delivery<'a> {
-    /// Shows an attempt.
+    /// The view of an attempt.
     pub fn new(AttemptLine { about, attempt, .. }: &'a AttemptLine) -> Delivery<'a> {
         let About { uuid, url, event, event_id, account, .. } = about;
         Delivery {
@@ -199,7 +199,7 @@ pub struct DeadLetter<'a> {
 }
 
 impl<'a> DeadLetter<'a> {
-    /// Shows a dead letter.
+    /// The view of a dead letter.
     pub fn new(row: &'a DeadRow) -> DeadLetter<'a> {
         let About { uuid, url, event, event_id, account, .. } = &row.about;
         DeadLetter {

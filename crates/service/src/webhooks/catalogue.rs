@@ -1,4 +1,4 @@
-//! The catalogue of events: what can be subscribed to, what it carries, and a sample that was really folded.
+//! The catalogue of events: their names, their schemas, and samples made by the real code.
 
 use super::events::EVENTS;
 use super::{samples, schema};
@@ -9,11 +9,11 @@ use crate::view::{self, render};
 use bytes::Bytes;
 use std::sync::LazyLock;
 
-/// The same for everybody, and made when it is first asked for.
+/// The same for all callers; made when it is first requested.
 static CATALOGUE: LazyLock<Result<Bytes, Problem>> = LazyLock::new(make);
 
 impl Service {
-    /// Every event there is.
+    /// All types of events.
     pub async fn event_types(&self, who: &Caller) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         CATALOGUE.clone()

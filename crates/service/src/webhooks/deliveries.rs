@@ -1,4 +1,4 @@
-//! What was tried, the latest first; and dead letters, the oldest first.
+//! Delivery attempts, newest first; and dead letters, oldest first.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -12,7 +12,7 @@ use daybook_engine::time::Time;
 use daybook_store::outbox::{DeadLetter, DeliveryFilter, SubscriptionId};
 use std::sync::Arc;
 
-/// Which attempts, or dead letters, are asked for.
+/// Filters for attempts or dead letters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryQuery {
     /// Of this subscription.
@@ -21,16 +21,16 @@ pub struct DeliveryQuery {
     pub event: Option<EventName>,
     /// About this account.
     pub account_id: Option<Reference>,
-    /// With this outcome. For attempts.
+    /// With this outcome; for attempts only.
     pub outcome: Option<DeliveryOutcome>,
-    /// Tried, or dead, at this moment or later.
+    /// Attempted, or dead, at this moment or later.
     pub since: Option<Time>,
-    /// Tried, or dead, before this moment.
+    /// Attempted, or dead, before this moment.
     pub until: Option<Time>,
 }
 
 impl Service {
-    /// Attempts to deliver messages, a page of them.
+    /// A page of delivery attempts.
     pub async fn list_deliveries(&self, who: &Caller, paging: Paging, query: DeliveryQuery) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         onward(&paging)?;
@@ -41,7 +41,7 @@ impl Service {
         Ok(render(&view::Page { results: rows.iter().map(view::Delivery::new).collect(), paging }))
     }
 
-    /// Messages that URLs did not get, a page of them.
+    /// A page of dead letters: messages that URLs did not get.
     pub async fn list_dead_letters(
         &self,
         who: &Caller,
@@ -69,7 +69,7 @@ impl Service {
         })
     }
 
-    /// The number of a subscription that a field names.
+    /// The number of the subscription that a field names.
     pub(super) async fn subscription_named(
         &self,
         who: &Caller,
@@ -83,7 +83,7 @@ impl Service {
     }
 }
 
-/// These lists grow and shrink at both ends while they are read: pages lead through them one way.
+/// Refuses to page backwards. These lists change at both ends while they are read, so pages lead in one direction only.
 pub(crate) fn onward(paging: &Paging) -> Result<(), Problem> {
     if paging.before.is_some() {
         return Err(Problem::invalid("ending_before", "is not taken by this list: it is read by starting_after alone"));

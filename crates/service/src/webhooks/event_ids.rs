@@ -1,8 +1,8 @@
 //! The ids of events: `event_id` in a message, and the `webhook-id` header of each delivery.
 //!
-//! An id follows from what it is about, so that folding again finds the same id: the mark of the organization, the thing,
-//! and a count. The mark is drawn at random when the organization is made, and no other organization of the installation
-//! has it. So two organizations that use the same account id never use the same event id.
+//! An id is derived from its subject, so that folding again gives the same id: the mark of the organization, the
+//! object, and a number. The mark is drawn at random when the organization is created and is unique in the
+//! installation. So two organizations that use the same account id never share an event id.
 //!
 //! | about | id |
 //! |---|---|
@@ -12,17 +12,17 @@
 //! | a pause of a subscription | `dbk_evt_0b0e7a52-….p1740830400000000`: the moment |
 //! | a test | `dbk_evt_` and 20 random letters |
 //!
-//! The last part says what kind of thing the id is about, so ids of different kinds differ too. Messages that were written
-//! before organizations had marks keep their ids, without the mark.
+//! The last part shows the type of the object, so ids of different types differ too. Messages written before
+//! organizations had marks keep their ids, without the mark.
 
 use crate::ids::mint_id;
 use daybook_engine::time::Time;
 use std::sync::Arc;
 
-/// What the ids of all events begin with.
+/// The prefix of all event ids.
 const EVENT: &str = "dbk_evt_";
 
-/// The ids of one organization's events.
+/// Makes the ids of one organization's events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventIds {
     mark: Arc<str>,
@@ -34,32 +34,32 @@ impl EventIds {
         EventIds { mark: Arc::from(mark) }
     }
 
-    /// Of a message about an account.
+    /// The id of a message about an account.
     pub fn of_account(&self, account_id: &str, sequence: i64) -> String {
         format!("{EVENT}{}.{account_id}.{sequence}", self.mark)
     }
 
-    /// Of a message about a customer, who has this version then.
+    /// The id of a message about a customer, with the customer's version at that time.
     pub fn of_customer(&self, customer_id: &str, version: i64) -> String {
         format!("{EVENT}{}.{customer_id}.c{version}", self.mark)
     }
 
-    /// Of the message that a product's held events are released.
+    /// The id of the message that a product's held events were released.
     pub fn of_release(&self, product_id: &str, mode_version: i64) -> String {
         format!("{EVENT}{}.{product_id}.m{mode_version}", self.mark)
     }
 
-    /// Of the message that a subscription is paused. Its UUID is unique by itself.
+    /// The id of the message that a subscription was paused. The subscription's UUID is already unique.
     pub fn of_pause(webhook_uuid: &str, at: Time) -> String {
         format!("{EVENT}{webhook_uuid}.p{}", at.micros())
     }
 
-    /// Of a test: another one each time.
+    /// The id of a test event: a new one each time.
     pub fn of_test() -> String {
         mint_id("evt")
     }
 
-    /// Which account, and which of its messages, an id names, if it is about an account.
+    /// The account id and message number in an event id, if it is about an account.
     pub fn account_and_number<'a>(&self, event_id: &'a str) -> Option<(&'a str, i64)> {
         let rest = event_id.strip_prefix(EVENT)?;
         let marked = rest.strip_prefix(&*self.mark).and_then(|rest| rest.strip_prefix('.'));

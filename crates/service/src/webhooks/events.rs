@@ -1,11 +1,11 @@
-//! Every event that can be announced: one list, for subscribing, for the catalogue and for announcing itself.
+//! Every type of event: one list, for subscriptions, for the catalogue and for announcing.
 
 use daybook_store::outbox::{TO_EVERYBODY, TO_THE_OTHERS};
 
-/// Whether an event is sent to everybody who subscribes, or only for accounts that ask for it.
+/// Whether an event is always sent to subscribers, or only for accounts that configured it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It is sent by itself.
+    /// It is always sent.
     Default,
     /// It is sent for accounts that configured it.
     Configurable,
@@ -21,7 +21,7 @@ impl Kind {
     }
 }
 
-/// What the `object` of an event is.
+/// The type of an event's `object`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thing {
     /// An account.
@@ -34,22 +34,22 @@ pub enum Thing {
     Release,
     /// A subscription.
     Subscription,
-    /// Nothing but a sentence.
+    /// Only a sentence.
     Sentence,
 }
 
-/// An event that can be announced.
+/// A type of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventType {
     /// Its name.
     pub name: &'static str,
-    /// Whether it is sent by itself.
+    /// Whether it is always sent.
     pub kind: Kind,
     /// When it is sent, as a sentence.
     pub sent_when: &'static str,
-    /// What its `object` is.
+    /// The type of its `object`.
     pub thing: Thing,
-    /// Fields of `data` that this event has beside those that all have.
+    /// Fields of `data` that this event has in addition to the common ones.
     pub carries: &'static [&'static str],
 }
 
@@ -140,23 +140,23 @@ pub static NAMES: [&str; EVENTS.len()] = {
     names
 };
 
-/// Events that no account announces: the service itself does.
+/// Events that the service itself announces, not an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnEvent {
     /// A customer was recorded.
     CustomerCreate,
     /// A customer was changed.
     CustomerUpdate,
-    /// A release is done.
+    /// A release has ended.
     MigrationReleased,
     /// A URL was paused.
     SubscriptionPaused,
-    /// Somebody wants to see whether messages arrive.
+    /// A test event was requested.
     TestEvent,
 }
 
 impl OwnEvent {
-    /// Every one.
+    /// Every one of them.
     pub const ALL: [OwnEvent; 5] = [
         OwnEvent::CustomerCreate,
         OwnEvent::CustomerUpdate,
@@ -186,7 +186,7 @@ mod tests {
     use daybook_engine::status::Status;
     use std::collections::BTreeSet;
 
-    /// Everything that an account can announce. The match stops compiling when a variant joins.
+    /// Everything that an account can announce. The match does not compile if a variant is added.
     fn of_accounts() -> Vec<What> {
         let item = || ItemId::Input(Name::from("p"));
         let status = Status::ACTIVE;

@@ -1,7 +1,7 @@
-//! One message, for people: its exact bytes, what was tried with each URL, where it stands there; and sending it again.
+//! One message in detail: its exact bytes, its attempts and state at each URL; and resending it.
 //!
-//! A message is found by its event's id. Ids of events about accounts say which account and which of its messages, so that
-//! they need no index of their own.
+//! A message is found by its event's id. Ids of events about accounts contain the account and the message number, so
+//! they need no index.
 
 use super::no_subscription;
 use crate::Service;
@@ -35,9 +35,9 @@ pub struct Message {
     pub event_id: String,
     /// The account it is about.
     pub account_id: Option<String>,
-    /// Its position in the organization's log; nothing while it waits for its moment.
+    /// Its position in the organization's log; `None` while it is scheduled or if it was cancelled.
     pub position: Option<i64>,
-    /// When it is announced, while it waits; when it would have been, if it was cancelled.
+    /// When it will be published, while it is scheduled; when it would have been, if it was cancelled.
     pub due_at: Option<Time>,
     /// When it was cancelled.
     pub cancelled_at: Option<Time>,
@@ -49,38 +49,38 @@ pub struct Message {
     pub body: Bytes,
     /// The signature of `data` in it.
     pub signature: String,
-    /// Every URL, by time of subscribing.
+    /// Its state at every URL, in order of subscription.
     pub urls: Vec<UrlStanding>,
 }
 
-/// A message and one URL.
+/// The state of a message at one URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlStanding {
     /// The subscription.
     pub webhook_uuid: String,
-    /// Where it goes.
+    /// The URL.
     pub webhook_url: String,
     /// Whether the URL is paused.
     pub is_paused: bool,
-    /// Where the message stands.
+    /// The state of the message.
     pub stand: Stand,
-    /// Why it is dead or tried again, as a sentence.
+    /// Why it is dead or retried, as a sentence.
     pub reason: Option<String>,
-    /// What was tried, the first attempt first.
+    /// The attempts, first one first.
     pub attempts: Vec<MessageAttempt>,
 }
 
 /// An attempt to deliver a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageAttempt {
-    /// What was tried, and what was answered.
+    /// The attempt and its response.
     pub attempt: Attempt,
-    /// The headers, by name, but for those of the connection. The signatures are by the keys that sign now.
+    /// The headers by name, except those of the connection. Signatures are computed with the current keys.
     pub headers: Vec<(&'static str, String)>,
 }
 
 impl Service {
-    /// A message with all that is known of it.
+    /// A message with all its details.
     pub async fn message(&self, who: &Caller, event_id: &str) -> Result<Message, Problem> {
         who.may(Right::Read)?;
         let row = self.message_row(who.org, event_id).await?;
@@ -111,7 +111,7 @@ impl Service {
         })
     }
 
-    /// A message with all that is known of it, as JSON.
+    /// A message with all its details, as JSON.
     pub async fn get_message(&self, who: &Caller, event_id: &str) -> Result<Bytes, Problem> {
         let message = self.message(who, event_id).await?;
         let body = std::str::from_utf8(&message.body)
@@ -119,8 +119,8 @@ impl Service {
         Ok(render(&view::WholeMessage::new(&message, body)))
     }
 
-    /// Has a message sent again at once, as if for the first time, whether it was delivered or not: to one URL, or to all
-    /// that get it and are active.
+    /// Sends a message again at once, as if for the first time, whether it was delivered or not: to one URL, or to all
+    /// active URLs that get it.
     pub async fn resend_message(
         &self,
         who: &Caller,
@@ -154,7 +154,7 @@ impl Service {
             (None, None) => Some(Problem::new("conflict", SCHEDULED)),
             (None, Some(_)) => None,
         };
-        // The first transaction records the call.
+        // The first transaction records the request.
         let mut who = who.clone();
         for one in message.urls.iter().filter(|one| !matches!(one.stand, Stand::NotForIt | Stand::Dropped)) {
             if one.is_paused {
@@ -166,7 +166,7 @@ impl Service {
                     who.is_recorded = true;
                     done.resent.push(one.webhook_uuid.clone());
                 }
-                // It was removed, paused or sent to meanwhile, or gets the message without being asked.
+                // The URL was removed, paused or sent to in the meantime, or is due to get the message anyway.
                 Err(problem) if problem.kind == Kind::Conflict || problem.kind == Kind::NotFound => {
                     refused = Some(problem);
                 }
@@ -181,7 +181,7 @@ impl Service {
         }
     }
 
-    /// Has a message sent again to one URL at once, as if for the first time, whether it was delivered or not.
+    /// Sends a message again to one URL at once, as if for the first time, whether it was delivered or not.
     pub async fn send_again(&self, who: &Caller, webhook_uuid: &str, event_id: &str) -> Result<(), Problem> {
         who.may(Right::Write)?;
         if webhook_uuid.contains('\0') {
@@ -207,7 +207,7 @@ impl Service {
         }
     }
 
-    /// From when on everything is kept that became of messages.
+    /// The time since which all delivery results are kept.
     pub(super) fn kept_since(&self, now: Time) -> Time {
         let settings = self.dispatcher.get().map_or_else(Settings::default, |dispatcher| dispatcher.settings().clone());
         let kept = settings.dead_letter_retention.min(settings.attempt_retention);

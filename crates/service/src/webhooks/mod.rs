@@ -1,29 +1,29 @@
-//! Webhooks: who is told, what they can be told, what became of it, and the keys by which they know that it was us.
+//! Webhooks: subscriptions, types of events, delivery results, and the keys that receivers verify signatures with.
 //!
-//! Accounts announce through the herald, everything else through the news; both write messages, signed, into the log
-//! of their organization. What is here lets callers look at and steer what happens with them after that. The sending
-//! itself is the dispatcher's, in the room next door; it is woken by [`Service::nudge`] and asks the [`office`] for what
-//! only the service knows.
+//! The herald announces events of accounts, `News` all others; both write signed messages into the log of their
+//! organization. This module lets callers inspect and control what happens after that. The dispatcher, in the
+//! `webhooks` crate, sends the messages; [`Service::nudge`] wakes it, and it gets data that only the service has from
+//! the [`office`].
 //!
 //! ```text
 //! herald, news ──► log ──► dispatcher ──► receivers
 //!                             ▲   ▲
-//!        nudge, subscriptions ┘   └ office: keys, what is said when a URL is paused
+//!        nudge, subscriptions ┘   └ office: keys, the message about a paused URL
 //! ```
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `events` | every event there is: the one list |
+//! | `events` | the list of all event types |
 //! | `event_ids` | the id of each event, unique in the installation |
-//! | `catalogue`, `schema`, `samples` | what callers are told about events: JSON Schemas, and samples really folded |
+//! | `catalogue`, `schema`, `samples` | documentation of events: JSON Schemas, and samples made by the real code |
 //! | `subscriptions` | URLs: subscribing, pausing, removing; the console's own |
-//! | `replaying` | sending dead letters again, and a test event at once |
-//! | `deliveries` | what was tried, and what nobody took |
-//! | `message` | one message with all that is known of it, and sending it again |
+//! | `replaying` | replaying dead letters, and sending a test event |
+//! | `deliveries` | delivery attempts and dead letters |
+//! | `message` | one message with all its details, and resending it |
 //! | `searching` | finding messages by id, account, event, time and state |
-//! | `signing` | the key, and giving out another |
-//! | `sending` | has the dispatcher send |
-//! | `office` | what the dispatcher asks of the service |
+//! | `signing` | the signing key, and its rotation |
+//! | `sending` | starts the dispatcher |
+//! | `office` | data that the dispatcher needs from the service |
 
 pub mod catalogue;
 pub mod deliveries;
@@ -50,21 +50,21 @@ use guard::{Guard, LookupLimits, Refusal, Resolve, SUBSCRIBING_LIMIT};
 use office::Office;
 use std::sync::Arc;
 
-/// How many names are looked up at once for the calls of one organization.
+/// How many names are resolved at the same time for the requests of one organization.
 const LOOKUPS_AT_ONCE: usize = 4;
 
-/// How URLs are checked when they are subscribed.
+/// Checks URLs when they are subscribed.
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub guard: Guard,
     pub resolve: Arc<dyn Resolve>,
-    /// How many names are looked up at once for one organization's calls.
+    /// Limits how many names are resolved at the same time for one organization's requests.
     pub lookups: LookupLimits,
-    /// Through which messages leave, where they do.
+    /// The sender of messages, if messages are sent.
     pub sender: Option<Sender>,
 }
 
-/// Public addresses only, by the machine's own resolver.
+/// Public addresses only, resolved by the machine's own resolver.
 impl Default for Gate {
     fn default() -> Gate {
         Gate::new(Guard::default(), Arc::new(guard::System::default()), None)
@@ -76,9 +76,9 @@ impl Gate {
         Gate { guard, resolve, lookups: LookupLimits::new(LOOKUPS_AT_ONCE), sender }
     }
 
-    /// Checks a URL that an organization wants to subscribe, with the addresses that its name has now. A URL that gets no
-    /// turn to be looked up in time is let through, as one whose name server does not answer: the addresses are checked
-    /// again at each connection.
+    /// Checks a URL that an organization wants to subscribe, with the addresses that its name currently has. A URL
+    /// whose lookup gets no turn in time is accepted, as is one whose name server does not respond: the addresses are
+    /// checked again at each connection.
     pub async fn check(&self, org: OrgId, url: &str) -> Result<(), Refusal> {
         let turns = self.lookups.of(org);
         let Ok(Ok(_turn)) = tokio::time::timeout(SUBSCRIBING_LIMIT, turns.acquire()).await else {
@@ -89,17 +89,17 @@ impl Gate {
 }
 
 impl Service {
-    /// The same service, with URLs checked by this guard and names looked up by this resolver.
+    /// The same service, with this guard to check URLs and this resolver for names.
     pub fn with_guard(self, guard: Guard, resolve: Arc<dyn Resolve>) -> Service {
         Service { gate: Arc::new(Gate::new(guard, resolve, None)), ..self }
     }
 
-    /// Notified whenever there may be something to send, or no longer. For one who waits.
+    /// Notified whenever there may be something to send, or no longer.
     pub fn nudge(&self) -> Nudge {
         self.nudge.clone()
     }
 
-    /// What the dispatcher asks of the service.
+    /// The data that the dispatcher needs from the service.
     pub fn office(&self) -> Office {
         Office::new(self.store.clone(), self.catalog.clone(), self.clock.clone())
     }

@@ -1,4 +1,4 @@
-//! What the dispatcher asks of the service: the keys of an organization, and what is said when a URL is paused.
+//! Data that the dispatcher needs from the service: the keys of an organization, and the message about a paused URL.
 
 use super::event_ids::EventIds;
 use super::events::OwnEvent;
@@ -14,7 +14,7 @@ use daybook_store::records::{MessageRow, OrgId};
 use daybook_webhooks::signature::Key;
 use std::sync::Arc;
 
-/// Answers the dispatcher.
+/// Provides data to the dispatcher.
 #[derive(Clone, Debug)]
 pub struct Office {
     store: Arc<dyn Store>,
@@ -27,25 +27,25 @@ impl Office {
         Office { store, catalog, clock }
     }
 
-    /// The keys whose signatures a message of an organization carries now, the current one first. They are read afresh:
-    /// another node may have rotated them.
+    /// The keys that currently sign an organization's messages, the current one first. They are read from the store
+    /// because another node may have rotated them.
     pub async fn keys(&self, org: OrgId) -> Result<Vec<Key>, Problem> {
         self.catalog.signing_keys(org, self.clock.now()).await
     }
 
-    /// The message that tells the other URLs that one is paused.
+    /// The message that informs the other URLs that one is paused.
     pub async fn paused(&self, subscription: &Subscription, pause: &Pause) -> Result<MessageRow, Problem> {
         let signing = &self.catalog.fresh_organization(subscription.org).await?.signing;
         let backlogs = self.store.backlogs(subscription.org).await?;
         let own = backlogs.into_iter().find(|(id, _)| *id == subscription.id);
         let waiting = own.map_or_else(Backlog::default, |(_, backlog)| backlog);
-        // What waits becomes dead letters by the pause itself.
+        // The pause turns pending messages into dead letters.
         let backlog = Backlog { pending: 0, dead: waiting.pending + waiting.dead };
         Ok(paused_message(subscription, pause, backlog, self.clock.now(), signing))
     }
 }
 
-/// The message about a subscription that is paused.
+/// The message about a paused subscription.
 pub(crate) fn paused_message(
     subscription: &Subscription,
     pause: &Pause,

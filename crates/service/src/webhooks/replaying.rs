@@ -1,4 +1,4 @@
-//! Sending dead letters again, and a test event at once.
+//! Replays dead letters, and sends a test event at once.
 
 use super::event_ids::EventIds;
 use super::events::OwnEvent;
@@ -19,11 +19,11 @@ use daybook_store::records::MessageRow;
 use daybook_webhooks::signature::Key;
 use std::sync::Arc;
 
-/// The most delivered messages that one call sends again to one URL.
+/// The largest number of delivered messages that one request sends again to one URL.
 const MOST_DELIVERED: usize = 100_000;
 
 impl Service {
-    /// Has dead letters of active URLs sent again, or messages that they took.
+    /// Sends dead letters of active URLs again, or messages that they accepted.
     pub async fn replay_failed_events(
         &self,
         who: &Caller,
@@ -52,7 +52,7 @@ impl Service {
         let dry_run = form.dry_run.unwrap_or(false);
         if !dry_run {
             let about = form.webhook_uuid.as_ref().map_or("", |uuid| uuid.as_str());
-            // It is a transaction for each URL.
+            // Each URL is a separate transaction.
             self.record_first(who, Act::on("replay_failed_events", "subscription", about).asked(&form)).await?;
         }
         let done = match state {

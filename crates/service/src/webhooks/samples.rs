@@ -1,5 +1,5 @@
-//! Samples of what events carry. They are not written by hand: a loan is opened, missed, paid, bounced, corrected and paid
-//! off in memory, through the same code that announces real ones, and the messages it leaves are the samples.
+//! Samples of event data. They are not written by hand: a loan is created, missed, paid, bounced, corrected and paid
+//! off in memory, by the same code that announces real events, and the resulting messages are the samples.
 
 use super::event_ids::EventIds;
 use super::events::OwnEvent;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 const ACCOUNT: &str = "loan-1";
 const CUSTOMER: &str = "ada";
-/// The mark of the organization whose events the samples are.
+/// The mark of the samples' organization.
 const MARK: &str = "3f9a0c2b71";
 /// The payment that the samples of line items show.
 const PAYMENT: &str = "payment-1";
@@ -52,8 +52,8 @@ pub(crate) fn of_all_events() -> Result<BTreeMap<String, Box<RawValue>>, Problem
     Ok(samples)
 }
 
-/// A loan whose first instalment is missed; a payment is recorded, clears and bounces; another one turns out to have been
-/// made in time; in the end all is paid.
+/// A loan whose first instalment is missed. A payment is recorded, clears and bounces; another one turns out to have
+/// been made in time; in the end everything is paid.
 fn of_a_loan(signing: &Key) -> Result<Vec<MessageRow>, Problem> {
     let mut loan = Loan::open(signing, "2025-01-15T09:00:00-05:00")?;
     for notice in [
@@ -165,7 +165,7 @@ fn product(signing: &Key) -> Result<Arc<ProductInfo>, Problem> {
     }))
 }
 
-/// A loan in memory, and the time.
+/// A loan in memory, and the current time.
 struct Loan {
     book: Book,
     now: Time,

@@ -1,7 +1,8 @@
-//! JSON Schemas of what events carry, taken from the very types that are written.
+//! JSON Schemas of event data, taken from the types that are serialized.
 //!
-//! The types describe themselves for the API reference; here that becomes a schema that stands by itself: what it refers
-//! to is inside it (`$defs`), and of the fields that only some events have, just those of the event are left.
+//! The types describe themselves for the API reference. This module turns that into a self-contained schema: everything
+//! it refers to is inside it (`$defs`), and of the fields that only some events have, it contains only those of the
+//! event.
 
 use super::events::{EventType, Thing};
 use crate::account::herald;
@@ -10,11 +11,11 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The dialect.
+/// The JSON Schema dialect.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Fields that only some events have.
 const FURTHER: [&str; 4] = ["instalment", "paid", "previous_status", "recalculation"];
-/// Where the API reference keeps what is referred to, and where a schema by itself does.
+/// The prefix of references in the API reference, and in a self-contained schema.
 const SHARED: (&str, &str) = ("#/components/schemas/", "#/$defs/");
 
 /// The schema of an event's `data`.
@@ -41,7 +42,7 @@ pub(crate) fn of_event(event: &EventType) -> Value {
     schema
 }
 
-/// The fields of this event, which are there and so are not null.
+/// The additional fields of this event, which are always present and never null.
 fn further_fields(schema: &Value, carries: &[&str]) -> Value {
     let field = |name: &&str| ((*name).to_owned(), not_null(schema["properties"][*name].clone()));
     Value::Object(carries.iter().map(field).collect())
@@ -62,7 +63,7 @@ fn not_null(mut schema: Value) -> Value {
     }
 }
 
-/// A type's schema with all that it refers to inside. The type of its `object` is known to the caller alone.
+/// A type's schema with everything it refers to inside. The caller names the type of its `object`.
 fn alone<T: ToSchema, O: ToSchema>() -> Value {
     let mut shared = vec![(O::name().into_owned(), <O as PartialSchema>::schema())];
     O::schemas(&mut shared);
@@ -79,7 +80,7 @@ fn written(schema: &RefOr<Schema>) -> Value {
     serde_json::to_value(schema).unwrap_or_default()
 }
 
-/// Has references lead into the schema itself.
+/// Makes references point into the schema itself.
 fn redirect(schema: &mut Value) {
     match schema {
         Value::String(text) => {
@@ -93,7 +94,7 @@ fn redirect(schema: &mut Value) {
     }
 }
 
-/// Drops what nothing refers to any more.
+/// Removes definitions that nothing refers to.
 fn keep_what_is_used(schema: &mut Value) {
     let mut defs = match schema["$defs"].take() {
         Value::Object(defs) => defs,

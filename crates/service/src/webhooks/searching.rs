@@ -1,7 +1,7 @@
-//! Finding messages: by id, account, event, time, and where they stand.
+//! Finding messages by id, account, event, time and state.
 //!
-//! Messages that wait for their moment come first, then those of the log, the latest first. A search that matches little
-//! looks at so many messages for each page and no more: such a page may be short, or empty, and say that there are more.
+//! Scheduled messages come first, then those of the log, newest first. A search examines a limited number of messages
+//! for each page. If few match, the page may be short or empty and still state that there are more.
 
 use super::deliveries::{no_mark, onward};
 use crate::Service;
@@ -17,10 +17,10 @@ use daybook_store::outbox::{Found, MessageFilter, Standing};
 use daybook_store::records::MessageRow;
 use std::sync::Arc;
 
-/// Of how many messages it is looked up for a page where they stand.
+/// The number of messages whose states are looked up for a page.
 const LOOKED_UP: usize = 500;
 
-/// Which messages are searched for.
+/// Filters for messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageQuery {
     /// With this id.
@@ -29,9 +29,9 @@ pub struct MessageQuery {
     pub account_id: Option<Reference>,
     /// Of this event.
     pub event: Option<EventName>,
-    /// That stand so, at one URL or more.
+    /// With this state, at one URL or more.
     pub state: Option<SearchState>,
-    /// That this URL gets; with a state, that stand so there.
+    /// For this URL; with a state, in that state there.
     pub webhook_uuid: Option<Reference>,
     /// Recorded at this moment or later.
     pub since: Option<Time>,
@@ -39,7 +39,7 @@ pub struct MessageQuery {
     pub until: Option<Time>,
 }
 
-/// Where a search goes on.
+/// Where a search continues.
 #[derive(Clone, Copy)]
 enum Place {
     Waiting(i64),
@@ -67,12 +67,12 @@ impl Place {
 type Line = (MessageRow, Vec<Standing>);
 
 impl Service {
-    /// Messages, a page of them.
+    /// A page of messages.
     pub async fn list_messages(&self, who: &Caller, paging: Paging, query: MessageQuery) -> Result<Bytes, Problem> {
         who.may(Right::Read)?;
         onward(&paging)?;
         let mark = paging.after.as_deref().map(|mark| Place::read(mark).ok_or_else(no_mark)).transpose()?;
-        // A subscription that does not exist is a mistake, not an empty list.
+        // A subscription that does not exist is an error, not an empty list.
         self.subscription_named(who, query.webhook_uuid.as_ref()).await?;
         let (lines, next) = match &query.event_id {
             Some(event_id) => (self.one_line(who, event_id, &query).await?, None),
@@ -155,7 +155,7 @@ impl Service {
         Ok((lines, if is_cut { last } else { next }.map(Place::Log)))
     }
 
-    /// Now, and from when on everything is kept that became of messages.
+    /// The current time, and the time since which all delivery results are kept.
     fn moments(&self) -> (Time, Time) {
         let now = self.clock.now();
         (now, self.kept_since(now))
@@ -175,7 +175,7 @@ impl Service {
     }
 }
 
-/// Whether a message stands as it is asked for.
+/// Whether a message has the requested state.
 fn stands((row, standings): &Line, query: &MessageQuery, (now, kept_since): (Time, Time)) -> bool {
     let wanted = match query.state {
         None => None,

@@ -1,4 +1,4 @@
-//! Having messages sent.
+//! Sends messages.
 
 use super::Gate;
 use super::office::Office;
@@ -15,13 +15,13 @@ use daybook_webhooks::signature::Key;
 use std::sync::Arc;
 
 impl Service {
-    /// The same service, with messages leaving through this sender, and URLs checked by its guard.
+    /// The same service, with this sender for messages and its guard to check URLs.
     pub fn with_sender(self, sender: Sender) -> Service {
         let gate = Gate::new(sender.guard().clone(), sender.resolver(), Some(sender));
         Service { gate: Arc::new(gate), ..self }
     }
 
-    /// What sends this service's messages, as a node of its own. It does nothing by itself.
+    /// The dispatcher of this service's messages, as a separate node. It does nothing until it is run.
     pub fn dispatcher(&self, settings: Settings) -> Result<Dispatcher, Problem> {
         let sender = self.gate.sender.clone().ok_or_else(|| Problem::internal("the service has no sender"))?;
         let outbox: Arc<dyn Outbox> = self.store.clone();
@@ -29,10 +29,10 @@ impl Service {
         Ok(Dispatcher::new(outbox, clock, office, sender, settings, mint_id("node"), self.nudge.clone()))
     }
 
-    /// Has messages sent by themselves from now on.
+    /// Starts to send messages in the background.
     pub fn run_webhooks(&self, settings: Settings) -> Result<(), Problem> {
         let dispatcher = self.dispatcher(settings)?;
-        // There is one; figures of a second would be nobody's.
+        // There is one dispatcher; the metrics of a second one would be lost.
         let dispatcher = self.dispatcher.get_or_init(|| dispatcher).clone();
         lock(&self.running).push(tokio::spawn(dispatcher.run(self.stop.subscribe())));
         Ok(())

@@ -1,9 +1,9 @@
-//! The key that signs an organization's messages, and giving out another.
+//! The key that signs an organization's messages, and its rotation.
 //!
-//! A message is signed once, when it is recorded. Rotating therefore makes everything stale that was computed with the
-//! old key and is not written yet: the store raises the versions of the products' modes with the key, so that such work
-//! is done again, with the new one, on every node. For a day the key before is remembered, and receivers who know only
-//! that one still find a signature by it.
+//! A message is signed once, when it is recorded. So a rotation makes all work stale that was computed with the old key
+//! and is not written yet: with the key, the store raises the versions of the products' modes, so that such work is
+//! repeated with the new key, on every node. For a day the previous key is kept, and messages also carry its signature
+//! for receivers that only know that key.
 
 use crate::Service;
 use crate::access::{Caller, Right};
@@ -15,7 +15,7 @@ use crate::view::{self, render, time::Utc};
 use bytes::Bytes;
 use daybook_webhooks::signature::Key;
 
-/// How long the key before is remembered: 24 hours.
+/// How long the previous key is kept: 24 hours.
 const PREVIOUS_KEY_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 impl Service {
@@ -26,7 +26,7 @@ impl Service {
         Ok(render(&view::HmacKey { hmac_secret_key: organization.signing.text() }))
     }
 
-    /// Tells the key from those before and after it, without giving it away: a form that rotates the key carries it.
+    /// A mark that identifies the current key without revealing it. A form that rotates the key carries it.
     pub async fn hmac_key_mark(&self, who: &Caller) -> Result<String, Problem> {
         who.may(Right::Administer)?;
         Ok(self.mark_of(&*self.catalog.fresh_organization(who.org).await?))
@@ -36,14 +36,14 @@ impl Service {
         self.secrets.console_mark("signing key", organization.signing.text().as_bytes())
     }
 
-    /// Gives the organization a new key. Messages recorded from now on use it.
+    /// Rotates the key. Messages recorded from now on use the new one.
     pub async fn rotate_hmac_key(&self, who: &Caller) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         let before = self.catalog.fresh_organization(who.org).await?;
         self.rotate_from(who, &before).await
     }
 
-    /// The same, if the key is still the one with this mark: a form that is sent twice rotates it once.
+    /// Rotates the key if it still has this mark, so that a form sent twice rotates it once.
     pub async fn rotate_hmac_key_shown(&self, who: &Caller, mark: &str) -> Result<Bytes, Problem> {
         who.may(Right::Administer)?;
         let before = self.catalog.fresh_organization(who.org).await?;

@@ -14,11 +14,11 @@ use bytes::Bytes;
 use daybook_store::outbox::{Ahead, BY_A_PERSON, Backlog, Given, Pause, Subscription};
 use std::collections::HashMap;
 
-/// The most subscriptions of an organization.
+/// The maximum number of subscriptions of an organization.
 pub const MOST_SUBSCRIPTIONS: usize = 100;
 
 impl Service {
-    /// Subscribes a URL, or gives the one that is subscribed already another filter.
+    /// Subscribes a URL, or changes the filter of one that is already subscribed.
     pub async fn subscribe(
         &self,
         who: &Caller,
@@ -46,8 +46,8 @@ impl Service {
         self.keep_answer(who, repeat, answer).await
     }
 
-    /// A subscription to be made, with a URL that may be sent to; where it takes the place of another one, with the name of
-    /// that one.
+    /// A subscription to create, with a checked URL. `replaced` is the UUID of the subscription that it replaces, if
+    /// any.
     async fn checked_subscription(
         &self,
         who: &Caller,
@@ -58,7 +58,7 @@ impl Service {
         let refused = |refusal: Refusal| Problem::invalid("webhook_url", refusal.to_string());
         let url = guard::normal_form(&url).map_err(refused)?;
         self.gate.guard.check_url(&url).map_err(refused)?;
-        // What costs nothing is checked before a name is looked up.
+        // Cheap checks come before the name is resolved.
         let all = self.store.subscriptions(who.org).await?;
         let url = spelling_of(&all, url);
         if all.len() >= MOST_SUBSCRIPTIONS && replaced.is_none() && all.iter().all(|one| one.url != url) {
@@ -86,9 +86,9 @@ impl Service {
         })
     }
 
-    /// Makes a URL the console's own record, of which there is one: it gets all events. The record before is removed,
-    /// and so it is when no URL is given. A URL that is subscribed already becomes the record as it is, but for its
-    /// filter. All other subscriptions are left alone. Gives the subscription.
+    /// Makes a URL the console's own subscription, of which there is one; it gets all events. The previous one is
+    /// removed, also if no URL is given. A URL that is already subscribed becomes the console's own and only its filter
+    /// changes. Other subscriptions are not affected. Returns the subscription.
     pub async fn save_console_url(&self, who: &Caller, url: Option<&str>) -> Result<Option<Bytes>, Problem> {
         who.may(Right::Write)?;
         let Some(url) = url else {
@@ -106,7 +106,7 @@ impl Service {
         self.show_subscription(who, &saved.ok_or_else(one_too_many)?).await.map(Some)
     }
 
-    /// The name of the subscription that is the console's own record, if there is one.
+    /// The UUID of the console's own subscription, if there is one.
     pub async fn console_url(&self, who: &Caller) -> Result<Option<String>, Problem> {
         who.may(Right::Read)?;
         let all = self.store.subscriptions(who.org).await?;
@@ -135,8 +135,8 @@ impl Service {
         self.changed(who, repeat, subscription, uuid).await
     }
 
-    /// Resumes a subscription: it gets what is announced from now on. What it missed stays for a replay. One that is held,
-    /// as it answered 429, gets what waits for it at once.
+    /// Resumes a subscription: it gets messages announced from now on. Missed messages stay available for a replay. A
+    /// subscription that is held because it answered 429 gets its pending messages at once.
     pub async fn resubscribe(&self, who: &Caller, repeat: Option<Repeat>, uuid: &str) -> Result<Bytes, Problem> {
         who.may(Right::Write)?;
         if let Some(answer) = self.answer_before(who, repeat.as_ref()).await? {
@@ -147,7 +147,7 @@ impl Service {
         self.changed(who, repeat, subscription, uuid).await
     }
 
-    /// Removes a subscription with all that waits for it.
+    /// Removes a subscription and its pending messages.
     pub async fn delete_subscription(
         &self,
         who: &Caller,
@@ -188,9 +188,8 @@ impl Service {
     }
 }
 
-/// A URL as it is kept: as it was spelled by an earlier version that kept what callers wrote, else in its normal form.
-/// Where an earlier version kept several spellings, the first one that was subscribed counts, unless the normal form is
-/// among them.
+/// The spelling of a URL to store: its normal form, unless an earlier version stored the caller's spelling. If an
+/// earlier version stored several spellings, the first subscribed one is used, unless the normal form is among them.
 fn spelling_of(all: &[Subscription], normal_form: String) -> String {
     if all.iter().any(|one| one.url == normal_form) {
         return normal_form;

@@ -29,7 +29,7 @@ async fn nothing_before_the_tick_and_everything_at_it(home: Home) {
     assert_eq!(world.go_to("2026-04-01T12:01:59Z").await, 0);
     assert_eq!(world.go_to("2026-04-01T12:02:00Z").await, 2);
     assert_eq!(names(&receiver), ["A", "B", "C"]);
-    // A tick that nobody was awake for is made up for.
+    // A missed tick is made up for later.
     world.announce("D").await;
     assert_eq!(world.go_to("2026-04-01T15:30:07Z").await, 1);
 }
@@ -47,12 +47,12 @@ async fn a_test_event_does_not_wait_and_has_no_filter(home: Home) {
     assert_eq!((events(&all), events(&some)), (vec!["test_event".to_owned()], vec!["test_event".to_owned()]));
     assert_eq!(off.counts().accepted, 0);
     assert_eq!(body(&all.requests()[0])["data"]["event_id"], sent["event_id"]);
-    // It was for those who were active: the others have not missed it.
+    // It was sent to the active URLs only; the others have not missed it.
     assert_eq!(world.state(&paused).await.3, 0);
     world.resume(&paused).await;
     assert_eq!((world.state(&paused).await.3, world.replay(&json!({})).await), (0, (0, 0)));
     assert_eq!(world.send().await, 0);
-    // One that an active URL does not take is a dead letter like others.
+    // If an active URL does not accept it, it becomes a dead letter like others.
     all.behave(Behaviour::status(404));
     json_of(world.trial.service.send_test_event(&world.trial.who).await);
     assert_eq!(world.send().await, 3);
@@ -89,7 +89,7 @@ async fn a_roll_without_webhooks_waits_for_each_moment(home: Home) {
     assert_eq!(world.go_to("2026-04-10T12:00:00Z").await, 0);
     assert_eq!(world.go_to("2026-04-16T12:00:00Z").await, 1, "the due date of 15 April has come");
     assert_eq!(world.go_to("2026-05-16T12:00:00Z").await, 1);
-    // A later roll with webhooks sends what the earlier one left, too.
+    // A later roll with webhooks also sends messages that the earlier one left.
     json_of(world.trial.roll("a1", "2026-07-16T00:00:00-04:00", true).await);
     assert_eq!(world.send().await, 2);
     assert_eq!(world.go_to("2026-08-01T00:00:00Z").await, 0, "nothing comes twice");
@@ -127,7 +127,7 @@ async fn of_an_account_one_at_a_time_and_in_order(home: Home) {
 
 async fn a_restart_sends_what_was_left(home: Home) {
     if home == Home::Sqlite {
-        // In memory nothing is left after a restart; the built command is killed and started elsewhere.
+        // An in-memory database is gone after a restart; another test kills and restarts the built command.
         return;
     }
     let world = World::new(home).await;

@@ -1,4 +1,4 @@
-//! Dead letters: how long they are kept, and sending them again.
+//! Dead letters: how long they are kept, and replaying them.
 
 use crate::support::{Home, json_of, list, on_both};
 use crate::world::{World, days, events, minutes, names, seconds};
@@ -153,7 +153,7 @@ async fn a_replay_can_be_narrowed_and_tried_dry(home: Home) {
     assert_eq!(events(&other)[4..], ["line_item_create"]);
 }
 
-/// A long stretch that a URL missed is replayed as a stretch, and a pause in the middle of it leaves the rest dead.
+/// A long range that a URL missed is replayed as a range, and a pause in the middle leaves the rest dead.
 async fn a_replay_interrupted_by_a_pause_loses_nothing(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
@@ -188,7 +188,7 @@ async fn a_replay_interrupted_by_a_pause_loses_nothing(home: Home) {
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));
 }
 
-/// Messages are kept for 30 days, and longer while somebody has still to get them.
+/// Messages are kept for 30 days, and longer while a URL still has to get them.
 async fn messages_that_are_needed_are_kept(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));

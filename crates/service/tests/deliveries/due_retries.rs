@@ -1,8 +1,8 @@
 //! No retry is forgotten, whatever is recorded at the same moment.
 //!
-//! A trial is one URL: a message that failed is taken at its retry, and while that is being recorded another message fails
-//! for the first time. The answer to the second message waits a little longer in each trial, so that it comes at every
-//! moment of the recording. `DAYBOOK_RETRY_TRIALS` says how many trials each database gets (40 unless set).
+//! A trial is one URL: a message that failed is accepted at its retry, and while that is being recorded another message
+//! fails for the first time. The answer to the second message waits a little longer in each trial, so that it arrives
+//! at every moment of the recording. `DAYBOOK_RETRY_TRIALS` sets the number of trials for each database (default 40).
 
 use crate::support::{Home, on_both};
 use crate::world::{World, minutes};
@@ -12,11 +12,11 @@ use std::time::Duration;
 
 on_both!(a_message_that_fails_while_another_is_recorded_is_tried_again, a_retry_is_counted_whoever_looks_first);
 
-/// How many URLs are tried at once.
+/// How many URLs are tried at the same time.
 const AT_ONCE: usize = 20;
 
-/// Answers 500 to the first message at first and to the second at first, and 200 to everything else. The first answer to
-/// the second message waits.
+/// Answers 500 to the first attempt of each of the two messages, and 200 to all others. The first answer to the second
+/// message waits.
 fn trial(wait: Duration) -> Receiver {
     Receiver::start(Behaviour::answers(move |number, body| {
         let is_second = String::from_utf8_lossy(body).contains("\"name_last\":\"Second\"");
@@ -31,7 +31,7 @@ fn trial(wait: Duration) -> Receiver {
     }))
 }
 
-/// Results are recorded some milliseconds after the first of them, so that is where the answers are dense.
+/// Results are recorded a few milliseconds after the first of them, so the answers are dense there.
 fn wait_of(trial: usize) -> Duration {
     const STEPS: usize = 61;
     let step = (trial * 17) % STEPS;
@@ -48,7 +48,7 @@ async fn a_message_that_fails_while_another_is_recorded_is_tried_again(home: Hom
     assert_eq!(forgotten, 0, "of {trials} trials");
 }
 
-/// Tries some URLs at once; gives how many did not get the second message.
+/// Tries some URLs at the same time. Returns how many did not get the second message.
 async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
     let settings = Settings { batch_interval: Duration::ZERO, ..Settings::default() };
     let world = World::with(home, settings).await;
@@ -65,7 +65,7 @@ async fn round(home: Home, trials: std::ops::Range<usize>) -> usize {
     receivers.iter().filter(|receiver| receiver.counts().requests < 4).count()
 }
 
-/// A due retry is sent without being asked for; the deliveries list it a moment later.
+/// A due retry is sent without a trigger; the list of deliveries shows it a moment later.
 async fn a_retry_is_counted_whoever_looks_first(home: Home) {
     let settings =
         Settings { batch_interval: Duration::ZERO, retry_first: Duration::from_secs(5), ..Settings::default() };

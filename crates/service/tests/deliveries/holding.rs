@@ -1,4 +1,4 @@
-//! A URL that is held, as it answered 429: it says so, and a person lifts the hold.
+//! A URL that is held because it answered 429: it shows the hold, and a person lifts it.
 
 use crate::support::{Home, form_of, json_of, on_both, time};
 use crate::world::{World, days, minutes, names};
@@ -20,7 +20,7 @@ on_both!(
 
 const DAY_LATER: &str = "2026-04-02T12:00:30Z";
 
-/// Answers the first message 429 with this `Retry-After`, and takes all others.
+/// Answers 429 to the first message with this `Retry-After`, and accepts all others.
 fn refusing_once(seconds: &'static str) -> Receiver {
     Receiver::start(Behaviour::answers(move |number, _| match number {
         0 => Answer::status(429).with("retry-after", seconds),
@@ -28,7 +28,7 @@ fn refusing_once(seconds: &'static str) -> Receiver {
     }))
 }
 
-/// A URL that refused A and asked for a day, with B and C waiting.
+/// A URL that refused A for a day, with B and C waiting.
 async fn held(home: Home) -> (World, Receiver, String) {
     let world = World::at_once(home).await;
     let receiver = refusing_once("86400");

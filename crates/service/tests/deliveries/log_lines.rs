@@ -1,4 +1,4 @@
-//! The lines of the log, for tests that expect one.
+//! The log lines, for tests that expect one.
 //!
 //! All tests of a process share one log, so a test looks for lines about its own URL.
 
@@ -10,7 +10,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Keeps the lines of the log from now on.
+/// Keeps the log lines from now on.
 pub fn keep() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| tracing::subscriber::set_global_default(Keeper).expect("no other log is kept"));

@@ -1,5 +1,5 @@
-//! Webhooks from the event to the receiver: real messages over real connections, on both databases, with a clock that is
-//! moved by hand. What is expected is the interface's own tables.
+//! Webhooks from the event to the receiver: real messages over real connections, on both databases, with a manual
+//! clock. The expected results are the tables in the interface's documentation.
 #![cfg(test)]
 
 #[path = "../service/support.rs"]

@@ -1,4 +1,4 @@
-//! The console's own URL; one message with all that is known of it, and sending it again.
+//! The console's own URL; one message with all its details, and resending it.
 
 use crate::support::{Home, code_of, json_of, list, on_both};
 use crate::world::{World, body, events, minutes, names};
@@ -195,7 +195,7 @@ async fn a_delivered_message_is_sent_again(home: Home) {
     );
     assert_eq!(receiver.requests()[0].body, receiver.requests()[3].body);
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));
-    // One that fails now is tried again by its own schedule, and dies like any other.
+    // A resent message that fails is retried by its own schedule, and becomes a dead letter like any other.
     receiver.behave(Behaviour::status(404));
     again(&world, &uuid, &id).await;
     world.send().await;
@@ -218,7 +218,7 @@ async fn a_dead_message_is_sent_again_with_a_fresh_schedule(home: Home) {
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 1), "the other letter is dead still");
     let attempts = message(&world, &id).await.urls.remove(0).attempts;
     assert_eq!(attempts.iter().map(|one| one.attempt.number).collect::<Vec<_>>(), [1, 1, 2]);
-    // One of a stretch that a pause left, alone.
+    // A single message of a range that a pause left.
     world.pause(&uuid).await;
     for name in ["C", "D", "E"] {
         world.announce(name).await;

@@ -1,6 +1,7 @@
-//! A restored copy is muted: it sends nothing and works nothing through, until it is told; then it does both, once.
+//! A restored copy is muted: it sends and processes nothing until it is unmuted; then it does both, once.
 //!
-//! Copies are made as operators make them: with what `daybook backup` calls, and with `pg_dump` and `pg_restore`.
+//! Copies are made as operators make them: by the function that `daybook backup` calls, and with `pg_dump` and
+//! `pg_restore`.
 
 use crate::support::{Home, Trial, json_of, on_both, time};
 use crate::world::{World, events};
@@ -22,10 +23,10 @@ on_both!(
 
 /// The account's first instalment is due on 15 April.
 const OPENED: &str = "2026-03-15T00:00:00-04:00";
-/// After the due date and its grace, when the copy is made and restored.
+/// After the due date and its grace period, when the copy is made and restored.
 const LATER: &str = "2026-05-01T12:00:30Z";
 
-/// A copy of a world's database, restored; it is gone with the folder.
+/// A restored copy of a world's database; it is deleted with the folder.
 async fn restored(world: &World, folder: &Path) -> String {
     let trial = &world.trial;
     if trial.address.starts_with("postgres:") {
@@ -41,14 +42,14 @@ async fn restored(world: &World, folder: &Path) -> String {
     format!("sqlite:{}", copy.display())
 }
 
-/// A service over a database as a server begins it, sending at once.
+/// A service over a database as a server starts it, sending at once.
 async fn served(address: &str, now: &str) -> World {
     let trial = Trial::over(address, now).await;
     trial.service.begin_muting(false).await.expect("it begins");
     World::over(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() })
 }
 
-/// Does what is due and sends what waits, as a server does; gives how many attempts were made.
+/// Processes and sends everything due, as a server does. Returns the number of attempts.
 async fn work(world: &World) -> usize {
     world.trial.service.follow_mark().await.expect("the mark is looked at");
     world.trial.settle().await;
@@ -67,7 +68,7 @@ async fn a_restored_copy_does_nothing_until_it_is_unmuted_and_then_all_of_it_onc
     let receiver = Receiver::start(Behaviour::status(200));
     world.subscribe(&receiver).await;
     world.trial.account("auto-12", "a1", OPENED).await;
-    // The due date passes, and nothing of it is worked through: the server stopped before.
+    // The due date passes unprocessed: the server stopped before.
     world.trial.clock.set(time(LATER));
     let copy = restored(&world, folder.path()).await;
 
@@ -85,7 +86,7 @@ async fn a_restored_copy_does_nothing_until_it_is_unmuted_and_then_all_of_it_onc
     assert_eq!(restored.trial.read("a1").await["summary"], balance_before);
     assert!(restored.trial.service.metrics_text().await.contains("\ndaybook_muted 1\n"));
 
-    // Another start finds it muted still.
+    // It is still muted after another start.
     let restored = served(&copy, LATER).await;
     assert_eq!(restored.trial.service.muted(), Some(muted));
     let waiting = restored.trial.service.waiting().await.expect("it counts");
@@ -167,7 +168,7 @@ async fn every_node_follows_the_mark(home: Home) {
     }
 }
 
-/// A restored copy may be older than what its dead letters are kept for: they are there until it is unmuted.
+/// A restored copy may be older than the retention of its dead letters: they stay until it is unmuted.
 async fn nothing_is_let_go_in_a_muted_database(home: Home) {
     let world = World::at_once(home).await;
     world.trial.service.mute("a test asked for it").await.expect("it is muted");
@@ -189,7 +190,7 @@ mod on_postgres {
     use super::{LATER, served};
     use daybook_testkit::postgres::Server;
 
-    /// The tables are dropped and made again, in the same database of the same server.
+    /// The tables are dropped and created again, in the same database of the same server.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_dump_that_is_restored_in_its_own_place_is_noticed() {
         let address = Server::shared().database();

@@ -1,4 +1,5 @@
-//! A filter that is narrowed while messages are sent: what it leaves out is not sent again, wherever it is just then.
+//! A filter that is narrowed while messages are sent: excluded messages are not sent again, wherever they are at that
+//! moment.
 
 use crate::support::{Home, form_of, json_of, list, on_both};
 use crate::world::{World, days};
@@ -22,7 +23,7 @@ on_both!(
     one_that_is_refused_or_tried_after_the_filter_was_narrowed_is_dropped,
 );
 
-/// How many URLs are narrowed at once, and how often.
+/// How many URLs are narrowed at the same time, and how often.
 const URLS: usize = 20;
 const ROUNDS: usize = 5;
 
@@ -30,7 +31,7 @@ fn nothing_waits() -> (String, Value, u64, u64) {
     ("ACTIVE".to_owned(), Value::Null, 0, 0)
 }
 
-/// Answers 500 when it is opened.
+/// Answers 500 once it is opened.
 fn failing_when(open: &Arc<AtomicBool>) -> Behaviour {
     let open = open.clone();
     Behaviour::slowly(move |_, _| {
@@ -55,7 +56,7 @@ fn next_minute(world: &World) {
     world.trial.clock.set(world.trial.clock_now().plus_micros(60_000_000));
 }
 
-/// Five are to be tried again: one of them is with the receiver, the others wait for it to answer.
+/// Five messages are to be retried: one is with the receiver, the others wait for its answer.
 async fn retries_behind_one_that_is_under_way_are_dropped_with_it(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
@@ -71,14 +72,14 @@ async fn retries_behind_one_that_is_under_way_are_dropped_with_it(home: Home) {
     receiver.until(|counts| counts.requests == 6).await;
     narrow(&world, &receiver).await;
     let hearing = settle(&world);
-    // The sender hears of it before the answer comes.
+    // The sender learns of the new filter before the answer arrives.
     tokio::time::sleep(Duration::from_millis(200)).await;
     open.store(true, Ordering::SeqCst);
     sending.await.expect("it ends");
     hearing.await.expect("it ends");
     assert_eq!((receiver.counts().requests, world.state(&uuid).await), (6, nothing_waits()));
     assert_eq!(world.pass(days(2)).await, 0);
-    // What the filter has still comes.
+    // Messages that the filter includes still arrive.
     receiver.behave(Behaviour::status(200));
     world.subscribe(&receiver).await;
     world.announce("Later").await;
@@ -100,7 +101,7 @@ async fn one_that_fails_before_its_sender_hears_of_the_filter_is_dropped(home: H
     assert_eq!(world.pass(days(2)).await, 0);
 }
 
-/// Others were sent and recorded by the new filter before it fails.
+/// Other messages were sent and recorded under the new filter before it fails.
 async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
@@ -120,7 +121,7 @@ async fn one_that_fails_long_after_the_filter_was_narrowed_is_dropped(home: Home
     let sending = settle(&world);
     receiver.until(|counts| counts.requests == 2).await;
     narrow(&world, &receiver).await;
-    // A test event goes to everybody.
+    // A test event goes to all URLs.
     for second in ["2026-04-01T12:00:31Z", "2026-04-01T12:00:32Z"] {
         world.trial.clock.set(crate::support::time(second));
         json_of(world.trial.service.send_test_event(&world.trial.who).await);
@@ -165,7 +166,7 @@ async fn retries_that_are_just_being_read_are_dropped(home: Home) {
     }
 }
 
-/// Messages in a state, by name of the customer, with their state at the one URL there is.
+/// Messages in a state, by the customer's name, with their state at the only URL.
 async fn found(world: &World, state: Option<SearchState>) -> Vec<(String, Value)> {
     let query = MessageQuery { state, ..MessageQuery::default() };
     let all = list(json_of(world.trial.service.list_messages(&world.trial.who, Paging::default(), query).await));
@@ -179,12 +180,13 @@ async fn found(world: &World, state: Option<SearchState>) -> Vec<(String, Value)
     found
 }
 
-/// The filter is narrowed and widened again at once: what it dropped meanwhile is neither lost from sight nor unknown.
+/// The filter is narrowed and widened again at once: messages it dropped in between are still found, with a known
+/// state.
 async fn what_a_filter_dropped_is_not_wanted_and_found(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
     let uuid = world.subscribe(&receiver).await;
-    // One is to be tried again, one is with the receiver, and one waits.
+    // One is to be retried, one is with the receiver, and one waits.
     world.announce("Retried").await;
     assert_eq!(world.send().await, 1);
     let open = Arc::new(AtomicBool::new(false));
@@ -195,7 +197,7 @@ async fn what_a_filter_dropped_is_not_wanted_and_found(home: Home) {
     receiver.until(|counts| counts.requests == 2).await;
     narrow(&world, &receiver).await;
     let hearing = settle(&world);
-    // The sender hears of it before the answer comes.
+    // The sender learns of the new filter before the answer arrives.
     tokio::time::sleep(Duration::from_millis(200)).await;
     open.store(true, Ordering::SeqCst);
     sending.await.expect("it ends");
@@ -214,7 +216,7 @@ async fn what_a_filter_dropped_is_not_wanted_and_found(home: Home) {
             }
         }
     }
-    // They are wanted again, and can be sent again one by one.
+    // They are wanted again, and can be resent one by one.
     receiver.behave(Behaviour::status(200));
     let (service, who) = (&world.trial.service, &world.trial.who);
     for (id, _) in found(&world, Some(SearchState::NotWanted)).await {
@@ -225,7 +227,8 @@ async fn what_a_filter_dropped_is_not_wanted_and_found(home: Home) {
     assert_eq!(found(&world, Some(SearchState::NotWanted)).await.len(), 0);
 }
 
-/// Twelve that failed, or came during the pause: none is dead any more, sent by itself, or sent by a replay.
+/// Twelve messages that failed or were announced during the pause: none is a dead letter any more, sent automatically,
+/// or sent by a replay.
 async fn dead_letters_that_a_filter_leaves_out_are_dropped_all_alike(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
@@ -235,7 +238,7 @@ async fn dead_letters_that_a_filter_leaves_out_are_dropped_all_alike(home: Home)
     }
     world.send().await;
     world.announce("During1").await;
-    // A pause and what it missed, as a range.
+    // A pause and the messages it missed, as a range.
     world.resume(&uuid).await;
     world.pause(&uuid).await;
     world.resume(&uuid).await;
@@ -261,7 +264,7 @@ async fn dead_letters_that_a_filter_leaves_out_are_dropped_all_alike(home: Home)
     assert_eq!(world.state(&uuid).await, nothing_waits());
 }
 
-/// A URL that errors paused is tried with what its filter still has.
+/// A URL that was paused by errors is probed with a message that its filter still includes.
 async fn a_paused_url_is_tried_with_what_it_still_wants(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
@@ -281,7 +284,7 @@ async fn a_paused_url_is_tried_with_what_it_still_wants(home: Home) {
     assert_eq!(world.state(&uuid).await, nothing_waits());
 }
 
-/// One that is with the receiver when the filter leaves it out, and is not taken, is no dead letter.
+/// A message that is with the receiver when the filter excludes it, and is not accepted, is not a dead letter.
 async fn one_that_is_refused_or_tried_after_the_filter_was_narrowed_is_dropped(home: Home) {
     for (is_paused, status) in [(false, 400), (false, 401), (true, 500), (true, 401)] {
         let world = World::at_once(home).await;

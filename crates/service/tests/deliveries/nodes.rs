@@ -10,7 +10,7 @@ fn at_once() -> Settings {
     Settings { batch_interval: Duration::ZERO, ..Settings::default() }
 }
 
-/// Two nodes look at the same time, again and again: each message goes out once.
+/// Two nodes send at the same time, again and again: each message goes out once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_send_each_message_once() {
     let first = World::at_once(Home::Postgres).await;
@@ -46,13 +46,13 @@ async fn the_subscriptions_of_a_dead_node_are_taken_over() {
     first.subscribe(&receiver).await;
     first.announce("A").await;
     assert_eq!(first.send().await, 1);
-    // It does not say goodbye.
+    // It does not release its leases.
     first.announce("B").await;
     assert_eq!(second.send().await, 0, "the lease still runs");
     assert_eq!(second.pass(seconds(14)).await, 0);
     assert_eq!(second.pass(seconds(1)).await, 1);
     assert_eq!(names(&receiver), ["A", "B"]);
-    // The first one comes back, as if it had only been asleep: what it holds is no longer its own.
+    // The first node returns, as if it had only been asleep: its leases have expired.
     first.announce("C").await;
     assert_eq!(first.send().await, 0);
     assert_eq!(second.send().await, 1);
@@ -62,7 +62,7 @@ async fn the_subscriptions_of_a_dead_node_are_taken_over() {
     assert_eq!(names(&receiver), ["A", "B", "C", "D"]);
 }
 
-/// A transaction that stays open hides nothing, and what commits late is not skipped.
+/// A transaction that stays open hides nothing, and messages that commit late are not skipped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_open_transaction_skips_nothing() {
     let world = World::at_once(Home::Postgres).await;
@@ -71,7 +71,7 @@ async fn a_long_open_transaction_skips_nothing() {
     let (client, connection) =
         tokio_postgres::connect(&world.trial.address, tokio_postgres::NoTls).await.expect("it connects");
     tokio::spawn(connection);
-    // It has a number of its own in the database, older than all that come, and does not end.
+    // It has a transaction id in the database, older than all later ones, and does not end.
     client.batch_execute("BEGIN; CREATE TABLE beside (a int); INSERT INTO beside VALUES (1)").await.expect("it begins");
     for name in ["A", "B", "C"] {
         world.announce(name).await;
@@ -84,7 +84,8 @@ async fn a_long_open_transaction_skips_nothing() {
     assert_eq!(names(&receiver), ["A", "B", "C", "D"]);
 }
 
-/// A node that joins is given its share, without a message being sent twice; when it goes, the other has all again.
+/// A node that joins gets its share without a message being sent twice; when it stops, the other gets all subscriptions
+/// again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_share_the_subscriptions_evenly() {
     let first = World::at_once(Home::Postgres).await;
@@ -95,7 +96,7 @@ async fn two_nodes_share_the_subscriptions_evenly() {
     first.announce("A").await;
     assert_eq!(first.send().await, 7, "alone it has all");
     let second = World::over(first.trial.node().await, at_once());
-    // Each looks again after some seconds: the second is seen, the first gives back, the second takes.
+    // Each node checks again after some seconds: the second is seen, the first releases, the second takes over.
     for _ in 0..3 {
         second.pass(seconds(3)).await;
         first.send().await;

@@ -1,4 +1,4 @@
-//! Configurable webhooks, to the receiver.
+//! Configurable webhooks, from the configuration to the receiver.
 
 use crate::support::{Home, LEVEL, Trial, json_of, list, on_both, whole};
 use crate::world::{World, body, events};
@@ -92,7 +92,7 @@ async fn what_a_stopped_server_missed_is_sent_late_and_once(home: Home) {
     let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
     let config = json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" });
     json_of(world.trial.notify("a1", &config).await);
-    // Nobody is there for two months.
+    // The server does not run for two months.
     world.go_to("2026-06-01T00:00:00-04:00").await;
     assert_eq!(moments(&receiver), ["2026-04-14T09:00:00-04:00", "2026-05-14T09:00:00-04:00"]);
     world.go_to("2026-06-02T00:00:00-04:00").await;
@@ -118,7 +118,7 @@ async fn rolling_fires_them(home: Home) {
 
 const REMINDER: &str = r#"{ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" }"#;
 
-/// An account with a reminder on the 14th of each month, rolled over those of April, May and June, which wait.
+/// An account with a reminder on the 14th of each month, rolled past those of April, May and June, which are scheduled.
 async fn rolled(home: Home) -> (World, Receiver, Receiver) {
     let (world, receiver) = open(home, "2026-04-01T12:00:00-04:00", "2026-03-15T00:00:00-04:00").await;
     let others = Receiver::start(Behaviour::status(200));
@@ -206,7 +206,7 @@ async fn a_reopened_account_keeps_them_cancelled(home: Home) {
     world.trial.verify().await;
 }
 
-/// Whether the log has it already does not matter: its moment came while the account was open.
+/// It does not matter whether it is already in the log: its moment came while the account was open.
 async fn a_notice_whose_moment_came_before_the_closing_is_sent(home: Home) {
     let (world, receiver, _others) = rolled(home).await;
     world.trial.clock.set(crate::support::time("2026-04-14T09:00:00-04:00"));

@@ -25,7 +25,7 @@ on_both!(
     equal_bytes_go_out_every_time,
 );
 
-/// Minutes after the first failure at which a message is tried again.
+/// The minutes after the first failure at which a message is retried.
 const RETRIES: [u64; 11] = [1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 1440];
 
 fn active(pending: u64, dead: u64) -> (String, Value, u64, u64) {
@@ -114,7 +114,7 @@ async fn a_redirect_is_not_followed(home: Home) {
     assert_eq!(elsewhere.counts().accepted, 0);
 }
 
-/// Has a message fail again and again, and checks when it was tried.
+/// Makes a message fail again and again, and checks when it was tried.
 async fn tried_for_a_day(world: World, receiver: &Receiver, counted: bool, errors: u64) {
     let uuid = world.subscribe(receiver).await;
     world.announce("Ada").await;
@@ -150,7 +150,7 @@ async fn silence_is_tried_for_a_day(home: Home) {
 }
 
 async fn a_closed_port_is_tried_for_a_day(home: Home) {
-    // Resets whoever connects: nothing is ever read.
+    // Resets every connection: nothing is ever read.
     tried_for_a_day(World::at_once(home).await, &Receiver::start(Behaviour::Reset), false, 1).await;
 }
 
@@ -201,14 +201,14 @@ async fn retry_after_lengthens_a_step(home: Home) {
     world.send().await;
     assert_eq!(world.pass(seconds(99)).await, 0);
     assert_eq!(world.pass(seconds(1)).await, 1, "after 100 seconds, not after 60");
-    // The next step is 3 minutes after the first failure, and the one after it 7.
+    // The next step is 3 minutes after the first failure, and the one after that 7.
     assert_eq!(world.pass(minutes(7) - seconds(101)).await, 0);
     assert_eq!(world.pass(seconds(1)).await, 1);
     assert_eq!(world.pass(days(1)).await, 0);
 }
 
-/// The URL is left alone for as long as it asks, which may be longer than the message would wait: that moment is announced,
-/// and a restart keeps it.
+/// A URL is not sent to for as long as it requests, which may be longer than the message's own wait: that moment is
+/// shown, and a restart keeps it.
 async fn a_429_says_when_the_message_is_really_tried_again(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
@@ -226,7 +226,7 @@ async fn a_429_says_when_the_message_is_really_tried_again(home: Home) {
     let world = World::over(world.trial, settings);
     assert_eq!(world.pass(minutes(50) - seconds(1)).await, 0, "it waits after a restart too");
     assert_eq!(world.pass(seconds(1)).await, 1);
-    // 63 minutes after the first failure: the URL asked for less.
+    // 63 minutes after the first failure: the URL requested less.
     assert_eq!(deliveries(&world).await[0]["next_retry_at"], "2026-04-01T13:03:30Z");
     assert_eq!(world.pass(minutes(3)).await, 1);
     assert_eq!(world.state(&uuid).await, active(0, 0));

@@ -1,4 +1,4 @@
-//! A retry that should have been made a while ago is a figure and a line in the log.
+//! A retry that is overdue is shown in a metric and in a log line.
 
 use crate::log_lines;
 use crate::support::{Home, on_both};
@@ -16,10 +16,11 @@ on_both!(
     a_dispatcher_that_runs_looks_for_overdue_retries,
 );
 
-/// What is said of a URL with overdue retries.
+/// The log line about a URL with overdue retries.
 const SAID: &str = "retries of a webhook URL are overdue";
 
-/// What a receiver waits for. It opens at the end of a test, however that comes: the receiver ends only then.
+/// A receiver waits for this gate. It opens at the end of a test, even if the test fails: only then can the receiver
+/// end.
 #[derive(Default)]
 struct Gate(Arc<AtomicBool>);
 
@@ -35,10 +36,10 @@ impl Drop for Gate {
     }
 }
 
-/// How often a test looks whether something is so.
+/// How often a test checks a condition.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The lines of the log about overdue retries of a subscription.
+/// The log lines about overdue retries of a subscription.
 fn said_of(uuid: &str) -> Vec<String> {
     log_lines::all().into_iter().filter(|line| line.contains(SAID) && line.contains(uuid)).collect()
 }
@@ -49,7 +50,7 @@ fn overdue(dispatcher: &Dispatcher) -> String {
     line.expect("there is such a figure").to_owned()
 }
 
-/// Two messages that failed, to be tried again after a minute, and a dispatcher that has not begun yet.
+/// Two messages that failed and are to be retried after a minute, and a dispatcher that does not run yet.
 async fn with_two_retries(home: Home, receiver: &Receiver) -> (World, String) {
     log_lines::keep();
     let settings = || Settings { batch_interval: Duration::ZERO, ..Settings::default() };
@@ -89,7 +90,7 @@ async fn a_retry_that_is_overdue_for_more_than_a_minute_is_counted_and_logged(ho
     assert_eq!((overdue(&world.dispatcher).as_str(), said_of(&uuid).len()), ("0", 1), "they were made");
 }
 
-/// One message is to be tried again after a minute, but the URL answers 429 to another and asks for an hour.
+/// One message is to be retried after a minute, but the URL answers 429 to another with a `Retry-After` of an hour.
 async fn what_waits_because_the_url_asked_for_patience_is_not_overdue(home: Home) {
     log_lines::keep();
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
@@ -112,14 +113,14 @@ async fn what_waits_because_the_url_asked_for_patience_is_not_overdue(home: Home
     for wait in [minutes(3), minutes(56), minutes(1) + seconds(30)] {
         assert_eq!(look_after(wait).await, ("0".to_owned(), vec![]), "{wait:?} later");
     }
-    // More than a minute after the hour nothing was sent yet.
+    // More than a minute after the hour, nothing has been sent yet.
     let (count, said) = look_after(seconds(40)).await;
     assert_eq!((count.as_str(), said.len()), ("2", 1));
     assert!(said[0].contains("retries=2") && said[0].contains("overdue_s=70"), "{said:?}");
     assert_eq!(world.send().await, 2);
 }
 
-/// Retries that are under way and not answered are still overdue.
+/// Retries in progress that are not answered are still overdue.
 async fn a_dispatcher_that_runs_looks_for_overdue_retries(home: Home) {
     let receiver = Receiver::start(Behaviour::status(500));
     let (world, uuid) = with_two_retries(home, &receiver).await;
@@ -143,7 +144,7 @@ async fn a_dispatcher_that_runs_looks_for_overdue_retries(home: Home) {
     while !is_recorded().await {
         tokio::time::sleep(LOOK).await;
     }
-    // It looks again when ten seconds have passed.
+    // It checks again after ten seconds.
     world.trial.clock.set(world.trial.clock_now().plus_micros(10_000_000));
     until(|| overdue(&world.dispatcher) == "0").await;
     assert_eq!(said_of(&uuid).len(), 1, "the same URL is not spoken of again at once");
@@ -151,7 +152,7 @@ async fn a_dispatcher_that_runs_looks_for_overdue_retries(home: Home) {
     running.await.expect("it stops");
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn until(is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {

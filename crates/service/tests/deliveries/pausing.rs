@@ -1,4 +1,4 @@
-//! When a URL is paused, and what that does.
+//! When a URL is paused, and the effects of a pause.
 
 use crate::support::{Home, on_both};
 use crate::world::{World, events, minutes, names, seconds};
@@ -31,7 +31,7 @@ fn active(pending: u64, dead: u64) -> (String, Value, u64, u64) {
     ("ACTIVE".to_owned(), Value::Null, pending, dead)
 }
 
-/// Answers 500 to messages about a name that begins so, and 200 to all others.
+/// Answers 500 to messages about a name with this prefix, and 200 to all others.
 fn fails_for(name: &'static str) -> Behaviour {
     Behaviour::answers(move |_, body| {
         let is_bad = String::from_utf8_lossy(body).contains(&format!("\"name_last\":\"{name}"));
@@ -148,7 +148,7 @@ async fn the_other_urls_hear_of_a_pause(home: Home) {
     let told = crate::world::body(&good.requests()[1]);
     assert_eq!(told["data"]["object"]["webhook_uuid"], paused_uuid);
     assert_eq!(told["data"]["object"]["paused_reason"], "UNAUTHORIZED");
-    // The one that was paused does not get it, not even by a replay.
+    // The paused URL does not get it, not even by a replay.
     bad.behave(Behaviour::status(200));
     world.resume(&paused_uuid).await;
     assert_eq!(world.state(&paused_uuid).await, active(0, 1));
@@ -167,7 +167,7 @@ async fn a_url_that_fails_is_sent_one_message_at_a_time(home: Home) {
     }
     world.send().await;
     assert_eq!(world.state(&uuid).await, active(4, 0));
-    // An answer that never comes costs the connection: one for each message, and never two at once.
+    // An answer that never arrives costs the connection: one for each message, and never two at the same time.
     assert_eq!((receiver.counts().requests, receiver.counts().accepted), (4, 4));
     receiver.until(|counts| counts.open == 0).await;
 }
@@ -199,8 +199,8 @@ async fn unsubscribing_stops_and_resubscribing_resumes(home: Home) {
     assert_eq!(world.state(&uuid).await, active(0, 0));
 }
 
-/// A dispatcher that runs by itself looks at the log more often than at subscriptions: it must not go on with what it
-/// remembers of one that was paused meanwhile.
+/// A dispatcher that runs in the background reads the log more often than subscriptions: it must not continue with its
+/// cached state of one that was paused in the meantime.
 async fn nothing_is_sent_after_a_pause_by_a_dispatcher_that_runs(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(401));
@@ -221,12 +221,13 @@ async fn nothing_is_sent_after_a_pause_by_a_dispatcher_that_runs(home: Home) {
     assert_eq!((receiver.counts().requests, world.state(&uuid).await), (1, paused("UNAUTHORIZED", 9)));
 }
 
-/// Unsubscribed and resubscribed while a message is with the receiver: it is delivered, and nobody gets it twice.
+/// Unsubscribed and resubscribed while a message is with the receiver: the message is delivered, and no receiver gets
+/// it twice.
 async fn what_is_under_way_at_a_pause_is_no_dead_letter(home: Home) {
     let world = World::at_once(home).await;
     let (let_go, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
-    // The first answer waits until it is let go.
+    // The first answer waits until it is released.
     let receiver = Receiver::start(Behaviour::answers(move |number, _| {
         if number == 0 {
             held.lock().expect("nobody panics").recv().expect("it is let go");
@@ -246,7 +247,7 @@ async fn what_is_under_way_at_a_pause_is_no_dead_letter(home: Home) {
     let_go.send(()).expect("the receiver waits");
     sending.await.expect("it ends").expect("it is sent");
     world.send().await;
-    // How many went out before the sender heard of it is a matter of time: none of them is a dead letter.
+    // How many were sent before the sender learned of the pause depends on timing; none of them is a dead letter.
     let sent = receiver.counts().requests as u64;
     assert_eq!(world.state(&uuid).await, active(0, 4 - sent));
     assert_eq!(world.replay(&json!({})).await, (4 - sent, 0));
@@ -256,7 +257,7 @@ async fn what_is_under_way_at_a_pause_is_no_dead_letter(home: Home) {
     assert_eq!((got, world.state(&uuid).await), (["A", "B", "C", "D"].map(String::from).into(), active(0, 0)));
 }
 
-/// The URL is left alone until `Retry-After`, whatever waits, and no number of 429 pauses it.
+/// The URL is not sent to until `Retry-After`, whatever waits, and no number of 429 pauses it.
 async fn too_many_requests_pause_nothing_and_hold_the_url(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::answers(|number, _| match number {
@@ -291,7 +292,7 @@ async fn a_success_under_way_takes_a_pause_back(home: Home) {
         world.announce(&format!("Good{number}")).await;
     }
     world.send().await;
-    // A runtime of its own for each answer: the slow one must not hold up the others.
+    // Each answer has its own runtime: the slow one must not delay the others.
     let failed = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counted = failed.clone();
     slow.behave(Behaviour::slowly(move |_, body| {
@@ -311,7 +312,7 @@ async fn a_success_under_way_takes_a_pause_back(home: Home) {
     while failed.load(std::sync::atomic::Ordering::SeqCst) < 10 {
         tokio::task::yield_now().await;
     }
-    // The ten answers are on their way to the sender, or there.
+    // The ten answers are on their way to the sender, or have arrived.
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     let_go.send(()).expect("the receiver waits");
     sending.await.expect("it ends").expect("it is sent");

@@ -1,4 +1,4 @@
-//! A URL that errors paused is tried by itself.
+//! A URL that was paused by errors is probed automatically.
 
 use crate::support::{Home, Trial, form_of, json_of, on_both};
 use crate::world::{START, World, days, minutes, names, seconds};
@@ -26,12 +26,12 @@ on_both!(
     a_message_that_is_tried_for_the_first_time_during_a_pause_is_counted_once,
 );
 
-/// Has ten messages fail, which pauses the URL.
+/// Makes ten messages fail, which pauses the URL.
 async fn paused(world: &World, receiver: &Receiver) -> String {
     paused_with(world, receiver, &json!({})).await
 }
 
-/// The same, of a URL that was subscribed with what else is said.
+/// The same, for a URL that was subscribed with these additional fields.
 async fn paused_with(world: &World, receiver: &Receiver, more: &Value) -> String {
     let uuid = world.subscribe_to(receiver, more).await;
     for number in 0..10 {
@@ -84,7 +84,7 @@ async fn a_url_that_was_paused_by_401_or_by_a_person_is_not_tried(home: Home) {
         assert_eq!((&shown["status"], &shown["next_probe_at"]), (&json!("PAUSED"), &Value::Null));
     }
     assert_eq!((first.counts().requests, second.counts().requests), (1, 0));
-    // A 401 while it is tried ends that too.
+    // A 401 during a probe ends the probing too.
     let third = Receiver::start(Behaviour::status(500));
     let uuid = paused(&world, &third).await;
     third.behave(Behaviour::status(401));
@@ -141,7 +141,7 @@ async fn a_url_is_tried_for_five_days_and_no_longer(home: Home) {
     assert_eq!(world.replay(&json!({})).await, (10, 0), "a person may still resume it");
 }
 
-/// Knows no name that begins with `silent`: at first it says so, later it does not answer.
+/// Resolves no name that begins with `silent`: at first it reports so, later it does not answer.
 #[derive(Debug)]
 struct Names {
     address: SocketAddr,
@@ -163,8 +163,8 @@ impl Resolve for Names {
     }
 }
 
-/// As many names of one organization are looked up as it may have at once, and none is answered: the paused URL of another
-/// organization is tried all the same.
+/// As many names of one organization are being resolved as it may have at the same time, and none is answered: the
+/// paused URL of another organization is still probed.
 async fn names_of_one_organization_do_not_hold_up_what_others_try(home: Home) {
     const LOOKUPS_AT_ONCE: usize = 32;
     let receiver = Receiver::start(Behaviour::status(500));
@@ -198,7 +198,7 @@ async fn names_of_one_organization_do_not_hold_up_what_others_try(home: Home) {
     assert_eq!(receiver.counts().requests, 1);
     receiver.behave(Behaviour::status(200));
     resolver.is_silent.store(true, Ordering::SeqCst);
-    // The other one's turn comes when all lookups go on.
+    // The other organization's turn comes while all lookups are in progress.
     pass(290);
     let trying = tokio::spawn({
         let dispatcher = dispatcher.clone();
@@ -259,7 +259,8 @@ async fn the_counter_of_dead_messages_says_that_it_leaves_out_what_a_pause_makes
     }
 }
 
-/// A message that came during the pause lies after what was sent, and once it was tried it is a failure of its own too.
+/// A message announced during the pause lies after the sent ones, and once it was tried it is also a failure of its
+/// own.
 async fn a_message_that_is_tried_for_the_first_time_during_a_pause_is_counted_once(home: Home) {
     for more in [json!({}), json!({ "filter_events": ["customer_create"] })] {
         let world = World::at_once(home).await;

@@ -1,4 +1,4 @@
-//! Messages by the API: finding them, one with all that is known of it, sending one or many again, figures of each URL.
+//! Messages in the API: finding them, one with all its details, resending one or many, metrics of each URL.
 
 use crate::support::{Home, Trial, code_of, form_of, json_of, list, on_both, time};
 use crate::world::{World, body, events, minutes, names};
@@ -141,7 +141,7 @@ async fn messages_are_found_by_everything_they_have(home: Home) {
     assert_eq!(ids(&found(&world, by_id(one)).await), [one]);
     assert_eq!(found(&world, by_id("dbk_evt_none")).await, [] as [Value; 0]);
     assert_eq!(found(&world, MessageQuery { account_id: reference("a1"), ..by_id(one) }).await, [] as [Value; 0]);
-    // The latest first: C waits to be tried again, B is dead, A was taken.
+    // Newest first: C is to be retried, B is dead, A was accepted.
     for (state, place) in [(SearchState::Pending, 0), (SearchState::Dead, 1), (SearchState::Delivered, 2)] {
         let query = MessageQuery { until: Some(time("2026-04-01T13:00:00Z")), ..of(state) };
         assert_eq!(ids(&found(&world, query).await), [ids(&customers)[place]], "{state:?}");
@@ -183,7 +183,7 @@ async fn pages_lead_through_all_messages_once(home: Home) {
     }
 }
 
-/// A search looks at so many messages a page: what is beyond comes with the next.
+/// A search examines a limited number of messages per page; the rest come with the next page.
 async fn a_short_page_leads_on(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::statuses(&[404]));
@@ -260,7 +260,7 @@ async fn delivered_messages_are_replayed_since_a_moment(home: Home) {
         crate::support::merge(&mut body, &more);
         body
     };
-    // A, B, and the two of the account; to the narrow URL the account's own.
+    // A, B, and the two of the account; to the URL with a filter, the account's own.
     assert_eq!(world.replay(&of(json!({ "dry_run": true }))).await, (5, 0));
     assert_eq!(world.send().await, 0, "it was only counted");
     assert_eq!(world.replay(&of(json!({ "event": "customer_create", "dry_run": true }))).await, (2, 0));
@@ -282,7 +282,8 @@ async fn delivered_messages_are_replayed_since_a_moment(home: Home) {
     assert_eq!(events(&narrow).last().map(String::as_str), Some("account_create"));
 }
 
-/// What was to be sent again when the URL was paused is a dead letter, and resuming the URL does not drop it.
+/// Messages that were to be sent again when the URL was paused are dead letters, and resuming the URL does not drop
+/// them.
 async fn a_replay_of_delivered_messages_that_a_pause_interrupts_stays(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
@@ -302,7 +303,8 @@ async fn a_replay_of_delivered_messages_that_a_pause_interrupts_stays(home: Home
     assert_eq!(names(&receiver), ["A", "B", "C", "A", "B", "C"]);
 }
 
-/// Not a row for each message: what lies together in the log is one range, whatever else lies between.
+/// Messages that lie together in the log become one range, even across messages that the URL does not get; there is no
+/// row for each message.
 async fn delivered_messages_become_few_ranges(home: Home) {
     let world = World::at_once(home).await;
     let [all, some] = [200; 2].map(|status| Receiver::start(Behaviour::status(status)));

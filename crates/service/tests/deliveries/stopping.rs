@@ -1,4 +1,4 @@
-//! What a stop leaves: everything that was answered is recorded, and is not sent again.
+//! The state after a stop: everything that was answered is recorded, and is not sent again.
 
 use crate::support::{Home, on_both};
 use crate::world::{World, names, seconds};
@@ -17,7 +17,7 @@ on_both!(
     what_was_delivered_out_of_order_is_no_dead_letter_of_a_paused_url,
 );
 
-/// Takes everything at once but messages about `Slow`, which it answers when it is opened.
+/// Accepts everything at once except messages about `Slow`, which it answers when it is opened.
 fn gated(open: &Arc<AtomicBool>) -> Behaviour {
     let open = open.clone();
     Behaviour::slowly(move |_, body| {
@@ -36,7 +36,7 @@ fn once_each(receiver: &Receiver) -> Vec<String> {
     got
 }
 
-/// Has messages sent of which the first is not answered before the stop, and starts anew; gives the world after it.
+/// Sends messages of which the first is not answered before the stop, and starts again. Returns the world after it.
 async fn stop_amid(world: World, receiver: &Receiver, answered: usize) -> World {
     let dispatcher = world.dispatcher.clone();
     let sending = tokio::spawn(async move { dispatcher.settle().await });
@@ -98,7 +98,7 @@ async fn a_replay_that_was_stopped_goes_on_where_it_was(home: Home) {
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));
 }
 
-/// A pause when no node is there that knows what it sent: first amid the log, then amid a replay.
+/// A pause while no node runs that knows what it sent: first in the middle of the log, then in the middle of a replay.
 async fn what_was_delivered_out_of_order_is_no_dead_letter_of_a_paused_url(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
@@ -113,7 +113,7 @@ async fn what_was_delivered_out_of_order_is_no_dead_letter_of_a_paused_url(home:
     world.pause(&uuid).await;
     announce_some(&world, 1, fast).await;
     let state = world.state(&uuid).await;
-    // A receiver that is not opened would not end with a test that fails.
+    // A receiver that is not opened would not end if the test fails.
     open.store(true, Ordering::SeqCst);
     assert_eq!(state, ("PAUSED".to_owned(), json!("UNSUBSCRIBED"), 0, 4), "three that are slow, and one it missed");
     world.resume(&uuid).await;
@@ -138,14 +138,15 @@ async fn what_was_delivered_out_of_order_is_no_dead_letter_of_a_paused_url(home:
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));
 }
 
-/// Announces so many messages, those with some numbers about `Slow`.
+/// Announces this many messages; those with the given numbers are about `Slow`.
 async fn announce_some(world: &World, count: usize, slow: &[usize]) {
     for number in 0..count {
         world.announce(if slow.contains(&number) { "Slow" } else { "Fast" }).await;
     }
 }
 
-/// A look at the log that waited for the stop would take the URLs again, and no other node would have them for a while.
+/// A read of the log that waited for the stop would lease the URLs again, and no other node could lease them for a
+/// while.
 async fn a_node_that_stopped_takes_and_sends_nothing_more(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
@@ -160,7 +161,7 @@ async fn a_node_that_stopped_takes_and_sends_nothing_more(home: Home) {
     assert_eq!(world.state(&uuid).await, ("ACTIVE".to_owned(), Value::Null, 0, 0));
 }
 
-/// The answer comes after the stop was asked for, and in time.
+/// The answer arrives after the stop was requested, and in time.
 async fn what_is_answered_while_it_stops_is_not_sent_again(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));

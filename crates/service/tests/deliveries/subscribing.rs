@@ -108,7 +108,7 @@ async fn a_removed_url_gets_nothing_more(home: Home) {
     assert_eq!(receiver.counts().requests, 1, "not even the retry");
 }
 
-/// The signature of a body by a key, over the bytes of `data` as they stand.
+/// Whether a key signed a body: the signature is over the bytes of `data` as they are.
 fn signed_by(key: &Key, request: &Request) -> bool {
     let text = String::from_utf8(request.body.clone()).expect("a body is text");
     let begin = text.find(",\"data\":").expect("data") + 8;
@@ -116,7 +116,7 @@ fn signed_by(key: &Key, request: &Request) -> bool {
     key.verify(&text.as_bytes()[begin..end], body(request)["hmac_signature"].as_str().expect("a signature"))
 }
 
-/// Which signatures of the header are by a key, by the standard's rule: over id, timestamp and body.
+/// Which signatures of the header are by a key, computed as the standard defines: over id, timestamp and body.
 fn header_signed_by(key: &Key, request: &Request) -> Vec<bool> {
     use hmac::{Hmac, KeyInit, Mac};
     let secret = STANDARD.decode(key.text()).expect("the key is Base64");
@@ -185,7 +185,7 @@ async fn a_narrowed_filter_stops_retries_and_replays_of_what_it_leaves_out(home:
     assert_eq!(world.state(&uuid).await.2, 0);
     assert_eq!(world.pass(crate::world::days(2)).await, 0);
     assert_eq!(receiver.counts().requests, 2);
-    // What is to be replayed is left out by a filter too.
+    // A filter also excludes messages that are to be replayed.
     world.pause(&uuid).await;
     world.subscribe_to(&receiver, &json!({})).await;
     world.announce("C").await;
@@ -193,7 +193,7 @@ async fn a_narrowed_filter_stops_retries_and_replays_of_what_it_leaves_out(home:
     assert_eq!(world.replay(&json!({})).await, (1, 0));
     world.subscribe_to(&receiver, &json!({ "filter_events": ["account_closed"] })).await;
     assert_eq!((world.send().await, world.state(&uuid).await.2), (0, 0));
-    // So is what is dead, though it is asked for by name.
+    // It also excludes dead letters, even if the replay names their event.
     world.subscribe_to(&receiver, &json!({})).await;
     receiver.behave(Behaviour::status(400));
     world.announce("D").await;
@@ -229,7 +229,7 @@ async fn settings_of_a_url_hold_and_stay_unless_they_are_given(home: Home) {
     assert_eq!(sent, 20);
 }
 
-/// How many messages were with a receiver at once.
+/// How many messages a receiver had at the same time.
 #[derive(Debug, Default)]
 struct Crowd {
     now: AtomicUsize,
@@ -237,7 +237,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Each answer waits until so many messages were there at once, but not for ever.
+    /// Each answer waits until this many messages were there at the same time, but not forever.
     fn waiting_for(self: &Arc<Crowd>, wanted: usize) -> Behaviour {
         let crowd = self.clone();
         Behaviour::slowly(move |_, _| {
@@ -264,7 +264,7 @@ async fn a_url_gets_no_more_at_once_than_its_setting_says(home: Home) {
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe_to(&receiver, &json!({ "max_in_flight": 2 })).await;
     let crowd = Arc::new(Crowd::default());
-    // After twenty that were taken, twenty more would go at once.
+    // After twenty were accepted, twenty more would be sent at once.
     for (name, wanted) in [("Before", 0), ("Limited", 2), ("Free", 3)] {
         if wanted > 0 {
             receiver.behave(crowd.waiting_for(wanted));

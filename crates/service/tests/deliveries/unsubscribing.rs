@@ -1,4 +1,5 @@
-//! A person pauses a URL: that holds, whatever its receiver answered before, answers just then, or would answer.
+//! A person pauses a URL: the pause holds, whatever its receiver answered before, answers at that moment, or would
+//! answer.
 
 use crate::support::{Home, on_both};
 use crate::world::{World, days, minutes, names, seconds};
@@ -34,7 +35,7 @@ async fn announce(world: &World, messages: usize) {
     }
 }
 
-/// A URL that ten failures paused.
+/// A URL that was paused by ten failures.
 async fn paused_by_errors(world: &World, receiver: &Receiver) -> String {
     let uuid = world.subscribe(receiver).await;
     announce(world, 10).await;
@@ -43,7 +44,7 @@ async fn paused_by_errors(world: &World, receiver: &Receiver) -> String {
     uuid
 }
 
-/// Answers with a status when it is opened.
+/// Answers with a status once it is opened.
 fn when(open: &Arc<AtomicBool>, status: u16) -> Behaviour {
     let open = open.clone();
     Behaviour::slowly(move |_, _| {
@@ -93,7 +94,7 @@ async fn a_pause_by_a_person_takes_the_place_of_one_by_401(home: Home) {
     assert_eq!(moments(&world, &uuid).await, (json!("2026-04-01T12:01:30Z"), Value::Null));
 }
 
-/// Neither a second call nor what the receiver answers then changes it.
+/// Neither a second request nor a later answer of the receiver changes it.
 async fn a_pause_by_a_person_stays_as_it_is(home: Home) {
     for status in [401, 500] {
         let settings = daybook_webhooks::dispatcher::Settings {
@@ -151,7 +152,7 @@ async fn a_message_that_came_during_the_pause_and_was_taken_is_no_dead_letter(ho
         for name in ["During1", "During2", "During3"] {
             world.announce(name).await;
         }
-        // The first of them was tried once: the second is the next.
+        // The first of them was tried once; the second is next.
         assert_eq!(world.pass(minutes(5)).await, 1);
         let open = Arc::new(AtomicBool::new(false));
         receiver.behave(when(&open, 200));
@@ -176,7 +177,8 @@ async fn a_message_that_came_during_the_pause_and_was_taken_is_no_dead_letter(ho
     }
 }
 
-/// It came during the pause, was tried, and failed: it is a failure of its own, and not among what the pause missed.
+/// It was announced during the pause, tried, and failed: it is a failure of its own, and not part of the range that the
+/// pause missed.
 async fn a_message_that_was_tried_during_a_pause_is_replayed_once(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(500));
@@ -194,15 +196,15 @@ async fn a_message_that_was_tried_during_a_pause_is_replayed_once(home: Home) {
     assert_eq!((got.len(), world.state(&uuid).await.3), (13, 0), "{got:?}");
 }
 
-/// Ten failures decided a pause, two messages are still with the receiver, and a person pauses the URL: one of the two fails,
-/// and what waits is not sent when the other one is taken.
+/// Ten failures lead to a pause, two messages are still with the receiver, and a person pauses the URL. One of the two
+/// fails, and pending messages are not sent when the other one is accepted.
 async fn a_success_under_way_does_not_take_it_back(home: Home) {
     let world = World::at_once(home).await;
     let receiver = Receiver::start(Behaviour::status(200));
     let uuid = world.subscribe(&receiver).await;
     announce(&world, 30).await;
     world.send().await;
-    // How many of the two that are slow may answer.
+    // How many of the two slow ones may answer.
     let (open, failed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (opened, counted) = (open.clone(), failed.clone());
     receiver.behave(Behaviour::slowly(move |_, body| {
@@ -226,7 +228,7 @@ async fn a_success_under_way_does_not_take_it_back(home: Home) {
     while failed.load(Ordering::SeqCst) < 10 {
         tokio::task::yield_now().await;
     }
-    // The ten answers are on their way to the sender, or there.
+    // The ten answers are on their way to the sender, or have arrived.
     tokio::time::sleep(Duration::from_millis(100)).await;
     announce(&world, 20).await;
     let hearing = settle(&world);

@@ -10,26 +10,26 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// When it all begins.
+/// The start time.
 pub const START: &str = "2026-04-01T12:00:30Z";
 /// How long a receiver may take: longer than any does on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// How long a receiver may take that never answers.
+/// How long a receiver that never answers may take.
 const IMPATIENT: Duration = Duration::from_millis(250);
 
-/// A service with a product, and what sends its messages.
+/// A service with a product, and the dispatcher of its messages.
 pub struct World {
     pub trial: Trial,
     pub dispatcher: Dispatcher,
 }
 
 impl World {
-    /// Begins at [`START`], with batches of a minute.
+    /// Starts at [`START`], with batches of a minute.
     pub async fn new(home: Home) -> World {
         World::with(home, Settings::default()).await
     }
 
-    /// Begins at [`START`], sending every message at once.
+    /// Starts at [`START`], sending every message at once.
     pub async fn at_once(home: Home) -> World {
         World::with(home, Settings { batch_interval: Duration::ZERO, ..Settings::default() }).await
     }
@@ -40,14 +40,14 @@ impl World {
         World::over(trial, settings)
     }
 
-    /// The same, with receivers that do not answer: they are not waited for for long.
+    /// The same, with a short timeout, for receivers that do not answer.
     pub async fn impatient(home: Home) -> World {
         let trial = Trial::at(home, START).await;
         trial.product("auto-12", json!({})).await;
         World::waiting(trial, Settings { batch_interval: Duration::ZERO, ..Settings::default() }, IMPATIENT)
     }
 
-    /// Sends what a service announces.
+    /// Sends the messages of a service.
     pub fn over(trial: Trial, settings: Settings) -> World {
         World::waiting(trial, settings, TIMEOUT)
     }
@@ -60,12 +60,12 @@ impl World {
         World { trial, dispatcher }
     }
 
-    /// Subscribes a receiver to all events, and gives the subscription's name.
+    /// Subscribes a receiver to all events, and returns the subscription's UUID.
     pub async fn subscribe(&self, receiver: &Receiver) -> String {
         self.subscribe_to(receiver, &json!({})).await
     }
 
-    /// Subscribes a receiver with what else is said, and gives the subscription's name.
+    /// Subscribes a receiver with additional fields, and returns the subscription's UUID.
     pub async fn subscribe_to(&self, receiver: &Receiver, more: &Value) -> String {
         let mut body = json!({ "webhook_url": receiver.url() });
         crate::support::merge(&mut body, more);
@@ -88,24 +88,24 @@ impl World {
         (status, one["paused_reason"].clone(), count("pending"), count("dead_letters"))
     }
 
-    /// Announces something: a customer of this name.
+    /// Announces an event: a customer with this name.
     pub async fn announce(&self, name: &str) {
         let form = form_of(&json!({ "name_last": name }));
         json_of(self.trial.service.create_customer(&self.trial.who, None, form).await);
     }
 
-    /// Sends what is to be sent now; gives how many attempts that took.
+    /// Sends everything due now. Returns the number of attempts.
     pub async fn send(&self) -> usize {
         self.dispatcher.settle().await.expect("it is sent")
     }
 
-    /// Moves the clock, does what is due, and sends what is to be sent.
+    /// Sets the clock, processes due accounts, and sends everything due.
     pub async fn go_to(&self, now: &str) -> usize {
         self.trial.go_to(now).await;
         self.send().await
     }
 
-    /// Moves the clock on, does what is due, and sends what is to be sent.
+    /// Advances the clock, processes due accounts, and sends everything due.
     pub async fn pass(&self, length: Duration) -> usize {
         let micros = i64::try_from(length.as_micros()).expect("a short time");
         let now = daybook_clock::Clock::now(&*self.trial.clock).plus_micros(micros);
@@ -122,7 +122,7 @@ impl World {
         json_of(self.trial.service.resubscribe(&self.trial.who, None, uuid).await)
     }
 
-    /// Replays; gives how many are sent again, and how many stay.
+    /// Replays. Returns how many messages are sent again, and how many stay.
     pub async fn replay(&self, body: &Value) -> (u64, u64) {
         let done = json_of(self.trial.service.replay_failed_events(&self.trial.who, None, form_of(body)).await);
         (done["replayed"].as_u64().expect("a count"), done["left_paused"].as_u64().expect("a count"))
@@ -151,7 +151,7 @@ pub fn events(receiver: &Receiver) -> Vec<String> {
     receiver.requests().iter().map(|request| body(request)["event"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// Whom the customers' messages were about, in order.
+/// The names of the customers that the messages were about, in order.
 pub fn names(receiver: &Receiver) -> Vec<String> {
     let name = |request: &Request| body(request)["data"]["object"]["name_last"].as_str().map(str::to_owned);
     receiver.requests().iter().filter_map(name).collect()

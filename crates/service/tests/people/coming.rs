@@ -1,4 +1,4 @@
-//! Links, and who comes in by them or by a password.
+//! Links, and people who join with them or sign in with a password.
 
 use crate::support::{Home, Trial, on_both, time};
 use crate::world::{NOW, PASSWORD, code, here, join, person, sign_in, visit, wait};
@@ -32,7 +32,7 @@ async fn the_first_link_makes_the_first_person(home: Home) {
     let visit = here(&trial, &session).await;
     assert_eq!((visit.name.as_str(), visit.email.as_str()), ("ana", "ana@lender.example"));
     assert_eq!((visit.organization.as_str(), visit.environment.as_str()), ("first", "TEST"));
-    // How they came is theirs: a mark of their session.
+    // The caller's origin is a mark of their session.
     let origin = visit.caller.origin.clone();
     assert!(origin.as_ref().is_some_and(|origin| origin.session.len() == 16), "{origin:?}");
     let caller = Caller { client_id: format!("person:{}", visit.person_id), origin, ..trial.who.clone() };

@@ -1,4 +1,4 @@
-//! Guessing that is slowed.
+//! Throttling of failed sign-ins.
 
 use crate::support::{Home, Trial, on_both};
 use crate::world::{NOW, PASSWORD, SECOND, code, join, seconds, sign_in, wait};
@@ -13,7 +13,7 @@ on_both!(
 
 async fn guessing_an_address_is_slowed_on_every_node(home: Home) {
     let trial = Trial::at(home, NOW).await;
-    // SQLite in memory is one node's own.
+    // An in-memory SQLite database belongs to one node.
     let node = if home == Home::Postgres { trial.node().await } else { trial.clone() };
     join(&trial, "ana", Role::Admin).await;
     for _ in 0..4 {

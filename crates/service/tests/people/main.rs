@@ -1,5 +1,5 @@
-//! People who use the console, on both databases and a clock that is moved by hand: how they come in, how long they stay,
-//! who may do what with them, and what becomes of guessing.
+//! The users of the console, on both databases and with a manual clock: how they join, how long sessions last, who may
+//! manage them, and how failed sign-ins are throttled.
 #![cfg(test)]
 
 #[path = "../service/support.rs"]

@@ -1,4 +1,4 @@
-//! What administrators do with people.
+//! How administrators manage people.
 
 use crate::support::{Home, Trial, on_both, time};
 use crate::world::{NOW, PASSWORD, code, here, join, sign_in, visit};

@@ -24,7 +24,7 @@ async fn a_session_ends_when_it_is_not_used(home: Home) {
         wait(&trial, IDLE_MICROS - 1);
         here(&trial, &session).await;
     }
-    // A visit that comes soon after another is not noted.
+    // A visit soon after another is not recorded.
     wait(&trial, TOUCH_MICROS - 1);
     here(&trial, &session).await;
     wait(&trial, IDLE_MICROS - TOUCH_MICROS);
@@ -142,7 +142,7 @@ async fn what_expired_is_let_go(home: Home) {
     assert_eq!(code(sign_in(&trial, "ana", "wrong horse").await), "unauthenticated");
     wait(&trial, LINK_MICROS);
     trial.settle().await;
-    // As the rows would be seen if they were there: at a moment before they expired.
+    // Looks the rows up as of a moment before they expired, at which they would be found if they existed.
     assert_eq!(trial.store.expire_people(time("2099-01-01T00:00:00Z"), 100).await.expect("an answer"), 0);
     trial.clock.set(time(NOW));
     assert_eq!(visit(&trial, &session).await, None);

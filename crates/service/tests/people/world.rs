@@ -1,4 +1,4 @@
-//! People to let in, and a clock to wait by.
+//! People to sign in, and a clock to advance.
 
 use crate::support::Trial;
 use daybook_engine::time::Time;
@@ -14,14 +14,14 @@ pub fn person(name: &str) -> NewPerson {
     NewPerson { name: name.into(), email: format!("{name}@lender.example"), password: PASSWORD.into() }
 }
 
-/// Moves the clock on.
+/// Advances the clock.
 pub fn wait(trial: &Trial, micros: i64) -> Time {
     let now = trial.clock_now().plus_micros(micros);
     trial.clock.set(now);
     now
 }
 
-/// Lets somebody in by a new link.
+/// Creates a person with a new link.
 pub async fn join(trial: &Trial, name: &str, role: Role) -> Session {
     let token = trial.service.invite(&trial.who, role).await.expect("a link");
     trial.service.accept(&token, person(name), None).await.expect("they come in")
@@ -47,7 +47,7 @@ pub fn code<T>(answer: Result<T, Problem>) -> &'static str {
     }
 }
 
-/// After how many seconds to try again.
+/// After how many seconds to retry.
 #[track_caller]
 pub fn seconds<T>(answer: Result<T, Problem>) -> i64 {
     let problem = answer.err().expect("it is refused");

@@ -1,4 +1,4 @@
-//! The audit trail: what is recorded, and that no record can be altered, removed, put in or moved without being found.
+//! The audit trail: what is recorded, and that every changed, removed, inserted or moved record is found.
 
 use crate::support::{Home, LEVEL, Trial, form_of, json_of, on_both};
 use daybook_service::AuditQuery;
@@ -48,7 +48,7 @@ impl Audited {
         records(&self.trial, &self.trial.who, AuditQuery::default()).await
     }
 
-    /// Runs a statement past the triggers that keep records from being changed.
+    /// Runs a statement, bypassing the triggers that protect records.
     async fn tamper(&self, sql: &str) {
         match self.home {
             Home::Sqlite => {
@@ -73,7 +73,7 @@ impl Audited {
         client
     }
 
-    /// Something is found about the trail, and nothing else.
+    /// Checks that `verify` finds this difference in the trail, and no other.
     async fn finds(&self, what: &str) {
         let found = self.trial.differences().await;
         assert!(found.iter().any(|sentence| sentence.contains(what)), "{what}: {found:?}");
@@ -124,7 +124,7 @@ async fn what_is_refused_or_repeated_is_not_recorded(home: Home) {
     let audited = Audited::lived(home).await;
     let trial = &audited.trial;
     let before = audited.records().await.len();
-    // The same payment again, the same account again, a payment to nothing, a form that is wrong.
+    // The same payment again, the same account again, a payment to an unknown account, an invalid form.
     json_of(trial.pay("a1", "p1", LEVEL, "2026-04-01T12:00:00-04:00").await);
     trial.account("auto-12", "a1", "2026-03-15T00:00:00-04:00").await;
     trial.pay("nothing", "p9", LEVEL, "2026-04-01T12:00:00-04:00").await.expect_err("there is no such account");
@@ -136,7 +136,7 @@ async fn a_roll_and_a_long_opening_are_recorded_once(home: Home) {
     let audited = Audited::lived(home).await;
     let trial = &audited.trial;
     let before = audited.records().await.len();
-    // Each is several slices.
+    // Each takes several slices.
     json_of(trial.roll("a1", "2080-04-01T12:00:00-04:00", false).await);
     let body = json!({
         "product_id": "auto-12", "account_id": "old", "effective_at": "1970-03-15T00:00:00-05:00",
@@ -163,7 +163,7 @@ async fn records_are_found_by_what_is_asked(home: Home) {
     let now = trial.service.now();
     assert_eq!(asked(AuditQuery { since: Some(now.plus_micros(1)), ..AuditQuery::default() }).await, 0);
     assert_eq!(asked(AuditQuery { until: Some(now.plus_micros(1)), ..AuditQuery::default() }).await, all.len());
-    // Page by page it is the same list.
+    // The pages together give the same list.
     let (mut paged, mut mark) = (Vec::new(), None);
     loop {
         let paging = Paging::read(Some("2"), mark.as_deref(), None).expect("a mark");
@@ -265,7 +265,7 @@ async fn an_inserted_record_is_found(home: Home) {
     );
     audited.tamper(&copy).await;
     audited.finds(&format!("record {} lies after the end", last + 1)).await;
-    // Before the first one there is no place either.
+    // A record before the first one is found too.
     audited.tamper(&format!("DELETE FROM audit WHERE org = 1 AND seq = {}", last + 1)).await;
     if home == Home::Postgres {
         audited.tamper("ALTER TABLE audit DROP CONSTRAINT audit_seq_check").await;
@@ -278,7 +278,7 @@ async fn an_inserted_record_is_found(home: Home) {
     audited.finds("record -7 was inserted before the first").await;
     audited.tamper("DELETE FROM audit WHERE org = 1 AND seq < 1").await;
     audited.tamper(&copy).await;
-    // With the end moved to it, its hash does not follow.
+    // If the head is moved to it, its hash does not follow.
     audited.tamper(&format!("UPDATE audit_heads SET seq = {} WHERE org = 1", last + 1)).await;
     audited.finds(&format!("record {} was changed, moved or inserted", last + 1)).await;
 }
@@ -296,7 +296,7 @@ async fn a_cut_tail_is_found(home: Home) {
     let last = audited.records().await[0]["number"].as_i64().expect("a number");
     audited.tamper(&format!("DELETE FROM audit WHERE org = 1 AND seq > {}", last - 2)).await;
     audited.finds(&format!("ends with record {last}, but the last record found is number {}", last - 2)).await;
-    // With the end moved back by hand, its hash is another one.
+    // If the head is moved back by hand, its hash differs.
     audited.tamper(&format!("UPDATE audit_heads SET seq = {} WHERE org = 1", last - 2)).await;
     audited.finds("whose hash is another one").await;
 }
@@ -305,7 +305,7 @@ async fn a_lost_end_is_found(home: Home) {
     let audited = Audited::lived(home).await;
     audited.tamper("DELETE FROM audit_heads WHERE org = 1").await;
     audited.finds("has no end").await;
-    // Nothing is done that could not be recorded.
+    // Nothing is done that cannot be recorded.
     audited.trial.pay("a1", "p9", LEVEL, "2026-04-01T12:00:00-04:00").await.expect_err("it cannot be recorded");
     assert_eq!(audited.trial.all_items("a1", None).await.iter().filter(|item| item["line_item_id"] == "p9").count(), 0);
 }
@@ -347,7 +347,7 @@ async fn a_roll_that_is_overtaken_is_counted_and_recorded_once(home: Home) {
         let trial = trial.clone();
         tokio::spawn(async move { json_of(trial.roll("busy", TO, false).await) })
     };
-    // Another key makes stale what was computed and is not written yet.
+    // A new key makes work stale that was computed and is not written yet.
     for _ in 0..6 {
         json_of(trial.service.rotate_hmac_key(&trial.who).await);
     }

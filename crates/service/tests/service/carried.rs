@@ -1,4 +1,4 @@
-//! What messages carry: a rich history, and every message of it is what the catalogue says.
+//! The content of messages: in a varied history, every message matches its schema in the catalogue.
 
 use crate::messages::Ordered;
 use crate::support::{Home, LEVEL, Trial, form_of, json_of, list, on_both};
@@ -10,7 +10,7 @@ on_both!(every_message_of_a_rich_history_obeys_the_schema_of_its_event);
 
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
 
-/// The schemas of the catalogue, made strict: a field that the schema does not know is an error too.
+/// The schemas of the catalogue, made strict: an unknown field is an error too.
 async fn schemas(trial: &Trial) -> BTreeMap<String, Validator> {
     let strict = |entry: Value| {
         let mut schema = entry["schema"].clone();
@@ -32,7 +32,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// Customers, payments of all sorts, missed instalments, reversals, notices, closing.
+/// Customers, payments of all kinds, missed instalments, reversals, notices, closing.
 async fn live_history(trial: &Trial, product: &str) {
     let ada = json!({ "customer_id": "ada", "name_last": "Löve\u{2028}\"\\/\u{7f}", "ssn": "123-45-6789",
         "external_fields": [{ "key": "\u{1}", "value": "😀" }] });

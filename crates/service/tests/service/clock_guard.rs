@@ -1,5 +1,6 @@
-//! A clock that is watched: what is done, and what is not, while it cannot be trusted. On PostgreSQL the reference is the
-//! server's own clock, so these begin at the real time; what is asserted is far beyond how long a test takes.
+//! A watched clock: what is done, and what is not, while it cannot be trusted. On PostgreSQL the reference is the
+//! server's own clock, so these tests start at the real time; the asserted differences are far larger than the duration
+//! of a test.
 
 use crate::support::{Home, Trial, code_of, json_of, on_both, time};
 use daybook_clock::{Clock, Limits, Manual, System, Trouble, Watched};
@@ -13,7 +14,7 @@ const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 const LIMITS: Limits = Limits { most_skew: Duration::from_secs(5), most_jump: Duration::from_secs(7 * 86_400) };
 
-/// Where a database's time begins in these tests.
+/// The start time of a database in these tests.
 fn beginning(home: Home) -> Time {
     match home {
         Home::Sqlite => time("2026-04-10T12:00:00Z"),
@@ -21,7 +22,7 @@ fn beginning(home: Home) -> Time {
     }
 }
 
-/// A service whose clock is watched, on a new database, and the clock below.
+/// A service with a watched clock on a new database, and the clock below.
 async fn watched(home: Home) -> (Trial, Arc<Watched>) {
     let plain = Trial::at(home, &beginning(home).to_string()).await;
     let watched = Arc::new(Watched::new(plain.clock.clone(), LIMITS));
@@ -34,7 +35,7 @@ async fn compare(trial: &Trial, watched: &Watched) {
     clockwatch::compare(&*trial.store, watched).await.expect("the database answers");
 }
 
-/// An account whose first instalment falls due so long after the beginning.
+/// An account whose first instalment falls due this long after the start.
 async fn account_due_in(trial: &Trial, home: Home, micros: i64) {
     trial.product("auto-12", json!({})).await;
     let opening = beginning(home).plus_micros(-28 * DAY);
@@ -50,7 +51,7 @@ async fn nothing_is_processed_by_a_clock_that_is_far_off(home: Home) {
     let (trial, watched) = watched(home).await;
     account_due_in(&trial, home, 5 * DAY).await;
     let before = trial.announced("a1").await.len();
-    // Set ahead by five days, past the due moment: it shows before the next comparison, and after it.
+    // Set ahead by five days, past the due moment: it is noticed both before and after the next comparison.
     let now = trial.clock_now();
     trial.clock.set(now.plus_micros(5 * DAY));
     for _ in 0..2 {
@@ -67,7 +68,7 @@ async fn nothing_is_processed_by_a_clock_that_is_far_off(home: Home) {
         assert_eq!(trial.read("a1").await["account_id"], "a1", "reading goes on");
         compare(&trial, &watched).await;
     }
-    // Set right again: work goes on by itself.
+    // Once the clock is corrected, work continues automatically.
     trial.clock.set(now);
     compare(&trial, &watched).await;
     json_of(trial.pay_with("a1", &json!({ "line_item_id": "p1", "original_amount_cents": 700 })).await);
@@ -78,7 +79,7 @@ async fn nothing_is_processed_by_a_clock_that_is_far_off(home: Home) {
 
 async fn a_jump_ahead_is_refused_until_it_is_confirmed(home: Home) {
     let (trial, watched) = watched(home).await;
-    // The server was last on 400 days before what the clock shows.
+    // The server last ran 400 days before the clock's time.
     trial.store.note_moment(trial.clock_now().plus_micros(-400 * DAY), true).await.expect("it is noted");
     let refused = clockwatch::begin(&*trial.store, &watched, false).await.expect_err("400 days are a jump");
     assert!(refused.message.contains("400 days after"), "{}", refused.message);
@@ -86,7 +87,7 @@ async fn a_jump_ahead_is_refused_until_it_is_confirmed(home: Home) {
     clockwatch::begin(&*trial.store, &watched, true).await.expect("it is confirmed");
     assert_eq!(watched.standing(), None);
     clockwatch::begin(&*trial.store, &watched, false).await.expect("once is enough");
-    // A week off is nothing unusual.
+    // A week without running is not unusual.
     trial.store.note_moment(trial.clock_now().plus_micros(-6 * DAY), true).await.expect("it is noted");
     clockwatch::begin(&*trial.store, &watched, false).await.expect("no jump");
 }
@@ -125,12 +126,12 @@ async fn an_account_that_was_rolled_hampers_no_start(home: Home) {
     trial.verify().await;
 }
 
-/// On PostgreSQL a node whose clock is a little off goes by the database's.
+/// On PostgreSQL a node whose clock is slightly wrong follows the database's clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_is_a_little_off_is_corrected_by_the_database() {
     let (trial, watched) = watched(Home::Postgres).await;
     for skew in [-2_000_000, 2_000_000] {
-        // A clock of its own that is off, and runs like the real one.
+        // A separate clock that is wrong, and runs like the real one.
         let off = Arc::new(Manual::at(System.now().plus_micros(skew)));
         let other = Watched::new(off.clone(), LIMITS);
         compare(&trial, &other).await;

@@ -1,6 +1,6 @@
-//! Clocks that disagree or are set back: two nodes on one database, each with a clock of its own, and payments across the
-//! moment when an instalment falls due. What is stored is what the journal gives, whichever node was ahead, and nothing is
-//! charged before its moment.
+//! Clocks that differ or are set back: two nodes on one database, each with its own clock, and payments around the
+//! moment when an instalment falls due. The stored data equals what the journal gives, whichever node was ahead, and
+//! nothing is charged before its moment.
 
 use crate::support::{Home, LEVEL, Trial, json_of, on_both, time};
 use daybook_clock::Manual;
@@ -11,24 +11,24 @@ use std::sync::Arc;
 
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
 const BEFORE: &str = "2026-04-10T12:00:00-04:00";
-/// The differences between two clocks that are tried, in microseconds: 50 ms, 200 ms, 2 s, one hour.
+/// The tested differences between two clocks, in microseconds: 50 ms, 200 ms, 2 s, one hour.
 const SKEWS: [i64; 4] = [50_000, 200_000, 2_000_000, 3_600_000_000];
 
-/// Another node on the same store, with a clock of its own.
+/// Another node on the same store, with its own clock.
 async fn second_node(first: &Trial, now: &str) -> Trial {
     let clock = Arc::new(Manual::at(time(now)));
     let service = Service::start(first.store.clone(), clock.clone(), &[7; 32]).await.expect("it starts");
     Trial { service, clock, ..first.clone() }
 }
 
-/// The next moment at which something happens to an account by itself.
+/// The next moment at which an account is processed automatically.
 async fn next_moment(trial: &Trial, account: &str) -> Time {
     let want = daybook_store::Want { key: trial.key(account), inputs: daybook_store::Inputs::None, names: Vec::new() };
     let loaded = trial.store.load(&[want]).await.expect("it can be loaded").remove(0).expect("it is there");
     loaded.row.now.next_moment.expect("something is to come")
 }
 
-/// No late fee was recorded before its moment, by the clock of the node that recorded it.
+/// Checks that no late fee was recorded before its moment, by the clock of the node that recorded it.
 async fn nothing_is_charged_early(trial: &Trial, account: &str) {
     for fee in trial.items(account, "LATE_FEE").await {
         let at = |name: &str| time(fee[name].as_str().expect("a time"));
@@ -36,8 +36,8 @@ async fn nothing_is_charged_early(trial: &Trial, account: &str) {
     }
 }
 
-/// Two nodes whose clocks differ take turns to pay, from well before a due moment to well after it; the one that is
-/// ahead lets the moment pass.
+/// Two nodes with different clocks record payments in turn, from well before a due moment to well after it; the node
+/// that is ahead processes the moment.
 async fn pay_across_due_moments(home: Home, backdating: &str) {
     let ahead = Trial::at(home, BEFORE).await;
     ahead.product("auto-12", json!({ "backdating_policy": backdating })).await;
@@ -66,7 +66,7 @@ async fn pay_across_due_moments(home: Home, backdating: &str) {
     }
     ahead.verify().await;
     behind.verify().await;
-    // Later than all that: both have the same time again, and go on.
+    // Later, both have the same time again and continue.
     for node in [&ahead, &behind] {
         node.go_to("2026-06-20T12:00:00-04:00").await;
     }
@@ -81,7 +81,7 @@ async fn payments_across_a_due_moment_replayed(home: Home) {
     pay_across_due_moments(home, "REPLAY").await;
 }
 
-/// One node whose clock is set back, and ahead, and back again.
+/// One node whose clock is set back, ahead, and back again.
 async fn a_clock_that_is_set_back_and_ahead(home: Home) {
     let trial = Trial::at(home, BEFORE).await;
     trial.product("auto-12", json!({})).await;
@@ -106,7 +106,7 @@ async fn a_clock_that_is_set_back_and_ahead(home: Home) {
     }
 }
 
-/// The account's clock is what its inputs were placed by, and it never goes back.
+/// Inputs are placed by the account clock, which never goes back.
 async fn inputs_are_placed_by_a_clock_that_never_goes_back(home: Home) {
     let trial = Trial::at(home, BEFORE).await;
     trial.product("auto-12", json!({})).await;
@@ -124,7 +124,7 @@ async fn inputs_are_placed_by_a_clock_that_never_goes_back(home: Home) {
     assert_eq!(clocks, expected);
     let effective: Vec<Time> = ["p0", "p1", "p2"].into_iter().map(|name| of(name).effective_at).collect();
     assert_eq!(effective, expected, "what has no date of its own counts from the account's clock");
-    // What is about the account goes out at once: nothing waits for the clock that was set back.
+    // Messages about the account are sent at once: none waits for the clock that was set back.
     assert!(trial.messages("a1").await.iter().all(|message| message.due_at.is_none()));
 }
 

@@ -1,6 +1,6 @@
-//! Every column of every table is either a fact or follows from one. What follows is altered here, one column at a time:
-//! `verify` finds each, and `--fix` makes it what it was. The columns are read from the schema: one that is not classified
-//! below fails.
+//! Every column of every table is either a fact or derived from one. These tests change derived columns, one at a time:
+//! `verify` finds each change, and `--fix` restores the column. The columns are read from the schema: a column that is
+//! not classified below fails the test.
 
 use crate::looked::Looked;
 use crate::support::{Home, on_both};
@@ -14,7 +14,7 @@ on_both!(
     rows_that_belong_to_nothing_are_found_and_removed,
 );
 
-/// A row, by what follows `WHERE`.
+/// A row, as a `WHERE` condition.
 const A1: &str = "account = 'a1'";
 const A2: &str = "account = 'a2'";
 const A1_PRIMARY: &str = "account = 'a1' AND role = 'PRIMARY'";
@@ -24,11 +24,11 @@ const WAITING: &str =
 const WORD: &str = "id = 'a1' AND kind = 1 AND word = 'harbour'";
 const PAYMENT: &str = "account = 'a1' AND {item} = 'p'";
 const INPUT: &str = "account = 'a1' AND name = 'p'";
-/// The last hour in which something was sent: two attempts.
+/// The last hour with deliveries: two attempts.
 const HOUR: &str = "hour = (SELECT max(h.hour) FROM delivery_hours h)";
 const RECORD: &str = "org = 1 AND seq = 2";
 
-/// Table, column, what it is set to, and where: found, and put back.
+/// Table, column, new value, and row: the change is found and restored.
 const DERIVED: &[(&str, &str, &str, &str)] = &[
     ("accounts", "effective_at", "effective_at + 1", A1),
     ("accounts", "created_at", "created_at + 1", A1),
@@ -99,14 +99,14 @@ const DERIVED: &[(&str, &str, &str, &str)] = &[
     ("people", "email_key", "'another@lender.example'", "person = 'ana'"),
 ];
 
-/// The same, of columns that only PostgreSQL has.
+/// The same for columns that only PostgreSQL has.
 const DERIVED_ON_POSTGRES: &[(&str, &str, &str, &str)] = &[
     ("failures", "org", "99", "position = 3"),
     ("ranges", "org", "99", "after = 3"),
     ("attempts", "org", "99", "position = 3"),
 ];
 
-/// The same, where something is found that only a backup can put back: bytes that are signed, and what ties rows together.
+/// The same for changes that are found but that only a backup can restore: signed bytes, and the keys that link rows.
 const FOUND: &[(&str, &str, &str, &str)] = &[
     ("accounts", "product", "'another'", A1),
     ("accounts", "org", "99", A1),
@@ -155,10 +155,10 @@ const FOUND: &[(&str, &str, &str, &str)] = &[
     ("audit_heads", "hash", "{bytes}", "org = 1"),
 ];
 
-/// What was told, happened or is kept about the outside, and follows from nothing else in the database: what a caller sent
-/// (and hashes of it, by which a repeated call is known), when something was last written, how far sending is, secrets, and
-/// numbers that rows are given. By which clock an input was placed is found where it moves the input, and nowhere else.
-/// Whether an input was scheduled when it came is worked out again wherever it counts.
+/// Facts that do not follow from anything else in the database: what a caller sent (and its hashes, which identify a
+/// repeated request), the time of the last update, the progress of sending, secrets, and generated row numbers. A
+/// change of the clock that placed an input is found only if it moves the input. Whether an input was scheduled when it
+/// arrived is computed again wherever it matters.
 const FACTS: &str = "
     accounts: id version content_hash updated_at profile leased_until
     inputs: content_hash scheduled clock
@@ -243,7 +243,7 @@ async fn what_cannot_be_put_back_is_found(home: Home) {
         if verified.differences.is_empty() {
             missed.push(format!("{table}.{column}"));
         }
-        // One bad account does not keep the others from being looked at.
+        // One damaged account does not prevent the others from being verified.
         assert!(verified.accounts >= 1, "{table}.{column}");
     }
     assert!(missed.is_empty(), "nothing is found of {missed:?}");
@@ -275,7 +275,7 @@ async fn lost_rows_are_found(home: Home) {
     }
 }
 
-/// Derived rows of things that do not exist, one for each table.
+/// Derived rows of objects that do not exist, one for each table.
 async fn rows_that_belong_to_nothing_are_found_and_removed(home: Home) {
     let looked = Looked::lived(home).await;
     let item = "org, account, {item}, kind, status, effective_at, applied_at, created_at, updated_at, amount, balance, \

@@ -44,7 +44,7 @@ async fn a_customer_put_on_accounts_is_announced_on_each(home: Home) {
     let created: Vec<_> = trial.log().await.into_iter().filter(|message| message.event == "customer_create").collect();
     assert_eq!((created.len(), &data(&created[0])["object"]["customer_id"]), (1, &json!("c")));
     assert_eq!(json_of(trial.service.get_customer(&trial.who, "c").await), made);
-    // The same role again changes nothing about the account.
+    // The same role again does not change the account.
     let update = json!({ "name_last": "Lee", "assign_to_accounts": [{ "account_id": "a1" }] });
     json_of(trial.service.update_customer(&trial.who, None, "c", form_of(&update)).await);
     assert_eq!(trial.announced("a1").await.len(), before + 1);

@@ -1,8 +1,8 @@
-//! Databases with the tables of every earlier version: opened, brought up to date, verified and worked with.
+//! Databases with the tables of every earlier version: opened, migrated, verified and used.
 //!
-//! [`daybook_testkit::old_database`] keeps some. Versions in between are made of the one before by running migrations; of the
-//! first that is kept, what its own versions added is taken out for those before. Which versions there are is read from the
-//! folder of migrations: a new one makes the last one an earlier one.
+//! [`daybook_testkit::old_database`] keeps some. Versions in between are made from the previous kept one by running
+//! migrations; for versions before the first kept one, later additions are removed from it. The list of versions is
+//! read from the folder of migrations: a new migration makes the last version an earlier one.
 
 use crate::support::{Home, Trial, json_of, list, on_both, whole};
 use daybook_service::accounts::AccountQuery;
@@ -30,14 +30,14 @@ fn migrations(home: Home) -> Vec<(i64, String)> {
     all
 }
 
-/// Every version that tables had before the one of today.
+/// Every version of the tables before the current one.
 fn earlier_versions(home: Home) -> Vec<i64> {
     let mut all: Vec<i64> = migrations(home).into_iter().map(|(number, _)| number).collect();
     all.pop();
     all
 }
 
-/// Takes out what each version up to the first that is kept added, the latest first.
+/// Statements that remove what each version up to the first kept one added, latest version first.
 const TAKE_OUT: &[(i64, &str)] = &[
     (
         5,
@@ -56,10 +56,11 @@ const TAKE_OUT: &[(i64, &str)] = &[
     ),
     (3, "DROP TABLE guesses; DROP TABLE invitations; DROP TABLE sessions; DROP TABLE people;"),
 ];
-/// The first version that is made. Of the one before, a key that was rotated would be forgotten, and what it signed with it.
+/// The first version that is made. In version 1 a rotated key would be lost, and with it the means to verify its
+/// signatures.
 const FIRST: i64 = 2;
 
-/// The version of the kept database that the tables of a version are made of.
+/// The version of the kept database that a version's tables are made from.
 fn made_of(version: i64) -> i64 {
     let kept = || KEPT.iter().map(|(kept, _)| *kept);
     kept().filter(|kept| *kept <= version).max().or(kept().min()).expect("some are kept")
@@ -85,7 +86,7 @@ fn of_version(home: Home, folder: &std::path::Path, version: i64) -> OldDatabase
     database
 }
 
-/// What is known of a database before it is opened: accounts, and those that are processed.
+/// Counts in a database before it is opened: accounts, and processed accounts.
 fn before(database: &OldDatabase) -> (i64, i64) {
     let processed = "SELECT count(*) FROM accounts WHERE processed_through IS NOT NULL";
     (database.number("SELECT count(*) FROM accounts"), database.number(processed))
@@ -99,7 +100,7 @@ async fn every_migration_is_in_both_dialects(home: Home) {
 }
 
 async fn every_earlier_version_comes_out_right(home: Home) {
-    // Balances and words of the first version that is made of a kept one; all others must come out the same.
+    // Balances and search words of the first version made from each kept one; the others must give the same.
     let mut first: std::collections::BTreeMap<i64, (i64, i64)> = std::collections::BTreeMap::new();
     for version in earlier_versions(home).into_iter().filter(|version| *version >= FIRST) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -125,7 +126,7 @@ async fn every_earlier_version_comes_out_right(home: Home) {
     }
 }
 
-/// Reads accounts as callers do, takes a payment, rolls an account and lets time pass.
+/// Reads accounts as callers do, records a payment, rolls an account and advances the clock.
 async fn work_with(trial: &Trial, version: i64) {
     let all = list(json_of(trial.service.list_accounts(&trial.who, whole(), AccountQuery::default()).await));
     assert!(all.len() > 20, "version {version}: it is served");

@@ -1,4 +1,4 @@
-//! What people look at and look for: the portfolio, one search, lists by words and by lateness.
+//! The portfolio, search, and lists of accounts by words and days past due.
 
 use crate::support::{Home, LEVEL, Trial, code_of, form_of, json_of, list, on_both, whole};
 use daybook_service::find::FoundKind;
@@ -21,7 +21,7 @@ on_both!(
     what_needs_attention_is_counted,
 );
 
-/// Products in zones that are never on the same day together, with different ends of the business day.
+/// Products in zones that never all share a date, with different closes of business.
 const ZONES: [(&str, &str, &str); 4] = [
     ("east", "Pacific/Kiritimati", "23:59:59"),
     ("west", "Pacific/Pago_Pago", "00:00:00"),
@@ -62,7 +62,7 @@ async fn lists_by_lateness_agree_with_what_accounts_show(home: Home) {
         {
             trial.account(product, &format!("{product}-{name}"), opened).await;
         }
-        // One that is rolled ahead of the clock, one that has ended with debt, one that is paid in time.
+        // One that is rolled ahead of the clock, one that was closed with debt, one that is paid in time.
         for name in ["rolled", "ended", "paid"] {
             trial.account(product, &format!("{product}-{name}"), "2026-01-05T12:00:00Z").await;
         }
@@ -78,13 +78,13 @@ async fn lists_by_lateness_agree_with_what_accounts_show(home: Home) {
         most = most.max(shown(&trial).await.iter().map(days_of).max().expect("there are accounts"));
     }
     assert!(most > 90, "{most}");
-    // Held back: it shows how it stood when its product began to hold.
+    // While its product holds events, it shows its state of when the holding began.
     trial.migration_mode("york", true).await;
     trial.go_to("2026-04-25T12:00:00Z").await;
     agree(&trial, "held back").await;
 }
 
-/// Every list by days has the accounts that show these days, and the portfolio counts the same.
+/// Every list by days past due has the accounts that show these days, and the portfolio has the same counts.
 async fn agree(trial: &Trial, when: &str) {
     let accounts = shown(trial).await;
     for bound in [0, 1, 2, 5, 15, 29, 30, 31, 44, 45, 46, 59, 60, 75, 76, 90] {
@@ -123,7 +123,7 @@ async fn a_late_list_is_paged(home: Home) {
     let trial = Trial::at(home, "2026-03-01T12:00:00Z").await;
     trial.product("loan", json!({})).await;
     for number in 0..9 {
-        // Every third fell due later, by a day or two: near enough to be looked at, and not late enough.
+        // Every third fell due a day or two later: near enough for the query to return it, but not past due enough.
         let opened = if number % 3 == 1 { "2026-01-02T12:00:00Z" } else { "2025-12-31T12:00:00Z" };
         trial.account("loan", &format!("a{number}"), opened).await;
     }
@@ -156,7 +156,7 @@ async fn money_is_summed_by_local_day(home: Home) {
     let trial = Trial::at(home, "2026-03-20T12:00:00-04:00").await;
     trial.product("loan", json!({})).await;
     trial.account("loan", "a", "2026-02-01T12:00:00-05:00").await;
-    // The 4th in New York, which is the 5th in UTC; clocks went forward on the 8th.
+    // 4 March in New York, which is 5 March in UTC; clocks went forward on the 8th.
     json_of(trial.pay("a", "p1", 1_000, "2026-03-04T23:30:00-05:00").await);
     json_of(trial.pay("a", "p2", 250, "2026-03-04T00:00:00-05:00").await);
     json_of(trial.pay("a", "p3", 7, "2026-03-20T00:00:00-04:00").await);
@@ -177,7 +177,7 @@ async fn money_is_summed_by_local_day(home: Home) {
     };
     let expected = [("2026-03-04".to_owned(), 2, 1_250), ("2026-03-20".to_owned(), 1, 7)];
     assert_eq!(money(&seen.payments_by_day), expected);
-    // Due on March 1, late when the day is over: each of the two costs 15.00.
+    // Due on 1 March, late when the day is over: each of the two costs 15.00.
     let fees = money(&seen.late_fees_by_day);
     let (count, amount) = fees.iter().fold((0, 0), |(count, amount), of| (count + of.1, amount + of.2));
     assert_eq!((count, amount), (2, 3_000), "{fees:?}");
@@ -195,10 +195,10 @@ async fn balances_are_summed_by_status_and_kept_for_a_while(home: Home) {
     trial.account("loan", "b", "2026-03-15T12:00:00-04:00").await;
     assert_eq!(owed(&portfolio(&trial).await), [active(2, 240_000)]);
 
-    // Counts are those of now, sums may be those of a moment ago.
+    // Counts are current, sums may be a few seconds old.
     trial.account("loan", "c", "2026-03-15T12:00:00-04:00").await;
     assert_eq!(owed(&portfolio(&trial).await), [active(3, 240_000)]);
-    // After some seconds the sums are counted again, for whoever asks or for the next one.
+    // After some seconds the sums are counted again, for this request or for the next one.
     trial.clock.set(crate::support::time("2026-03-20T12:00:10-04:00"));
     let next = counted_since(&trial, "2026-03-20T12:00:10-04:00").await;
     assert_eq!(owed(&next), [active(3, 360_000)]);
@@ -211,7 +211,7 @@ async fn balances_are_summed_by_status_and_kept_for_a_while(home: Home) {
     assert!(Portfolio { as_of: Utc(crate::support::time("2026-03-20T12:06:01-04:00")), ..later }.is_outdated());
 }
 
-/// The portfolio, once its sums are those of this moment.
+/// The portfolio, once its sums are of this moment.
 async fn counted_since(trial: &Trial, moment: &str) -> Portfolio {
     loop {
         let seen = trial.service.portfolio(&trial.who).await.expect("it answers");
@@ -222,7 +222,7 @@ async fn counted_since(trial: &Trial, moment: &str) -> Portfolio {
     }
 }
 
-/// The same service, to which so many accounts are many, and which waits for nothing.
+/// The same service with these limits, and without patience for counts.
 fn counting(trial: &Trial, large: u32, many: u32) -> Trial {
     let service = trial.service.clone().counting(Counting { large, many, patience: Duration::ZERO });
     Trial { service, ..trial.clone() }
@@ -252,7 +252,7 @@ async fn few_accounts_are_waited_for(home: Home) {
     assert_eq!(portfolio(&counting(&trial, 2, 2)).await.count(), 1, "though nobody has patience");
 }
 
-/// Whoever opens the console right after a start does not wait for what takes long.
+/// A person who opens the console right after a start does not wait for slow counts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_count_of_many_accounts_is_not_waited_for() {
     let trial = counting(&Trial::at(Home::Postgres, "2026-03-20T12:00:00-04:00").await, 2, 1);
@@ -261,7 +261,7 @@ async fn the_first_count_of_many_accounts_is_not_waited_for() {
     let (client, connection) =
         tokio_postgres::connect(&trial.address, tokio_postgres::NoTls).await.expect("it connects");
     tokio::spawn(connection);
-    // Money by day cannot be summed up while somebody else has the line items for themselves.
+    // Money by day cannot be summed up while another transaction locks the line items.
     client.batch_execute("BEGIN; LOCK TABLE line_items").await.expect("it begins");
     for _ in 0..2 {
         assert_eq!(trial.service.portfolio(&trial.who).await.expect("it answers"), None);
@@ -321,7 +321,7 @@ async fn things_are_found_by_words_and_ids(home: Home) {
     assert_eq!(customers("doe").await, ["c1", "c2"]);
     assert_eq!(customers("exam doe").await, ["c1"]);
 
-    // Another name takes the place of the old one, and an account that the customer is put on is found too.
+    // A new name replaces the old one, and an account that the customer is assigned to is found too.
     let update = form_of(&json!({ "name_last": "Roe", "assign_to_accounts": [{ "account_id": "loan-2" }] }));
     json_of(trial.service.update_customer(&trial.who, None, "c1", update).await);
     assert_eq!(customers("doe").await, ["c1", "c2"], "the address still has it");

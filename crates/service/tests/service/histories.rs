@@ -1,7 +1,8 @@
-//! Random histories, told to the service call by call: live, held, rolled, replayed. Afterwards the account must be what the
-//! engine makes of the same timeline, its events must explain every cent, and `verify` must find nothing.
+//! Random histories, sent to the service request by request: live, held, rolled, replayed. Afterwards the account must
+//! equal what the engine makes of the same timeline, its events must explain every cent, and `verify` must find
+//! nothing.
 //!
-//! `DAYBOOK_HISTORIES` says how many (200 here unless set; a tenth of that on PostgreSQL), `DAYBOOK_SEED` where to start.
+//! `DAYBOOK_HISTORIES` sets the number (default 200; a tenth of that on PostgreSQL), `DAYBOOK_SEED` the first seed.
 
 use crate::reading::adds_up;
 use crate::support::{Home, Trial, balances, form_of, json_of, standing};
@@ -21,12 +22,12 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// How the history is told.
+/// How an input of the history is sent.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     /// Migration mode is turned on or off before it.
     toggles: bool,
-    /// The account is rolled to its moment; else real time passes.
+    /// The account is rolled to its moment; otherwise real time passes.
     rolls: bool,
     /// Timers run before it.
     settles: bool,
@@ -129,7 +130,7 @@ fn interval(interval: Interval) -> String {
     }
 }
 
-/// Tells an input to the service.
+/// Sends an input to the service.
 async fn tell(trial: &Trial, name: &str, at: Time, input: &Input) -> Result<Bytes, Problem> {
     let at = at.to_string();
     match input {
@@ -188,7 +189,7 @@ async fn tell(trial: &Trial, name: &str, at: Time, input: &Input) -> Result<Byte
     }
 }
 
-/// Whether an input changes the status of a payment that was recorded with a final one.
+/// Whether an input changes the status of a payment that was recorded with a final status.
 fn was_final_from_the_start(model: &Book, input: &Input) -> bool {
     let Input::PaymentStatus { payment, .. } = input else { return false };
     model.entries.iter().any(|entry| {
@@ -197,7 +198,7 @@ fn was_final_from_the_start(model: &Book, input: &Input) -> bool {
     })
 }
 
-/// Whether what an input refers to is there.
+/// Whether the line item that an input refers to exists.
 fn refers_to_something(model: &Book, input: &Input) -> bool {
     if let Input::Waiver { fee: ItemId::Input(fee) } = input {
         let is_fee = |input: &Input| matches!(input, Input::Fee { .. } | Input::Credit { .. });
@@ -207,7 +208,7 @@ fn refers_to_something(model: &Book, input: &Input) -> bool {
     model.entries.iter().any(|entry| entry.name == *payment && matches!(entry.input, Input::Payment { .. }))
 }
 
-/// The service and the model side by side.
+/// The service and the model.
 struct Both {
     trial: Trial,
     model: Book,
@@ -215,7 +216,7 @@ struct Both {
     held_since: u64,
 }
 
-/// A release that cannot be done, and was not.
+/// A release that failed and changed nothing.
 struct Failed;
 
 impl Both {
@@ -263,16 +264,17 @@ impl Both {
             return;
         }
         if was_final_from_the_start(&self.model, input) {
-            // Refused, or answered as it is: either way nothing is asked of the account.
+            // Refused, or returned unchanged: either way the account does not change.
             return;
         }
         let decides = matches!(input, Input::PaymentStatus { .. });
         if self.holding && decides && self.trial.read("a").await["held_events"] == held_before {
-            // The service finds at once what the engine finds at the release: the payment is decided about already.
+            // The service finds at once what the engine would find at the release: the payment's status is already
+            // decided.
             return;
         }
         let modelled = self.model.submit(name, at, input.clone());
-        // A status that is what it is asked to be is answered as it is.
+        // A status that already is the requested one is returned unchanged.
         if !matches!((input, &modelled), (Input::PaymentStatus { .. }, Err(_))) {
             assert_eq!(told.is_ok(), modelled.is_ok(), "{name}: the engine says {modelled:?}, the service {told:?}");
         }
@@ -293,7 +295,7 @@ impl Both {
         self.trial.verify().await;
     }
 
-    /// Stored line items that count, as far as the engine decides about them.
+    /// The valid stored line items, with the fields that the engine determines.
     async fn items(&self) -> BTreeMap<String, Value> {
         let rows = self.trial.store.items(&self.trial.key("a")).await.expect("they can be read");
         let counted = rows.iter().filter(|row| row.status != "INVALID");
@@ -313,7 +315,7 @@ impl Both {
         counted.map(|row| (row.item_id.to_string(), of(row))).collect()
     }
 
-    /// The account as of a moment is what the engine folds up to it.
+    /// The account as of a moment must equal what the engine folds up to it.
     async fn compare_as_of(&self, at: Time) {
         let Ok(read) = self.trial.service.get_account(&self.trial.who, "a", Some(at)).await else { return };
         let read = json_of(Ok(read));

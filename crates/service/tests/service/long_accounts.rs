@@ -1,4 +1,4 @@
-//! A page of a long account's timeline costs what it shows, and shows what the whole timeline shows.
+//! A page of a long account's timeline costs only what it shows, and shows the same as the whole timeline.
 
 use crate::support::{Home, Trial, form_of, json_of, list, on_both};
 use daybook_service::paging::Paging;
@@ -10,7 +10,7 @@ on_both!(
     a_long_account_can_be_read_and_verified,
 );
 
-/// Thirty payments on an account that was opened in March, one that bounced and one that waits.
+/// Thirty payments on an account that was created in March; one bounced and one is scheduled.
 async fn lived(trial: &Trial, product: &str, account: &str) {
     trial.account(product, account, "2026-03-15T00:00:00-04:00").await;
     for number in 0..30 {
@@ -53,7 +53,7 @@ async fn the_first_page_is_the_beginning_of_the_whole(home: Home) {
     trial.verify().await;
 }
 
-/// What was loaded in migration mode, backwards: its order of arrival is not that of its timeline.
+/// Inputs loaded backwards in migration mode: their order of arrival is not that of the timeline.
 async fn many_payments_can_be_verified(home: Home) {
     let trial = Trial::at(home, "2026-06-01T12:00:00-04:00").await;
     trial.product("auto-12", json!({})).await;
@@ -76,7 +76,7 @@ async fn many_payments_can_be_verified(home: Home) {
     assert_eq!(verified.records, 62, "each record once, but for the opening");
 }
 
-/// `DAYBOOK_LONG_ACCOUNT` says how many payments; how long the first page and `verify` take is printed.
+/// `DAYBOOK_LONG_ACCOUNT` sets the number of payments; the duration of the first page and of `verify` is printed.
 async fn a_long_account_can_be_read_and_verified(home: Home) {
     let count: i64 = std::env::var("DAYBOOK_LONG_ACCOUNT").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
     let trial = Trial::at(home, "2026-04-01T12:00:00-04:00").await;

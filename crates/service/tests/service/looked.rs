@@ -1,4 +1,4 @@
-//! A database with a life in it, whose rows are changed by SQL and compared, whichever database it is.
+//! A database with realistic content, whose rows are changed by SQL and compared, on either database.
 
 use crate::support::{Home, LEVEL, Trial, form_of, json_of, time};
 use daybook_store::outbox::{Attempt, Deliveries, Failure, Fate, Pause, Recorded, Subscription};
@@ -13,8 +13,8 @@ async fn subscribe(trial: &Trial) {
     json_of(trial.service.subscribe(&trial.who, None, form_of(&json!({ "webhook_url": URL }))).await);
 }
 
-/// Three messages are sent, the last one in another hour, and that one is not taken. Then the URL is paused and resumed: the
-/// rest of the log is a stretch that it did not get.
+/// Three messages are sent, the last one in another hour, and that one is not accepted. Then the URL is paused and
+/// resumed: the rest of the log is a range that it did not get.
 async fn send(trial: &Trial) {
     let now = trial.clock_now();
     let leased = trial.store.lease(ME, now, time(LEASED_UNTIL), 10).await.expect("it is leased").held;
@@ -109,7 +109,7 @@ impl Looked {
         Looked { trial, home, _folder: folder }
     }
 
-    /// A statement in the dialect. What differs is in braces.
+    /// A statement in the dialect. Braces mark the parts that differ.
     pub fn said(&self, sql: &str) -> String {
         match self.home {
             Home::Sqlite => sql
@@ -152,7 +152,7 @@ impl Looked {
         }
     }
 
-    /// Changes one row, past the triggers that keep records of the audit trail from being changed.
+    /// Changes one row, bypassing the triggers that protect audit records.
     pub async fn change(&self, sql: &str) {
         if sql.contains(" audit ") {
             let drop = match self.home {
@@ -189,7 +189,7 @@ impl Looked {
         self.run(sql).await.into_iter().map(split).collect()
     }
 
-    /// All rows of a table, but for the number that counts changes.
+    /// All rows of a table, without the version number.
     pub async fn rows(&self, table: &str) -> Vec<String> {
         let sql = match self.home {
             Home::Sqlite => {

@@ -1,7 +1,7 @@
-//! The service, from the outside of its crate, on both databases and a clock that is moved by hand.
+//! Tests of the service through its public interface, on both databases and with a manual clock.
 //!
-//! Every test is a function of where it runs, and `support::on_both` makes two tests of it. Expected amounts are worked
-//! out by hand from `docs/concepts`, never taken from the code.
+//! Every test is a function that takes a database, and `support::on_both` makes two tests of it. Expected amounts are
+//! computed by hand from `docs/concepts`, never taken from the code.
 #![cfg(test)]
 
 mod audit;

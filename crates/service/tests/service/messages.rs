@@ -1,4 +1,4 @@
-//! Messages: what is announced, in which order, in which bytes.
+//! Messages: which are announced, in which order, with which bytes.
 
 use crate::support::{Home, LEVEL, Trial, data, json_of, on_both};
 use daybook_webhooks::signature::Key;
@@ -91,21 +91,21 @@ async fn every_message_is_numbered_signed_and_readable(home: Home) {
                 assert!(!data[field].is_null(), "{field} of {}", message.event);
             }
             assert!(ids.insert(message.event_id.clone()), "{} is not unique", message.event_id);
-            // Compact, no floats: a receiver that parses and writes it again gets the same bytes.
+            // Compact, no floats: a receiver that parses it and writes it again gets the same bytes.
             let text = std::str::from_utf8(&message.data).expect("UTF-8");
             assert_eq!(serde_json::from_str::<Ordered>(text).expect("JSON").0, text, "{}", message.event);
         }
     }
     let positions: Vec<i64> = trial.log().await.iter().filter_map(|message| message.position).collect();
     assert_eq!(positions, (1..=positions.len() as i64).collect::<Vec<_>>());
-    // Signed with one key, which is no key of ours.
+    // Signed with the organization's key, not with the secrets key.
     let message = &trial.messages("a1").await[0];
     assert!(!Key::from_bytes(&[7; 32]).verify(&message.data, &message.signature));
     assert_eq!(message.signature.len(), 44);
     trial.verify().await;
 }
 
-/// JSON written again in the order it was read, as `JSON.stringify(JSON.parse(text))` does.
+/// JSON written in the order it was read, as by `JSON.stringify(JSON.parse(text))`.
 pub struct Ordered(pub String);
 
 impl<'de> serde::Deserialize<'de> for Ordered {
@@ -166,9 +166,10 @@ async fn a_message_shows_things_as_they_were_then(home: Home) {
         .filter(|message| message.event == "due_date_passed")
         .map(|message| data(message)["object"]["summary"]["total_balance_cents"].as_i64().expect("cents"))
         .collect();
-    // Interest is posted before the date passes, the late fee after: 1,212.00; then 12.00 and 15.00 more each month.
+    // Interest is posted before the due date passes, the late fee after: 1,212.00; then 12.00 and 15.00 more each
+    // month.
     assert_eq!(owed, [121_200, 123_900, 126_600]);
-    // The payment's own splits are in its message.
+    // The payment's message contains its splits.
     json_of(trial.pay("a1", "p", 1_500, "2026-06-16T09:00:00-04:00").await);
     let paid = data(trial.messages("a1").await.last().expect("it is there"));
     assert_eq!(paid["object"]["line_item_relationships"][0]["paid_down_line_item_id"], "dbk_interest_1");

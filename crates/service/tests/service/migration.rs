@@ -1,4 +1,4 @@
-//! Migration mode: the procedure that the product is for.
+//! Migration mode: loading the history of existing accounts.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, data, form_of, json_of, on_both};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ on_both!(
     accounts_that_open_later_wait_for_it,
 );
 
-/// The due dates of a loan from 15 March, and a payment on the morning of each.
+/// Payments on the mornings of the due dates of a loan from 15 March.
 const MORNINGS: [&str; 8] = [
     "2026-04-15T09:00:00-04:00",
     "2026-05-15T09:00:00-04:00",
@@ -99,7 +99,7 @@ async fn while_holding_nothing_is_processed_or_announced_and_a_preview_shows_the
     let preview = trial.read_at("a1", "2026-05-20T12:00:00-04:00").await;
     assert_eq!(balances(&preview), [PLAN[1], 1_105, 1_500, 0]);
     assert_eq!(preview["delinquency"]["days_past_due"], 5);
-    // Bad events are refused at once.
+    // Invalid events are refused at once.
     assert_eq!(code_of(trial.pay("a1", "p1", LEVEL + 1, MORNINGS[0]).await), "id_taken");
     assert_eq!(code_of(trial.pay("a1", "p2", LEVEL, "2026-03-14T00:00:00-04:00").await), "invalid_request");
     assert_eq!(code_of(trial.pay("nobody", "p2", LEVEL, MORNINGS[0]).await), "not_found");
@@ -169,10 +169,11 @@ async fn a_bounced_payment_a_waiver_and_a_status_of_last_year_can_be_loaded(home
     assert_eq!(trial.read("a1").await["held_events"], 7);
     trial.release("auto-12").await;
     assert_eq!(trial.progress("auto-12").await["failed_accounts"], json!([]));
-    // Held inputs count at their own time. April was paid when it fell due, so May's interest is 1 % of 1,105.38 for the 21 of
-    // 30 days without the fraud: 7.74. The payment bounced on 18 April with a fee of 25.00, and April is late again. May was
-    // missed, with a fee of 15.00 that is waived. In June 106.62 pays April; June's interest is 12.00 on 1,200.00 again. The
-    // money went to an instalment that had passed its fee moment as paid, so June costs 15.00.
+    // Held inputs count at their own time. April was paid when it fell due, so May's interest is 1 % of 1,105.38 for
+    // the 21 of 30 days without the fraud status: 7.74. The payment bounced on 18 April with a fee of 25.00, and April
+    // is late again. May was missed, with a fee of 15.00 that is waived. In June 106.62 pays April; June's interest is
+    // 12.00 on 1,200.00 again. The money went to an instalment that had passed its fee moment as paid, so June costs
+    // 15.00.
     let account = trial.read("a1").await;
     assert_eq!(balances(&account), [120_000 - 9_462, 774 + 1_200, 2_500 + 1_500, 0]);
     let trail: Vec<String> = trial.trail("a1").await.into_iter().map(|(_, status)| status).collect();
@@ -216,7 +217,7 @@ async fn three_late_fees_are_put_right_by_held_payments(home: Home) {
     trial.verify().await;
 }
 
-/// What must not depend on the order of loading.
+/// The data that must not depend on the order of loading.
 async fn essence(trial: &Trial, account: &str) -> Value {
     let read = trial.read(account).await;
     let mut items = trial.all_items(account, None).await;
@@ -301,8 +302,8 @@ async fn what_counts_at_one_moment_keeps_its_loading_order(home: Home) {
         }
     }
     trial.release("auto-12").await;
-    // April was missed: a late fee of 15.00, interest of 12.00. A payment of 10.00 goes by the order: interest past due either
-    // way; the fee is paid down in neither.
+    // April was missed: a late fee of 15.00, interest of 12.00. A payment of 10.00 follows the product's order: in both
+    // cases it pays past-due interest, and in neither does it pay down the fee.
     for account in ["fee-first", "fee-last"] {
         assert_eq!(balances(&trial.read(account).await), [120_000, 200, 1_500 + 700, 0]);
     }
@@ -330,7 +331,7 @@ async fn a_quiet_boarding_sends_nothing_of_the_past(home: Home) {
     let kinds: Vec<Value> = trial.events("a1").await.iter().map(|event| event["event"].clone()).collect();
     assert!(kinds.contains(&json!("payment")), "{kinds:?}");
     trial.verify().await;
-    // What comes later is sent, counted from 1.
+    // Later messages are sent, numbered from 1.
     json_of(trial.pay("a1", "p2", LEVEL, "2026-05-20T12:00:00-04:00").await);
     let messages = trial.messages("a1").await;
     assert_eq!((messages[0].event.as_str(), messages[0].sequence), ("line_item_create", 1));
@@ -349,7 +350,7 @@ async fn a_quiet_boarding_is_quiet_about_held_payments_of_processed_accounts_too
     trial.settle().await;
     assert_eq!(balances(&trial.read("a1").await), [PLAN[1], 0, 0, 0]);
     let later = trial.announced_after("a1", before).await;
-    // The payment is effective before the release: no webhook is sent for it.
+    // The payment is effective before the release, so no webhook is sent for it.
     assert!(!later.contains(&"line_item_create".to_owned()), "{later:?}");
     trial.verify().await;
 }
@@ -382,7 +383,7 @@ async fn a_product_may_begin_in_migration_mode(home: Home) {
     assert_eq!(trial.read("a1").await["held_events"], 1);
     trial.release("auto-12").await;
     assert_eq!(trial.items("a1", "LATE_FEE").await.len(), 2);
-    // The same product sent again is the product as it is now, and holds nothing.
+    // The same product sent again returns the product as it is now, which holds no events.
     json_of(trial.service.create_product(&trial.who, None, form_of(&body)).await);
     assert_eq!(trial.progress("auto-12").await["state"], "NORMAL");
     trial.verify().await;
@@ -396,12 +397,12 @@ async fn what_is_held_for_later_is_scheduled_by_the_release(home: Home) {
     json_of(trial.pay("a1", "p0", LEVEL, MORNINGS[0]).await);
     trial.release("auto-12").await;
     assert_eq!(trial.item("a1", "p0").await["processing_state"], "SCHEDULED");
-    // account_create and the loan, and the payment that waits.
+    // `account_create`, the loan, and the scheduled payment.
     assert_eq!(trial.announced("a1").await, ["account_create", "line_item_create", "line_item_create"]);
     trial.verify().await;
     trial.go_to("2026-04-16T12:00:00-04:00").await;
     assert_eq!(trial.item("a1", "p0").await["processing_state"], "PROCESSED");
-    // It was announced when it was recorded: now it is updated. Then the month's interest and the due date.
+    // It was announced when it was recorded, so now it is updated. Then the month's interest and the due date follow.
     assert_eq!(trial.announced_after("a1", 3).await, ["line_item_update", "line_item_create", "due_date_passed"]);
     trial.verify().await;
 }

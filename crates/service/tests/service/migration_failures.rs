@@ -1,4 +1,4 @@
-//! Releases that do not go through at once: withdrawn inputs, accounts that fail, releases that are stopped.
+//! Releases that do not succeed at once: withdrawn inputs, accounts that fail, releases that are stopped.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, on_both};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ async fn an_account_that_fails_holds_nobody_up_and_is_tried_again(home: Home) {
         trial.account("auto-12", account, OPENING).await;
         json_of(trial.pay(account, "p0", LEVEL, APRIL).await);
     }
-    // A fee that does not exist is waived: only the fold can find that.
+    // A fee that does not exist is waived; only the fold can find that.
     json_of(trial.waive("bad", "dbk_late_fee_1", &json!({ "line_item_id": "w", "effective_at": APRIL })).await);
     trial.release("auto-12").await;
     let progress = trial.progress("auto-12").await;
@@ -66,7 +66,7 @@ async fn an_account_that_fails_holds_nobody_up_and_is_tried_again(home: Home) {
     assert!(trial.events("bad").await.iter().all(|event| event["state"] == "FAILED"));
     assert_eq!(trial.announced("bad").await, Vec::<String>::new());
     assert_eq!(code_of(trial.pay("bad", "p1", LEVEL, "2026-04-20T12:00:00-04:00").await), "account_failed");
-    // Tried again as it is, it fails again and is listed once.
+    // Retried unchanged, it fails again and is listed once.
     trial.release("auto-12").await;
     assert_eq!(trial.progress("auto-12").await["failed_accounts"].as_array().map(Vec::len), Some(1));
     json_of(trial.withdraw("bad", "w").await);
@@ -96,13 +96,13 @@ async fn an_account_with_history_keeps_it_when_its_release_fails(home: Home) {
     trial.release("auto-12").await;
     assert_eq!((trial.all_items("a1", None).await, trial.announced("a1").await), before);
     assert_eq!(trial.progress("auto-12").await["failed_accounts"], json!([]));
-    // Its clock goes on.
+    // Its clock continues.
     trial.go_to("2026-05-16T12:00:00-04:00").await;
     assert_eq!(trial.items("a1", "LATE_FEE").await.len(), 2);
     trial.verify().await;
 }
 
-/// A payment's status set twice is refused by the fold. The second of them must not leave the account stuck for ever.
+/// The fold refuses a payment's status that is set twice. The second one must not leave the account stuck forever.
 async fn a_status_that_fails_at_release_can_be_got_rid_of(home: Home) {
     let trial = loaded(home).await;
     trial.account("auto-12", "a1", OPENING).await;
@@ -115,7 +115,7 @@ async fn a_status_that_fails_at_release_can_be_got_rid_of(home: Home) {
     let refused_at_once = trial.change("a1", "p0", &again).await.is_err();
     trial.release("auto-12").await;
     if !refused_at_once {
-        // There must be a way: withdrawing the payment takes what decides about it along.
+        // Withdrawing the payment must also withdraw the inputs that decide its status.
         json_of(trial.withdraw("a1", "p0").await);
         trial.release("auto-12").await;
     }
@@ -135,7 +135,7 @@ async fn a_live_call_settles_an_account_that_waits_for_its_release(home: Home) {
     assert_eq!(code_of(trial.roll("a1", "2026-06-01T00:00:00-04:00", false).await), "migration_mode");
     let paid = json_of(trial.pay("a1", "p1", 5_000, "2026-04-20T12:00:00-04:00").await);
     assert_eq!(paid["processing_state"], "PROCESSED");
-    // May's interest of 11.05 is payable from its period's start; the rest is May's principal.
+    // May's interest of 11.05 can be paid from the start of its period; the rest is May's principal.
     assert_eq!(balances(&trial.read("a1").await), [PLAN[1] - 5_000 + 1_105, 0, 0, 0]);
     assert_eq!(trial.read("a2").await["held_events"], 2);
     let progress = trial.progress("auto-12").await;
@@ -160,7 +160,7 @@ async fn holding_again_leaves_the_rest_held(home: Home) {
         (trial.read("a1").await["held_events"].clone(), trial.read("a2").await["held_events"].clone()),
         (json!(0), json!(2))
     );
-    // Those that are done hold new events again.
+    // Accounts that are already released hold new events again.
     json_of(trial.pay("a1", "p1", 500, "2026-04-20T12:00:00-04:00").await);
     assert_eq!(trial.read("a1").await["held_events"], 1);
     assert_eq!(trial.progress("auto-12").await["held_events"], 3);

@@ -1,4 +1,4 @@
-//! Figures of the database: what they say, how old they may be, and what is shown while it is away.
+//! Metrics of the database: their values, how old they may be, and what is shown while the database is unavailable.
 
 use crate::support::{Home, LEVEL, Trial, json_of, on_both};
 use daybook_testkit::postgres::Server;
@@ -15,14 +15,14 @@ on_both!(
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
 const APRIL: &str = "2026-04-15T09:00:00-04:00";
 
-/// The value of a figure without labels, if it is shown.
+/// The value of a metric without labels, if it is shown.
 async fn value(trial: &Trial, name: &str) -> Option<f64> {
     let text = trial.service.metrics_text().await;
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
     line.map(|value| value.parse().expect("a number"))
 }
 
-/// The same when what was read of the database is no longer fresh.
+/// The same, once the values read from the database are no longer fresh.
 async fn value_later(trial: &Trial, name: &str) -> Option<f64> {
     trial.clock.set(trial.clock_now().plus_micros(10_000_000));
     value(trial, name).await
@@ -37,7 +37,7 @@ async fn what_is_due_and_not_done_is_a_lag(home: Home) {
     trial.clock.set(due.plus_micros(90_500_000));
     assert_eq!(value(&trial, "daybook_due_lag_seconds").await, Some(90.5));
     trial.settle().await;
-    // Asked again at once, the database is not.
+    // A second scrape right away does not query the database.
     assert_eq!(value(&trial, "daybook_due_lag_seconds").await, Some(90.5));
     assert_eq!(value_later(&trial, "daybook_due_lag_seconds").await, Some(0.0));
 }
@@ -50,7 +50,7 @@ async fn a_release_shows_what_is_left_and_what_failed(home: Home) {
         trial.account("auto-12", account, OPENING).await;
         json_of(trial.pay(account, "p0", LEVEL, APRIL).await);
     }
-    // A fee that does not exist is waived: only the fold can find that.
+    // A fee that does not exist is waived; only the fold can find that.
     json_of(trial.waive("bad", "dbk_late_fee_1", &json!({ "line_item_id": "w", "effective_at": APRIL })).await);
     let names = [
         "daybook_releasing_products",
@@ -71,13 +71,13 @@ async fn a_release_shows_what_is_left_and_what_failed(home: Home) {
     };
     assert_eq!(values().await, [0.0; 7], "while it holds, nothing is released and nothing is late");
     trial.migration_mode("auto-12", false).await;
-    // Two openings, two payments and a waiver; their moments are weeks old, and that is not a lag.
+    // Two openings, two payments and a waiver; their moments are weeks old, and that does not count as lag.
     assert_eq!(values().await, [1.0, 5.0, 5.0, 2.0, 0.0, 0.0, 0.0]);
     trial.settle().await;
     assert_eq!(values().await, [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0], "the release is over; one account failed");
 }
 
-/// Takes the database away; whatever is given puts it back.
+/// Makes the database unavailable; the returned value restores it.
 enum Away {
     Moved(PathBuf, PathBuf),
     Closed(String),

@@ -47,7 +47,7 @@ async fn due_dates_of_many_accounts_pass_once_whoever_works_on_them() {
 async fn payments_to_one_account_from_both_nodes_are_all_posted_once() {
     let (first, second) = two(NOW).await;
     first.account("auto-12", "a1", OPENING).await;
-    // Forty payments, each sent to both nodes at once.
+    // Forty payments, each sent to both nodes at the same time.
     let paying: Vec<_> = (0..80)
         .map(|number| {
             let trial = if number % 2 == 0 { first.clone() } else { second.clone() };
@@ -93,7 +93,7 @@ async fn a_mode_that_is_switched_on_one_node_is_respected_by_the_other_at_once()
     second.account("auto-12", "a1", OPENING).await;
     second.account("auto-12", "a2", OPENING).await;
     first.migration_mode("auto-12", true).await;
-    // The second node has read the product before, and must not trust that.
+    // The second node has cached the product, and must not rely on that.
     let paid = json_of(second.pay("a1", "p", LEVEL, NOW).await);
     assert_eq!(paid["processing_state"], "HELD");
     assert_eq!(code_of(second.roll("a2", "2026-04-20T00:00:00-04:00", false).await), "migration_mode");
@@ -101,7 +101,7 @@ async fn a_mode_that_is_switched_on_one_node_is_respected_by_the_other_at_once()
     second.settle().await;
     assert_eq!(second.items("a2", "LATE_FEE").await.len(), 0);
     first.release("auto-12").await;
-    // And off again: what the second node remembers is old.
+    // Migration mode is off again: the second node's cached product is outdated.
     let fee = json_of(second.fee("a2", &json!({ "line_item_id": "f", "original_amount_cents": 5 })).await);
     assert_eq!(fee["processing_state"], "PROCESSED");
     assert_eq!(balances(&second.read("a1").await), [PLAN[1], 0, 0, 0]);

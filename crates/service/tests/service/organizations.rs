@@ -1,4 +1,4 @@
-//! Organizations: the same ids in two of them do not see each other.
+//! Organizations: objects with the same ids in two of them are separate.
 
 use crate::support::{
     Home, LEVEL, PLAN, Trial, balances, code_of, data, form_of, json_of, list, on_both, repeat, whole,
@@ -34,14 +34,14 @@ async fn two_organizations_do_not_see_each_other(home: Home) {
     json_of(second.pay("a1", "p", 100, NOW).await);
     assert_eq!(balances(&first.read("a1").await), [PLAN[1], 0, 0, 0]);
     assert_eq!(balances(&second.read("a1").await), [120_000, 0, 0, 0]);
-    // One holds, the other does not.
+    // One holds events, the other does not.
     first.migration_mode("auto-12", true).await;
     second.go_to("2026-04-20T12:00:00-04:00").await;
     assert_eq!(second.items("a1", "LATE_FEE").await.len(), 1);
     assert_eq!(second.read("a1").await["summary"]["fees_balance_cents"], 99);
     first.release("auto-12").await;
     assert!(second.log().await.iter().all(|message| message.event != "migration_released"));
-    // Idempotency keys are one's own.
+    // Each organization has its own idempotency keys.
     let fee = || form_of(&json!({ "original_amount_cents": 5 }));
     json_of(first.service.charge_manual_fee(&first.who, repeat("k", "one"), "a1", fee()).await);
     json_of(second.service.charge_manual_fee(&second.who, repeat("k", "two"), "a1", fee()).await);
@@ -52,14 +52,14 @@ async fn two_organizations_do_not_see_each_other(home: Home) {
         list(json_of(second.service.list_customers(&second.who, whole(), CustomerQuery::default()).await)).len(),
         0
     );
-    // Each signs with its own key: the other's bytes do not verify, which `verify` would tell.
+    // Each signs with its own key: `verify` would report a signature by the other's key.
     let (one, two) = (&first.messages("a1").await[0], &second.messages("a1").await[0]);
     assert_ne!(one.signature, two.signature);
     first.verify().await;
 }
 
-/// A receiver that serves two organizations drops what it has seen: two organizations that do the same with the same ids
-/// must never announce it under the same id.
+/// A receiver that serves two organizations drops events it has already seen. So two organizations that do the same
+/// with the same ids must never announce it under the same event id.
 async fn ids_of_events_are_unique_in_the_installation(home: Home) {
     let first = Trial::at(home, NOW).await;
     first.service.create_organization("second", "TEST").await.expect("it is made");

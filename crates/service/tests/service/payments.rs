@@ -1,4 +1,4 @@
-//! Payments and what becomes of them: statuses, schedules, reversals, waivers, offsets, closing.
+//! Payments and their effects: statuses, schedules, reversals, waivers, offsets, closing.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, data, json_of, on_both, standing, time};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ async fn a_pending_payment_that_fails_is_undone_without_a_fee(home: Home) {
     let body = json!({ "line_item_id": "p", "original_amount_cents": LEVEL, "line_item_status": "PENDING" });
     json_of(trial.pay_with("a1", &body).await);
     json_of(trial.change("a1", "p", &json!({ "line_item_status": "DECLINED" })).await);
-    // Undone like a reversal: the 12.00 of interest that it paid ahead are owed again.
+    // Undone like a reversal: the 12.00 of interest that it paid in advance is owed again.
     assert_eq!(balances(&trial.read("a1").await), [120_000, 1_200, 0, 0]);
     assert_eq!(status_of(&trial.item("a1", "p").await), "INVALID");
     trial.go_to("2026-04-16T09:00:00-04:00").await;
@@ -78,12 +78,13 @@ async fn an_authorized_payment_counts_once_it_is_valid(home: Home) {
     assert_eq!(balances(&trial.read("a1").await), [120_000, 1_200, 1_500, 0]);
     let valid = json_of(trial.change("a1", "p", &json!({ "line_item_status": "VALID" })).await);
     assert_eq!(status_of(&valid), "VALID");
-    // As posted, from now on: it pays what April asked, 12.00 and 94.62, and the late fee stays.
+    // As posted, from now on: it pays what was due for April, 12.00 and 94.62, and the late fee stays.
     assert_eq!(balances(&trial.read("a1").await), [120_000 - 9_462, 0, 1_500, 0]);
     trial.verify().await;
 }
 
-/// A payment is authorized in April; that it is valid or declined is decided for May, when the payment is long processed.
+/// A payment is authorized in April; its status is decided with an effective date in May, when the payment is long
+/// processed.
 async fn a_decision_waits_for_its_time_and_keeps_what_was_put_on_the_payment(home: Home) {
     let fields = json!([{ "key": "bank_ref", "value": "ACH-778" }]);
     for backdating in ["AS_POSTED", "REPLAY"] {
@@ -109,7 +110,7 @@ async fn a_decision_waits_for_its_time_and_keeps_what_was_put_on_the_payment(hom
             assert!(!announced.is_empty(), "{what}");
             assert!(announced.iter().all(|object| object["external_fields"] == fields), "{what}: {announced:?}");
             let [principal, ..] = balances(&trial.read("a1").await);
-            // Under REPLAY it counts from its own time on, so that the interest is that of a payment in April.
+            // Under REPLAY it counts from its own effective time, so the interest is that of a payment in April.
             let counts = to == "VALID";
             assert_eq!(principal < PLAN[0], counts, "{what}");
             if counts && (backdating == "REPLAY" || from == "PENDING") {
@@ -175,7 +176,7 @@ async fn a_scheduled_payment_is_cancelled_by_its_reversal(home: Home) {
     json_of(trial.pay("a1", "p", LEVEL, APRIL).await);
     json_of(trial.reverse("a1", "p", &json!({})).await);
     assert_eq!(status_of(&trial.item("a1", "p").await), "INVALID");
-    // Nothing bounced: no fee.
+    // Nothing bounced, so there is no fee.
     assert_eq!(balances(&trial.read("a1").await), [120_000, 0, 0, 0]);
     trial.verify().await;
     trial.go_to("2026-04-16T12:00:00-04:00").await;
@@ -194,7 +195,7 @@ async fn a_reversal_as_posted_gives_back_exactly_what_was_paid(home: Home) {
         json_of(trial.reverse("a1", "p", &json!({ "external_fields": [{ "key": "why", "value": "R01" }] })).await);
     assert_eq!(reversed["line_item_overview"]["line_item_type"], "PAYMENT_REVERSAL");
     assert_eq!(reversed["external_fields"], json!([{ "key": "why", "value": "R01" }]));
-    // 94.62 of principal, 12.00 of interest, and the fee. No late fee: nothing in between is worked out again.
+    // 94.62 of principal, 12.00 of interest, and the fee. No late fee: nothing in between is recalculated.
     assert_eq!(balances(&trial.read("a1").await), [120_000, 1_200, 2_500, 0]);
     for (kind, cents) in
         [("PAYMENT_REVERSAL_PRINCIPAL", 9_462), ("PAYMENT_REVERSAL_INTEREST", 1_200), ("RETURN_CHECK_FEE", 2_500)]
@@ -290,7 +291,7 @@ async fn a_reversal_opens_a_closed_account_again(home: Home) {
     json_of(trial.reverse("a1", "p", &json!({})).await);
     let account = trial.read("a1").await;
     assert_eq!((standing(&account).as_str(), balances(&account)), ("ACTIVE", [120_000, 1_200, 0, 0]));
-    // The due date that passed meanwhile is past due, without a fee.
+    // The due date that passed in the meantime is past due, without a fee.
     assert_eq!(account["delinquency"]["days_past_due"], 5);
     trial.go_to("2026-05-16T12:00:00-04:00").await;
     assert_eq!(trial.items("a1", "LATE_FEE").await.len(), 1);
@@ -320,7 +321,7 @@ async fn only_known_pairs_of_status_are_taken(home: Home) {
     let expected = "ACTIVE SUSPENDED/RISK_REVIEW CLOSED/CUSTOMER_REQUEST ACTIVE/HARDSHIP/EXEMPTIONS ACTIVE/SCRA \
                     SUSPENDED/DECEASED SUSPENDED/HARDSHIP ACTIVE/HARDSHIP ACTIVE/EXEMPTIONS ACTIVE";
     assert_eq!(trail, expected.split(' ').collect::<Vec<_>>());
-    // A status set for later waits.
+    // A status set for later is scheduled.
     let later = json!({ "account_status": "SUSPENDED", "account_substatus": "FRAUD", "effective_at": "2026-03-25T00:00:00-04:00" });
     assert_eq!(standing(&json_of(trial.status("a1", &later).await)), "ACTIVE");
     trial.verify().await;
@@ -334,7 +335,7 @@ async fn amounts_and_moments_out_of_range_are_refused(home: Home) {
     assert_eq!(code_of(trial.pay("a1", "p", 100, "2026-03-14T23:59:59-04:00").await), "invalid_request");
     let most = json!({ "original_amount_cents": 10_000_000_000_000_i64 });
     json_of(trial.credit("a1", &most).await);
-    // A read of the account as of before it was there, or beyond sight.
+    // Reads as of a time before the account began, or too far in the future.
     for at in ["2026-03-14T00:00:00-04:00", "2086-04-20T12:00:00-04:00"] {
         assert_eq!(code_of(trial.service.get_account(&trial.who, "a1", Some(time(at))).await), "invalid_request");
     }
@@ -349,7 +350,7 @@ async fn the_splits_of_a_payment_add_up_to_it(home: Home) {
     let sum: i64 = splits.iter().map(|split| split["split_amount_cents"].as_i64().expect("cents")).sum();
     assert_eq!(sum.abs(), 20_000);
     assert_eq!(paid["line_item_summary"]["original_amount_cents"], -20_000);
-    // April's 12.00 and 94.62, and of May 12.00 and 81.38; the three late fees of 15.00 wait.
+    // April's 12.00 and 94.62, and of May 12.00 and 81.38; the three late fees of 15.00 stay unpaid.
     let of = |kind: &str| -> i64 {
         let of_kind = splits.iter().filter(|split| split["paid_down_line_item_type"] == kind);
         of_kind.map(|split| split["split_amount_cents"].as_i64().expect("cents").abs()).sum()

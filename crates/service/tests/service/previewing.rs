@@ -1,4 +1,4 @@
-//! The schedule of a loan that nobody has yet.
+//! The schedule of a loan that does not exist yet.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, form_of, json_of, on_both, product, whole};
 use daybook_service::accounts::AccountQuery;

@@ -1,4 +1,4 @@
-//! Products: what they say, and what a build before this one stored of them.
+//! Products: their content, and products that an earlier build stored.
 
 use crate::support::{Home, Trial, code_of, form_of, json_of, on_both, product};
 use daybook_service::form::NewProduct;
@@ -36,7 +36,7 @@ async fn a_close_of_business_means_the_same_all_year(home: Home) {
     }
 }
 
-/// A build before this one converted the offset to the zone: `17:00:00-08:00` was stored as 20:00:00 in New York.
+/// The previous build converted the offset to the zone: `17:00:00-08:00` was stored as 20:00:00 in New York.
 async fn a_product_of_the_build_before_keeps_its_close_of_business(home: Home) {
     let trial = Trial::at(home, "2026-07-10T12:00:00-04:00").await;
     let sent = product("old", &policies("17:00:00-08:00"));

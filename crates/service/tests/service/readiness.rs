@@ -1,4 +1,4 @@
-//! Readiness: a database that can be read and takes no write is not ready.
+//! Readiness: a database that can be read but accepts no writes is not ready.
 
 use crate::support::{Home, Trial, on_both};
 use daybook_service::problem::Problem;
@@ -6,11 +6,11 @@ use serde_json::json;
 
 on_both!(a_database_that_takes_no_write_is_not_ready);
 
-/// Keeps a database from taking writes; it can still be read.
+/// Prevents a database from accepting writes; it can still be read.
 enum Held {
     /// Another connection writes.
     Sqlite(rusqlite::Connection),
-    /// New connections only read, as at the old address after a failover; those that were open are cut.
+    /// New connections are read-only, as at the old address after a failover; open ones are closed.
     Postgres(tokio_postgres::Client),
 }
 
@@ -50,7 +50,7 @@ async fn read_only(client: &tokio_postgres::Client, setting: &str) {
     client.batch_execute(cut).await.expect("they are cut");
 }
 
-/// Asks until it is answered: connections that were cut are made again.
+/// Retries until it succeeds: closed connections are opened again.
 async fn until_ok<T>(mut ask: impl AsyncFnMut() -> Result<T, Problem>) -> T {
     for _ in 0..200 {
         if let Ok(answer) = ask().await {

@@ -1,4 +1,4 @@
-//! Reading: as of any moment, and why the balance is this.
+//! Reading accounts as of any moment, and their timelines.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, json_of, list, on_both, standing, whole};
 use daybook_service::accounts::AccountQuery;
@@ -20,14 +20,14 @@ on_both!(
 
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
 
-/// April paid on time, May missed, June paid late on the 20th with both.
+/// April paid on time, May missed, both May and June paid late on 20 June.
 async fn lived(home: Home) -> Trial {
     let trial = Trial::at(home, "2026-04-15T09:00:00-04:00").await;
     trial.product("auto-12", json!({})).await;
     trial.account("auto-12", "a1", OPENING).await;
     json_of(trial.pay("a1", "p1", LEVEL, "2026-04-15T09:00:00-04:00").await);
     trial.go_to("2026-06-20T12:00:00-04:00").await;
-    // Two late fees of 15.00; interest of May and June, 11.05 each on 1,105.38, and of July's period, 11.05 too.
+    // Two late fees of 15.00; interest of May and June, 11.05 each on 1,105.38, and of July's period, also 11.05.
     json_of(trial.pay("a1", "p2", 2 * LEVEL + 3_000, "2026-06-20T12:00:00-04:00").await);
     trial
 }
@@ -46,13 +46,14 @@ async fn an_account_can_be_read_as_of_any_moment(home: Home) {
         let account = trial.read_at("a1", at).await;
         assert_eq!((balances(&account), standing(&account).as_str()), (cents, status), "{at}");
     }
-    // 243.24 paid: May and June, 22.10 of interest and 191.14 of principal; 30.00 into July, whose interest is 11.05.
+    // 243.24 paid: May and June, 22.10 of interest and 191.14 of principal; 30.00 goes to July, whose interest is
+    // 11.05.
     let now = trial.read("a1").await;
     assert_eq!(balances(&now), [PLAN[1] - (2 * LEVEL - 2 * 1_105) - (3_000 - 1_105), 0, 3_000, 0]);
     assert_eq!(trial.read_at("a1", "2026-06-20T12:00:00-04:00").await["summary"], now["summary"]);
-    // As it will stand if nothing else happens, and nothing is stored.
+    // As it will be if nothing else happens; nothing is stored.
     let later = trial.read_at("a1", "2026-08-16T00:00:00-04:00").await;
-    // July is spared: what was paid in its period reaches it. August is missed.
+    // July's late fee is spared: payments received in its period cover it. August is missed.
     assert_eq!(later["summary"]["fees_balance_cents"], 3_000 + 1_500);
     assert_eq!(trial.read("a1").await, now);
     trial.verify().await;
@@ -99,8 +100,8 @@ async fn line_items_can_be_read_as_of_any_moment(home: Home) {
     trial.verify().await;
 }
 
-/// The effects of all that was processed add up to the balances, each event continues where the last ended, and moments and
-/// inputs come in order. The postings of each event add up to its effect.
+/// Checks that the effects of all processed events add up to the balances, that each event starts with the balances of
+/// the previous one, and that moments and inputs are in order. The postings of each event must add up to its effect.
 pub fn adds_up(events: &[Value], account: &Value) {
     let names = ["principal_cents", "interest_cents", "fees_cents", "surplus_cents"];
     let mut sum = [0_i64; 4];
@@ -135,7 +136,7 @@ async fn the_timeline_explains_every_cent(home: Home) {
     assert_eq!(payment["effect"]["principal_cents"], PLAN[1] - PLAN[0]);
     assert_eq!(payment["line_items"][0], "p1");
     assert_eq!(payment["webhooks"][0]["event"], "line_item_create");
-    // Every message is explained by an event, once.
+    // Every message belongs to exactly one event.
     let mut explained: Vec<&Value> = events
         .iter()
         .flat_map(|event| event["webhooks"].as_array().expect("a list"))
@@ -169,7 +170,7 @@ async fn the_timeline_shows_interest_that_a_payment_posts_and_pays(home: Home) {
     let due = events.iter().find(|event| event["event"] == "period_end").expect("one");
     let sentence = "Instalment 1 fell due. Interest of 12.00 for the period was already paid on 2026-04-15.";
     assert_eq!(due["description"], sentence);
-    // All interest that was ever paid is on the lines.
+    // The postings contain all interest that was ever paid.
     let lines = events.iter().flat_map(|event| event["postings"].as_array().expect("a list"));
     let paid = lines.filter(|line| line["component"] == "INTEREST" && line["line_item_type"] == "PAYMENT");
     let paid: i64 = paid.map(|line| line["amount_cents"].as_i64().expect("cents")).sum();
@@ -177,7 +178,7 @@ async fn the_timeline_shows_interest_that_a_payment_posts_and_pays(home: Home) {
     assert!(paid < 0);
 }
 
-/// A payment that bounced is told from a good one, in a list and alone, whatever the policy for the past.
+/// A bounced payment can be distinguished from a good one, in a list and alone, under both backdating policies.
 async fn a_bounced_payment_names_its_reversal(home: Home) {
     for policy in ["AS_POSTED", "REPLAY"] {
         let trial = Trial::at(home, "2026-04-15T09:00:00-04:00").await;
@@ -219,7 +220,7 @@ async fn a_read_brings_the_account_up_to_its_clock(home: Home) {
     assert_eq!(balances(&listed[0]), [120_000, 1_200, 1_500, 0]);
     adds_up(&trial.events("a1").await, &listed[0]);
     assert_eq!(trial.announced("a1").await.len(), told, "a read writes nothing");
-    // A call before the timer: first what was due, then the call.
+    // A request before the timer: everything due is processed first, then the request.
     json_of(trial.pay("a1", "p", 1_500, "2026-04-20T12:00:00-04:00").await);
     assert_eq!(balances(&trial.read("a1").await), [120_000 - 300, 0, 1_500, 0]);
     trial.verify().await;
@@ -262,7 +263,7 @@ async fn line_items_are_filtered(home: Home) {
     };
     let of = |kind: &str| ItemQuery { line_item_type: Some(kind.to_owned()), ..ItemQuery::default() };
     assert_eq!((count(of("PAYMENT")).await, count(of("LATE_FEE")).await, count(of("LOAN")).await), (2, 2, 1));
-    // After and before leave out the moment itself.
+    // "After" and "before" exclude the moment itself.
     let at = "2026-06-20T12:00:00-04:00";
     assert_eq!(count(ItemQuery { effective_at_after: time(at), ..of("PAYMENT") }).await, 0);
     assert_eq!(count(ItemQuery { effective_at_before: time(at), ..of("PAYMENT") }).await, 1);

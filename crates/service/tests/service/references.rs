@@ -1,5 +1,6 @@
-//! What one input says about another: a reversal before its payment's own date, a payment taken back with what is about
-//! it, a status that is final, a fee that is not there. And what previews and schedules show while that is held.
+//! Inputs that refer to others: a reversal before its payment's own date, a payment withdrawn together with the inputs
+//! that refer to it, a final status, a fee that does not exist. Also what previews and schedules show while such inputs
+//! are held.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, json_of, on_both};
 use serde_json::json;
@@ -24,7 +25,7 @@ async fn holding(home: Home) -> Trial {
     trial
 }
 
-/// A payment of 15 April that was called off on 1 April: nothing was paid, so the instalment is late.
+/// A payment of 15 April that was reversed on 1 April: nothing was paid, so the instalment is late.
 async fn a_payment_called_off_before_its_own_date_never_counts(home: Home) {
     let trial = holding(home).await;
     json_of(trial.pay("a1", "p", LEVEL, APRIL).await);
@@ -57,7 +58,7 @@ async fn a_preview_of_a_release_that_would_fail_says_so(home: Home) {
     assert_eq!(code_of(preview), "invalid_request");
 }
 
-/// Nothing is processed: row 1 is the plan's, unpaid, whatever is held.
+/// Nothing is processed: row 1 is as agreed and unpaid, whatever is held.
 async fn a_held_account_shows_the_schedule_that_was_agreed(home: Home) {
     let trial = holding(home).await;
     json_of(trial.pay("a1", "p0", LEVEL, "2026-04-01T09:00:00-04:00").await);

@@ -1,6 +1,6 @@
-//! A database that rules version 1 wrote, folded again by those of today.
+//! A database written under rules version 1, folded again by the current rules.
 //!
-//! The database was made by the last build before version 2, see [`daybook_testkit::old_database`].
+//! The last build before version 2 made the database, see [`daybook_testkit::old_database`].
 
 use crate::support::{Home, Trial, code_of, data, json_of, on_both};
 use daybook_engine::terms::RULES_VERSION;
@@ -36,7 +36,7 @@ impl Old {
         Old::with(home, "").await
     }
 
-    /// With something changed by SQL before it is opened.
+    /// With a change by SQL before it is opened.
     async fn with(home: Home, sql: &str) -> Old {
         let folder = tempfile::tempdir().expect("a folder");
         let database = match home {
@@ -52,7 +52,7 @@ impl Old {
         self.trial.service.refold(&mut |_| {}).await.expect("accounts are folded again")
     }
 
-    /// Every message there is, in the log and waiting, of both organizations.
+    /// All messages, published and scheduled, of both organizations.
     async fn messages(&self) -> Vec<MessageRow> {
         let mut all = Vec::new();
         for organization in self.trial.store.organizations().await.expect("there are two") {
@@ -107,7 +107,7 @@ async fn what_moved_is_listed_with_before_and_after(home: Home) {
     let (before, after) = of("bankrupt");
     assert_eq!((before.fees_cents, after.fees_cents), (1_500, 0));
     assert_eq!((before.principal_cents, after.principal_cents), (120_000, 120_000));
-    // Each instalment paid a day or two late: what had accrued since is no longer past due.
+    // Each instalment was paid a day or two late: interest that accrued since is no longer past due.
     let (before, after) = of("late-by-a-day");
     assert_ne!(before.past_due_cents, Some(0));
     assert_eq!(after.past_due_cents, Some(0));
@@ -213,7 +213,7 @@ async fn an_account_that_cannot_be_folded_fails_alone(home: Home) {
 
 async fn nodes_that_start_at_once_fold_each_account_once(home: Home) {
     if home == Home::Sqlite {
-        // One process uses a file.
+        // Only one process uses a file.
         return;
     }
     let old = Old::on(home).await;

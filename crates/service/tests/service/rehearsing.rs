@@ -1,4 +1,4 @@
-//! A change that is rehearsed comes to what it comes to when it is made, and leaves nothing behind.
+//! A rehearsed change has the same result as the real one, and leaves nothing behind.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, form_of, json_of, on_both};
 use daybook_service::changes::Change;
@@ -99,7 +99,8 @@ async fn an_opening_is_rehearsed(home: Home) {
         *announced.entry(event).or_insert(0_u64) += 1;
     }
     assert_eq!(rehearsal.webhooks, announced);
-    // Again it is there; with other content it would be refused, as would what cannot be opened.
+    // The second time it exists; with other content it would be refused, and so would an account that cannot be
+    // created.
     let again = trial.service.rehearse_opening(&trial.who, form_of(&body)).await.expect("it is there");
     assert!(again.is_there && again.webhooks.is_empty());
     for (field, value, code) in [

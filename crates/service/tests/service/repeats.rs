@@ -1,4 +1,4 @@
-//! Calls that are made twice: by an id that the caller chose, and by an `Idempotency-Key`.
+//! Requests that are sent twice: with an id that the caller chose, and with an `Idempotency-Key`.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, on_both, product, repeat};
 use bytes::Bytes;
@@ -44,11 +44,11 @@ async fn the_same_payment_twice_is_one_payment(home: Home) {
         code_of(trial.fee("a1", &json!({ "line_item_id": "p", "original_amount_cents": LEVEL })).await),
         "id_taken"
     );
-    // A credit and a debit of the same content are different things.
+    // A credit and a debit with the same content are different items.
     let offset = json!({ "line_item_id": "o", "original_amount_cents": 5 });
     json_of(trial.credit("a1", &offset).await);
     assert_eq!(code_of(trial.debit("a1", &offset).await), "id_taken");
-    // The id is one's own in each account.
+    // Each account has its own ids of line items.
     trial.account("auto-12", "a2", OPENING).await;
     json_of(trial.pay("a2", "p", 1, NOW).await);
     trial.verify().await;
@@ -73,7 +73,7 @@ async fn ids_of_accounts_customers_and_products_are_taken_once(home: Home) {
     trial.verify().await;
 }
 
-/// Makes a call so many times at once.
+/// Sends a request this many times at the same time.
 async fn at_once<F>(count: usize, call: impl Fn(usize) -> F) -> Vec<Result<Bytes, daybook_service::problem::Problem>>
 where
     F: Future<Output = Result<Bytes, daybook_service::problem::Problem>> + Send + 'static,
@@ -121,7 +121,7 @@ async fn fifty_accounts_at_once_with_one_id_are_one_account(home: Home) {
 async fn an_idempotency_key_gives_the_same_answer_again(home: Home) {
     let trial = open(home).await;
     let (service, who) = (&trial.service, &trial.who);
-    // A fee without an id of its own: only the key tells a repeat.
+    // A fee without a chosen id: only the idempotency key identifies a repeat.
     let fee = || form_of(&json!({ "original_amount_cents": 700 }));
     let first = service.charge_manual_fee(who, repeat("k1", "fee"), "a1", fee()).await.expect("it is charged");
     json_of(trial.pay("a1", "p", 700, NOW).await);
@@ -187,7 +187,7 @@ async fn an_idempotency_key_used_at_once_by_many_is_used_once(home: Home) {
     for answer in &products {
         assert_eq!(answer.as_ref(), Ok(first));
     }
-    // Accounts without an id of their own: a new id is made up for each call, and one of them counts.
+    // Accounts without chosen ids: an id is generated for each request, and only one of them is used.
     let accounts = at_once(20, |_| {
         let trial = trial.clone();
         async move {
@@ -276,7 +276,7 @@ async fn an_idempotency_key_on_a_call_that_changed_nothing_is_kept_too(home: Hom
     );
 }
 
-/// Answers and accounts survive a restart: a file, a new service on it.
+/// Responses and accounts survive a restart: a file, and a new service on it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_survive_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -297,7 +297,7 @@ async fn answers_survive_a_restart() {
     trial.verify().await;
 }
 
-/// Another secrets key could not open what is sealed.
+/// A different secrets key could not decrypt the sealed data.
 #[tokio::test]
 async fn another_secrets_key_does_not_start() {
     let store = daybook_store::open("sqlite::memory:").await.expect("the database opens");

@@ -1,4 +1,4 @@
-//! What reaches into the past: backdated payments and reversals under both policies.
+//! Inputs that affect the past: backdated payments and reversals under both policies.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, data, json_of, on_both, standing};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn a_backdated_payment_as_posted_counts_from_now(home: Home) {
     let paid = json_of(trial.pay("a1", "p", LEVEL, APRIL).await);
     assert_eq!(paid["effective_at"], "2026-04-15T09:00:00-04:00");
     assert_eq!(paid["applied_at"], "2026-04-20T12:00:00-04:00");
-    // April, 12.00 and 94.62; the late fee stays.
+    // It pays April, 12.00 and 94.62; the late fee stays.
     assert_eq!(balances(&trial.read("a1").await), [120_000 - 9_462, 0, 1_500, 0]);
     assert_eq!(trial.standing("a1").await, "ACTIVE");
     // It is absent before it was applied.
@@ -150,10 +150,10 @@ async fn a_payment_before_anything_was_folded_is_not_backdated(home: Home) {
     let trial = Trial::at(home, "2026-04-10T12:00:00-04:00").await;
     trial.product("auto-12", json!({})).await;
     trial.account("auto-12", "a1", OPENING).await;
-    // Yesterday, and nothing has happened since: it counts from yesterday.
+    // Effective yesterday, and nothing has happened since: it counts from yesterday.
     let paid = json_of(trial.pay("a1", "p", LEVEL, "2026-04-09T12:00:00-04:00").await);
     assert_eq!(paid["applied_at"], "2026-04-09T12:00:00-04:00");
-    // Before that one: it counts from now.
+    // Effective before that one: it counts from now.
     let paid = json_of(trial.pay("a1", "q", 100, "2026-04-08T12:00:00-04:00").await);
     assert_eq!(paid["applied_at"], "2026-04-10T12:00:00-04:00");
     trial.verify().await;

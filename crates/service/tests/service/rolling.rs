@@ -1,4 +1,4 @@
-//! Rolling: an account's own clock, and what is sent when.
+//! Rolling: an account's own clock, and when messages are sent.
 
 use crate::support::{Home, LEVEL, PLAN, Trial, balances, code_of, form_of, json_of, on_both};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ async fn a_roll_into_the_future_moves_the_clock_of_one_account(home: Home) {
     assert_eq!(trial.read("a1").await["delinquency"]["days_past_due"], 62);
     assert_eq!(balances(&trial.read("a2").await), [120_000, 0, 0, 0]);
     trial.verify().await;
-    // Real time passes; the account lives on its own clock until it is caught up with.
+    // Real time passes; the account keeps its own clock until real time catches up.
     trial.go_to("2026-06-10T00:00:00-04:00").await;
     assert_eq!(balances(&trial.read("a1").await), [120_000, 3_600, 4_500, 0]);
     assert_eq!(balances(&trial.read("a2").await), [120_000, 2_400, 3_000, 0]);
@@ -65,7 +65,7 @@ async fn messages_of_a_roll_wait_for_their_moment(home: Home) {
     let (sent, told) = (trial.log().await.len(), trial.announced("a1").await.len());
     json_of(trial.roll("a1", "2026-05-20T00:00:00-04:00", false).await);
     trial.settle().await;
-    // Two missed months: interest, due date, missed, late fee each; one move of the status.
+    // Two missed months, each with interest, due date, missed payment and late fee; one change of the status.
     assert_eq!(trial.announced("a1").await.len(), told + 9);
     assert_eq!(trial.log().await.len(), sent);
     trial.go_to("2026-04-15T23:59:58-04:00").await;
@@ -95,7 +95,7 @@ async fn a_roll_with_webhooks_sends_what_earlier_rolls_left(home: Home) {
     let sequences: Vec<i64> =
         log.iter().filter(|message| message.account.is_some()).map(|message| message.sequence).collect();
     assert_eq!(sequences, (1..=sequences.len() as i64).collect::<Vec<_>>(), "in order");
-    // Once: not again when their moments come.
+    // They are sent once, and not again when their moments come.
     trial.go_to("2026-06-21T00:00:00-04:00").await;
     assert_eq!(trial.log().await.len(), sent + 13);
     trial.verify().await;
@@ -149,7 +149,7 @@ async fn inputs_on_a_rolled_account_count_at_its_clock(home: Home) {
     // After the real clock, before the account's: it is backdated.
     let paid = json_of(trial.pay("a1", "q", 100, "2026-04-14T12:00:00-04:00").await);
     assert_eq!(paid["applied_at"], "2026-04-20T12:00:00-04:00");
-    // A payment's message carries its moment on the account's clock and waits for it.
+    // A payment's message carries its moment on the account clock and is scheduled for it.
     let payments: Vec<_> = trial.messages("a1").await.into_iter().filter(|message| message.subject == "p").collect();
     assert_eq!(payments.len(), 1);
     assert!(payments[0].due_at.is_some());

@@ -1,7 +1,7 @@
-//! Accounts with very much to work through: a slice at a time, other organizations in between, and what comes of it is what
-//! one fold gives.
+//! Accounts with very much to process: one slice at a time, with other organizations in between, and the same result as
+//! one fold.
 //!
-//! `verify` works every account through again in one go, so 0 differences say that the slices made the same state, line
+//! `verify` processes every account again in one fold, so 0 differences mean that the slices made the same state, line
 //! items and messages.
 
 use crate::support::{Home, Trial, balances, form_of, json_of, on_both};
@@ -24,7 +24,7 @@ on_both!(
 );
 
 const NOW: &str = "2026-11-16T12:00:00-05:00";
-/// The first due date is 2 January 2021, the last that has passed 15 November 2026: 2,144 days.
+/// The first due date is 2 January 2021, the last past one 15 November 2026: 2,144 days.
 const LONG_AGO: &str = "2021-01-01T12:00:00-05:00";
 const DAYS: usize = 2_144;
 
@@ -36,14 +36,14 @@ fn daily() -> Value {
     })
 }
 
-/// Slices that were written so far.
+/// The number of slices written so far.
 async fn slices(trial: &Trial) -> u64 {
     let text = trial.service.metrics_text().await;
     let line = text.lines().find_map(|line| line.strip_prefix("daybook_slices_total "));
     line.and_then(|count| count.parse().ok()).expect("the figure is there")
 }
 
-/// Days whose interest is a line item. The messages of the account are numbered without a gap.
+/// The number of days whose interest is a line item. Checks that the account's messages are numbered without gaps.
 async fn days(trial: &Trial, account: &str) -> usize {
     let mut after = 0;
     loop {
@@ -138,8 +138,8 @@ async fn a_long_roll_is_done_in_slices(home: Home) {
     trial.verify().await;
 }
 
-/// The opening is stopped with its node between two slices. What is written then is right by itself, another node goes on
-/// with it, and a payment waits until it is done.
+/// The opening is interrupted between two slices because its node stops. The account is consistent then, another node
+/// continues the work, and a payment waits until it is done.
 async fn what_is_asked_of_an_account_under_way_waits_for_it(home: Home) {
     let folder = tempfile::tempdir().expect("a folder");
     let address = match home {
@@ -178,8 +178,8 @@ async fn what_is_asked_of_an_account_under_way_waits_for_it(home: Home) {
     trial.verify().await;
 }
 
-/// No test of time: while an organization opens accounts far back, another one's payments are answered, and between two of
-/// them only a few of those accounts are done.
+/// Does not measure time: while an organization creates accounts far in the past, another one's payments are answered,
+/// and between two of them only a few of those accounts are done.
 async fn another_organization_is_served_between_slices(home: Home) {
     const LOANS: usize = 16;
     let trial = Trial::at(home, NOW).await;

@@ -1,4 +1,4 @@
-//! One URL, however it is spelled; what is checked before a name is looked up.
+//! One URL in different spellings; checks before a name is resolved.
 
 use crate::support::{Home, Trial, code_of, form_of, json_of, list, on_both};
 use async_trait::async_trait;
@@ -19,7 +19,7 @@ on_both!(
 
 const NOW: &str = "2026-04-01T12:00:00-04:00";
 
-/// A resolver that says that a name is public, and counts how often it was asked.
+/// A resolver that returns a public address for every name, and counts its calls.
 #[derive(Debug, Default)]
 struct Counting(AtomicUsize);
 
@@ -73,8 +73,8 @@ async fn nine_spellings_of_a_url_are_one_subscription(home: Home) {
     assert_eq!(urls(&trial).await.len(), 2);
 }
 
-/// Earlier versions kept what callers wrote: such a subscription is the one that another spelling means. Two of them that
-/// turn out to be one URL both live on.
+/// Earlier versions stored the caller's spelling: such a subscription is found by another spelling. Two of them that
+/// turn out to be the same URL both stay.
 async fn a_subscription_that_was_kept_in_another_spelling_is_found(home: Home) {
     let (trial, _) = open(home).await;
     subscribe(&trial, "https://other.example/").await;
@@ -120,7 +120,8 @@ async fn limits_are_checked_before_a_name_is_looked_up(home: Home) {
     subscribe(&trial, "https://example.com/7").await;
 }
 
-/// A resolver that does not answer until it is let, and counts how many names of each organization are being looked up.
+/// A resolver that does not answer until it is allowed to, and counts the names of each organization that are being
+/// resolved.
 #[derive(Debug, Default)]
 struct Waiting {
     one: AtomicUsize,
@@ -129,7 +130,7 @@ struct Waiting {
     may_answer: tokio::sync::Notify,
 }
 
-/// A lookup that goes on; one that is given up ends too.
+/// A lookup in progress; dropping it ends it too.
 struct Busy<'a>(&'a AtomicUsize);
 
 impl Drop for Busy<'_> {
@@ -153,7 +154,7 @@ impl Resolve for Waiting {
     }
 }
 
-/// The rest waits for its turn; another organization's name does not.
+/// The other names wait for their turn; another organization's name does not.
 async fn an_organization_has_four_names_looked_up_at_once(home: Home) {
     let resolver = Arc::new(Waiting::default());
     let mut trial = Trial::at(home, NOW).await;

@@ -1,4 +1,4 @@
-//! What a status stops, on accounts as the service keeps them.
+//! What a status stops, on stored accounts.
 
 use crate::support::{Home, Trial, balances, json_of, on_both};
 use serde_json::json;
@@ -7,8 +7,8 @@ on_both!(a_status_stops_what_the_product_says, a_bounce_after_a_cure_is_late_at_
 
 const OPENING: &str = "2026-03-15T00:00:00-04:00";
 
-/// The product stops late fees under review and charges them in bankruptcy; by default it is the other way round. The
-/// accounts miss the instalment of 15 April.
+/// The product stops late fees under review and charges them in bankruptcy; by default it is the opposite. The accounts
+/// miss the instalment of 15 April.
 async fn a_status_stops_what_the_product_says(home: Home) {
     let trial = Trial::at(home, "2026-03-20T12:00:00-04:00").await;
     trial.product("usual", json!({})).await;
@@ -41,7 +41,7 @@ async fn a_status_stops_what_the_product_says(home: Home) {
     trial.verify().await;
 }
 
-/// Late, cured, bounced: delinquent again, without a second fee. Fees past due are told by themselves.
+/// Late, cured, bounced: delinquent again, without a second fee. Past-due fees are shown separately.
 async fn a_bounce_after_a_cure_is_late_at_once(home: Home) {
     let trial = Trial::at(home, "2026-03-20T12:00:00-04:00").await;
     trial.product("auto-12", json!({})).await;
@@ -55,7 +55,7 @@ async fn a_bounce_after_a_cure_is_late_at_once(home: Home) {
     assert_eq!(trial.items("a1", "LATE_FEE").await.len(), 1);
     trial.go_to("2026-05-15T23:59:59-04:00").await;
     let delinquency = trial.read("a1").await["delinquency"].clone();
-    // Without grace a late fee comes at the closing instant of its instalment's own period: both have ended.
+    // Without grace, a late fee is charged at the closing instant of its instalment's period: both periods have ended.
     assert_eq!(delinquency["past_due_fees_cents"], 2 * 1_500);
     assert_eq!(delinquency["past_due_cents"], 2 * 10_662 + 2 * 1_500);
     trial.verify().await;

@@ -1,4 +1,4 @@
-//! A service to try things on.
+//! A service to test, and helpers.
 
 use bytes::Bytes;
 use daybook_clock::Manual;
@@ -17,7 +17,7 @@ use daybook_testkit::postgres::Server;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Names without a network: `inside.example` leads to a private address, all others to a public one.
+/// A resolver without a network: `inside.example` has a private address, all other names a public one.
 #[derive(Debug)]
 struct Names;
 
@@ -39,7 +39,7 @@ pub enum Home {
 }
 
 impl Home {
-    /// The address of a database of one's own.
+    /// The address of a new database.
     pub fn address(self) -> String {
         match self {
             Home::Sqlite => "sqlite::memory:".to_owned(),
@@ -47,7 +47,7 @@ impl Home {
         }
     }
 
-    /// The address of a database that another connection can open too, and the folder it is in, if it is a file.
+    /// The address of a database that another connection can open too, and its folder if it is a file.
     pub fn kept(self) -> (Option<tempfile::TempDir>, String) {
         match self {
             Home::Sqlite => {
@@ -60,7 +60,7 @@ impl Home {
     }
 }
 
-/// Makes a test on SQLite and one on PostgreSQL of each function.
+/// Makes two tests of each function: one on SQLite and one on PostgreSQL.
 macro_rules! on_both {
     ($($name:ident),* $(,)?) => {
         mod sqlite {
@@ -82,12 +82,12 @@ pub(crate) use on_both;
 /// 1,200.00 over 12 months at 1 % a month: 120,000 x 0.01 / (1 - 1.01^-12) = 10,661.85, so 106.62 a month.
 pub const LEVEL: i64 = 10_662;
 
-/// The principal left of such a loan after 0, 1, 2, ... payments on time, each month's interest rounded to the cent:
-/// 1,200.00 x 1 % = 12.00, 106.62 - 12.00 = 94.62; 1,105.38 x 1 % = 11.05; 1,009.81 → 10.10; 913.29 → 9.13; 815.80 → 8.16;
-/// 717.34 → 7.17; 617.89 → 6.18; 517.45 → 5.17.
+/// The remaining principal of such a loan after 0, 1, 2, ... payments on time, with each month's interest rounded to
+/// the cent: 1,200.00 x 1 % = 12.00, 106.62 - 12.00 = 94.62; 1,105.38 x 1 % = 11.05; 1,009.81 → 10.10; 913.29 → 9.13;
+/// 815.80 → 8.16; 717.34 → 7.17; 617.89 → 6.18; 517.45 → 5.17.
 pub const PLAN: [i64; 9] = [120_000, 110_538, 100_981, 91_329, 81_580, 71_734, 61_789, 51_745, 41_600];
 
-/// A service with one organization, a caller who may do everything, and a clock.
+/// A service with one organization, a caller with all rights, and a clock.
 #[derive(Clone)]
 pub struct Trial {
     /// The service.
@@ -98,23 +98,23 @@ pub struct Trial {
     pub clock: Arc<Manual>,
     /// The caller.
     pub who: Caller,
-    /// Where the database is.
+    /// The address of the database.
     pub address: String,
 }
 
-/// Reads a time.
+/// Parses a time.
 pub fn time(text: &str) -> Time {
     Time::parse(text).unwrap_or_else(|| panic!("{text} is no time"))
 }
 
-/// Reads an answer.
+/// Parses a response.
 #[track_caller]
 pub fn json_of(answer: Result<Bytes, Problem>) -> Value {
     let bytes = answer.unwrap_or_else(|problem| panic!("{problem} {:?}", problem.details));
     serde_json::from_slice(&bytes).expect("the answer is JSON")
 }
 
-/// The code of the problem that was answered.
+/// The code of the problem that was returned.
 #[track_caller]
 pub fn code_of(answer: Result<Bytes, Problem>) -> &'static str {
     match answer {
@@ -128,12 +128,12 @@ pub fn form_of<T: serde::de::DeserializeOwned>(value: &Value) -> T {
     form::parse(value.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{bad}: {value}"))
 }
 
-/// A caller's promise that calls with this key are the same call, which is told by its content.
+/// An idempotency key with the content of its request.
 pub fn repeat(key: &str, content: &str) -> Option<Repeat> {
     Some(Repeat { key: key.to_owned(), content_hash: content.as_bytes().to_vec() })
 }
 
-/// The longest page there is.
+/// The longest possible page.
 pub fn whole() -> Paging {
     Paging { limit: 200, ..Paging::default() }
 }
@@ -163,23 +163,23 @@ impl Trial {
         Trial { service, store, ..self.clone() }
     }
 
-    /// Moves the clock, and does what is due.
+    /// Sets the clock, and processes everything due.
     pub async fn go_to(&self, now: &str) {
         self.clock.set(time(now));
         self.settle().await;
     }
 
-    /// What the clock shows.
+    /// The current time of the clock.
     pub fn clock_now(&self) -> Time {
         daybook_clock::Clock::now(&*self.clock)
     }
 
-    /// Does what is due.
+    /// Processes everything due.
     pub async fn settle(&self) {
         self.service.settle_due().await.expect("what is due is done");
     }
 
-    /// Makes a product: 12 months at 12 %, with a late fee of 15.00, and what else is said of its policies.
+    /// Creates a product: 12 months at 12 %, a late fee of 15.00, and additional policies.
     pub async fn product(&self, id: &str, policies: Value) -> Value {
         json_of(self.service.create_product(&self.who, None, form_of(&product(id, &policies))).await)
     }
@@ -190,24 +190,24 @@ impl Trial {
         json_of(self.service.set_migration_mode(&self.who, None, product, form).await)
     }
 
-    /// Turns migration mode off and does the release.
+    /// Turns migration mode off and runs the release.
     pub async fn release(&self, product: &str) {
         self.migration_mode(product, false).await;
         self.settle().await;
     }
 
-    /// How far a release is.
+    /// The progress of a release.
     pub async fn progress(&self, product: &str) -> Value {
         json_of(self.service.get_migration_mode(&self.who, product).await)
     }
 
-    /// Opens an account over 1,200.00.
+    /// Creates an account of 1,200.00.
     pub async fn account(&self, product: &str, id: &str, effective_at: &str) -> Value {
         let body = json!({ "product_id": product, "account_id": id, "effective_at": effective_at });
         self.account_with(body).await
     }
 
-    /// Opens an account over 1,200.00 with what else is said.
+    /// Creates an account of 1,200.00 with additional fields.
     pub async fn account_with(&self, mut body: Value) -> Value {
         if body["summary"]["initial_principal_cents"].is_null() {
             merge(&mut body, &json!({ "summary": { "initial_principal_cents": 120_000 } }));
@@ -221,7 +221,7 @@ impl Trial {
         self.pay_with(account, &body).await
     }
 
-    /// Records a payment.
+    /// Records a payment with any fields.
     pub async fn pay_with(&self, account: &str, body: &Value) -> Result<Bytes, Problem> {
         self.service.record_payment(&self.who, None, account, form_of(body)).await
     }
@@ -261,7 +261,7 @@ impl Trial {
         self.service.set_account_status(&self.who, None, account, form_of(body)).await
     }
 
-    /// Takes back what is held.
+    /// Withdraws a held input.
     pub async fn withdraw(&self, account: &str, item: &str) -> Result<Bytes, Problem> {
         self.service.withdraw_line_item(&self.who, None, account, item).await
     }
@@ -277,7 +277,7 @@ impl Trial {
         self.service.roll_account(&self.who, None, form_of(&body)).await
     }
 
-    /// An account as it stands.
+    /// An account in its current state.
     pub async fn read(&self, account: &str) -> Value {
         json_of(self.service.get_account(&self.who, account, None).await)
     }
@@ -287,7 +287,7 @@ impl Trial {
         json_of(self.service.get_account(&self.who, account, Some(time(at))).await)
     }
 
-    /// Status and reason, as one word.
+    /// Status and reason in one text.
     pub async fn standing(&self, account: &str) -> String {
         standing(&self.read(account).await)
     }
@@ -313,12 +313,12 @@ impl Trial {
         list(json_of(self.service.list_line_items(&self.who, account, whole(), query).await))
     }
 
-    /// The schedule's rows.
+    /// The rows of the schedule.
     pub async fn schedule(&self, account: &str, as_of: Option<&str>) -> Vec<Value> {
         list(json_of(self.service.get_amortization_schedule(&self.who, account, as_of.map(time)).await))
     }
 
-    /// The timeline, all pages of it.
+    /// The timeline, all its pages.
     pub async fn events(&self, account: &str) -> Vec<Value> {
         let mut all = Vec::new();
         let mut paging = whole();
@@ -334,7 +334,7 @@ impl Trial {
         }
     }
 
-    /// The status trail: moment and status.
+    /// The history of the status: moment and status.
     pub async fn trail(&self, account: &str) -> Vec<(String, String)> {
         let page = json_of(self.service.list_account_status_changes(&self.who, account, whole()).await);
         let entry = |row: Value| (row["changed_at"].as_str().expect("a time").to_owned(), standing(&row));
@@ -348,7 +348,7 @@ impl Trial {
         accounts.iter().map(|account| account["account_id"].clone()).collect()
     }
 
-    /// Which account.
+    /// The key of an account.
     pub fn key(&self, account: &str) -> AccountKey {
         AccountKey { org: self.who.org, account: account.into() }
     }
@@ -363,29 +363,29 @@ impl Trial {
         self.messages(account).await.into_iter().map(|message| message.event).collect()
     }
 
-    /// The names of messages about an account after so many.
+    /// The names of messages about an account after the first `count`.
     pub async fn announced_after(&self, account: &str, count: usize) -> Vec<String> {
         self.announced(account).await.split_off(count)
     }
 
-    /// What an account's events are in the log of the organization: what is being sent.
+    /// The log of the organization: all published messages.
     pub async fn log(&self) -> Vec<MessageRow> {
         self.store.messages(self.who.org, 0, 100_000).await.expect("the log can be read")
     }
 
-    /// Everything is what the journals give.
+    /// Checks that all data equals what the journals give.
     pub async fn verify(&self) {
         let verified = self.service.verify(&mut |_| {}).await.expect("it can be verified");
         assert_eq!(verified.differences, Vec::<String>::new());
     }
 
-    /// What `verify` finds.
+    /// The differences that `verify` finds.
     pub async fn differences(&self) -> Vec<String> {
         self.service.verify(&mut |_| {}).await.expect("it can be verified").differences
     }
 }
 
-/// A product: 12 months at 12 %, with a late fee of 15.00, and what else is said of its policies.
+/// A product: 12 months at 12 %, a late fee of 15.00, and additional policies.
 pub fn product(id: &str, policies: &Value) -> Value {
     let mut body = json!({
         "product_id": id,
@@ -403,7 +403,7 @@ pub fn balances(account: &Value) -> [i64; 4] {
     [of("principal_cents"), of("interest_balance_cents"), of("fees_balance_cents"), of("surplus_cents")]
 }
 
-/// Status and reason, as one word.
+/// Status and reason in one text.
 pub fn standing(account: &Value) -> String {
     let overview = &account["account_overview"];
     let status = overview["account_status"].as_str().expect("a status");
@@ -415,12 +415,12 @@ pub fn list(page: Value) -> Vec<Value> {
     page["results"].as_array().expect("a list").clone()
 }
 
-/// What a message carries.
+/// The data of a message.
 pub fn data(message: &MessageRow) -> Value {
     serde_json::from_slice(&message.data).expect("data is JSON")
 }
 
-/// Puts the fields of one object into another, deeply.
+/// Merges the fields of one object into another, recursively.
 pub fn merge(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

@@ -1,4 +1,4 @@
-//! `verify` finds what was changed behind the service's back.
+//! `verify` finds changes that were made without the service.
 
 use crate::support::{Home, LEVEL, Trial, json_of, on_both};
 use serde_json::json;
@@ -17,7 +17,7 @@ on_both!(
     an_account_that_cannot_be_read_holds_nobody_up,
 );
 
-/// A database with a life in it, and a way to change it by SQL.
+/// A database with realistic content, and a way to change it by SQL.
 struct Tampered {
     trial: Trial,
     home: Home,
@@ -58,13 +58,13 @@ impl Tampered {
         assert_eq!(changed, 1, "{sql}");
     }
 
-    /// A line item of the first account.
+    /// A condition for a line item of the first account.
     fn item(&self, id: &str) -> String {
         let column = if self.home == Home::Sqlite { "item" } else { "item_id" };
         format!("account = 'a1' AND {column} = '{id}'")
     }
 
-    /// What is found names the account or message, and nothing else is found.
+    /// Checks that all differences name this account or message, and that there is one.
     async fn finds(&self, what: &str) {
         let found = self.trial.differences().await;
         assert!(!found.is_empty(), "nothing is found");
@@ -73,7 +73,7 @@ impl Tampered {
         assert!(found.iter().any(|sentence| sentence.contains(what)), "{found:?}");
     }
 
-    /// A message of the second account does not carry its signature, whatever else is found of it.
+    /// Checks that a message of the second account has a wrong signature, whatever else is found of it.
     async fn finds_forged(&self) {
         let found = self.trial.differences().await;
         assert!(found.iter().all(|sentence| sentence.contains("a2") || sentence.contains(FORGED)), "{found:?}");
@@ -81,7 +81,7 @@ impl Tampered {
     }
 }
 
-/// What is said of a message whose bytes are not those that were signed.
+/// The difference reported for a message whose bytes are not those that were signed.
 const FORGED: &str = "its signature is not that of its bytes";
 
 async fn nothing_is_found_where_nothing_was_changed(home: Home) {
@@ -142,11 +142,11 @@ fn flip(home: Home, table: &str, which: &str) -> String {
     format!("UPDATE {table} SET data = {data} WHERE account = 'a2' AND {which}")
 }
 
-/// How many bits of a state are tried.
+/// The number of flipped bits.
 const FLIPPED_BITS: usize = 60;
 
-/// Of a stored state, bits from its first byte to its last: each is an error to who reads the account, never other figures;
-/// each is found, and the last one is put right from the journal.
+/// Flips bits of a stored state, from its first byte to its last: each gives an error when the account is read, never
+/// wrong amounts; each is found, and the last one is corrected from the journal.
 async fn a_flipped_bit_of_a_state_is_never_served(home: Home) {
     let tampered = Tampered::lived(home).await;
     let trial = &tampered.trial;
@@ -189,7 +189,7 @@ async fn a_changed_input_is_found(home: Home) {
     tampered.finds("account a1").await;
 }
 
-/// One account is damaged; what waits of the other is still sent when its time comes, and a release still ends.
+/// One account is damaged; scheduled messages of the other are still sent when they are due, and a release still ends.
 async fn an_account_that_cannot_be_read_holds_nobody_up(home: Home) {
     let tampered = Tampered::lived(home).await;
     let trial = &tampered.trial;
@@ -200,7 +200,7 @@ async fn an_account_that_cannot_be_read_holds_nobody_up(home: Home) {
     trial.clock.set(crate::support::time("2026-06-20T12:00:00-04:00"));
     trial.migration_mode("auto-12", false).await;
     assert!(trial.service.settle_due().await.is_err(), "it is told");
-    // June of the account that was rolled ahead: interest, due date, missed, late fee; and the release.
+    // June of the account that was rolled ahead: interest, due date, missed payment, late fee; and the release.
     assert_eq!(trial.log().await.len(), sent + 5);
     assert_eq!(trial.progress("auto-12").await["state"], "NORMAL");
 }

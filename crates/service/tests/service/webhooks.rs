@@ -1,4 +1,4 @@
-//! Subscriptions, dead letters, keys: everything about webhooks but the sending.
+//! Subscriptions, dead letters, keys: everything about webhooks except sending.
 
 use crate::support::{Home, Trial, code_of, data, form_of, json_of, list, on_both, repeat};
 use bytes::Bytes;
@@ -153,7 +153,7 @@ async fn a_test_event_hurries_to_the_active_urls(home: Home) {
     assert_eq!(heads.first().map(|head| (head.head, head.hurried)), Some((3, 3)));
     let another = json_of(trial.service.send_test_event(&trial.who).await);
     assert_ne!(another["event_id"], sent["event_id"]);
-    // A roll with webhooks hurries too, one without does not.
+    // A roll with webhooks is sent at once too, one without is not.
     json_of(trial.roll("a1", "2026-04-20T12:00:00-04:00", false).await);
     let hurried = trial.store.heads().await.expect("they can be read")[0];
     assert_eq!(hurried.hurried, 4);
@@ -191,7 +191,7 @@ async fn what_a_paused_url_misses_is_its_dead_letters_until_replayed(home: Home)
     assert_eq!(dead(&trial, before).await, Vec::<String>::new());
     assert_eq!(subscriptions(&trial).await[0]["dead_letters"], 4);
     assert_eq!(replay(&trial, &json!({})).await, (0, 4), "those of a paused URL stay");
-    // Pages lead through them.
+    // Pages lead through all of them.
     let mut seen = Vec::new();
     let mut mark: Option<String> = None;
     loop {
@@ -294,7 +294,7 @@ async fn key(trial: &Trial) -> Key {
 
 async fn a_new_key_signs_what_is_recorded_from_then_on(home: Home) {
     let trial = open(home).await;
-    // On PostgreSQL another node has everything in memory when the key changes under it.
+    // On PostgreSQL another node has everything cached when the key changes.
     let other = if home == Home::Postgres { trial.node().await } else { trial.clone() };
     trial.account("auto-12", "a1", OPENING).await;
     json_of(other.pay("a1", "p1", 100, NOW).await);

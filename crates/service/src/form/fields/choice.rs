@@ -1,4 +1,4 @@
-//! Words that are one of a few.
+//! Values that are one of a few words.
 
 use daybook_engine::calendar::MonthEnd;
 use daybook_engine::installment::{
@@ -15,7 +15,7 @@ use std::fmt;
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
-/// Reads one of some words: its place among them.
+/// Parses one of `words` and returns its index.
 pub(in crate::form) fn read_word<'de, D: Deserializer<'de>>(
     deserializer: D,
     words: &'static [&'static str],
@@ -75,7 +75,7 @@ macro_rules! choices {
     )*};
 }
 
-/// Choices that the engine has too, under the same names.
+/// Choices that the engine has too, under the same variant names.
 macro_rules! engine_choices {
     ($($(#[$doc:meta])* $name:ident as $engine:ident {
         $($(#[$about:meta])* $variant:ident = $word:literal,)*
@@ -101,7 +101,7 @@ choices! {
     LateFeesEffect {
         /// An unpaid instalment is charged its late fee.
         Charge = "CHARGE",
-        /// No late fee, and the instalment does not count as late.
+        /// No late fee is charged, and the instalment does not count as late.
         Stop = "STOP",
     }
     /// Whether interest accrues while an account has a status.
@@ -113,9 +113,9 @@ choices! {
     }
     /// Whether late instalments count while an account has a status.
     DelinquencyEffect {
-        /// They count, and the account moves by itself.
+        /// They count, and the account's status changes automatically.
         Count = "COUNT",
-        /// They do not count, and the account does not move by itself.
+        /// They do not count, and the account's status does not change automatically.
         Stop = "STOP",
     }
     /// Whether configurable notices are sent while an account has a status.
@@ -125,33 +125,33 @@ choices! {
         /// They are not sent.
         Stop = "STOP",
     }
-    /// What came of an attempt to deliver a message.
+    /// The result of a delivery attempt.
     DeliveryOutcome {
-        /// The receiver took it.
+        /// The receiver accepted the message.
         Delivered = "DELIVERED",
-        /// The receiver did not take it.
+        /// The receiver did not accept the message.
         Failed = "FAILED",
     }
-    /// Where a message stands, in a search.
+    /// The state of a message, in a search.
     SearchState {
-        /// It waits for its moment.
+        /// It is scheduled for later.
         Scheduled = "SCHEDULED",
-        /// It was cancelled, and is never sent.
+        /// It was cancelled and is never sent.
         Cancelled = "CANCELLED",
-        /// It is to be sent to a URL, or sent again.
+        /// It is waiting for its first attempt or a retry at a URL.
         Pending = "PENDING",
-        /// A URL took it.
+        /// A URL accepted it.
         Delivered = "DELIVERED",
         /// It is a dead letter of a URL.
         Dead = "DEAD",
-        /// A URL does not get it.
+        /// It is not meant for a URL.
         NotWanted = "NOT_WANTED",
     }
     /// Which messages are sent again.
     ReplayState {
         /// Dead letters.
         Dead = "DEAD",
-        /// Messages that the URL took.
+        /// Messages that the URL accepted.
         Delivered = "DELIVERED",
     }
     /// What a key may do.
@@ -160,7 +160,7 @@ choices! {
         Admin = "ADMIN",
         /// Everything but keys and administration.
         Servicing = "SERVICING",
-        /// Looking.
+        /// Reading only.
         ReadOnly = "READ_ONLY",
     }
 
@@ -171,30 +171,30 @@ choices! {
         /// A credit line.
         Revolving = "REVOLVING",
     }
-    /// What happens with webhooks of the time before a release.
+    /// Whether webhooks are sent for events from before a release.
     HistoricalWebhooks {
         /// They are sent.
         Send = "SEND",
-        /// They are recorded, and not sent.
+        /// They are recorded but not sent.
         Suppress = "SUPPRESS",
     }
-    /// What a customer is.
+    /// The type of a customer.
     CustomerType {
-        /// A human being.
+        /// A person.
         Person = "person",
         /// A business.
         Business = "business",
     }
-    /// What a customer is to an account.
+    /// The role of a customer on an account.
     CustomerRole {
         /// The borrower.
         Primary = "PRIMARY",
         /// Another borrower.
         Secondary = "SECONDARY",
-        /// Somebody who may use it.
+        /// A person who may use the account.
         Cardholder = "CARDHOLDER",
     }
-    /// What a line item's status is changed to.
+    /// The new status of a line item.
     NewItemStatus {
         /// It counts.
         Valid = "VALID",
@@ -203,7 +203,7 @@ choices! {
         /// The same as `INVALID`.
         Declined = "DECLINED",
     }
-    /// The debts that payments are poured into: where they stand in time, and what they are.
+    /// The debts that payments go to, by when they are due and by component.
     BucketName {
         /// Fees past due.
         PastDueFee = "PAST_DUE_FEE",
@@ -245,22 +245,22 @@ impl BucketName {
 }
 
 engine_choices! {
-    /// What a late fee is.
+    /// How a late fee is computed.
     LateFeeType as LateFee {
         /// A fixed amount.
         Flat = "FLAT",
-        /// A part of what is unpaid of the instalment.
+        /// A percentage of the unpaid part of the instalment.
         PercentOfUnpaid = "PERCENT_OF_UNPAID",
-        /// A part of what is unpaid of its principal.
+        /// A percentage of its unpaid principal.
         PercentOfUnpaidPrincipal = "PERCENT_OF_UNPAID_PRINCIPAL",
-        /// A part of the level payment.
+        /// A percentage of the level payment.
         PercentOfPayment = "PERCENT_OF_PAYMENT",
     }
-    /// Which money for an instalment spares it the late fee although older debts took it.
+    /// Which payments spare an instalment its late fee although they went to older debt.
     LateFeePyramiding as Pyramiding {
-        /// What fees and late instalments took: one missed payment is one late fee.
+        /// Payments that went to fees or to late instalments: one missed payment costs one late fee.
         Receipts = "RECEIPTS",
-        /// What fees took.
+        /// Payments that went to fees.
         FeesOnly = "FEES_ONLY",
     }
     /// How the principal is spread over the instalments.
@@ -272,21 +272,21 @@ engine_choices! {
         /// Equal principal and equal interest on the original principal.
         Flat = "FLAT",
     }
-    /// Where a monthly date falls in a month that is too short for it.
+    /// The date used in a month that is too short for a monthly date.
     MonthEndRule as MonthEnd {
-        /// On the month's last day.
+        /// The month's last day.
         Clamp = "CLAMP",
-        /// On the 1st of the month after.
+        /// The 1st of the next month.
         Roll = "ROLL",
     }
-    /// When interest is counted.
+    /// How interest is computed.
     InterestCalcMethod as InterestMethod {
         /// Once a period, on the principal at its start.
         Periodic = "PERIODIC",
         /// Each day, on the principal unpaid that day.
         Daily = "DAILY",
     }
-    /// Which share of a year a day is.
+    /// The fraction of a year that a day counts as.
     DayCountRule as DayCount {
         /// A month is a twelfth of a year.
         Thirty360 = "THIRTY_360",
@@ -297,41 +297,41 @@ engine_choices! {
         /// A day is 1/365, or 1/366 in a leap year.
         ActualActual = "ACTUAL_ACTUAL",
     }
-    /// What to do with half a cent.
+    /// How half a cent is rounded.
     RoundingRule as Rounding {
-        /// To the even neighbour.
+        /// To the even cent.
         HalfEven = "HALF_EVEN",
         /// Away from zero.
         HalfUp = "HALF_UP",
     }
-    /// What happens after the last due date while something is owed.
+    /// What happens after the last due date while a balance is owed.
     InterestAfterMaturity as AfterMaturity {
-        /// Interest goes on.
+        /// Interest continues.
         Accrue = "ACCRUE",
         /// Interest stops.
         None = "NONE",
     }
-    /// Which way through the buckets.
+    /// The order in which a payment goes through the buckets.
     PouringSpan as Span {
-        /// A bucket of all instalments, then the next bucket.
+        /// One bucket across all instalments, then the next bucket.
         BucketFirst = "BUCKET_FIRST",
         /// All buckets of the oldest instalment, then the next instalment.
         OldestInstalmentFirst = "OLDEST_INSTALLMENT_FIRST",
-        /// Interest and principal of the oldest instalment, then of the next; then fees and penalties, bucket by bucket.
+        /// Interest and principal of each instalment, oldest first; then fees and penalties, bucket by bucket.
         InstalmentsFirst = "INSTALLMENTS_FIRST",
     }
-    /// Where money goes that is left when nothing is due.
+    /// Where the rest of a payment goes when nothing more is due.
     SurplusRule as Surplus {
-        /// Into principal from the end backwards.
+        /// To principal, starting with the last instalment.
         LastInstalment = "LAST_INSTALLMENT",
-        /// Into the next instalments, in advance.
+        /// To the next instalments, in advance.
         NextInstalment = "NEXT_INSTALLMENT",
-        /// Into principal; the instalments to come are computed anew.
+        /// To principal; future instalments are computed again.
         ReducePrincipal = "REDUCE_PRINCIPAL",
     }
-    /// How a backdated input counts.
+    /// From when a backdated input counts.
     BackdatingPolicy as Backdating {
-        /// From now on; what was posted in between stands.
+        /// From now on; line items posted in between stay.
         AsPosted = "AS_POSTED",
         /// From its own date; the account is folded again.
         Replay = "REPLAY",
@@ -347,9 +347,9 @@ engine_choices! {
         /// It does not count.
         Invalid = "INVALID",
     }
-    /// Which part of a debt.
+    /// The component of a debt.
     Allocation as Component {
-        /// Of the sum lent.
+        /// The amount lent.
         Principal = "PRINCIPAL",
         /// Interest.
         Interest = "INTEREST",
@@ -360,10 +360,10 @@ engine_choices! {
     FeeClassName as FeeClass {
         /// A charge for a service.
         Fee = "FEE",
-        /// A charge for a fault.
+        /// A charge for a breach of the terms.
         Penalty = "PENALTY",
     }
-    /// What can be announced by configuration.
+    /// The types of configurable notices.
     NotificationType as NoticeKind {
         /// An instalment's due date.
         PaymentDueDate = "payment_due_date",
@@ -371,16 +371,16 @@ engine_choices! {
         LateFeeDate = "late_fee_date",
         /// The last instalment's due date.
         LoanEndDate = "loan_end_date",
-        /// The account as it stands, at an interval.
+        /// The account's current state, at an interval.
         AccountSummary = "account_summary",
     }
-    /// What may be done with an account.
+    /// The status of an account.
     AccountStatus as Standing {
         /// In normal service.
         Active = "ACTIVE",
-        /// Marked; `status_effects` says what the reason stops.
+        /// Marked; `status_effects` states what the reason stops.
         Suspended = "SUSPENDED",
-        /// No moments fire and nothing accrues.
+        /// Nothing happens automatically and nothing accrues.
         Closed = "CLOSED",
     }
     /// Why an account has its status.
@@ -393,29 +393,29 @@ engine_choices! {
         Bankruptcy = "BANKRUPTCY",
         /// Fraud, or its suspicion.
         Fraud = "FRAUD",
-        /// Nothing happens on the account.
+        /// There is no activity on the account.
         Inactivity = "INACTIVITY",
-        /// The risk is being looked at.
+        /// The risk is under review.
         RiskReview = "RISK_REVIEW",
         /// Written off; the balances stay owed.
         ChargeOff = "CHARGE_OFF",
         /// Nothing is owed any more.
         PaidOff = "PAID_OFF",
-        /// Nothing is owed any more, and money is left.
+        /// Nothing is owed any more, and a surplus is left.
         SurplusBalance = "SURPLUS_BALANCE",
         /// The risk was too high.
         Risk = "RISK",
-        /// The borrower asked for it.
+        /// The borrower requested it.
         CustomerRequest = "CUSTOMER_REQUEST",
-        /// The lender asked for it.
+        /// The lender requested it.
         GrantorRequest = "GRANTOR_REQUEST",
-        /// The borrower asked for it; the payoff is to come.
+        /// The borrower requested it; the payoff is pending.
         CustomerRequestPendingPayoff = "CUSTOMER_REQUEST_PENDING_PAYOFF",
-        /// The lender asked for it; the payoff is to come.
+        /// The lender requested it; the payoff is pending.
         GrantorRequestPendingPayoff = "GRANTOR_REQUEST_PENDING_PAYOFF",
         /// The borrower died.
         Deceased = "DECEASED",
-        /// Settled for less.
+        /// Settled for less than was owed.
         Settlement = "SETTLEMENT",
         /// For the lender's own reasons.
         Administrative = "ADMINISTRATIVE",

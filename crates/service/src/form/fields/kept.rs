@@ -1,4 +1,4 @@
-//! What is stored and given back as it came, without effect.
+//! Objects that are stored and returned unchanged, without effect.
 
 use super::NO_NUL;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -8,19 +8,20 @@ use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, Type};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
-/// The most bytes that a kept value has as compact JSON.
+/// The maximum size of the value as compact JSON, in bytes.
 const MOST_BYTES: usize = 16_384;
-/// How deep its lists and objects go.
+/// The maximum nesting depth of its lists and objects.
 const MOST_DEPTH: usize = 8;
-/// The longest name of a field in it.
+/// The maximum length of a field name in it.
 const LONGEST_NAME: usize = 100;
-/// The largest whole number that every JSON parser reads exactly.
+/// The largest integer that every JSON parser reads exactly.
 const LARGEST_NUMBER: i64 = (1 << 53) - 1;
 
-/// An object that is stored and given back: the form's `warnings` say that it has no effect.
+/// An object that is stored and returned; the form's `warnings` state that it has no effect.
 ///
-/// It is written as it was sent, so that a form hashes and reads the same in every build. [`Kept::check`] is for new ones:
-/// what is given back goes into webhooks too, whose text a receiver must be able to make again from what it parsed.
+/// It is stored exactly as it was sent, so that a form has the same hash and content in every build. [`Kept::check`]
+/// applies to new values only. Webhooks carry the object too, and a receiver must be able to reproduce the exact text
+/// from the parsed value.
 #[derive(Debug, Clone)]
 pub struct Kept(Box<RawValue>);
 
@@ -31,7 +32,7 @@ impl PartialEq for Kept {
 }
 
 impl Kept {
-    /// The rule that it breaks.
+    /// Returns the rule that the value breaks, if any.
     pub fn check(&self) -> Result<(), String> {
         let value: Value = serde_json::from_str(self.0.get()).map_err(|_| "must be JSON".to_owned())?;
         if !value.is_object() {
@@ -44,7 +45,7 @@ impl Kept {
         }
     }
 
-    /// What is given back: absent where it breaks a rule that was made after it was stored.
+    /// The value to return; `None` if it breaks a rule that was introduced after it was stored.
     pub fn given_back(&self) -> Option<Value> {
         self.check().ok()?;
         serde_json::from_str(self.0.get()).ok()

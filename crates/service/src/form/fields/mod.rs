@@ -1,7 +1,7 @@
-//! The rules of single values.
+//! The rules for single values.
 //!
-//! Each type reads itself from JSON and refuses what breaks its rule with a sentence that begins with "must"; each
-//! describes the same rule in the API reference. Every string and every list has a limit.
+//! Each type parses itself from JSON and rejects invalid values with a sentence that begins with "must". Each describes
+//! the same rule in the API reference. Every string and every list has a limit.
 
 mod choice;
 mod kept;
@@ -21,16 +21,16 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, schema::SchemaType};
 
-/// The most external fields of a customer or an account.
+/// The maximum number of external fields of a customer or an account.
 pub const MOST_EXTERNAL_FIELDS: usize = 100;
-/// The most external fields of a line item.
+/// The maximum number of external fields of a line item.
 pub const MOST_ITEM_EXTERNAL_FIELDS: usize = 10;
-/// The most customers assigned in one call, and the most accounts.
+/// The maximum number of customers, or of accounts, assigned in one request.
 pub const MOST_ASSIGNED: usize = 100;
-/// The number of buckets there are to be ordered.
+/// The number of buckets that can be ordered.
 pub const MOST_BUCKETS: usize = 12;
 
-/// Reads a list of at most so many entries.
+/// Parses a list with a maximum number of entries.
 pub(crate) fn list<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -45,7 +45,7 @@ where
     }
 }
 
-/// A value that is taken and changes nothing: the form's `warnings` name it.
+/// A value that is accepted and has no effect; the form's `warnings` name it.
 #[derive(Debug, Clone)]
 pub struct Ignored(Box<RawValue>);
 
@@ -56,12 +56,12 @@ impl PartialEq for Ignored {
 }
 
 impl Ignored {
-    /// Whether it is the number 0, `false` or an empty value: what asks for nothing.
+    /// Whether it is the number 0, `false` or an empty value, which request nothing.
     pub fn asks_for_nothing(&self) -> bool {
         matches!(self.0.get(), "0" | "false" | "null" | "{}" | "[]" | "\"\"")
     }
 
-    /// The value; absent where it cannot be read, such as a number that is too large or a list within 200 others.
+    /// The value; `None` if it cannot be parsed, such as a number that is too large or a list nested too deeply.
     pub fn value(&self) -> Option<Value> {
         serde_json::from_str(self.0.get()).ok()
     }
@@ -89,13 +89,13 @@ impl utoipa::PartialSchema for Ignored {
 
 impl utoipa::ToSchema for Ignored {}
 
-/// The fields of a form that are taken and ignored, with whether each was given: their warnings.
+/// Warnings for ignored fields. Each field is paired with whether it was given.
 pub(crate) fn warnings(fields: &[(&str, bool)]) -> Vec<String> {
     let given = fields.iter().filter(|(_, given)| *given);
     given.map(|(field, _)| format!("{field} is accepted, but not supported: it has no effect")).collect()
 }
 
-/// Says which rule a new `metro2_config` breaks.
+/// Returns the rule that a new `metro2_config` breaks, if any.
 pub(crate) fn check_metro2(config: Option<&Kept>) -> Result<(), super::Problem> {
     config.map_or(Ok(()), Kept::check).map_err(|rule| super::Problem::new("metro2_config", rule))
 }

@@ -8,9 +8,9 @@ use std::fmt;
 use utoipa::openapi::schema::{SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema};
 
-/// What a whole number has to be.
+/// The rule for an integer.
 struct NumberRule {
-    /// What it must be, after "must be".
+    /// The rule in words, after "must be".
     sentence: &'static str,
     least: i64,
     most: i64,
@@ -49,7 +49,7 @@ fn read_number<'de, D: Deserializer<'de>>(deserializer: D, rule: &'static Number
         }
 
         fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
-            // What does not fit is larger than every limit.
+            // A number that does not fit is larger than every limit.
             self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
         }
     }
@@ -70,7 +70,7 @@ macro_rules! numbers {
                 self.0
             }
 
-            /// Holds a number that is known to obey the rule.
+            /// Wraps a number that is known to be valid.
             pub(crate) const fn known(number: $inner) -> $name {
                 $name(number)
             }
@@ -116,21 +116,21 @@ const COUNT: NumberRule = NumberRule {
 numbers! {
     /// An amount of money, in cents; at least one.
     Amount(Cents) CENTS, Cents, |cents: Cents| cents.0;
-    /// An amount of money, in cents; may be nothing.
+    /// An amount of money, in cents; may be zero.
     AmountOrZero(Cents) NumberRule { sentence: "a whole number of cents from 0 to 10000000000000", least: 0, ..CENTS },
         Cents, |cents: Cents| cents.0;
-    /// How many; may be none.
+    /// A count; may be zero.
     Count(u32) COUNT, |number| number as u32, i64::from;
-    /// How many; at least one.
+    /// A count; at least one.
     PositiveCount(u32) NumberRule { sentence: "a whole number from 1 to 99999", least: 1, ..COUNT },
         |number| number as u32, i64::from;
 }
 
-/// A percentage: `6.2` is 6.2 %. Read from the number's own text, never through a float.
+/// A percentage: `6.2` is 6.2 %. Parsed from the number's text, never through a float.
 ///
-/// Percentages are in what webhooks carry, and a receiver may parse `data`, write it again and compare signatures. From
-/// 0.0001 up, JavaScript and Python write the same digits as we do; below it Python writes an exponent (`1e-05`), so a
-/// smaller percentage is refused here rather than signed in a form that some receivers cannot repeat.
+/// Webhooks carry percentages, and a receiver may parse `data`, write it again and compare signatures. From 0.0001 up,
+/// JavaScript and Python write the same digits as this service. Below that, Python writes an exponent (`1e-05`), so a
+/// smaller percentage is refused: some receivers could not reproduce the signed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PercentText(Percent);
 
@@ -140,14 +140,14 @@ impl PercentText {
         self.0
     }
 
-    /// Holds a percentage.
+    /// Wraps a percentage.
     pub(crate) const fn known(percent: Percent) -> PercentText {
         PercentText(percent)
     }
 }
 
 const PERCENT_RULE: &str = "must be 0, or a number from 0.0001 to 10000, with at most 6 decimal places and no exponent";
-/// The smallest percentage that is not nothing.
+/// The smallest percentage that is not zero.
 const SMALLEST_PERCENT: Percent = Percent::from_millionths(100);
 
 impl<'de> Deserialize<'de> for PercentText {

@@ -1,4 +1,4 @@
-//! Points in time, lengths of time, times of day, zones.
+//! Points in time, intervals, times of day, zones.
 
 use super::text::{TextRule, read_text};
 use daybook_engine::calendar::{Day, Interval, TimeOfDay};
@@ -19,17 +19,17 @@ macro_rules! parsed_texts {
         impl $name {
             const RULE: TextRule = $rule;
 
-            /// What it stands for.
+            /// The parsed value.
             pub const fn get(&self) -> &$inner {
                 &self.0
             }
 
-            /// Holds what is known to obey the rule.
+            /// Wraps a value that is known to be valid.
             pub const fn known(value: $inner) -> $name {
                 $name(value)
             }
 
-            /// Reads it from text that is not JSON, such as a query; else the rule that the text breaks.
+            /// Parses text that is not JSON, such as a query parameter; returns the rule that the text breaks.
             pub fn read(text: &str) -> Result<$name, String> {
                 let parse: fn(&str) -> Result<$inner, &'static str> = $parse;
                 parse(text).map($name).map_err(|rule| match rule {
@@ -55,7 +55,7 @@ macro_rules! parsed_texts {
     )*};
 }
 
-/// The parsers below say "" where the rule's own sentence says it all.
+/// The parsers below return "" if the rule's own sentence is the whole error.
 const BY_RULE: &str = "";
 
 const ANY: TextRule =
@@ -69,7 +69,7 @@ parsed_texts! {
         example: "2025-02-15T09:00:00-05:00",
         ..ANY
     }, parse_moment;
-    /// A length of time.
+    /// An interval.
     IntervalText(Interval) TextRule {
         sentence: "an interval, such as \"1 month\", \"7 days\", \"-5 days\" or \"1 month - 10 days\"",
         pattern: Some("^-?[0-9]+ (months?|days?)( [+-] [0-9]+ (months?|days?))*$"),
@@ -90,8 +90,8 @@ parsed_texts! {
         example: "09:00:00",
         ..ANY
     }, |text| TimeOfDay::parse(text).ok_or(BY_RULE);
-    /// A time of day on the clocks of the product's zone. An offset may follow; it must be one that the zone has, and it
-    /// changes nothing.
+    /// A local time of day in the product's zone. An offset may follow; it must be one that the zone uses, and it has
+    /// no effect.
     CloseOfBusiness(DailyTime) TextRule {
         sentence: "a time of day written HH:MM:SS, which an offset may follow, such as 17:00:00 or 17:00:00-05:00",
         example: "17:00:00",
@@ -105,18 +105,18 @@ parsed_texts! {
     }, |text| Zone::named(text).ok_or(BY_RULE);
 }
 
-/// A time of day on local clocks and, where one was given, the seconds by which these clocks are ahead of UTC.
+/// A local time of day and, if one was given, the offset from UTC in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DailyTime {
     /// The time of day.
     pub time: TimeOfDay,
-    /// The offset; absent for `-00:00`, which says that the clocks are the zone's.
+    /// The offset; `None` for `-00:00`, which leaves the offset to the zone.
     pub offset_seconds: Option<i64>,
 }
 
 impl DailyTime {
-    /// The local time of day. An offset must be one that the zone's clocks have; else the rule that it breaks. The answer
-    /// does not depend on the date: the same text means the same in July and in November.
+    /// The local time of day. Returns an error if the offset is not one that the zone uses. The result does not depend
+    /// on the date: the same text means the same in July and in November.
     pub fn local(self, zone: &Zone) -> Result<TimeOfDay, String> {
         let Some(offset) = self.offset_seconds else { return Ok(self.time) };
         let known = zone.offsets();
@@ -133,7 +133,7 @@ impl DailyTime {
     }
 }
 
-/// Seconds ahead of UTC, written `-05:00`.
+/// An offset from UTC in seconds, written `-05:00`.
 struct Offset(i64);
 
 impl fmt::Display for Offset {
@@ -180,7 +180,7 @@ impl Serialize for ZoneName {
     }
 }
 
-/// Takes so many digits off the front of a text.
+/// Removes this many digits from the front of a text.
 fn digits(text: &mut &str, count: usize) -> Option<i64> {
     let (front, rest) = text.split_at_checked(count)?;
     if !front.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -252,7 +252,7 @@ fn fraction(rest: &mut &str) -> Result<i64, &'static str> {
     Ok(if places.is_empty() { 0 } else { places.parse::<i64>().map_err(|_| BY_RULE)? * scale })
 }
 
-/// `Z`, `+02:00`, `-05:00`, in seconds ahead of UTC.
+/// Parses `Z`, `+02:00` or `-05:00` as seconds ahead of UTC.
 fn offset(text: &str) -> Option<i64> {
     if matches!(text, "Z" | "z") {
         return Some(0);
@@ -267,7 +267,7 @@ fn offset(text: &str) -> Option<i64> {
 }
 
 fn parse_interval(text: &str) -> Result<Interval, &'static str> {
-    // Numbers of more digits are beyond every limit, and would be beyond what sums of them can hold.
+    // Longer numbers exceed every limit, and their sums could overflow.
     let short = text.split_ascii_whitespace().all(|word| word.len() <= 6);
     if short { Interval::parse(text).ok_or(BY_RULE) } else { Err(BY_RULE) }
 }
@@ -282,13 +282,13 @@ fn parse_day_offset(text: &str) -> Result<i32, &'static str> {
 fn parse_daily_time(text: &str) -> Result<DailyTime, &'static str> {
     let (time, rest) = text.split_at_checked(8).ok_or(BY_RULE)?;
     let time = TimeOfDay::parse(time).ok_or(BY_RULE)?;
-    // RFC 3339: `-00:00` leaves the local offset open.
+    // In RFC 3339, `-00:00` means that the local offset is unknown.
     let is_open = matches!(rest, "" | "-00:00" | "-0000" | "-00");
     let offset_seconds = if is_open { None } else { Some(daily_offset(rest).ok_or(BY_RULE)?) };
     Ok(DailyTime { time, offset_seconds })
 }
 
-/// The offset of a time of day, in any form of ISO 8601: `-05:00`, `-0500`, `-05`.
+/// Parses the offset of a time of day, in any form of ISO 8601: `-05:00`, `-0500`, `-05`.
 fn daily_offset(text: &str) -> Option<i64> {
     match text.len() {
         3 => offset(&format!("{text}:00")),

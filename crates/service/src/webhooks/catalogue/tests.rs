@@ -1,4 +1,4 @@
-//! Every sample is what its schema says, and what is broken is not.
+//! Every sample matches its schema, and a broken one does not.
 
 use super::*;
 use jsonschema::Validator;
@@ -71,7 +71,7 @@ fn events_carry_what_is_theirs() {
     assert_eq!(named(&catalogue, "account_closed")["sample"]["object"]["account_overview"]["account_status"], "CLOSED");
 }
 
-/// Nothing refers outside: `$ref` leads into the schema's own `$defs`, and each of those is used.
+/// Schemas are self-contained: each `$ref` points into the schema's own `$defs`, and each of those is used.
 #[test]
 fn schemas_stand_by_themselves() {
     for entry in catalogue() {

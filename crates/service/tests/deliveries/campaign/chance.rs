@@ -1,6 +1,6 @@
-//! Numbers that only look random: the same seed gives the same ones.
+//! Pseudo-random numbers: the same seed gives the same numbers.
 
-/// A source of numbers (SplitMix64).
+/// A pseudo-random generator (SplitMix64).
 #[derive(Debug)]
 pub struct Chance(u64);
 
@@ -9,7 +9,7 @@ impl Chance {
         Chance(seed.wrapping_mul(0xD134_2543_DE82_EF95))
     }
 
-    /// A number below a limit, which is not 0.
+    /// A number below a limit, which must not be 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -18,18 +18,18 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// True in so many of a hundred cases.
+    /// True in this many of a hundred cases.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// One of some things, which are not none.
+    /// One of some values; there must be at least one.
     pub fn one_of<T: Copy>(&mut self, things: &[T]) -> T {
         things[self.below(things.len() as u64) as usize]
     }
 }
 
-/// A number that the environment may give.
+/// A number from the environment, or its default.
 pub fn setting(name: &str, usual: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")),

@@ -1,12 +1,14 @@
-//! What must be true when it is quiet.
+//! The invariants that must hold when the campaign is quiet.
 //!
-//! - Nothing is pending: all that was due was sent, and no retry is left behind. (No retry is, before that either.)
-//! - Each message is delivered or dead at each URL that wanted it ever since it was announced. It may be neither only if it
-//!   was dropped: a filter left it out, its subscription was removed, or it was a dead letter for five days.
-//! - What is said to be delivered was taken by the receiver. No receiver got what was not for it.
-//! - What is said to be dead is in the list of dead letters, and in the count, and a replay delivers it.
-//! - A URL that errors paused is resumed by itself, if there is a dead letter to try.
-//! - The steady URL got everything, the messages of each account in order; on one node that was never lost, each once.
+//! - Nothing is pending: everything due was sent, and no retry is left behind. (Before that, no retry is overdue
+//!   either.)
+//! - Each message is delivered or dead at each URL that has wanted it ever since it was announced. It may be neither
+//!   only if it was dropped: a filter excluded it, its subscription was removed, or it was a dead letter for five days.
+//! - A message reported as delivered was accepted by the receiver. No receiver got a message that was not for it.
+//! - A message reported as dead is in the list of dead letters and in the count, and a replay delivers it.
+//! - A URL that was paused by errors is resumed automatically, if there is a dead letter to try.
+//! - The steady URL got everything, the messages of each account in order; if there is one node that was never lost,
+//!   each message once.
 //! - The limits of a URL held.
 
 use super::receivers::{Claim, Role};
@@ -18,17 +20,17 @@ use daybook_store::records::MessageRow;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
-/// How often the clock may go on while something that is due is not sent: a URL may have asked for patience, or may have a
+/// How often the clock may advance while due messages are not sent: a URL may have sent `Retry-After` or may have a
 /// limit.
 const MOST_ROUNDS: usize = 400;
 /// How long dead letters are kept.
 const KEPT: i64 = 5 * 24 * HOUR;
 
-/// A subscription, and how much waits for it.
+/// A subscription and its backlog.
 type Waiting = (Subscription, Backlog);
 
 impl Campaign {
-    /// Checks everything, then has all URLs resumed and all dead letters replayed, and checks again.
+    /// Checks everything, then resumes all URLs, replays all dead letters, and checks again.
     pub(super) async fn check_and_replay(&mut self) {
         self.wait_for_probes().await;
         self.come_to_rest().await;
@@ -53,7 +55,7 @@ impl Campaign {
         self.check_limits();
     }
 
-    /// Each organization's subscriptions.
+    /// The subscriptions of all organizations.
     async fn waiting(&self) -> Vec<Waiting> {
         let mut all = Vec::new();
         for trial in &self.orgs {
@@ -68,7 +70,7 @@ impl Campaign {
         all
     }
 
-    /// Goes on until every URL that is to be tried was tried: each takes the message, and is resumed by that.
+    /// Advances until every paused URL with a probe was probed: each accepts the message and is resumed.
     async fn wait_for_probes(&mut self) {
         let to_try = |(of, backlog): &Waiting| {
             let at = of.paused.as_ref().and_then(|pause| pause.probe_at);
@@ -79,7 +81,7 @@ impl Campaign {
             if !self.expires && at.micros() - self.started_at.micros() > KEPT - 24 * HOUR {
                 return;
             }
-            // The node that was to try it may be lost, and has it for a minute.
+            // The node that was to probe it may be lost, and its lease lasts a minute.
             for wait in [0, 61 * SECOND] {
                 self.go_to(self.now().max(at).plus_micros(wait)).await;
                 self.rest().await;
@@ -89,14 +91,14 @@ impl Campaign {
                 self.figures.probed += 1;
                 continue;
             };
-            // An attempt that was under way when it became quiet may have failed. Then there is another one.
+            // An attempt in progress when the campaign became quiet may have failed. Then there is another one.
             let is_put_off = to_try(&still_paused).is_some_and(|(next, _)| next > at);
             assert!(is_put_off, "it was to be tried at {at}, at {} it was not: {still_paused:?}", self.now());
         }
     }
 
-    /// After the only node has sent what is due, no retry is due: none was forgotten. A node that was lost has its URLs for a
-    /// while, and a URL that asked for patience is left alone.
+    /// After the only node has sent everything due, no retry may be due. A lost node keeps its URLs for a while, and a
+    /// URL that sent `Retry-After` is not sent to.
     pub(super) async fn check_retries(&self) {
         let is_waited_for = self.lost_at.is_some_and(|at| self.now() < at.plus_micros(16 * SECOND));
         if self.nodes.len() > 1 || self.nodes[0].is_none() || is_waited_for {
@@ -116,7 +118,7 @@ impl Campaign {
         nodes::rest(self.nodes.iter().flatten()).await;
     }
 
-    /// Goes on until nothing is pending: at once to the next retry, or by small steps while something that is due waits.
+    /// Advances until nothing is pending: directly to the next retry, or in small steps while something due is waiting.
     async fn come_to_rest(&mut self) {
         let mut rounds = 0;
         loop {
@@ -145,7 +147,7 @@ impl Campaign {
         }
     }
 
-    /// Says what is pending that should have been sent.
+    /// Fails with the messages that are pending and should have been sent.
     async fn accuse(&self, pending: &[Waiting]) {
         let mut text = String::new();
         for (of, backlog) in pending {
@@ -155,7 +157,7 @@ impl Campaign {
         panic!("pending in the past, at {}: {text}", self.now());
     }
 
-    /// Checks every message at every URL; gives how many dead letters there are.
+    /// Checks every message at every URL. Returns the number of dead letters.
     async fn check(&mut self, when: &str) -> u64 {
         self.note(&format!("{when}: checking"));
         let mut wrong = Vec::new();
@@ -187,7 +189,7 @@ impl Campaign {
         all_dead
     }
 
-    /// What people did is announced, each once.
+    /// Checks that each action of a person is announced once.
     fn check_log(&mut self, org: usize, log: &[MessageRow], wrong: &mut Vec<String>) {
         let of = |event: &'static str| log.iter().filter(move |message| message.event == event);
         let mut names: Vec<String> = of("customer_create")
@@ -203,7 +205,7 @@ impl Campaign {
             of("subscription_paused").count() as u64 + if org > 0 { self.figures.error_pauses } else { 0 };
     }
 
-    /// Checks every message at one URL; gives the positions of its dead letters.
+    /// Checks every message at one URL. Returns the positions of its dead letters.
     fn check_url(
         &mut self,
         at: usize,
@@ -256,7 +258,7 @@ impl Campaign {
         dead
     }
 
-    /// The list of dead letters and the counts say the same as the messages.
+    /// Checks that the list of dead letters and the counts match the messages.
     async fn check_letters(&self, at: usize, dead: &BTreeSet<i64>, wrong: &mut Vec<String>) {
         let (trial, url) = (&self.orgs[self.urls[at].org], &self.urls[at]);
         let waiting = self.waiting().await;
@@ -269,7 +271,7 @@ impl Campaign {
         }
     }
 
-    /// The steady URL got the messages of each account in order.
+    /// Checks that the steady URL got the messages of each account in order.
     async fn check_steady(&self) {
         let url = self.urls.iter().find(|url| url.role == Role::Steady).expect("there is one");
         let log = self.orgs[url.org].log().await;
@@ -290,7 +292,7 @@ impl Campaign {
         }
     }
 
-    /// Limits hold on one node; one that starts does not know what the one before it has sent.
+    /// Checks the limits, which hold on one node. A node that starts does not know what the previous one sent.
     fn check_limits(&self) {
         for url in self.urls.iter().filter(|_| self.nodes.len() == 1) {
             let Role::Limited { per_second, in_flight } = url.role else { continue };

@@ -1,11 +1,11 @@
-//! How much happened in campaigns.
+//! Counts of what happened in campaigns.
 
 use crate::support::Home;
 use std::fmt;
 
 macro_rules! figures {
     ($($name:ident: $text:literal),* $(,)?) => {
-        /// How much happened.
+        /// Counts of what happened.
         #[derive(Clone, Debug, Default)]
         pub struct Figures {
             $(pub $name: u64,)*
@@ -52,7 +52,7 @@ figures! {
 }
 
 impl Figures {
-    /// A campaign in which something never happened shows nothing about it.
+    /// Fails if something never happened, because then the campaigns show nothing about it.
     pub fn assert_all_happened(&self, home: Home, seeds: u64) {
         if seeds < 10 {
             return;

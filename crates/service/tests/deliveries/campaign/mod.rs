@@ -1,22 +1,22 @@
-//! A random campaign: people, receivers and nodes do what they like, and in the end no message is forgotten.
+//! A random campaign: people, receivers and nodes act at random, and in the end no message is forgotten.
 //!
-//! A seed is a small world: one or two organizations with accounts, some URLs, one to three nodes that send, and a clock that
-//! is moved by hand. For a while everything happens to it: messages are announced, URLs fail in every way, people pause,
-//! resume, filter, limit, replay, resend, remove and subscribe anew, nodes are started, stopped and lost in the middle of
-//! their work, the clock goes on by seconds or hours. Then it becomes quiet: all URLs take messages, and the clock goes on
-//! until nothing is due. What must be true then is in [`checking`]; it is checked against an account that is kept here, of
-//! what people asked for and what the receivers got and answered.
+//! A seed gives a small world: one or two organizations with accounts, some URLs, one to three nodes that send, and a
+//! manual clock. For a while anything happens to it: messages are announced, URLs fail in every way, people pause,
+//! resume, filter, limit, replay, resend, remove and subscribe again, nodes are started, stopped and lost in the middle
+//! of their work, and the clock advances by seconds or hours. Then it becomes quiet: all URLs accept messages, and the
+//! clock advances until nothing is due. [`checking`] lists the invariants that must hold then; it compares with a
+//! record, kept here, of people's requests and of what the receivers got and answered.
 //!
-//! A seed decides what is done, in which order. How far each node has come when the next thing is done is the machine's: a
-//! seed that failed may have to be tried some times. `DAYBOOK_WEBHOOK_CAMPAIGNS` says how many seeds each database gets (10
-//! unless set), `DAYBOOK_SEED` which is the first (1 unless set).
+//! A seed decides the actions and their order. How far each node is when the next action happens depends on the
+//! machine, so a seed that failed may have to be tried several times. `DAYBOOK_WEBHOOK_CAMPAIGNS` sets the number of
+//! seeds for each database (default 10), `DAYBOOK_SEED` the first one (default 1).
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`people`] | what people do |
-//! | [`receivers`] | what URLs answer, and what they got |
-//! | [`nodes`] | what sends, and may be lost |
-//! | [`checking`] | what must be true when it is quiet |
+//! | [`people`] | the actions of people |
+//! | [`receivers`] | the answers of URLs, and the messages they got |
+//! | [`nodes`] | the nodes that send, and may be lost |
+//! | [`checking`] | the invariants that must hold when it is quiet |
 
 mod chance;
 mod checking;
@@ -52,7 +52,7 @@ async fn no_message_is_forgotten_on_postgres() {
     campaigns(Home::Postgres).await;
 }
 
-/// Tries one seed after another.
+/// Runs one seed after another.
 async fn campaigns(home: Home) {
     let (first, count) = (setting("DAYBOOK_SEED", 1), setting("DAYBOOK_WEBHOOK_CAMPAIGNS", 10));
     let (mut all, took) = (Figures::default(), Stopwatch::start());
@@ -79,7 +79,7 @@ fn message_of(failed: tokio::task::JoinError) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// What was done so far, for people who look for the reason of a failure.
+/// The actions so far, to find the reason of a failure.
 #[derive(Clone, Debug, Default)]
 struct History(Arc<Mutex<String>>);
 
@@ -100,9 +100,9 @@ struct Campaign {
     chance: Chance,
     history: History,
     figures: Figures,
-    /// The service that people use, as each organization. It sends nothing.
+    /// The service that people use, once for each organization. It sends nothing.
     orgs: Vec<Trial>,
-    /// The names of customers that were announced, by the place of their organization.
+    /// The names of customers that were announced, by the index of their organization.
     customers: Vec<Vec<String>>,
     accounts: Vec<Vec<String>>,
     payments: u64,
@@ -112,15 +112,16 @@ struct Campaign {
     nodes_started: usize,
     lost_at: Option<Time>,
     settings: Settings,
-    /// Whether nodes work by themselves, or only when they are told to: then nothing looks for what they forgot.
+    /// Whether nodes run in the background or only when they are triggered. In the latter case no later run finds what
+    /// they forgot.
     runs: bool,
-    /// Whether it takes so long that dead letters expire.
+    /// Whether it lasts long enough for dead letters to expire.
     expires: bool,
     started_at: Time,
 }
 
 impl Campaign {
-    /// Lives through a seed.
+    /// Runs a seed.
     async fn live(seed: u64, home: Home, history: History) -> Figures {
         let mut campaign = Campaign::begin(seed, home, history).await;
         for _ in 0..30 + campaign.chance.below(30) {
@@ -175,7 +176,7 @@ impl Campaign {
         campaign
     }
 
-    /// Accounts, URLs and the first nodes.
+    /// Creates accounts, URLs and the first nodes.
     async fn furnish(&mut self) {
         for org in 0..self.orgs.len() {
             self.orgs[org].product("auto-12", json!({})).await;
@@ -185,7 +186,7 @@ impl Campaign {
                 self.accounts[org].push(id);
             }
         }
-        // What was announced before a URL was subscribed is told by the moment too.
+        // Messages announced before a URL is subscribed get an earlier time than the subscription.
         self.go_to(self.now().plus_micros(SECOND)).await;
         self.add_url(0, Role::Steady).await;
         if self.chance.percent(30) {
@@ -231,7 +232,7 @@ impl Campaign {
         }
     }
 
-    /// Nodes work to the end, or begin to, or do nothing before the next thing happens.
+    /// Nodes finish their work, or start it, or do nothing before the next action.
     async fn let_nodes_work(&mut self) {
         match self.chance.below(10) {
             0..=3 => {
@@ -242,7 +243,7 @@ impl Campaign {
             4..=7 => {
                 let wait = Duration::from_micros(self.chance.below(12_000));
                 self.note(&format!("nodes work for {wait:?}"));
-                // What they find is looked at when it is quiet.
+                // Their results are checked when it is quiet.
                 self.nodes.iter().flatten().for_each(|node| drop(node.stir()));
                 tokio::time::sleep(wait).await;
             }
@@ -267,7 +268,7 @@ impl Campaign {
         }
     }
 
-    /// Moves the clock, and has accounts do what is due.
+    /// Moves the clock and processes due accounts.
     async fn go_to(&self, now: Time) {
         self.orgs[0].clock.set(now);
         self.note("it is this time now");
@@ -281,7 +282,7 @@ impl Campaign {
         heads.iter().find(|head| head.org == trial.who.org).map_or(0, |head| head.head)
     }
 
-    /// All URLs take messages; nodes stay as they are, or are others.
+    /// From now on all URLs accept messages; nodes stay or are replaced.
     async fn become_quiet(&mut self) {
         self.note("all URLs take messages from now on");
         self.urls.iter().for_each(|url| url.behave(Mood::Answers(200)));

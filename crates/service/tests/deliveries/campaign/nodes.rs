@@ -1,5 +1,5 @@
-//! The nodes of a campaign. Each has a runtime of its own, and on PostgreSQL connections of its own, so that one can be lost
-//! as by a `kill -9`: in the middle of everything, without a word to the database.
+//! The nodes of a campaign. Each has its own runtime, and on PostgreSQL its own connections, so that one can be lost as
+//! by a `kill -9`: in the middle of its work, without telling the database.
 
 use super::receivers::Names;
 use crate::support::{Home, Trial};
@@ -13,18 +13,18 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long a receiver may take. Only one that never answers takes so long.
+/// How long a receiver may take. Only one that never answers takes this long.
 const TIMEOUT: Duration = Duration::from_millis(250);
-/// Far longer than anything takes.
+/// Much longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What sends, and may be lost.
+/// A node that sends, and may be lost.
 #[derive(Debug)]
 pub struct Node {
     pub number: usize,
     runtime: Runtime,
     dispatcher: Dispatcher,
-    /// What runs it, if it runs by itself.
+    /// The task that runs it, if it runs in the background.
     running: Option<(watch::Sender<bool>, JoinHandle<()>)>,
 }
 
@@ -40,7 +40,7 @@ pub fn sender(names: &Arc<Names>) -> Sender {
 }
 
 impl Node {
-    /// A node that sends when it is told to, or by itself.
+    /// Starts a node that sends when it is triggered, or in the background.
     pub async fn start(
         number: usize,
         home: Home,
@@ -53,7 +53,7 @@ impl Node {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
         let trial = trial.clone();
         let made = runtime.spawn(async move {
-            // One process at a time uses an SQLite database, and its nodes are one after another.
+            // Only one process at a time uses an SQLite database, so its nodes run one after another.
             let trial = if home == Home::Postgres { trial.node().await } else { trial };
             trial.service.with_sender(sender).dispatcher(settings).expect("it has a sender")
         });
@@ -65,18 +65,18 @@ impl Node {
         Node { number, runtime, dispatcher, running }
     }
 
-    /// Has everything sent that is to be sent now, and does not wait for it.
+    /// Starts to send everything due, and does not wait for it.
     pub fn stir(&self) -> JoinHandle<Result<usize, StoreError>> {
         let dispatcher = self.dispatcher.clone();
         self.runtime.spawn(async move { dispatcher.settle().await })
     }
 
-    /// Whether it works by itself.
+    /// Whether it runs in the background.
     pub fn runs(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Removes what is no longer kept.
+    /// Deletes rows whose retention has ended.
     pub async fn tidy(&self) {
         let dispatcher = self.dispatcher.clone();
         let tidied = self.runtime.spawn(async move { dispatcher.tidy().await });
@@ -98,13 +98,13 @@ impl Node {
         runtime.shutdown_background();
     }
 
-    /// Is gone at once.
+    /// Disappears at once.
     pub fn lose(self) {
         self.runtime.shutdown_background();
     }
 }
 
-/// Waits until some nodes have sent what is to be sent now.
+/// Waits until some nodes have sent everything due.
 pub async fn rest(nodes: impl Iterator<Item = &Node>) {
     let stirred: Vec<_> = nodes.map(|node| (node.number, node.stir())).collect();
     for (number, settling) in stirred {

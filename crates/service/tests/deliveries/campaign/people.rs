@@ -1,4 +1,4 @@
-//! What people do, and what happens to receivers and nodes meanwhile.
+//! The actions of people, and what happens to receivers and nodes in the meantime.
 
 use super::receivers::{Mood, Role, Url};
 use super::{Campaign, HOUR, SECOND, nodes};
@@ -8,9 +8,10 @@ use daybook_service::problem::Problem;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Events that filters are made of. Nothing here is announced that has another name, but for what accounts do by themselves.
+/// The events that filters use. All announced events have one of these names, except those that accounts make
+/// automatically.
 const EVENTS: [&str; 4] = ["customer_create", "line_item_create", "account_update", "subscription_paused"];
-/// What may be answered to a call that comes at the wrong moment: the message waits, or the URL is paused.
+/// The errors of a request that comes at the wrong moment: the message is scheduled, or the URL is paused.
 const TOO_LATE: [&str; 3] = ["conflict", "subscription_paused", "not_found"];
 
 impl Campaign {
@@ -33,7 +34,7 @@ impl Campaign {
         }
     }
 
-    /// A URL that people do what they like with.
+    /// A URL that people may act on.
     fn some_url(&mut self) -> usize {
         let free: Vec<usize> = (0..self.urls.len()).filter(|at| self.urls[*at].role == Role::Free).collect();
         self.chance.one_of(&free)
@@ -44,7 +45,7 @@ impl Campaign {
         (!chosen.is_empty() && self.chance.percent(70)).then_some(chosen)
     }
 
-    /// Makes a URL and subscribes it.
+    /// Creates a URL and subscribes it.
     pub(super) async fn add_url(&mut self, org: usize, role: Role) {
         let host = format!("u{}.example", self.urls.len());
         let url = Url::new(host, org, role, &self.names, &self.orgs[0].clock);
@@ -71,7 +72,7 @@ impl Campaign {
         self.urls[at].subscribed(uuid, (before, after), events);
     }
 
-    /// Calls subscribe.
+    /// Calls `subscribe`.
     async fn ask_for(&self, at: usize, events: Option<&[&'static str]>, more: Value) -> Value {
         let mut body = json!({ "webhook_url": self.urls[at].url(), "filter_events": events });
         crate::support::merge(&mut body, &more);
@@ -104,7 +105,7 @@ impl Campaign {
         self.urls[at].behave(mood);
     }
 
-    /// A message is taken at its retry, and while that is recorded another one fails.
+    /// A message is accepted at its retry, and while that is recorded another one fails.
     async fn fail_amid_a_recording(&mut self) {
         let (at, wait) = (self.some_url(), Duration::from_micros(10_000 + self.chance.below(45_000)));
         nodes::rest(self.nodes.iter().flatten()).await;
@@ -163,7 +164,7 @@ impl Campaign {
         self.figures.limits += 1;
         self.note(&format!("{} gets limits: {limits}", self.urls[at].host));
         self.urls[at].limited();
-        // Left out, the filter would be lifted.
+        // Without it, the filter would be removed.
         let events = self.urls[at].events();
         let mut body = json!({ "webhook_url": self.urls[at].url(), "filter_events": events });
         for (name, limit) in limits.as_object().expect("an object") {
@@ -211,7 +212,7 @@ impl Campaign {
         self.now().plus_micros(-(self.chance.below(3 * HOUR as u64) as i64)).to_string()
     }
 
-    /// Replays; gives how many messages are sent again.
+    /// Replays, and returns how many messages are sent again.
     pub(super) async fn replay(&mut self, org: usize, body: &Value) -> u64 {
         let trial = &self.orgs[org];
         let done = json_of(trial.service.replay_failed_events(&trial.who, None, form_of(body)).await);
@@ -222,7 +223,7 @@ impl Campaign {
         replayed
     }
 
-    /// Has a message sent again that the URL may or may not have got.
+    /// Resends a message that the URL may or may not have got.
     async fn resend(&mut self) {
         let at = self.some_url();
         let trial = &self.orgs[self.urls[at].org];
@@ -249,7 +250,7 @@ impl Campaign {
         }
     }
 
-    /// Stops a node, loses it, or starts one. One is lost in the middle of its work.
+    /// Stops, loses or starts a node. A node may be lost in the middle of its work.
     async fn change_nodes(&mut self) {
         let slot = self.chance.below(self.nodes.len() as u64) as usize;
         if self.nodes[slot].is_none() {
@@ -268,7 +269,7 @@ impl Campaign {
     }
 }
 
-/// Whether a call was done, or came at the wrong moment.
+/// Whether a request was done; false if it came at the wrong moment.
 fn may_be_too_late(answer: Result<Bytes, Problem>) -> bool {
     match answer {
         Ok(_) => true,

@@ -1,4 +1,4 @@
-//! The URLs of a campaign: what each answers now, what it got and what it answered, and what was asked for it.
+//! The URLs of a campaign: how each answers now, what it got and answered, and its subscriptions.
 
 use super::chance::Chance;
 use async_trait::async_trait;
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Nothing listens here: connections are refused.
+/// No process listens here: connections are refused.
 const CLOSED_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
 /// How long a slow receiver takes.
 const SLOWLY: Duration = Duration::from_millis(3);
 
-/// Where the names of the campaign's URLs lead to. A name that is absent has no address.
+/// The addresses of the campaign's host names. An absent name has no address.
 #[derive(Debug, Default)]
 pub struct Names(Mutex<HashMap<String, SocketAddr>>);
 
@@ -40,31 +40,32 @@ impl Resolve for Names {
     }
 }
 
-/// What a URL does with messages.
+/// How a URL answers messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
     Answers(u16),
     /// 429, with the seconds of `Retry-After`.
     Throttles(Option<u64>),
-    /// Takes four of each seven messages; the others get 500, 503 and 404.
+    /// Accepts four of seven messages; the others get 500, 503 and 404.
     Mixed,
-    /// Takes two of each three messages, and each answer takes another time: answers come at every moment of a recording.
+    /// Accepts two of three messages, and each answer takes a different time: answers arrive at every moment of a
+    /// recording.
     Uneven,
-    /// Takes everything, a little later.
+    /// Accepts everything, after a short delay.
     Slow,
     Redirects,
     /// Never answers.
     Silent,
-    /// Closes the connection instead of an answer.
+    /// Closes the connection instead of answering.
     Closes,
-    /// A 1XX, and the end of the connection.
+    /// A 1XX status, and the end of the connection.
     OnlyInformational,
     Garbage,
     Refuses,
     NoName,
 }
 
-/// What a URL may do. Those that take messages are there more often.
+/// The possible moods. Those that accept messages occur more often.
 const MOODS: [Mood; 32] = [
     Mood::Answers(200),
     Mood::Answers(200),
@@ -105,28 +106,28 @@ impl Mood {
         chance.one_of(&MOODS)
     }
 
-    /// Whether nothing is sent for a while after it.
+    /// Whether sending pauses for a while after it.
     fn holds(self) -> bool {
         matches!(self, Mood::Throttles(_) | Mood::Refuses | Mood::NoName)
     }
 }
 
-/// What a URL is there for.
+/// The role of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Takes everything at once, and people leave it alone: it gets each message, those of an account in order.
+    /// Accepts everything at once, and people do not act on it: it gets each message, those of an account in order.
     Steady,
-    /// Takes everything, has limits, and people leave it alone: the limits hold.
+    /// Accepts everything, has limits, and people do not act on it: the limits hold.
     Limited { per_second: u64, in_flight: usize },
     /// Anything happens to it.
     Free,
 }
 
-/// What a receiver answered, by the number of the request.
+/// The answers of a receiver, by the number of the request.
 #[derive(Debug)]
 struct Book {
     clock: Arc<Manual>,
-    /// Number, status, and what the clock showed in microseconds.
+    /// Number, status, and the clock in microseconds.
     answered: Mutex<Vec<(usize, u16, i64)>>,
     under_way: AtomicUsize,
     most_under_way: AtomicUsize,
@@ -157,7 +158,7 @@ impl Book {
         })
     }
 
-    /// Before the answer goes out: what the sender knows is in the book.
+    /// Called before the answer is sent, so that the book contains everything the sender knows.
     fn note(&self, number: usize, answer: Answer) -> Answer {
         self.answered.lock().unwrap().push((number, answer.status, self.clock.now().micros()));
         answer
@@ -167,18 +168,18 @@ impl Book {
 /// A filter that was in force until the next one.
 #[derive(Clone, Debug)]
 struct Wanted {
-    /// The last position of the log when it was no longer certain that the filter before is in force, and the last one when
-    /// this one certainly was.
+    /// The log's last position when the previous filter may have stopped to apply, and its last position when this one
+    /// certainly applied.
     from: (i64, i64),
-    /// Absent: all events.
+    /// `None`: all events.
     events: Option<Vec<&'static str>>,
 }
 
-/// Whether a URL is to get a message.
+/// Whether a URL must get a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     Must,
-    /// It was left out for a while, or it is not certain what came first.
+    /// It was excluded for a while, or the order of events is not certain.
     May,
     MustNot,
 }
@@ -187,19 +188,19 @@ pub enum Claim {
 #[derive(Debug)]
 pub struct Url {
     pub host: String,
-    /// Which organization's, by its place.
+    /// The index of its organization.
     pub org: usize,
     pub role: Role,
-    /// The name of its subscription now.
+    /// The UUID of its current subscription.
     pub uuid: String,
     receiver: Receiver,
     names: Arc<Names>,
     book: Arc<Book>,
-    /// Whether it was ever to be left alone for a while, or had a limit: then what is due may wait.
+    /// Whether it ever sent `Retry-After` or had a limit: due messages may then wait.
     may_be_held: AtomicBool,
     /// The log's last position before it was first subscribed.
     first: i64,
-    /// The filters of its subscription now, the first one since it was made.
+    /// The filters of its current subscription, from its creation on.
     filters: Vec<Wanted>,
 }
 
@@ -224,7 +225,7 @@ impl Url {
         format!("http://{}/hooks", self.host)
     }
 
-    /// Changes what it answers.
+    /// Changes how it answers.
     pub fn behave(&self, mood: Mood) {
         self.may_be_held.fetch_or(mood.holds(), Ordering::SeqCst);
         let always = |answer: Answer| self.book.answers(move |_| answer.clone());
@@ -251,7 +252,7 @@ impl Url {
         self.names.lead(&self.host, address);
     }
 
-    /// Answers 500 to the next message, 200 to the one after it, 500 to the third, which takes its time, and then 200.
+    /// Answers 500 to the next message, 200 to the one after it, 500 to the third, with a delay, and then 200.
     pub fn fail_amid_a_recording(&self, wait: Duration) {
         self.behave(Mood::Answers(200));
         let (book, first) = (self.book.clone(), self.requests());
@@ -264,42 +265,42 @@ impl Url {
         }));
     }
 
-    /// It gets a limit.
+    /// Notes that it has a limit.
     pub fn limited(&self) {
         self.may_be_held.store(true, Ordering::SeqCst);
     }
 
-    /// Whether what is due may wait.
+    /// Whether due messages may wait.
     pub fn may_be_held(&self) -> bool {
         self.may_be_held.load(Ordering::SeqCst)
     }
 
-    /// It was subscribed anew, while the log went from one position to another.
+    /// Notes that it was subscribed again, while the log advanced from one position to another.
     pub fn subscribed(&mut self, uuid: String, from: (i64, i64), events: Option<Vec<&'static str>>) {
         self.uuid = uuid;
         self.first = self.first.min(from.0);
         self.filters = vec![Wanted { from, events }];
     }
 
-    /// Its filter was changed, while the log went from one position to another.
+    /// Notes that its filter changed, while the log advanced from one position to another.
     pub fn filtered(&mut self, from: (i64, i64), events: Option<Vec<&'static str>>) {
         self.filters.push(Wanted { from, events });
     }
 
-    /// The events it gets now; absent: all.
+    /// The events it currently gets; `None` for all.
     pub fn events(&self) -> Option<Vec<&'static str>> {
         self.filters.last().and_then(|wanted| wanted.events.clone())
     }
 
-    /// Whether it is to get a message of the log. Every filter counts that was in force when the message was announced, or
-    /// later.
+    /// Whether it must get a message of the log. Every filter counts that was in force when the message was announced,
+    /// or later.
     pub fn claim(&self, position: i64, event: &str, subject: &str) -> Claim {
         if position <= self.first || (event == "subscription_paused" && subject == self.uuid) {
             return Claim::MustNot;
         }
         let made = self.filters[0].from;
         if event == "test_event" {
-            // One goes to those that are active.
+            // A test event goes to active URLs only.
             return if self.role == Role::Free || position <= made.1 { Claim::May } else { Claim::Must };
         }
         let until = |index: usize| self.filters.get(index + 1).map_or(i64::MAX, |next| next.from.1);
@@ -307,7 +308,7 @@ impl Url {
         let wants = in_force.map(|(_, wanted)| wanted.events.as_ref().is_none_or(|events| events.contains(&event)));
         let wants: BTreeSet<bool> = wants.collect();
         match (wants.contains(&true), wants.contains(&false)) {
-            // What it got before it was removed and subscribed anew is no longer known.
+            // What it got before it was removed and subscribed again is no longer known.
             _ if position <= made.1 => Claim::May,
             (true, false) => Claim::Must,
             (true, true) => Claim::May,
@@ -315,13 +316,13 @@ impl Url {
         }
     }
 
-    /// The ids of all messages it got, in order, taken or not.
+    /// The ids of all messages it got, in order, accepted or not.
     pub fn got(&self) -> Vec<String> {
         let id = |request: &daybook_testkit::receiver::Request| request.header("webhook-id").map(str::to_owned);
         self.receiver.requests().iter().map(|request| id(request).expect("a message has an id")).collect()
     }
 
-    /// The ids of the messages it took.
+    /// The ids of the messages it accepted.
     pub fn took(&self) -> BTreeSet<String> {
         let got = self.got();
         let answered = self.book.answered.lock().unwrap();
@@ -329,17 +330,17 @@ impl Url {
         taken.map(|(number, _, _)| got[*number].clone()).collect()
     }
 
-    /// How many requests it got.
+    /// The number of requests it got.
     pub fn requests(&self) -> usize {
         self.receiver.counts().requests
     }
 
-    /// The most messages it ever had at once.
+    /// The largest number of messages it ever had at the same time.
     pub fn most_at_once(&self) -> usize {
         self.book.most_under_way.load(Ordering::SeqCst)
     }
 
-    /// The most messages it ever answered in one second by the clock.
+    /// The largest number of messages it ever answered in one second of the clock.
     pub fn most_a_second(&self) -> usize {
         let mut at: Vec<i64> = self.book.answered.lock().unwrap().iter().map(|(_, _, at)| *at).collect();
         at.sort_unstable();

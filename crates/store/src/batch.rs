@@ -3,7 +3,7 @@
 //! A [`Batch`] is a list of [`Unit`]s. A unit is written completely or not at all, and states its assumptions: the
 //! account still has the version that was loaded, the product still has the mode that was read, an id or an idempotency
 //! key is still free. [`Store::commit`](crate::Store::commit) works in the order below. It sorts each step by key so
-//! that two nodes never deadlock:
+//! that two nodes never deadlock. PostgreSQL also locks existing accounts before step 2.
 //!
 //! 1. products' modes are read and locked until the commit; units that were computed under another mode are dropped,
 //! 2. idempotency keys are inserted; units whose key is already taken are dropped,

@@ -146,8 +146,8 @@ pub(super) struct Worker {
     overlap: usize,
     /// The counts that the store last returned: consecutive errors, and the number of the series.
     known_counts: (i64, i64),
-    /// Whether a caller changed the subscription since it was last recorded: a new filter does not count for what the
-    /// old one passed over, so that has to be recorded.
+    /// Whether a caller changed the subscription since it was last recorded. A new filter does not apply to what the
+    /// old one skipped, so the cursor has to be recorded.
     is_changed: bool,
     leaving: Option<Leaving>,
     /// Whether it was ordered to end while it was not leaving already.

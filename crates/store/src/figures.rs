@@ -67,7 +67,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Whether the text can match nothing.
+    /// Whether the text is empty and so matches nothing.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.id.is_none()
     }
@@ -256,7 +256,7 @@ pub struct Attention {
     pub failed_accounts: i64,
     /// Products that hold their events.
     pub holding_products: i64,
-    /// Products whose release is under way.
+    /// Products whose release is in progress.
     pub releasing_products: i64,
 }
 

@@ -324,7 +324,7 @@ pub trait Store:
     async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>>;
 
     /// The earliest `next_moment` after `now` in products that do not hold, so that the caller can sleep until then.
-    /// Checks only some products. `None` if there is none.
+    /// `None` if there is none.
     async fn next_due(&self, now: Time) -> Result<Option<Time>>;
 
     /// How many accounts have `next_moment <= now` in products that do not hold.

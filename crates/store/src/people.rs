@@ -75,7 +75,7 @@ pub struct InvitationRow {
 /// Failed sign-ins, counted for throttling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuessRow {
-    /// The address that was tried, or the place it was tried from.
+    /// A hash of the e-mail address that was tried, or of the network it was tried from.
     pub subject: Vec<u8>,
     /// How many failed.
     pub failures: i64,

@@ -247,7 +247,7 @@ pub struct ItemRow {
     pub interest: i64,
     /// The fees part, in cents.
     pub fees: i64,
-    /// The items it paid, as bytes; empty if none.
+    /// The amounts that it paid down, as bytes; empty if none.
     pub splits: Vec<u8>,
     /// External fields, as JSON.
     pub extra: Option<Arc<str>>,

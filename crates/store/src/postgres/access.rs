@@ -160,7 +160,7 @@ pub(super) async fn revoke_key(
     Ok(audit::execute(server, sql, params, audit).await? == 1)
 }
 
-/// Nodes update the same keys at the same time: rows are locked in order to avoid deadlocks.
+/// Nodes update the same keys at the same time: rows are locked in key order, which avoids deadlocks.
 pub(super) async fn touch_keys(server: &Server, used: &[(String, Time)]) -> Result<()> {
     let mut latest: BTreeMap<&str, i64> = BTreeMap::new();
     for (client_id, at) in used {

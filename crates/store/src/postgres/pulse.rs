@@ -103,7 +103,7 @@ impl Connect for Connections {
 async fn ask(config: Config, tls: MakeRustlsConnect, tell: watch::Sender<bool>) {
     let mut client: Option<Client> = None;
     loop {
-        // If the server is already known to be away, a new connection that hangs is no news.
+        // If the server is already known to be away, opening a connection gets no extra time.
         let patience = if client.is_some() || *tell.borrow() { PATIENCE } else { PATIENCE_CONNECTING };
         let is_away = match within(patience, answer(&config, &tls, client.take())).await {
             Some(Ok(same)) => {

@@ -119,7 +119,7 @@ pub async fn what_one_product_leaves_goes_to_others(store: Arc<dyn Store>) {
     timer(&store, org, "s", "small", Some(50)).await;
     let due = take(&store, at(100), 10).await;
     assert_eq!(by_product(&due), BTreeMap::from([("big", 9), ("small", 1)]));
-    // No duplicates, and the oldest first.
+    // No duplicates, and only the oldest accounts.
     assert_eq!(ids(&due), ["b00", "b01", "b02", "b03", "b04", "b05", "b06", "b07", "b08", "s"]);
     assert_eq!(take(&store, at(200), 100).await.len(), 21);
 }

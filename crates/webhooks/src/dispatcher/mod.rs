@@ -5,7 +5,7 @@
 //! store ────► dispatcher ──order──► worker, one for each URL ──► receiver
 //!             heads (how far the log goes)      │
 //!   ▲                                           │
-//!   └───────────── what was sent ───────────────┘
+//!   └────────────── deliveries ─────────────────┘
 //! ```
 //!
 //! Messages are sent in batches: at each tick of the interval, everything in the log at that time. Urgent messages (a

@@ -14,7 +14,7 @@ const TRY_AFTER_MOST: i64 = 640;
 /// For this many accepted messages, the time in flight is kept.
 const MOST_KEPT: usize = 256;
 
-/// The number of messages in flight.
+/// The limit on messages in flight.
 #[derive(Debug)]
 pub(super) struct Crowd {
     /// How many may be in flight now.

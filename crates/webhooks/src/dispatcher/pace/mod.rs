@@ -1,6 +1,6 @@
 //! How fast messages are sent to a URL: how many at once, how many per second, and when none at all.
 //!
-//! At first, nothing is known of a URL. One message is sent, then one more at once with every success, until the URL
+//! At first, nothing is known of a URL. One message is sent, then more at once with every success, until the URL
 //! answers 429 or fails. After a failure, one message is sent at a time again. After a 429, nothing is sent until the
 //! moment that the URL requested, and its limit is inferred from what it accepted:
 //!

@@ -25,7 +25,7 @@ const RAISES: [i64; 7] = [1, 2, 4, 8, 16, 32, 50];
 /// Two gaps are close together if they differ by this fraction.
 const NARROW: i64 = 20;
 
-/// The number of messages per second.
+/// The limit on messages per second.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     learnt: Option<Learnt>,

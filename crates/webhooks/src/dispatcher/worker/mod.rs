@@ -150,7 +150,7 @@ pub(super) struct Worker {
     /// old one skipped, so the cursor has to be recorded.
     is_changed: bool,
     leaving: Option<Leaving>,
-    /// Whether it was ordered to end while it was not leaving already.
+    /// Whether it was ordered to end, even if it was leaving already.
     is_told: bool,
     attempts_made: usize,
     waiters: Vec<oneshot::Sender<usize>>,

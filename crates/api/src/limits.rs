@@ -1,9 +1,9 @@
 //! Wraps every call: its limits, its id, its log line, its metrics.
 //!
 //! ```text
-//! request ─► request id ─► stopwatch ─► time limit ─► panics caught ─► handler ─► answer
-//!                                                                                   │
-//!              one log line, the figures, x-request-id, what browsers must not do ◄─┘
+//! request ─► request id ─► stopwatch ─► time limit ─► panics caught ─► handler ─► response
+//!                                                                                     │
+//!                       one log line, metrics, x-request-id, security headers ◄───────┘
 //! ```
 //!
 //! A log line states what was called, by which key, and the result. It never contains a body, a query or a credential.

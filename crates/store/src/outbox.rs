@@ -6,7 +6,7 @@
 //!          finished      │ to be sent (or, while the subscription is paused, its dead letters)
 //!
 //! failures   single positions before the cursor: to be retried, or dead
-//! ranges     ranges of positions before the cursor that were not tried: the log during a pause; dead, or being replayed
+//! ranges     ranges of positions before the cursor that were not tried, as during a pause; dead, or being replayed
 //! attempts   delivery attempts, for display
 //! ```
 //!

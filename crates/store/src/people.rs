@@ -1,9 +1,9 @@
-//! Console users: accounts, sessions, invitations and failed sign-ins.
+//! Console users: people, sessions, invitations and failed sign-ins.
 //!
 //! ```text
-//! invitation ── accepted once ─► person ── signs in ─► session ── seen, seen, … ─► expired, or ended
+//! invitation ── accepted once ─► person ── signs in ─► session ── used ─► expired, or ended
 //!                                            │
-//!                                            └─ was wrong ─► guesses: about an address, from a place
+//!                                            └─ fails ─► guesses: by e-mail address, by network
 //! ```
 //!
 //! The store gets only hashes of tokens and passwords. It does not know what a role may do, how long a session lasts or

@@ -1,7 +1,7 @@
 //! Webhooks: delivers messages of the log to subscribed URLs.
 //!
-//! A message's `data` is written and signed once, when the event is recorded; every delivery sends the same bytes and the
-//! same signature.
+//! A message's `data` is written and signed once, when the event is recorded; every delivery sends the same bytes and
+//! the same signature.
 //!
 //! | module | what it does |
 //! |---|---|

@@ -62,8 +62,8 @@ impl Schedule {
         first_failed_at.plus_micros(STEPS[STEPS.len() - 1].saturating_mul(self.first_micros))
     }
 
-    /// The next probe of a URL that is paused since a moment: first after 5 times the first wait (5 minutes by default),
-    /// then after twice as long each time, for 5 days by default.
+    /// The next probe of a URL that is paused since a moment: first after 5 times the first wait (5 minutes by
+    /// default), then after twice as long each time, for 5 days by default.
     pub fn next_probe(&self, paused_at: Time, now: Time) -> Option<Time> {
         let moment = |lengths: i64| paused_at.plus_micros(lengths.saturating_mul(self.first_micros));
         let lengths = std::iter::successors(Some(PROBE_FIRST), |last| Some(last * 2 + PROBE_FIRST));

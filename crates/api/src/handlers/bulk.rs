@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! customers ┐          accounts ┐          payments, fees, ... ┐
-//! customers ├─ answers accounts ├─ answers payments, fees, ... ├─ answers
+//! customers ├─ results accounts ├─ results payments, fees, ... ├─ results
 //! customers ┘          accounts ┘          payments, fees, ... ┘
 //! ```
 

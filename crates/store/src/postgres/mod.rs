@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`migrate`] | nodes that start at once: one migrates the tables, the others wait for it |
 //! | [`claim`] | commits: an account, an idempotency key or a product's mode belongs to one transaction at a time |
-//! | [`commit`], [`write`] | writers of one organization's log: positions are assigned last, under the lock of the log's head |
+//! | [`commit`], [`write`] | writers of one organization's log: positions are assigned last, under its head's lock |
 //! | [`due`] | workers: an account that one has taken is leased, and skipped by the others |
 //! | [`outbox`] | senders: a subscription that one has taken is leased, and its row is locked for each change |
 //! | [`people`] | changes to people of one organization: their rows are locked in order |

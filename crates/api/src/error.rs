@@ -1,9 +1,9 @@
-//! Refusals: what a caller gets instead of an answer.
+//! Refusals: the error responses of the API.
 //!
-//! A [`Problem`] of the service, or one of HTTP's own, becomes a [`Refusal`]: a status, one JSON shape, and a code that
-//! has a page under `/docs/errors`. What only the people who run the server should read (a bug, a lost database) does
-//! not go to the caller: it rides on the response as [`Unforeseen`], and the log around the call writes it down once,
-//! with the request id that the caller has too.
+//! A [`Problem`] of the service, or an HTTP error, becomes a [`Refusal`]: a status, one JSON shape, and a code that has
+//! a page under `/docs/errors`. Details that only operators should read (a bug, a lost database) are not sent to the
+//! caller: they are attached to the response as [`Unforeseen`], and the logging middleware writes them once, with the
+//! request id that the caller also gets.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -18,21 +18,21 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
-/// How the service's sentence begins when the time cannot be trusted.
+/// The beginning of the service's message when the clock cannot be trusted.
 const CLOCK_IN_DOUBT: &str = "nothing is processed, as the time is in doubt";
-/// Seconds after which it is worth trying again when the database is away.
+/// Seconds after which a retry is useful when the database is unavailable.
 const RETRY_UNAVAILABLE_SECONDS: u64 = 1;
 
 /// Why a call is refused.
 #[derive(Debug)]
 pub struct Refusal {
     problem: Problem,
-    /// What the log says, where the caller is told less.
+    /// The message for the log, if the caller gets a shorter one.
     log: Option<String>,
     retry_after_seconds: Option<u64>,
 }
 
-/// What went wrong and is not the caller's business, on its way to the log.
+/// An internal error message for the log.
 #[derive(Clone, Debug)]
 pub struct Unforeseen(pub String);
 
@@ -48,24 +48,24 @@ impl Refusal {
         Refusal { retry_after_seconds: Some(retry_after_seconds), ..Refusal::new("rate_limited", message) }
     }
 
-    /// The body is larger than is read.
+    /// The body is larger than the limit.
     pub fn too_large(limit_bytes: usize) -> Refusal {
         Refusal::new("too_large", format!("the body may have at most {limit_bytes} bytes"))
     }
 
-    /// No answer came in time.
+    /// The call took too long.
     pub fn timed_out() -> Refusal {
         let message = "no answer came in time; what was asked may still be done: repeat the call with the same id or Idempotency-Key";
         Refusal::new("unavailable", message)
     }
 
-    /// With the problem's own sentence: for those who run the server.
+    /// A refusal with the problem's own message.
     pub(crate) fn shown(problem: Problem) -> Refusal {
         let retry_after_seconds = (problem.kind == Kind::Unavailable).then_some(RETRY_UNAVAILABLE_SECONDS);
         Refusal { problem, log: None, retry_after_seconds }
     }
 
-    /// The status and the body, for an answer inside an answer. What is for the log goes there.
+    /// The status and the body, for a response within a response, and the message for the log.
     pub fn into_parts(self) -> (StatusCode, Vec<u8>, Option<Unforeseen>) {
         (self.status(), self.body(), self.log.map(Unforeseen))
     }
@@ -92,7 +92,7 @@ impl Refusal {
     }
 }
 
-/// Where a code is explained.
+/// The page that explains a code.
 pub fn help_url(code: &str) -> String {
     format!("/docs/errors/{code}")
 }
@@ -115,7 +115,7 @@ pub const fn status_of(kind: Kind) -> StatusCode {
     }
 }
 
-/// Whether the reason why a server does nothing is for callers too.
+/// Whether callers may see why the server rejects work.
 fn is_shown(message: &str) -> bool {
     [CLOCK_IN_DOUBT, SUPERSEDED].iter().any(|beginning| message.starts_with(beginning))
 }
@@ -124,7 +124,7 @@ impl From<Problem> for Refusal {
     fn from(mut problem: Problem) -> Refusal {
         let sentence = match problem.kind {
             Kind::Internal => "something went wrong on our side; the header x-request-id names this call in the log",
-            // The reason is safe to show, and callers can report it.
+            // The message is safe to show, and callers can report it.
             Kind::Unavailable if is_shown(&problem.message) => return Refusal::shown(problem),
             Kind::Unavailable => "the database is away: try again in a moment",
             _ => return Refusal::shown(problem),
@@ -172,7 +172,7 @@ pub async fn no_such_path(uri: axum::http::Uri) -> Refusal {
     Problem::not_found("page", uri.path()).into()
 }
 
-/// The path is there, but not for this method; the header `Allow` is added by the router.
+/// The path exists, but not for this method; the router adds the header `Allow`.
 pub async fn no_such_method(method: axum::http::Method, uri: axum::http::Uri) -> Refusal {
     Refusal::new("method_not_allowed", format!("{} does not take {method}: see the header Allow", uri.path()))
 }

@@ -1,8 +1,8 @@
-//! What a handler is given of a request: who calls, ids from the path, the body as a form.
+//! What a handler gets of a request: the caller, ids from the path, the body as a form.
 //!
-//! The parts are taken in the order of a handler's arguments, so a call is refused for the first of: no credentials (401),
-//! no right (403), no such id (404), a wrong parameter (422), a body that is too large, of another type, no JSON, or
-//! against a rule (413, 415, 400, 422). Nothing reaches the service before all of it is right.
+//! The parts are extracted in the order of a handler's arguments, so a call is refused for the first of: no credentials
+//! (401), no permission (403), no such id (404), a wrong parameter (422), a body that is too large, of another type,
+//! not JSON, or against a rule (413, 415, 400, 422). The service is called only after all checks have passed.
 
 use crate::Api;
 use crate::error::Refusal;
@@ -22,9 +22,9 @@ use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 use utoipa::IntoParams;
 
-/// The header by which a caller says that a call is the same call.
+/// The header by which a caller marks a repeated call.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// The longest of its values.
+/// Its longest value.
 const LONGEST_IDEMPOTENCY_KEY: usize = 255;
 
 macro_rules! callers {
@@ -46,7 +46,7 @@ macro_rules! callers {
 }
 
 callers! {
-    /// A caller who may look.
+    /// A caller who may read.
     Reader Right::Read;
     /// A caller who may change something.
     Writer Right::Write;
@@ -91,7 +91,7 @@ macro_rules! path_ids {
             type Rejection = Refusal;
 
             async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<$name, Refusal> {
-                // The bytes of a path need not be UTF-8; nothing has such an id.
+                // The bytes of a path need not be UTF-8; no id has such bytes.
                 let given = RawPathParams::from_request_parts(parts, api).await;
                 let given = given.map_err(|_| Problem::not_found("page", parts.uri.path()))?;
                 $(let $field = path_id(&given, stringify!($field), $what)?;)*
@@ -156,18 +156,18 @@ impl FromRequestParts<Api> for MessagePath {
     }
 }
 
-/// What cannot be an id is the id of nothing.
+/// Text that is not a valid id refers to nothing, so it is not found.
 fn path_id(given: &RawPathParams, name: &str, what: &str) -> Result<Reference, Problem> {
     let text = given.iter().find(|(key, _)| *key == name).map_or("", |(_, text)| text);
     Reference::read(text).map_err(|_| Problem::not_found(what, text))
 }
 
-/// A form, and whether the call may be a repeat.
+/// A form, and the idempotency key of the call.
 #[derive(Debug)]
 pub struct Form<T> {
     /// The form.
     pub form: T,
-    /// The caller's promise that a call with this key is the same call.
+    /// The idempotency key, if the caller sent one.
     pub repeat: Option<Repeat>,
 }
 
@@ -182,10 +182,10 @@ impl<T: DeserializeOwned> FromRequest<Api> for Form<T> {
     }
 }
 
-/// A call without a body that may be a repeat.
+/// A call without a body, with its idempotency key.
 #[derive(Debug)]
 pub struct Bodiless {
-    /// The caller's promise that a call with this key is the same call.
+    /// The idempotency key, if the caller sent one.
     pub repeat: Option<Repeat>,
 }
 
@@ -198,7 +198,7 @@ impl FromRequestParts<Api> for Bodiless {
     }
 }
 
-/// What of a request tells it from others, but for its body.
+/// The parts of a request that identify it, except its body.
 #[derive(Debug)]
 pub struct Call {
     method: Method,
@@ -207,12 +207,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// What tells a request from others.
+    /// The parts of a request that identify it.
     pub fn of(request: &Request) -> Call {
         Call { method: request.method().clone(), uri: request.uri().clone(), headers: request.headers().clone() }
     }
 
-    /// The caller's promise that a call with this key is the same call.
+    /// The idempotency key, if the caller sent one.
     pub fn repeat(&self, body: &[u8]) -> Result<Option<Repeat>, Problem> {
         let Some(key) = self.headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
         let key = key.to_str().unwrap_or_default();
@@ -225,7 +225,7 @@ impl Call {
     }
 }
 
-/// A hash of what a call asks for.
+/// A hash of a call's content.
 pub fn content_hash(method: &str, target: &str, body: &[u8]) -> Vec<u8> {
     let mut hash = Sha256::new();
     for part in [method.as_bytes(), target.as_bytes(), body] {
@@ -235,7 +235,7 @@ pub fn content_hash(method: &str, target: &str, body: &[u8]) -> Vec<u8> {
     hash.finalize().to_vec()
 }
 
-/// Reads a body of one of some types. A body that is not there needs no type.
+/// Reads a body of one of some types. An empty body needs no type.
 pub async fn read_body(request: Request, types: &[&str], limit: usize, api: &Api) -> Result<Bytes, Refusal> {
     let unsupported = |message: String| Refusal::new("unsupported_media_type", message);
     let encoding = request.headers().get(CONTENT_ENCODING);

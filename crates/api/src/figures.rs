@@ -1,15 +1,15 @@
-//! Figures about calls, for people who run the server: how many, with what result, how long they took.
+//! Metrics about calls, for operators: how many, with what result, how long they took.
 
 use axum::http::Method;
 use daybook_metrics::{BOUNDS_SECONDS, Counters, DurationsBy, Families, Registry};
 use std::time::Duration;
 
-/// The methods that are told apart; all others are one.
+/// The methods that are counted separately; all others are counted together.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 /// The classes of statuses.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// Figures about calls.
+/// Metrics about calls.
 #[derive(Debug)]
 pub struct Figures {
     registry: Registry,
@@ -29,7 +29,7 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// A call was answered. Paths are those of routes, so there are only so many.
+    /// Counts a finished call. Paths are those of routes, so their number is limited.
     pub fn count(&self, method: &Method, path: &str, status: u16, took: Duration) {
         let path = if path.is_empty() { "unknown" } else { path };
         let method = METHODS.into_iter().find(|known| *known == method.as_str()).unwrap_or("OTHER");
@@ -38,7 +38,7 @@ impl Figures {
         self.seconds.of(&[path, method]).note(took);
     }
 
-    /// All figures.
+    /// All metrics.
     pub fn families(&self) -> Families {
         self.registry.families()
     }

@@ -1,7 +1,7 @@
-//! What a caller still sends when the answer is there already.
+//! The rest of a request body when the response is ready already.
 //!
 //! A call may be refused before its body is read: it is too large, or its key is unknown. A caller who is still sending
-//! would then meet a closed connection and never see the answer. So what is left of a large body is read and thrown away
+//! would then find the connection closed and never see the response. So the rest of a large body is read and discarded
 //! before a refusal is sent, up to a limit in bytes and time.
 
 use axum::body::{Body, BodyDataStream, HttpBody};
@@ -11,20 +11,20 @@ use futures_util::{StreamExt, stream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A body up to this length comes with its head, or right after it: the server reads it by itself.
+/// A body up to this length arrives with its head, or right after it: the server reads it automatically.
 const SMALL_BYTES: u64 = 16 << 10;
-/// The most that is read and thrown away.
+/// The most that is read and discarded.
 const MOST_BYTES: usize = 64 << 20;
-/// For how long.
+/// The longest time for that.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Slot = Arc<Mutex<Option<BodyDataStream>>>;
 
-/// What is left of a body when its call is done.
+/// The rest of a body when its call is done.
 #[derive(Debug)]
 pub struct Leftover(Slot);
 
-/// A body that is being read; what is left of it goes back when its reader drops it.
+/// A body that is being read; the rest of it goes back into the slot when its reader is dropped.
 struct Kept {
     body: Option<BodyDataStream>,
     slot: Slot,
@@ -37,11 +37,11 @@ impl Drop for Kept {
 }
 
 impl Leftover {
-    /// Watches the body of a request, where it may be large.
+    /// Watches the body of a request, if it may be large.
     pub fn of(request: Request) -> (Request, Option<Leftover>) {
         let headers = request.headers();
         let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        // A caller who asks first sends nothing before it is told to.
+        // A caller who sends `Expect` sends no body before the server allows it.
         let is_small = match length {
             Some(length) => length <= SMALL_BYTES,
             None => request.body().is_end_stream(),
@@ -63,7 +63,7 @@ impl Leftover {
         (watched, Some(Leftover(slot)))
     }
 
-    /// Reads what is left, up to a limit, and throws it away.
+    /// Reads the rest, up to a limit, and discards it.
     pub async fn drain(self) {
         let left = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut left) = left else { return };

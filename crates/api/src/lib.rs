@@ -1,4 +1,4 @@
-//! HTTP: everything that callers of the API meet, and nothing that decides about loans.
+//! The HTTP API. It makes no decisions about loans.
 //!
 //! ```text
 //! bytes ─► limits ─► extract, parameters ─► handlers ─► service
@@ -10,9 +10,9 @@
 //! docs/*.md ─────────────► /docs/errors, /docs/concepts
 //! ```
 //!
-//! [`routes`] has every route on one screen; a handler's name is its operation id. Handlers take a request apart
-//! ([`extract`], [`parameters`]), ask the service one thing, and pass its bytes on: answers are rendered by the service,
-//! which knows nothing of HTTP. What goes wrong becomes a [`error::Refusal`]. [`limits`] stands around every call.
+//! [`routes`] has every route on one screen; a handler's name is its operation id. Handlers parse a request
+//! ([`extract`], [`parameters`]), make one call to the service, and return its bytes: the service renders responses and
+//! knows nothing of HTTP. Errors become an [`error::Refusal`]. [`limits`] wraps every call.
 
 mod docs;
 mod error;
@@ -38,7 +38,7 @@ use bytes::Bytes;
 use daybook_service::Service;
 use std::sync::Arc;
 
-/// What every handler is given.
+/// The state that every handler gets.
 #[derive(Clone, Debug)]
 struct Api {
     service: Service,
@@ -60,7 +60,7 @@ pub fn router(service: Service, settings: ApiSettings) -> Router {
     routes::serve(api)
 }
 
-/// What most handlers answer with.
+/// The response of most handlers.
 type Answer = Result<Json, error::Refusal>;
 
 /// JSON that the service rendered.

@@ -1,12 +1,12 @@
-//! Around every call: its limits, its id, its line in the log, its figures.
+//! Wraps every call: its limits, its id, its log line, its metrics.
 //!
 //! ```text
-//! request ─► request id ─► stopwatch ─► time limit ─► panics caught ─► handler ─► answer
-//!                                                                                   │
-//!              one log line, the figures, x-request-id, what browsers must not do ◄─┘
+//! request ─► request id ─► stopwatch ─► time limit ─► panics caught ─► handler ─► response
+//!                                                                                     │
+//!                       one log line, metrics, x-request-id, security headers ◄───────┘
 //! ```
 //!
-//! A log line says what was called, by whom, and how it went. It never holds a body, a query, a credential.
+//! A log line states what was called, by which key, and the result. It never contains a body, a query or a credential.
 
 use crate::Api;
 use crate::error::{Refusal, Unforeseen};
@@ -25,14 +25,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The header that names a call.
+/// The header that identifies a call.
 pub const REQUEST_ID: &str = "x-request-id";
-/// The longest name that a caller may give a call.
+/// The longest id that a caller may give a call.
 const LONGEST_REQUEST_ID: usize = 128;
-/// The most keys whose calls are counted; beyond that, those that have been quiet are forgotten.
+/// The most keys whose calls are counted; beyond that, idle ones are dropped.
 const MOST_BUCKETS: usize = 10_000;
 
-/// Figures that the API shows among its own.
+/// Further metrics that the API shows with its own.
 #[derive(Clone)]
 pub struct MoreFigures(pub Arc<dyn Fn() -> Families + Send + Sync>);
 
@@ -45,7 +45,7 @@ impl fmt::Debug for MoreFigures {
 /// Limits of the API.
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
-    /// How many calls a second each key may make; none: as many as it likes.
+    /// How many calls per second each key may make; `None` for no limit.
     pub rate_limit_per_second: Option<u32>,
     /// The largest body.
     pub body_limit_bytes: usize,
@@ -53,7 +53,7 @@ pub struct ApiSettings {
     pub bulk_limit_bytes: usize,
     /// How long a call may take.
     pub timeout: Duration,
-    /// Figures of the server around it, for `/metrics`.
+    /// Metrics of the surrounding server, for `/metrics`.
     pub more_figures: Option<MoreFigures>,
 }
 
@@ -69,7 +69,7 @@ impl Default for ApiSettings {
     }
 }
 
-/// What is known of a call while it runs.
+/// The context of a call while it runs.
 #[derive(Clone, Debug)]
 pub struct Context(Arc<(String, OnceLock<String>)>);
 
@@ -79,12 +79,12 @@ impl Context {
         Context(Arc::new((given.map_or_else(|| mint_id("req"), str::to_owned), OnceLock::new())))
     }
 
-    /// Remembers by which key the call was made.
+    /// Stores the key that made the call.
     pub fn called_by(&self, client_id: &str) {
         self.0.1.get_or_init(|| client_id.to_owned());
     }
 
-    /// The name of the call.
+    /// The id of the call.
     pub fn request_id(&self) -> &str {
         &self.0.0
     }
@@ -99,7 +99,7 @@ fn is_sane(id: &str) -> bool {
     (1..=LONGEST_REQUEST_ID).contains(&id.len()) && id.bytes().all(is_plain)
 }
 
-/// Runs a call within its limits, and tells of it.
+/// Runs a call within its limits, and logs it.
 pub async fn around(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let watch = Stopwatch::start();
     let context = Context::new(request.headers());
@@ -126,7 +126,7 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
     response
 }
 
-/// Refuses what changes something once a newer build has changed the database's tables.
+/// Refuses calls that change something once a newer build has migrated the database.
 fn may_run(api: &Api, method: &Method) -> Result<(), Refusal> {
     if method.is_safe() { Ok(()) } else { Ok(api.service.check_tables()?) }
 }
@@ -151,7 +151,7 @@ fn finish(response: &mut Response, context: &Context) {
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Keeps each key within its calls a second.
+/// Limits the calls per second of each key.
 #[derive(Debug)]
 pub struct Limiter {
     per_second: Option<u32>,
@@ -160,13 +160,13 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// A limiter; without a number it lets everyone pass.
+    /// A limiter; without a number it has no limit.
     pub fn new(per_second: Option<u32>) -> Limiter {
         let per_second = per_second.filter(|number| *number > 0);
         Limiter { per_second, since_start: Stopwatch::start(), buckets: Mutex::default() }
     }
 
-    /// Lets a call of a key pass, or says when to try again.
+    /// Admits a call of a key, or returns a refusal with the time to wait.
     pub fn admit(&self, client_id: &str) -> Result<(), Refusal> {
         let Some(per_second) = self.per_second else { return Ok(()) };
         let now = self.since_start.elapsed();
@@ -179,8 +179,8 @@ impl Limiter {
     }
 }
 
-/// A bucket of calls: a second's worth fits in, and it fills at the same pace. Counted in billionths of a call, so that
-/// nothing is lost between calls.
+/// A token bucket: it holds one second's worth of calls and refills at the same rate. Counted in billionths of a call,
+/// so that no fraction is lost between calls.
 #[derive(Debug)]
 struct Bucket {
     per_second: u32,
@@ -206,7 +206,7 @@ impl Bucket {
         self.billionths == u128::from(self.per_second) * ONE_CALL
     }
 
-    /// Takes a call out, or says in how many seconds there will be one.
+    /// Takes a call out, or returns in how many seconds one will be available.
     fn take(&mut self, now: Duration) -> Result<(), u64> {
         self.fill(now);
         if self.billionths >= ONE_CALL {

@@ -1,4 +1,4 @@
-//! What may stand behind the question mark. Each parameter may be given once; an unknown one is refused by its name.
+//! Query parameters. Each parameter may be given once; an unknown one is refused by name.
 
 use crate::Api;
 use crate::error::Refusal;
@@ -30,7 +30,7 @@ macro_rules! parameters {
         }
 
         impl $name {
-            /// Which part of the list is asked for.
+            /// The requested part of the list.
             pub fn paging(&self) -> Result<Paging, Problem> {
                 Paging::read(self.limit.as_deref(), self.starting_after.as_deref(), self.ending_before.as_deref())
             }
@@ -51,7 +51,7 @@ macro_rules! parameters {
         }
 
         impl $name {
-            /// Which part of the list is asked for.
+            /// The requested part of the list.
             pub fn paging(&self) -> Result<Paging, Problem> {
                 Paging::read(self.limit.as_deref(), self.starting_after.as_deref(), None)
             }
@@ -262,7 +262,7 @@ parameters! {
 }
 
 impl MessageParameters {
-    /// Which messages.
+    /// The parsed query for messages.
     pub fn query(self) -> Result<MessageQuery, Problem> {
         let names = || SearchState::ALL.iter().map(|state| state.name()).collect::<Vec<_>>().join(", ");
         let state = self.state.map(|text| {
@@ -287,7 +287,7 @@ impl MessageParameters {
 }
 
 impl DeliveryParameters {
-    /// Which attempts.
+    /// The parsed query for attempts.
     pub fn query(self) -> Result<DeliveryQuery, Problem> {
         let named = |text: String| DeliveryOutcome::ALL.iter().copied().find(|known| known.name() == text);
         let outcome = self.outcome.map(|text| {
@@ -308,7 +308,7 @@ impl DeliveryParameters {
 }
 
 impl AuditParameters {
-    /// Which records.
+    /// The parsed query for audit records.
     pub fn query(self) -> Result<AuditQuery, Problem> {
         Ok(AuditQuery {
             actor: self.actor,
@@ -322,7 +322,7 @@ impl AuditParameters {
 }
 
 impl DeadLetterParameters {
-    /// Which dead letters.
+    /// The parsed query for dead letters.
     pub fn query(self) -> Result<DeliveryQuery, Problem> {
         let reference =
             |name: &str, text: Option<String>| text.map(|text| read(name, Reference::read(&text))).transpose();
@@ -338,14 +338,14 @@ impl DeadLetterParameters {
 }
 
 impl AsOfParameters {
-    /// When the answer is about.
+    /// The moment that the response is about.
     pub fn as_of(&self) -> Result<Option<Time>, Problem> {
         moment("effective_as_of", self.effective_as_of.as_deref())
     }
 }
 
 impl AccountParameters {
-    /// Which accounts, and when the answer is about.
+    /// The parsed query for accounts.
     pub fn query(self) -> Result<AccountQuery, Problem> {
         let as_of = moment("effective_as_of", self.effective_as_of.as_deref())?;
         let product_id = self.product_id.map(|id| read("product_id", Reference::read(&id)));
@@ -368,14 +368,14 @@ impl AccountParameters {
 }
 
 impl CustomerParameters {
-    /// Which customers.
+    /// The parsed query for customers.
     pub fn query(self) -> Result<CustomerQuery, Problem> {
         Ok(CustomerQuery { text: searched(self.search)? })
     }
 }
 
 impl ItemParameters {
-    /// Which line items, and when the answer is about.
+    /// The parsed query for line items.
     pub fn query(self) -> Result<ItemQuery, Problem> {
         Ok(ItemQuery {
             effective_at_after: moment("effective_at_after", self.effective_at_after.as_deref())?,
@@ -402,7 +402,7 @@ impl FromRequestParts<Api> for NoParameters {
     }
 }
 
-/// Parameters of a roll, which may also come in the body.
+/// Parameters of a roll, which may also be in the body.
 #[derive(Debug)]
 pub struct RollParameters(pub Roll);
 
@@ -435,7 +435,7 @@ fn read<T>(name: &str, value: Result<T, String>) -> Result<T, Problem> {
 
 /// The most characters of a search.
 const LONGEST_SEARCH: usize = 200;
-/// The most days past due that can be asked for: about a hundred years.
+/// The most days past due in a query: about a hundred years.
 const MOST_DAYS: u32 = 36_500;
 
 fn searched(text: Option<String>) -> Result<Option<String>, Problem> {
@@ -452,7 +452,7 @@ fn days(name: &str, text: Option<&str>) -> Result<Option<u32>, Problem> {
     text.map(|text| text.parse().ok().filter(|days| *days <= MOST_DAYS).ok_or_else(rule)).transpose()
 }
 
-/// A plus sign that was not escaped arrives as a space.
+/// Reads a moment. An unescaped plus sign arrives as a space.
 fn moment(name: &str, text: Option<&str>) -> Result<Option<Time>, Problem> {
     let Some(text) = text else { return Ok(None) };
     let moment = match text.rsplit_once(' ') {

@@ -1,7 +1,7 @@
-//! The OpenAPI document: what the handlers say of themselves, and what holds for all of them.
+//! The OpenAPI document: the handlers' descriptions, and what applies to all of them.
 //!
-//! A handler says what it takes and what it answers with. What follows from that is put in here, by one rule for all:
-//! which refusals a call can meet, and that writes may carry an `Idempotency-Key`.
+//! A handler describes its request and its response. The rest follows from that and is added here, by the same rules
+//! for all calls: the possible refusals, and that writes may carry an `Idempotency-Key`.
 
 use crate::error::ErrorBody;
 use crate::limits::ApiSettings;
@@ -31,7 +31,7 @@ const REFUSALS: &[(&str, &str, &str)] = &[
     ("503", "Unavailable", "The database is away, or no answer came in time"),
 ];
 
-/// The calls whose bodies have fields that are known and not supported.
+/// The calls whose bodies have fields that are known but not supported.
 const UNSUPPORTED_FIELDS: &[&str] = &["/products", "/accounts", "/customers"];
 
 #[derive(utoipa::OpenApi)]
@@ -98,7 +98,7 @@ fn refusal(status: &str, about: &str) -> Response {
 fn complete(path: &str, item: &mut PathItem) {
     let writes = [&mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
     for operation in writes.into_iter().flatten() {
-        // Answers are kept for repeats; one with a secret in it is not.
+        // Responses are kept for repeated calls, except those that contain a secret.
         let has_secret = path.starts_with("/organization/keys") || path.starts_with("/organization/hmac_key");
         let is_repeatable = !matches!(path, "/auth/token") && !has_secret;
         if is_repeatable {
@@ -111,7 +111,7 @@ fn complete(path: &str, item: &mut PathItem) {
     }
 }
 
-/// Adds the refusals that a call can meet.
+/// Adds the refusals that a call can get.
 fn refuse(path: &str, operation: &mut Operation, is_write: bool) {
     let needs_key = operation.security.is_none();
     let has_body = operation.request_body.is_some();
@@ -123,7 +123,7 @@ fn refuse(path: &str, operation: &mut Operation, is_write: bool) {
             "404" => has_id || path == "/admin/roll/account" || path == "/accounts",
             "400" | "413" | "415" => has_body,
             "409" => is_write && needs_key,
-            // An unknown parameter, where nothing else can be wrong.
+            // At least an unknown parameter is possible.
             "422" => needs_key || has_body,
             "501" => is_write && UNSUPPORTED_FIELDS.contains(&path),
             "500" | "503" => path != "/healthz",

@@ -1,4 +1,4 @@
-//! Every route. A handler's name is its operation id, and its description in the reference stands beside it.
+//! Every route. A handler's name is its operation id, and its description for the reference is next to it.
 
 use crate::handlers::{
     accounts, audit, auth, bulk, customers, docs, keys, line_items, messages, notifications, operations, products,
@@ -13,7 +13,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt as _};
 use utoipa_axum::routes;
 
-/// What the reference describes.
+/// The routes that the reference describes.
 pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(auth::create_token))
@@ -62,7 +62,7 @@ pub(crate) fn described(bulk_limit_bytes: usize) -> OpenApiRouter<Api> {
         .routes(routes!(operations::metrics))
 }
 
-/// Everything, ready to serve.
+/// The complete router.
 pub(crate) fn serve(api: Api) -> Router {
     let (described, _) = described(api.settings.bulk_limit_bytes).split_for_parts();
     described

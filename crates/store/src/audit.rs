@@ -1,9 +1,9 @@
-//! The audit trail: who did what, to what, when, from where.
+//! The audit trail: who did what, to which record, when and from where.
 //!
-//! A record is written in the transaction of what it records, and is never changed: the tables refuse that. The records of
-//! an organization are a chain. Each record has a *digest*, a hash of all its fields that only the holder of the secrets key
-//! can make, and a *hash* of the hash before it and its digest. The *head* of an organization's chain has the number and the
-//! hash of its last record.
+//! A record is written in the same transaction as the change it describes and never changes afterwards: the tables
+//! reject updates and deletes. The records of an organization form a chain. Each record has a *digest*, a keyed hash of
+//! all its fields that only the holder of the secrets key can compute, and a *hash* of the previous record's hash and
+//! its own digest. The *head* of an organization's chain holds the number and the hash of its last record.
 //!
 //! ```text
 //! record 1 ── hash 1 = H("" · digest 1)
@@ -11,9 +11,9 @@
 //! record 3 ── hash 3 = H(hash 2 · digest 3)      head: 3, hash 3
 //! ```
 //!
-//! A field that is changed changes a digest, a record that is removed, inserted or moved changes every hash after it, and a
-//! chain that was cut does not reach its head. What does not belong to an organization, such as a sign-in with an address that
-//! is not known, is recorded for organization [`NO_ORGANIZATION`].
+//! Changing a field changes a digest. Removing, inserting or moving a record changes every hash after it. A truncated
+//! chain does not reach its head. Events that belong to no organization, such as a sign-in with an unknown address, are
+//! recorded under organization [`NO_ORGANIZATION`].
 
 use crate::Result;
 use crate::records::OrgId;
@@ -22,43 +22,43 @@ use daybook_engine::time::Time;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
-/// Under which number records are kept that belong to no organization.
+/// The organization number of records that belong to no organization.
 pub const NO_ORGANIZATION: OrgId = 0;
 
-/// Who makes a call, and how. Shared by all that is recorded of the call.
+/// The origin of a call: who makes it, and how. All audit records of the call share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// A key by its client id, a person as `person:…`, or a command as `command:…`.
     pub actor: String,
-    /// A mark of the session that a person is signed in by; empty for keys and commands.
+    /// Identifies the session of a signed-in person; empty for keys and commands.
     pub session: String,
-    /// The client's address; empty where there is none.
+    /// The client's address; empty if there is none.
     pub address: String,
-    /// The id of the request; empty where there is none.
+    /// The id of the request; empty if there is none.
     pub request_id: String,
 }
 
-/// What is recorded.
+/// The content of an audit record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// For which organization.
+    /// The organization.
     pub org: OrgId,
-    /// When.
+    /// When it happened.
     pub at: Time,
-    /// Who, and how.
+    /// Who did it, and how.
     pub origin: Arc<Origin>,
     /// What was done, such as `record_payment`.
     pub action: String,
-    /// What kind of thing it was done to, such as `account`.
+    /// The type of the object it was done to, such as `account`.
     pub subject_type: String,
-    /// To which.
+    /// The id of that object.
     pub subject_id: String,
-    /// More about it: a JSON object.
+    /// Further details, as a JSON object.
     pub details: String,
 }
 
 impl AuditRecord {
-    /// All fields, each with its length before it: no two records are written alike.
+    /// All fields, each preceded by its length, so that no two different records give the same bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let Origin { actor, session, address, request_id } = &*self.origin;
         let (org, at) = (self.org.to_be_bytes(), self.at.micros().to_be_bytes());
@@ -69,21 +69,21 @@ impl AuditRecord {
     }
 }
 
-/// A record that is to be written.
+/// A record to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAuditRecord {
-    /// What is recorded.
+    /// The content.
     pub record: AuditRecord,
     /// The keyed hash of [`AuditRecord::bytes`].
     pub digest: Vec<u8>,
 }
 
-/// A record that is kept.
+/// A stored record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRow {
-    /// Its number: 1, 2, 3, … for each organization.
+    /// Its number: 1, 2, 3, … within the organization.
     pub seq: i64,
-    /// What is recorded.
+    /// The content.
     pub record: AuditRecord,
     /// Its hash in the chain.
     pub hash: Vec<u8>,
@@ -92,22 +92,22 @@ pub struct AuditRow {
 /// The end of an organization's chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditHead {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
-    /// The number of the last record; 0 where there is none.
+    /// The number of the last record; 0 if there is none.
     pub seq: i64,
-    /// Its hash; empty where there is none.
+    /// Its hash; empty if there is none.
     pub hash: Vec<u8>,
 }
 
-/// Which records are asked for. What is `None` is not looked at.
+/// Which records to return. A field that is `None` does not filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     /// By this actor.
     pub actor: Option<String>,
     /// Of this action.
     pub action: Option<String>,
-    /// About the thing with this id.
+    /// About the object with this id.
     pub subject_id: Option<String>,
     /// Of this request.
     pub request_id: Option<String>,
@@ -125,13 +125,13 @@ pub fn chained(before: &[u8], digest: &[u8]) -> Vec<u8> {
     hash.finalize().to_vec()
 }
 
-/// What the store keeps of who did what.
+/// The audit trail of a database.
 #[async_trait]
 pub trait Audit: std::fmt::Debug + Send + Sync {
-    /// Records something that is not one transaction of this store, or that changes nothing in it.
+    /// Records an event that is not one transaction of this store, or that changes nothing in it.
     async fn append_audit(&self, record: &NewAuditRecord) -> Result<()>;
 
-    /// Records of an organization, the latest first: those before `before`, at most `limit`.
+    /// Records of an organization, latest first: those before `before`, at most `limit`.
     async fn audit_records(
         &self,
         org: OrgId,
@@ -140,10 +140,10 @@ pub trait Audit: std::fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<AuditRow>>;
 
-    /// Records of an organization in their order: those after `after`, at most `limit`.
+    /// Records of an organization in order: those after `after`, at most `limit`.
     async fn audit_chain(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<AuditRow>>;
 
-    /// The ends of all chains, by organization.
+    /// The heads of all chains, by organization.
     async fn audit_heads(&self) -> Result<Vec<AuditHead>>;
 
     /// The organizations that have records.

@@ -1,23 +1,23 @@
-//! What is written in one transaction.
+//! The rows that one transaction writes.
 //!
-//! A [`Batch`] is a list of [`Unit`]s. A unit is written whole or not at all, and says what it takes for granted: that
-//! an account is the version that was loaded, that a product's mode is the one that was read, that an id or an
-//! idempotency key is free. [`Store::commit`](crate::Store::commit) works in this order, everything sorted by key so that
-//! two nodes never wait for each other in a circle:
+//! A [`Batch`] is a list of [`Unit`]s. A unit is written completely or not at all, and states its assumptions: the
+//! account still has the version that was loaded, the product still has the mode that was read, an id or an idempotency
+//! key is still free. [`Store::commit`](crate::Store::commit) works in the order below. It sorts each step by key so
+//! that two nodes never deadlock. PostgreSQL also locks existing accounts before step 2.
 //!
-//! 1. products' modes are read and kept from changing until the commit; units that read another mode are dropped,
-//! 2. idempotency keys are taken; units whose key is taken already are dropped,
+//! 1. products' modes are read and locked until the commit; units that were computed under another mode are dropped,
+//! 2. idempotency keys are inserted; units whose key is already taken are dropped,
 //! 3. accounts are claimed (`UPDATE … WHERE version = loaded RETURNING`; new ones `ON CONFLICT DO NOTHING RETURNING`),
-//!    then customers and products in the same way; units without their claim are dropped, and the idempotency keys they
-//!    took are given back,
-//! 4. the rows of what is left are written with multi-row statements: inputs, line items, customers of accounts,
+//!    then customers and products in the same way; units whose claim fails are dropped, and their idempotency keys are
+//!    deleted again,
+//! 4. the rows of the remaining units are written with multi-row statements: inputs, line items, customers of accounts,
 //!    words, waiting messages,
-//! 5. each organization's log head is moved on by the number of its messages (organizations in order), and the messages
+//! 5. each organization's log head is advanced by the number of its messages (organizations in order), and the messages
 //!    are written at those positions, in the order of the units and within a unit in the order given,
 //! 6. the audit trail of each organization is appended to.
 //!
-//! A unit with one claim can be dropped from among others. A unit with several (a customer that is put on accounts)
-//! must come alone in its batch: if one of its claims fails, the transaction is rolled back.
+//! A unit with one claim can be dropped without affecting the others. A unit with several claims (a customer that is
+//! added to accounts) must be alone in its batch: if one of its claims fails, the transaction is rolled back.
 
 use crate::audit::NewAuditRecord;
 use crate::figures::Words;
@@ -29,20 +29,20 @@ use crate::refolds::RefoldRow;
 use daybook_engine::time::Time;
 use std::sync::Arc;
 
-/// What is written in one transaction.
+/// The rows that one transaction writes.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Each stands or falls by itself.
+    /// The units. Each is written or dropped independently of the others.
     pub units: Vec<Unit>,
 }
 
-/// What is written whole or not at all.
+/// Rows that are written together or not at all.
 #[derive(Debug, Default)]
 pub struct Unit {
-    /// Modes of products that this was computed under.
+    /// The modes of products that this unit was computed under.
     pub modes: Vec<(ProductKey, i64)>,
-    /// The answer to keep for the caller's idempotency key. A key is free if it is not there or has expired by the new
-    /// answer's `recorded_at`.
+    /// The response to keep for the caller's idempotency key. A key is free if it does not exist or has expired by the
+    /// new response's `recorded_at`.
     pub answers: Vec<NewAnswer>,
     /// Accounts.
     pub accounts: Vec<AccountWrite>,
@@ -50,57 +50,57 @@ pub struct Unit {
     pub customers: Vec<CustomerWrite>,
     /// Products.
     pub products: Vec<ProductWrite>,
-    /// What is announced, in order. `position` is not looked at; those with `due_at` go to the waiting messages (where
-    /// those with `cancelled_at` stay), the others into the log.
+    /// Messages, in order. `position` is ignored. Messages with `due_at` become waiting messages (those with
+    /// `cancelled_at` stay there); the others go into the log.
     pub messages: Vec<(OrgId, MessageRow)>,
-    /// Words of things that this unit makes or changes.
+    /// Search words of the records that this unit creates or changes.
     pub words: Vec<Words>,
-    /// What is recorded about it.
+    /// Audit records of the change.
     pub audit: Vec<NewAuditRecord>,
-    /// Whether what is announced is sent without waiting for a batch: the organization's log is then to be sent at once up
-    /// to its last message.
+    /// Whether the messages are sent without waiting for a batch: the organization's log is then sent at once up to its
+    /// last message.
     pub hurry: bool,
 }
 
-/// An account and all that is new about it.
+/// An account and everything new about it.
 #[derive(Debug)]
 pub struct AccountWrite {
     /// The account itself.
     pub claim: AccountClaim,
-    /// New inputs. Their names and numbers are free, as the claim ensures; should one not be, the unit is dropped.
+    /// New inputs. The claim ensures that their names and numbers are free; if one is not, the unit is dropped.
     pub inputs: Vec<InputRow>,
-    /// Inputs that are taken back, by number.
+    /// Inputs to remove, by number.
     pub removed_inputs: Vec<i64>,
-    /// Line items that came to be or were made anew: inserted, or written over (all but `created_at`).
+    /// Line items that are new or were recomputed: inserted, or overwritten (except `created_at`).
     pub items: Vec<ItemRow>,
-    /// Changes to line items that are there.
+    /// Changes to existing line items.
     pub item_changes: Vec<ItemChange>,
-    /// The customers of the account, when they changed: the whole new list.
+    /// The complete new list of the account's customers; `None` if it did not change.
     pub customers: Option<Vec<(Arc<str>, String)>>,
-    /// Waiting messages due by this moment are moved into the log now, before what this unit announces.
+    /// Waiting messages due by this moment are moved into the log now, before this unit's messages.
     pub publish_until: Option<Time>,
-    /// Waiting messages that are cancelled, after `publish_until` was done and before what this unit announces.
+    /// Waiting messages to cancel, after `publish_until` is done and before this unit's messages are written.
     pub cancel: Option<Cancel>,
-    /// Where the account was folded again by newer rules, or could not be.
+    /// Set if the account was folded again by newer rules, or could not be.
     pub refold: Option<RefoldWrite>,
 }
 
 /// Which waiting messages of an account are cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancel {
-    /// Those whose cause begins with this.
+    /// Messages whose cause begins with this.
     pub cause_prefix: &'static str,
-    /// Those due after this moment, which is also when they were cancelled. What is due by it is sent.
+    /// Messages due after this moment, which is also recorded as the time of cancellation. Messages due by it are sent.
     pub at: Time,
 }
 
-/// What folding an account again by newer rules leaves behind.
+/// The result of folding an account again by newer rules.
 #[derive(Debug)]
 pub struct RefoldWrite {
-    /// Its terms, as the newer rules write them; the account then no longer waits to be folded again. Nothing where it
-    /// could not be: it goes on waiting.
+    /// The account's terms, as the newer rules write them; the account is then no longer pending. `None` if it could
+    /// not be folded: it stays pending.
     pub terms: Option<Vec<u8>>,
-    /// What is listed about it; `None` where nothing moved.
+    /// The row for the list of refolds; `None` if no balance or status changed.
     pub listed: Option<RefoldRow>,
 }
 
@@ -109,31 +109,31 @@ pub struct RefoldWrite {
 pub enum AccountClaim {
     /// It is new.
     Insert(Box<AccountRow>),
-    /// It is the version that was loaded; its version goes up by one.
+    /// It still has the version that was loaded; its version goes up by one.
     Update {
-        /// Which.
+        /// The account.
         key: AccountKey,
         /// The version that was loaded.
         version: i64,
-        /// What it is now. `leased_until`, where there is one, is cleared.
+        /// Its new values. `leased_until` is cleared if set.
         now: Box<AccountNow>,
     },
 }
 
-/// A change to a line item that is there.
+/// A change to an existing line item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemChange {
-    /// Which.
+    /// The line item's id.
     pub item_id: Arc<str>,
-    /// What is unpaid of it now.
+    /// Its new unpaid balance.
     pub balance: Option<i64>,
-    /// Its status now.
+    /// Its new status.
     pub status: Option<&'static str>,
-    /// Whether its balance, components and splits are wiped.
+    /// Whether its balance, components and splits are cleared.
     pub void: bool,
-    /// Of a payment that bounced: the id of its reversal.
+    /// The id of the reversal, if this is a payment that bounced.
     pub reversed_by: Option<Arc<str>>,
-    /// When.
+    /// When the change was made.
     pub updated_at: Time,
 }
 
@@ -142,7 +142,7 @@ pub struct ItemChange {
 pub enum CustomerWrite {
     /// It is new.
     Insert(Box<CustomerRow>),
-    /// It is the version before the row's, and becomes the row.
+    /// It has the version before the row's, and is replaced by the row.
     Update(Box<CustomerRow>),
 }
 
@@ -151,18 +151,18 @@ pub enum CustomerWrite {
 pub enum ProductWrite {
     /// It is new.
     Insert(Box<ProductRow>),
-    /// Its mode is the version before the mode's, and becomes the mode.
+    /// The mode has the version before this one's, and is replaced by it.
     Mode(ProductKey, Mode),
 }
 
-/// An answer to keep.
+/// A response to keep for an idempotency key.
 #[derive(Debug)]
 pub struct NewAnswer {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
-    /// The caller's key.
+    /// The caller's idempotency key.
     pub key: String,
-    /// The answer.
+    /// The response.
     pub answer: Answer,
     /// When it was given.
     pub recorded_at: Time,
@@ -170,11 +170,11 @@ pub struct NewAnswer {
     pub expires_at: Time,
 }
 
-/// What became of a unit.
+/// The result of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claimed {
     /// It was written.
     Written,
-    /// Something it took for granted was not so: load and compute again.
+    /// One of its assumptions no longer held: load and compute it again.
     Stale,
 }

@@ -1,19 +1,20 @@
-//! Why the store could not do what it was asked.
+//! Errors of the store.
 
 use std::fmt;
 
-/// Why the store could not do what it was asked.
+/// Why a call to the store failed.
 #[derive(Debug)]
 pub enum StoreError {
-    /// The database is away, overloaded or full: the same call may work later. Whether a commit took place is unknown.
+    /// The database is unreachable, overloaded or full: the same call may work later. It is unknown whether a commit
+    /// took effect.
     Unavailable(String),
-    /// The database refused a statement, or holds what it cannot hold: a bug, or damage.
+    /// The database rejected a statement, or holds an invalid value: a bug, or damage.
     Broken(String),
-    /// The address is of no known database.
+    /// The address names no known kind of database.
     Address(String),
-    /// Its tables are of another version.
+    /// The tables have another version.
     Tables(String),
-    /// This dialect cannot do it.
+    /// This dialect does not support the call.
     Unsupported(&'static str),
 }
 

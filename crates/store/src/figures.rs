@@ -1,11 +1,11 @@
-//! What people look for and look at: things by their words, accounts by how late they are, counts and sums for charts.
+//! Search and figures for people: search by words, accounts by how far past due they are, counts and sums for charts.
 //!
-//! Nothing here is kept twice but words and the counts of deliveries. Accounts are counted through indexes that hold what
-//! is counted; only the sums of what they owe read every account, and whoever asks for them does so seldom.
+//! Only words and delivery counts are stored redundantly. Accounts are counted through covering indexes; only the sums
+//! of balances read every account, and callers request those rarely.
 //!
-//! The store knows no calendar. How late an account is depends on its product's zone and on where in time the account
-//! stands, so a list by lateness is given in two steps: the store finds those that may be meant by moments that are wide
-//! enough for every zone, and says of each what it takes to tell ([`FoundAccount`]).
+//! The store has no calendar. How far past due an account is depends on its product's time zone and on the account's
+//! own clock, so such a list takes two steps: the store selects candidates by moments that are wide enough for every
+//! time zone, and returns with each the values from which the caller decides ([`FoundAccount`]).
 
 use crate::Result;
 use crate::outbox::SubscriptionId;
@@ -15,12 +15,12 @@ use daybook_engine::time::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The most things that the words of a search are followed to. A search that fits more finds some of them.
+/// The most records that the words of a search may match. A search that matches more returns some of them.
 pub const MOST_MATCHES: usize = 5_000;
-/// How far the things of a word are counted to find out which word has the fewest.
+/// The records of each word are counted up to this number, to find the word with the fewest.
 pub(crate) const MOST_COUNTED: i64 = 20_000;
 
-/// What can be found.
+/// The types of records that a search can find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// An account.
@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The number that stands for it in the tables.
+    /// Its number in the tables.
     pub(crate) const fn number(self) -> i16 {
         match self {
             Kind::Account => 1,
@@ -42,100 +42,102 @@ impl Kind {
     }
 }
 
-/// The words by which a thing is found. They take the place of those it had.
+/// The words by which a record is found. They replace the words it had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
-    /// What it is.
+    /// The type of the record.
     pub kind: Kind,
-    /// Its id.
+    /// The record's id.
     pub id: Arc<str>,
-    /// Its words, each once.
+    /// Its words, without duplicates.
     pub words: Vec<String>,
-    /// It is made by the same unit, and so has no words yet.
+    /// The same unit creates the record, so it has no words yet.
     pub is_new: bool,
 }
 
-/// What is searched for. A thing fits if each word is the beginning of one of its words, or if its id begins so.
+/// A search text. A record matches if each word is a prefix of one of its words, or if `id` is a prefix of its id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    /// Beginnings of words.
+    /// Prefixes of words.
     pub words: Vec<String>,
-    /// The beginning of an id.
+    /// A prefix of an id.
     pub id: Option<String>,
 }
 
 impl Text {
-    /// Whether nothing can fit.
+    /// Whether the text is empty and so matches nothing.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.id.is_none()
     }
 
-    /// The beginning of a stretch and its end, for each word.
+    /// For each word, the start and end of the range of words that begin with it.
     pub(crate) fn stretches(&self) -> Vec<(String, String)> {
         self.words.iter().map(|word| stretch(word)).collect()
     }
 
-    /// The same with the words sorted by how many things have each: it is asked by the first.
+    /// The same text with its words sorted by how many records have each: the query starts from the first.
     pub(crate) fn sorted_by(&self, counts: &[i64]) -> Text {
         let mut words: Vec<(i64, &String)> = counts.iter().copied().zip(&self.words).collect();
         words.sort_by_key(|(count, _)| *count);
         Text { words: words.into_iter().map(|(_, word)| word.clone()).collect(), id: self.id.clone() }
     }
 
-    /// The same for the id.
+    /// The range of ids that begin with the id.
     pub(crate) fn id_stretch(&self) -> Option<(String, String)> {
         self.id.as_deref().map(stretch)
     }
 }
 
-/// Everything that begins with a text lies from the one and before the other: nothing sorts after the last character.
+/// The range of strings with a prefix: from the first value up to, but not including, the second. No character sorts
+/// after the last one.
 fn stretch(beginning: &str) -> (String, String) {
     (beginning.to_owned(), format!("{beginning}\u{10ffff}"))
 }
 
-/// Which accounts are looked for.
+/// Which accounts to return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountSearch {
     /// Of this product.
     pub product: Option<Arc<str>>,
     /// With this status.
     pub status: Option<String>,
-    /// With any status but this.
+    /// With any status except this one.
     pub not_status: Option<String>,
-    /// With this reason for their status.
+    /// With this reason for the status.
     pub substatus: Option<String>,
-    /// That fit this, or one of whose customers does.
+    /// That match this text, or have a customer that does.
     pub text: Option<Text>,
-    /// Whose oldest unpaid instalment fell due at this moment or before, or that were rolled beyond now.
+    /// Whose oldest unpaid instalment fell due at this moment or before, or whose clock was rolled past the present.
     pub due_by: Option<Time>,
-    /// Whose oldest unpaid instalment fell due at this moment or later, or that have none, or that are held back.
+    /// Whose oldest unpaid instalment fell due at this moment or later, or that have none, or whose events are held.
     pub due_from: Option<Time>,
-    /// The time now.
+    /// The current time.
     pub now: Time,
 }
 
-/// By which index a list of accounts is found that is not asked for by words.
+/// The index that a list of accounts uses when it is not searched by words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By that of all accounts.
+    /// All accounts.
     All,
-    /// By that of a product's.
+    /// Accounts of a product.
     Product,
-    /// By that of those with a status.
+    /// Accounts with a status.
     Status,
-    /// By that of those with a status and a reason for it, which is not in the order of the list.
+    /// Accounts with a status and a reason for it. This index is not in the order of the list.
     Reason,
-    /// By that of those with something past due, which is not in the order of the list either.
+    /// Accounts with an amount past due. This index is not in the order of the list.
     Due,
 }
 
-/// As many accounts can be read and sorted for a page; where there are more, a page is full before all are read.
+/// The most accounts that are read and sorted for one page. If there are more, a sorted index fills the page before all
+/// are read.
 pub(crate) const FEW: i64 = 2_000;
 
 impl AccountSearch {
-    /// The ways that lead to all accounts that fit.
+    /// The indexes that lead to all matching accounts.
     pub(crate) fn ways(&self) -> Vec<Way> {
         let mut ways = Vec::new();
         if self.status.is_some() && self.substatus.is_some() {
@@ -155,19 +157,19 @@ impl AccountSearch {
 }
 
 impl Way {
-    /// Whether it meets accounts in the order of the list, so that it need not be gone to its end.
+    /// Whether it returns accounts in the order of the list, so that reading can stop when the page is full.
     pub(crate) fn is_sorted(self) -> bool {
         !matches!(self, Way::Reason | Way::Due)
     }
 
-    /// The one with the fewest accounts, each counted up to [`FEW`].
+    /// The index with the fewest accounts, each counted up to [`FEW`].
     pub(crate) fn narrowest(counted: &[(Way, i64)]) -> Way {
         let may_be_gone = counted.iter().filter(|(way, count)| way.is_sorted() || *count < FEW);
         may_be_gone.min_by_key(|(_, count)| *count).map_or(Way::All, |(way, _)| *way)
     }
 }
 
-/// An account that was found, with what it takes to tell how late it is.
+/// An account that was found, with the values that determine how far past due it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundAccount {
     /// Its id.
@@ -176,7 +178,7 @@ pub struct FoundAccount {
     pub product: Arc<str>,
     /// The due moment of its oldest unpaid instalment.
     pub due: Option<Time>,
-    /// Where in time it stands, if that is not now: rolled ahead, or held back.
+    /// The account's clock, if that is not the present: rolled forward, or holding its events.
     pub stands_at: Option<Time>,
 }
 
@@ -185,9 +187,9 @@ pub struct FoundAccount {
 pub struct StatusFigure {
     /// The status.
     pub status: String,
-    /// Why.
+    /// The reason for it.
     pub substatus: Option<String>,
-    /// How many, or how much.
+    /// The number of accounts, or their total balance.
     pub figure: i64,
 }
 
@@ -200,13 +202,13 @@ pub struct LateFigure {
     pub status: String,
     /// The moment.
     pub due: Time,
-    /// Where in time they stand, if that is not now.
+    /// The accounts' clock, if that is not the present.
     pub stands_at: Option<Time>,
     /// How many.
     pub accounts: i64,
 }
 
-/// Line items that are summed up by day.
+/// Line items that are summed by day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summed {
     /// Payments that did not bounce.
@@ -216,7 +218,7 @@ pub enum Summed {
 }
 
 impl Summed {
-    /// The name of the kind. It stands in statements as it is, as the index is for these only.
+    /// The name of the kind. It is written into the statement as a literal because the index covers only these kinds.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Summed::Payments => "PAYMENT",
@@ -225,16 +227,16 @@ impl Summed {
     }
 }
 
-/// How many line items, and how much they come to.
+/// The number of line items and their total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     /// How many.
     pub count: i64,
-    /// How much, in cents, with the sign it is stored with.
+    /// The total in cents, with the sign as stored.
     pub amount: i64,
 }
 
-/// What was tried within an hour.
+/// Delivery attempts within an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HourFigure {
     /// When the hour begins.
@@ -245,7 +247,7 @@ pub struct HourFigure {
     pub failed: i64,
 }
 
-/// What somebody should look at.
+/// Counts of what needs an operator's attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attention {
     /// Subscriptions that are paused.
@@ -254,47 +256,48 @@ pub struct Attention {
     pub failed_accounts: i64,
     /// Products that hold their events.
     pub holding_products: i64,
-    /// Products whose release is under way.
+    /// Products whose release is in progress.
     pub releasing_products: i64,
 }
 
-/// Finding and counting.
+/// Search and counts.
 #[async_trait]
 pub trait Figures: Send + Sync + std::fmt::Debug {
-    /// Whether there are at least so many accounts. Reads no more than these.
+    /// Whether there are at least so many accounts. Reads no more than that many rows.
     async fn has_accounts(&self, org: OrgId, at_least: u32) -> Result<bool>;
 
-    /// How many accounts there are by status and reason.
+    /// The number of accounts by status and reason.
     async fn status_counts(&self, org: OrgId) -> Result<Vec<StatusFigure>>;
 
-    /// What accounts owe together by status and reason, in cents. Reads every account.
+    /// The total balance of accounts by status and reason, in cents. Reads every account.
     async fn status_balances(&self, org: OrgId) -> Result<Vec<StatusFigure>>;
 
-    /// How many accounts have something past due, and since when.
+    /// The number of accounts with an amount past due, and since when.
     async fn late_counts(&self, org: OrgId, now: Time) -> Result<Vec<LateFigure>>;
 
-    /// Line items with a status that are effective between one bound and the next, for each such pair.
+    /// Sums of line items with a status, effective between each bound and the next: one sum for each pair.
     async fn items_between(&self, org: OrgId, what: Summed, status: &str, bounds: &[Time]) -> Result<Vec<Sum>>;
 
-    /// What was tried in each hour since a moment, for all subscriptions together; hours without attempts are left out.
+    /// Attempts in each hour since a moment, for all subscriptions together; hours without attempts are left out.
     async fn delivery_hours(&self, org: OrgId, since: Time) -> Result<Vec<HourFigure>>;
 
-    /// What somebody should look at.
+    /// Counts of what needs an operator's attention.
     async fn attention(&self, org: OrgId) -> Result<Attention>;
 
-    /// Accounts by id.
+    /// Matching accounts, by id.
     async fn search_accounts(&self, org: OrgId, search: &AccountSearch, page: &Page) -> Result<Vec<FoundAccount>>;
 
-    /// Customers that fit, by id.
+    /// Matching customers, by id.
     async fn search_customers(&self, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>>;
 
-    /// Things that fit: those whose id begins so first, then those with the words. At most `limit`.
+    /// Matching records, at most `limit`: first those whose id begins with the text's id, then those that match by
+    /// words.
     async fn find(&self, org: OrgId, kind: Kind, text: &Text, limit: usize) -> Result<Vec<Arc<str>>>;
 }
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 
-/// How many of some attempts of a subscription delivered and failed, by hour.
+/// How many of a subscription's attempts delivered and failed, by hour.
 pub(crate) fn by_hour(attempts: &[crate::outbox::Attempt]) -> BTreeMap<i64, (i64, i64)> {
     let mut hours: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     for attempt in attempts {
@@ -309,7 +312,7 @@ pub(crate) fn hour_of(time: Time) -> i64 {
     time.micros() - time.micros().rem_euclid(HOUR_MICROS)
 }
 
-/// Of which subscription hours are counted.
+/// The subscription that hours are counted for.
 pub(crate) type Of = (OrgId, SubscriptionId);
 
 #[cfg(test)]
@@ -323,7 +326,7 @@ mod tests {
         assert_eq!(narrowest(&[(Way::Product, 7), (Way::Status, 6)]), Way::Status);
         assert_eq!(narrowest(&[(Way::Product, FEW), (Way::Status, FEW)]), Way::Product);
         assert_eq!(narrowest(&[(Way::Reason, 7), (Way::Product, 8), (Way::Status, FEW)]), Way::Reason);
-        // So many are not sorted for a page, though there may be fewer of them.
+        // Too many to sort for one page, even though this index may have the fewest.
         assert_eq!(narrowest(&[(Way::Reason, FEW), (Way::Status, FEW)]), Way::Status);
         assert_eq!(narrowest(&[(Way::Due, FEW)]), Way::All);
         assert_eq!(narrowest(&[(Way::Due, FEW - 1), (Way::Product, FEW)]), Way::Due);

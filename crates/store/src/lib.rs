@@ -1,34 +1,35 @@
-//! SQL: the rows that everything else is made of.
+//! The SQL store.
 //!
-//! The store keeps what it is told and knows nothing of loans: terms, states and inputs are bytes to it. It has two
-//! dialects behind one trait, [`Store`]: [`sqlite`] (one file, built in, the default) and [`postgres`] (a server, many
-//! nodes). [`open`] picks one by the address of the database and brings its tables up to date.
+//! The store knows nothing of loans: terms, states and inputs are bytes to it. One trait, [`Store`], has two
+//! implementations: [`sqlite`] (one file, built in, the default) and [`postgres`] (a server, many nodes). [`open`]
+//! picks one by the address of the database and migrates its tables.
 //!
-//! Everything that changes an account is written by one call, [`Store::commit`]: a [`Batch`] of units,
-//! each of which stands or falls by itself. A unit is *claimed* first (its account is still the version that was
-//! loaded, its product is still in the mode that was read, its idempotency key is still free); rows of a unit that
-//! could not be claimed are not written, and the caller loads and computes it again. Messages get their positions last,
-//! so that the order of positions is the order of commits.
+//! Every change to an account goes through one call, [`Store::commit`], which writes a [`Batch`] of units, each
+//! independent of the others. A unit is *claimed* first (its account still has the version that was loaded, its product
+//! still has the mode that was read, its idempotency key is still free). If a unit cannot be claimed, none of its rows
+//! are written, and the caller loads and computes it again. Messages get their positions last, so that the order of
+//! positions is the order of commits.
 //!
-//! | table | what a row is |
+//! | table | a row is |
 //! |---|---|
-//! | `organizations`, `keys` | a tenant; who may call for it |
+//! | `organizations`, `keys` | a tenant; an API key |
 //! | `products` | a product, and whether it holds its events |
-//! | `customers`, `account_customers` | a person or business; which accounts are theirs |
-//! | `accounts` | terms, state, the next moment something happens, the version |
-//! | `inputs` | what was asked of an account, in order of arrival: the truth |
-//! | `line_items` | what the fold made of it |
-//! | `messages`, `waiting_messages`, `log_heads` | what is announced, by position; what is to be announced later |
-//! | `subscriptions`, `failures`, `ranges`, `attempts` | who gets messages, and what became of them: see [`outbox`] |
-//! | `words`, `delivery_hours` | what things are found by; how sending went, by the hour: see [`figures`] |
-//! | `accounts_to_refold`, `refolds` | accounts to be folded again by newer rules; what that moved: see [`refolds`] |
-//! | `migrations` | the steps that made the tables |
-//! | `answers` | answers kept for callers who repeat themselves |
-//! | `people`, `sessions`, `invitations`, `guesses` | who uses the console, and how they come in: see [`people`] |
-//! | `settings` | a few values about the database itself |
-//! | `audit`, `audit_heads` | who did what, as a chain; its end: see [`audit`] |
+//! | `customers`, `account_customers` | a person or business; a link between a customer and an account |
+//! | `accounts` | terms, state, the next moment to process, the version |
+//! | `inputs` | a request to an account, in order of arrival: the source of truth |
+//! | `line_items` | a line item, computed from the inputs by the fold |
+//! | `messages`, `waiting_messages`, `log_heads` | a message in the log, by position; a message that is due later |
+//! | `subscriptions`, `failures`, `ranges`, `attempts` | a webhook subscription; deliveries to it: see [`outbox`] |
+//! | `words`, `delivery_hours` | a search word of a record; deliveries by the hour: see [`figures`] |
+//! | `accounts_to_refold`, `refolds` | an account to fold again by newer rules; what that changed: see [`refolds`] |
+//! | `migrations` | a migration that was run |
+//! | `answers` | a response kept for an idempotency key |
+//! | `people`, `sessions`, `invitations`, `guesses` | a console user, and how they sign in: see [`people`] |
+//! | `settings` | a value about the database itself |
+//! | `audit`, `audit_heads` | a record of the audit trail; the end of its chain: see [`audit`] |
 //!
-//! All money is integers (cents) and all time is integers (microseconds since 1970). Keys lead with the organization.
+//! All amounts are integers (cents) and all times are integers (microseconds since 1970). Every key begins with the
+//! organization.
 
 pub mod audit;
 pub mod batch;
@@ -54,8 +55,8 @@ use records::{
 };
 use std::sync::Arc;
 
-/// The setting that holds the latest moment known: microseconds in eight bytes, the highest first, so that bytes compare as
-/// moments do.
+/// The setting that holds the latest known moment: microseconds in eight bytes, big-endian, so that the bytes sort like
+/// the moments.
 const LATEST_MOMENT: &str = "latest_moment";
 
 fn moment_bytes(at: Time) -> [u8; 8] {
@@ -66,33 +67,33 @@ fn moment_of(bytes: Option<Vec<u8>>) -> Option<Time> {
     Some(Time::from_micros(i64::from_be_bytes(bytes?.try_into().ok()?)))
 }
 
-/// What is recorded about a write, in the same transaction and only if the write changes something. `None`: the program does
-/// it by itself, and no caller asked.
+/// The audit record of a write. It is written in the same transaction, and only if the write changes something. `None`
+/// if the program makes the change on its own, without a caller.
 pub type Audited<'a> = Option<&'a NewAuditRecord>;
 
-/// What a call to the store gives.
+/// The result of a call to the store.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// Opens the database at an address and brings its tables up to date.
+/// Opens the database at an address and migrates its tables.
 ///
-/// `sqlite:PATH` is a file, made if it is not there; `sqlite::memory:` lives as long as the store;
-/// `postgres://…` (or `postgresql://…`) is a server.
+/// `sqlite:PATH` is a file, created if it does not exist; `sqlite::memory:` lives as long as the store; `postgres://…`
+/// (or `postgresql://…`) is a server.
 pub async fn open(address: &str) -> Result<Arc<dyn Store>> {
     open_as(address, Tables::BringUpToDate).await
 }
 
-/// What is done with the tables of a database that is opened.
+/// What to do with the tables of a database when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tables {
-    /// They are brought up to date.
+    /// Migrate them.
     BringUpToDate,
-    /// They are not changed; tables of another version are refused.
+    /// Do not change them; reject tables of another version.
     MustBeCurrent,
-    /// They are not changed, and may be of any version.
+    /// Do not change them; accept any version.
     AsTheyAre,
 }
 
-/// Opens the database at an address. Unless its tables are to be brought up to date, it must be there.
+/// Opens the database at an address. Unless its tables are to be migrated, the database must exist.
 pub async fn open_as(address: &str, tables: Tables) -> Result<Arc<dyn Store>> {
     if let Some(path) = address.strip_prefix("sqlite:") {
         return Ok(Arc::new(sqlite::Sqlite::open_as(path, tables).await?));
@@ -117,40 +118,40 @@ pub enum Inputs {
 /// An account to load.
 #[derive(Clone, Debug)]
 pub struct Want {
-    /// Which.
+    /// The account.
     pub key: AccountKey,
-    /// Which of its inputs.
+    /// Which of its inputs to load.
     pub inputs: Inputs,
-    /// Further inputs to load, by name, whatever their state.
+    /// Further inputs to load by name, processed or not.
     pub names: Vec<Arc<str>>,
 }
 
 /// An account as loaded.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// Its row.
+    /// The account's row.
     pub row: AccountRow,
-    /// Its inputs that were asked for, by `seq`, each once.
+    /// The requested inputs, by `seq`, without duplicates.
     pub inputs: Vec<InputRow>,
 }
 
 /// An account that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// Which.
+    /// The account.
     pub key: AccountKey,
     /// Its product.
     pub product: Arc<str>,
-    /// If it holds events back: how many inputs it has. Else nothing.
+    /// The number of its inputs if it holds events; otherwise 0.
     pub held: i64,
 }
 
-/// How a write-ahead log is doing that is copied into the database's file.
+/// The state of a write-ahead log that this program copies into the database file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSize {
-    /// Pages in it when it was last copied.
+    /// Pages in the log when it was last copied.
     pub pages: i64,
-    /// How often it should have begun anew, and a long read held it back.
+    /// How often a long read prevented the log from restarting at its beginning.
     pub held_back: u64,
 }
 
@@ -165,27 +166,27 @@ pub trait Store:
     + refolds::Refolds
     + upkeep::Upkeep
 {
-    /// Which dialect, for people: `SQLite 3.50.2`, `PostgreSQL 15.18`.
+    /// The dialect and its version, for display: `SQLite 3.50.2`, `PostgreSQL 15.18`.
     async fn describe(&self) -> Result<String>;
 
-    /// Whether the database answers.
+    /// Fails unless the database responds.
     async fn ping(&self) -> Result<()>;
 
-    /// Whether the database takes a write: writes a row as it is.
+    /// Fails unless the database accepts a write: rewrites a row unchanged.
     async fn try_write(&self) -> Result<()>;
 
-    /// How the write-ahead log is doing, where that is this program's to look after.
+    /// The state of the write-ahead log, if this program manages it.
     fn log_size(&self) -> Option<LogSize> {
         None
     }
 
-    /// How many transactions it makes sense to have under way at once.
+    /// How many transactions it is useful to run at once.
     fn writers(&self) -> usize;
 
-    /// Copies the whole database to a file while it is in use, and has the copy keep these values about itself. SQLite only.
+    /// Copies the whole database to a file while it is in use, and writes these settings into the copy. SQLite only.
     async fn backup(&self, to: &std::path::Path, settings: &[(&str, &[u8])]) -> Result<()>;
 
-    /// Checks the database's own structures; the sentences say what is wrong. Empty: nothing.
+    /// Checks the database's own structures; returns a sentence for each problem.
     async fn check(&self) -> Result<Vec<String>>;
 
     // --- Settings ------------------------------------------------------------------------------------------------
@@ -193,38 +194,39 @@ pub trait Store:
     /// A value about the database itself.
     async fn setting(&self, name: &str) -> Result<Option<Vec<u8>>>;
 
-    /// Keeps a value unless there is one already; gives the one that is kept.
+    /// Stores a value unless one exists; returns the stored one.
     async fn keep_setting(&self, name: &str, value: &[u8]) -> Result<Vec<u8>>;
 
-    /// Keeps a value in place of the one there is, if there is one.
+    /// Stores a value, replacing an existing one.
     async fn put_setting(&self, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()>;
 
-    /// Removes a value; gives whether there was one.
+    /// Removes a value; returns whether it existed.
     async fn remove_setting(&self, name: &str, audit: Audited<'_>) -> Result<bool>;
 
-    /// Where the tables are, for telling a restored dump from the database it was made of: a dump that is restored makes
-    /// other tables, in another database or on another server. `None` where a copy cannot be told from its original.
+    /// Identifies where the tables are, to distinguish a restored dump from its original: restoring a dump creates
+    /// other tables, in another database or on another server. `None` if a copy cannot be distinguished from its
+    /// original.
     async fn whereabouts(&self) -> Result<Option<String>>;
 
     // --- Time ----------------------------------------------------------------------------------------------------
 
-    /// What the database's own clock shows; `None` where it has only the machine's.
+    /// The time of the database's own clock; `None` if it uses this machine's.
     async fn database_time(&self) -> Result<Option<Time>>;
 
-    /// The latest moment that a server noted here while it ran.
+    /// The latest moment that a running server recorded here.
     async fn latest_moment(&self) -> Result<Option<Time>>;
 
-    /// Notes a moment, unless a later one is noted; `even_back` notes it whatever is noted.
+    /// Records a moment unless a later one is recorded; with `even_back`, records it in any case.
     async fn note_moment(&self, at: Time, even_back: bool) -> Result<()>;
 
     // --- Organizations and keys ----------------------------------------------------------------------------------
 
-    /// Makes an organization and gives it its number. The number in the argument is not looked at.
+    /// Creates an organization and returns its number. The number in the argument is ignored.
     async fn create_organization(&self, organization: &Organization, audit: Audited<'_>) -> Result<OrgId>;
 
-    /// Gives an organization a new signing key, unless its key is no longer `old`; the old one is kept as the previous
-    /// one until a moment. Everything that was computed with the old key and is not written yet becomes stale: the modes
-    /// of the organization's products go up by one version. Gives whether it was done.
+    /// Gives an organization a new signing key, unless its key is no longer `old`. The old key is kept as the previous
+    /// one until a moment. Units that were computed with the old key and are not written yet become stale: the modes of
+    /// the organization's products go up by one version. Returns whether the key was changed.
     async fn rotate_signing_key(
         &self,
         org: OrgId,
@@ -237,7 +239,7 @@ pub trait Store:
     /// All organizations, by number.
     async fn organizations(&self) -> Result<Vec<Organization>>;
 
-    /// Makes a key; false if the client id is taken.
+    /// Creates a key; false if the client id is taken.
     async fn create_key(&self, key: &KeyRow, audit: Audited<'_>) -> Result<bool>;
 
     /// A key by its client id.
@@ -246,13 +248,13 @@ pub trait Store:
     /// The key whose secret has this hash.
     async fn key_by_secret(&self, secret_hash: &[u8]) -> Result<Option<KeyRow>>;
 
-    /// An organization's keys, by time of making.
+    /// An organization's keys, by time of creation.
     async fn keys(&self, org: OrgId) -> Result<Vec<KeyRow>>;
 
-    /// Revokes a key, unless it is revoked already; false if there is none.
+    /// Revokes a key, unless it is revoked already; false if it does not exist.
     async fn revoke_key(&self, org: OrgId, client_id: &str, at: Time, audit: Audited<'_>) -> Result<bool>;
 
-    /// Notes when keys were last used. Never moves a time back.
+    /// Records when keys were last used. Never moves a time back.
     async fn touch_keys(&self, used: &[(String, Time)]) -> Result<()>;
 
     // --- Reading -------------------------------------------------------------------------------------------------
@@ -263,10 +265,10 @@ pub trait Store:
     /// Products by id.
     async fn products(&self, org: OrgId, page: &Page) -> Result<Vec<ProductRow>>;
 
-    /// Products whose release is under way, of all organizations.
+    /// Products of all organizations whose release is in progress.
     async fn releasing_products(&self) -> Result<Vec<ProductKey>>;
 
-    /// How much a product's accounts hold back.
+    /// How many accounts and events of a product are held.
     async fn held_counts(&self, key: &ProductKey) -> Result<HeldCounts>;
 
     /// Accounts of a product that could not be processed: id and reason, by id, at most `limit`.
@@ -284,7 +286,7 @@ pub trait Store:
     /// The accounts of a customer, with the role: by account id, at most `limit`.
     async fn customer_accounts(&self, org: OrgId, customer_id: &str, limit: usize) -> Result<Vec<(Arc<str>, String)>>;
 
-    /// Accounts with inputs, in one go; `None` for those that do not exist. Answers come in the order asked.
+    /// Accounts with inputs, in one query; `None` for those that do not exist. Results are in the order of the request.
     async fn load(&self, wanted: &[Want]) -> Result<Vec<Option<Loaded>>>;
 
     /// The first inputs of an account's timeline, in its order (`applies_at`, `rank`, `seq`), at most `limit`.
@@ -302,43 +304,43 @@ pub trait Store:
     /// Some line items of an account, by id; those that do not exist are left out.
     async fn items_by_id(&self, key: &AccountKey, item_ids: &[Arc<str>]) -> Result<Vec<ItemRow>>;
 
-    /// Messages about an account, in the log and waiting, by their sequence: those after `after`, at most `limit`.
+    /// Messages about an account, in the log and waiting, by sequence: those after `after`, at most `limit`.
     async fn messages_of(&self, key: &AccountKey, after: i64, limit: usize) -> Result<Vec<MessageRow>>;
 
-    /// Messages about an account with one of these causes, by their sequence.
+    /// Messages about an account with one of these causes, by sequence.
     async fn messages_by_cause(&self, key: &AccountKey, causes: &[&str]) -> Result<Vec<MessageRow>>;
 
     /// The log of an organization: messages at positions after `after`, in order, at most `limit`.
     async fn messages(&self, org: OrgId, after: i64, limit: usize) -> Result<Vec<MessageRow>>;
 
-    /// The answer kept for an idempotency key, unless it expired by `now`.
+    /// The response kept for an idempotency key, unless it expired by `now`.
     async fn answer(&self, org: OrgId, key: &str, now: Time) -> Result<Option<Answer>>;
 
     // --- Work that is due ----------------------------------------------------------------------------------------
 
-    /// Accounts with `next_moment <= now` in products that do not hold, at most `limit`, shared fairly between products.
-    /// Where several nodes share a database, an account taken here is not given to another until `lease_until`, or
-    /// until it is committed.
+    /// Accounts with `next_moment <= now` in products that do not hold, at most `limit`, shared fairly between
+    /// products. If several nodes share a database, an account returned here is not given to another node until
+    /// `lease_until`, or until it is committed.
     async fn take_due(&self, now: Time, limit: usize, lease_until: Time) -> Result<Vec<Due>>;
 
-    /// The earliest `next_moment` after `now` in products that do not hold, looking no further than some products'
-    /// first; for sleeping until then. `None`: nothing is to come.
+    /// The earliest `next_moment` after `now` in products that do not hold, so that the caller can sleep until then.
+    /// `None` if there is none.
     async fn next_due(&self, now: Time) -> Result<Option<Time>>;
 
     /// How many accounts have `next_moment <= now` in products that do not hold.
     async fn count_due(&self, now: Time) -> Result<u64>;
 
-    /// Makes the failed accounts of a product due again; gives how many.
+    /// Makes the failed accounts of a product due again; returns how many.
     async fn retry_failed(&self, key: &ProductKey, now: Time) -> Result<u64>;
 
-    /// Moves waiting messages with `due_at <= now` into the log, oldest first, at most `limit`; gives how many.
+    /// Moves waiting messages with `due_at <= now` into the log, oldest first, at most `limit`; returns how many.
     async fn publish_due(&self, now: Time, limit: usize) -> Result<u64>;
 
-    /// Removes answers that expired by `now`, at most `limit`; gives how many.
+    /// Removes responses that expired by `now`, at most `limit`; returns how many.
     async fn expire_answers(&self, now: Time, limit: usize) -> Result<u64>;
 
     // --- Writing -------------------------------------------------------------------------------------------------
 
-    /// Writes the units that can be claimed, in one transaction, and says which those were, in the order given.
+    /// Writes the units that can be claimed, in one transaction. Returns the result of each unit, in the order given.
     async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>>;
 }

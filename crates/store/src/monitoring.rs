@@ -1,8 +1,7 @@
-//! How a database stands, for those who watch over it: what is late, what failed, how far releases are, how much room
-//! there is.
+//! The state of a database, for operators: overdue work, failures, progress of releases, disk space.
 //!
-//! Everything here is found through indexes that hold only what is asked for, and cheap whatever the number of accounts;
-//! but for [`Monitoring::releases`], which looks at every account that is still to be released.
+//! All queries use indexes that hold only the rows in question, and are cheap for any number of accounts, except
+//! [`Monitoring::releases`], which reads every account that is still to be released.
 
 use crate::Result;
 use async_trait::async_trait;
@@ -11,28 +10,28 @@ use daybook_engine::time::Time;
 /// Failed accounts are counted up to this number.
 pub const MOST_FAILED_COUNTED: i64 = 10_000;
 
-/// What is late and what failed.
+/// Overdue work and failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// The earliest moment of an account that has come and is not worked on yet; without products that hold their events or
-    /// are being released, whose moments may be years old.
+    /// The earliest moment of an account that has passed and is not processed yet. Products that hold their events or
+    /// are being released are excluded, because their moments may be years old.
     pub oldest_due: Option<Time>,
-    /// The earliest moment of a message that has come without the message having got into the log.
+    /// The earliest due moment that has passed of a message that is not in the log yet.
     pub oldest_unpublished: Option<Time>,
     /// Accounts that could not be processed, up to [`MOST_FAILED_COUNTED`].
     pub failed_accounts: u64,
 }
 
-/// Releases that are under way, all together.
+/// All releases in progress, together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Releases {
     /// Products that are being released.
     pub products: u64,
-    /// Events that they held when their release began.
+    /// Events that were held when the release began.
     pub events: u64,
-    /// Events that they still hold, those of failed accounts included.
+    /// Events still held, including those of failed accounts.
     pub held_events: u64,
-    /// Accounts that still hold events, without those that failed.
+    /// Accounts that still hold events, excluding failed ones.
     pub held_accounts: u64,
     /// Accounts that failed.
     pub failed_accounts: u64,
@@ -41,53 +40,53 @@ pub struct Releases {
 /// Connections to the database's server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connections {
-    /// The most there may be.
+    /// The maximum.
     pub limit: u64,
-    /// Those that are open.
+    /// Open connections.
     pub open: u64,
-    /// Those that are in use.
+    /// Connections in use.
     pub in_use: u64,
-    /// Callers that wait for one.
+    /// Callers waiting for a connection.
     pub waiting: u64,
 }
 
-/// Room that the database takes, and that is left.
+/// Disk space used and left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes of the database.
+    /// Size of the database in bytes.
     pub database_bytes: u64,
-    /// What else is known where the database is files of this machine.
+    /// Further figures, if the database is a file on this machine.
     pub files: Option<FilesRoom>,
 }
 
-/// The same for the files of a database on this machine.
+/// Disk space of a database on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilesRoom {
-    /// Bytes of the write-ahead log's file.
+    /// Size of the write-ahead log file in bytes.
     pub log_bytes: u64,
-    /// Bytes of the file system that this program may still fill.
+    /// Bytes of the file system that this program can still use.
     pub free_bytes: u64,
-    /// Bytes of the whole file system.
+    /// Size of the whole file system in bytes.
     pub disk_bytes: u64,
 }
 
-/// Watching over a database.
+/// Monitoring of a database.
 #[async_trait]
 pub trait Monitoring: Send + Sync {
     /// The last migration that this program knows.
     fn schema(&self) -> i64;
 
-    /// Connections to the database's server, where there is one.
+    /// Connections to the database server; `None` if there is no server.
     fn connections(&self) -> Option<Connections> {
         None
     }
 
-    /// What is late by `now`, and what failed.
+    /// Overdue work by `now`, and failures.
     async fn standing(&self, now: Time) -> Result<Standing>;
 
-    /// Releases that are under way.
+    /// Releases in progress.
     async fn releases(&self) -> Result<Releases>;
 
-    /// How much room the database takes; nothing for one in memory.
+    /// Disk space used by the database; `None` for a database in memory.
     async fn room(&self) -> Result<Option<Room>>;
 }

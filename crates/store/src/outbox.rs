@@ -1,23 +1,23 @@
-//! The outgoing side: who gets messages, what each is still to get, what failed and what was tried.
+//! Outgoing messages: subscriptions, what each is still to be sent, failures and attempts.
 //!
 //! ```text
 //!                       cursor                 head
 //! log      ──────────────▼──────────────────────▼
 //!          finished      │ to be sent (or, while the subscription is paused, its dead letters)
 //!
-//! failures   single positions before the cursor: to be tried again, or dead
-//! ranges     stretches before the cursor that nobody tried: the log during a pause; dead, or being replayed
-//! attempts   what was tried, for people
+//! failures   single positions before the cursor: to be retried, or dead
+//! ranges     ranges of positions before the cursor that were not tried, as during a pause; dead, or being replayed
+//! attempts   delivery attempts, for display
 //! ```
 //!
-//! A subscription reads the log at its own cursor, so that a success costs no row. What did not succeed becomes a row of
+//! Each subscription reads the log at its own cursor, so a success writes no row. A message that fails becomes a row of
 //! `failures`, and the cursor moves on. While a subscription is paused, everything after its cursor counts as dead
-//! letters, without a row for each; when it is resumed, that stretch becomes a range, and the cursor goes to the head.
-//! Some messages after the cursor may be finished with before earlier ones ([`Ahead`]). When a subscription is paused, the
-//! cursor goes to the last of these, and what was not sent before it becomes ranges of dead letters.
+//! letters, without a row for each. When it is resumed, those positions become a range, and the cursor moves to the
+//! head. Some messages after the cursor may be finished before earlier ones ([`Ahead`]). When a subscription is paused,
+//! the cursor moves to the last of these, and the unsent messages before it become ranges of dead letters.
 //!
-//! One node at a time sends for a subscription: it holds a lease, and everything it records says by which token. The
-//! store does not know what a retry or a pause is good for; it keeps what it is told.
+//! One node at a time sends for a subscription: it holds a lease, and every record it writes carries the lease's token.
+//! The store has no rules about retries or pauses; its callers decide.
 
 mod ahead;
 mod calls;
@@ -40,53 +40,54 @@ use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How many of the latest attempts are looked through for messages that were delivered out of order: more than a sender has
-/// under way.
+/// How many of the latest attempts are searched for messages that were delivered out of order: more than a sender has
+/// in flight.
 pub(crate) const LATEST_ATTEMPTS: i64 = 10_000;
 
-/// The number of a subscription: unique in the database, never used again.
+/// The number of a subscription: unique in the database, never reused.
 pub type SubscriptionId = i64;
 
-/// A URL that gets messages.
+/// A URL that messages are sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
     /// Its number.
     pub id: SubscriptionId,
-    /// Its name for callers.
+    /// Its public id.
     pub uuid: String,
     /// Where messages go. Unique within the organization.
     pub url: String,
-    /// Which events it gets; nothing for all.
+    /// Which events it gets; `None` for all.
     pub filter: Option<Vec<String>>,
-    /// Why and since when it gets nothing; nothing while it is active.
+    /// Why and since when it is paused; `None` while it is active.
     pub paused: Option<Pause>,
-    /// Different messages that failed since the last success.
+    /// The number of different messages that failed since the last success.
     pub consecutive_errors: i64,
-    /// Which row of failures this is: goes up with a success that ends one.
+    /// The number of the current series of failures: goes up when a success ends one.
     pub streak: i64,
     /// When it was made.
     pub created_at: Time,
-    /// When it last took a message.
+    /// When it last accepted a message.
     pub last_success_at: Option<Time>,
-    /// Everything up to this position is finished with: sent, in `failures`, or in a range.
+    /// Every position up to this one is finished: sent, in `failures`, or in a range.
     pub cursor: i64,
     /// Goes up with every change that a caller makes.
     pub version: i64,
-    /// Whether it is the console's own record. An organization has one such subscription at most.
+    /// Whether it is the URL saved in the console. An organization has at most one.
     pub from_console: bool,
-    /// The most messages a second; `None` for no limit.
+    /// The maximum number of messages per second; `None` for no limit.
     pub max_per_second: Option<u32>,
-    /// The most messages at once; `None` for no limit.
+    /// The maximum number of messages in flight; `None` for no limit.
     pub max_in_flight: Option<u32>,
-    /// Until when it gets nothing, as it answered 429; nothing while it is paused. May be in the past.
+    /// Sending is on hold until this moment because the URL answered 429; `None` while it is paused. May be in the
+    /// past.
     pub held_until: Option<Time>,
-    /// What is finished with beyond the cursor.
+    /// Positions after the cursor that are finished.
     pub ahead: Ahead,
 }
 
-/// Which settings of a subscription a caller gives: others stay as they are.
+/// Which settings of a subscription the caller supplies; the others keep their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     /// `max_per_second`.
@@ -95,23 +96,23 @@ pub struct Given {
     pub max_in_flight: bool,
 }
 
-/// What a node holds.
+/// The subscriptions that a node holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leased {
-    /// All subscriptions that it holds, by number.
+    /// All of them, by number.
     pub held: Vec<Subscription>,
-    /// How many it should hold at most, so that every node has its share.
+    /// How many the node should hold at most, so that every node gets its share.
     pub share: usize,
 }
 
-/// A subscription with retries that should have been made.
+/// A subscription with overdue retries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overdue {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
     /// The subscription.
     pub id: SubscriptionId,
-    /// Its id for people.
+    /// Its public id.
     pub uuid: String,
     /// How many retries are overdue.
     pub retries: u64,
@@ -120,37 +121,37 @@ pub struct Overdue {
 }
 
 impl Subscription {
-    /// What it gets.
+    /// What it reads of the log.
     pub fn reader(&self) -> Reader<'_> {
         Reader { org: self.org, filter: self.filter.as_deref(), uuid: &self.uuid, missed: false }
     }
 }
 
-/// Why and since when a subscription gets nothing.
+/// Why and since when a subscription is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Why, by its name in the interface.
+    /// The reason, by its name in the API.
     pub reason: String,
     /// Since when.
     pub at: Time,
-    /// When one of its messages is tried all the same, to see whether the URL takes messages again.
+    /// When one of its messages is tried anyway, to check whether the URL accepts messages again.
     pub probe_at: Option<Time>,
 }
 
-/// The reason of a pause by a person, by its name in the interface.
+/// The reason for a pause by a person, by its name in the API.
 pub const BY_A_PERSON: &str = "UNSUBSCRIBED";
 
 impl Pause {
-    /// Whether it takes the place of another pause: a person's does, unless that one is a person's too.
+    /// Whether it replaces another pause: a pause by a person does, unless the other one is by a person too.
     pub fn replaces(&self, other: &Pause) -> bool {
         self.reason == BY_A_PERSON && other.reason != BY_A_PERSON
     }
 }
 
-/// How much waits for a subscription.
+/// How many messages a subscription has not received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Messages to be sent, or sent again. Nothing while it is paused.
+    /// Messages to be sent or retried. 0 while it is paused.
     pub pending: u64,
     /// Dead letters.
     pub dead: u64,
@@ -175,18 +176,18 @@ pub struct Outgoing {
 
 /// Which messages of a log a subscription gets.
 ///
-/// Two events are special, and the store is told their names: one that goes to every subscription whatever its filter,
-/// and one that does not go to the subscription that it is about (its `subject` is the subscription's `uuid`).
+/// Two events are special: [`TO_EVERYBODY`] goes to every subscription regardless of its filter, and [`TO_THE_OTHERS`]
+/// does not go to the subscription that it is about (its `subject` is the subscription's `uuid`).
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
-    /// Whose log.
+    /// The organization of the log.
     pub org: OrgId,
-    /// Events that it gets; nothing for all.
+    /// Events that it gets; `None` for all.
     pub filter: Option<&'a [String]>,
     /// The subscription's `uuid`.
     pub uuid: &'a str,
-    /// Whether it reads what the subscription missed while it was paused. The event that goes to everybody goes to those
-    /// who are active when it is announced: nobody misses it.
+    /// Whether it reads what the subscription missed while it was paused. [`TO_EVERYBODY`] goes only to subscriptions
+    /// that are active when it is published, so it is never among the missed messages.
     pub missed: bool,
 }
 
@@ -201,51 +202,51 @@ impl Reader<'_> {
     }
 }
 
-/// The event that goes to every subscription whatever its filter.
+/// The event that goes to every subscription regardless of its filter.
 pub const TO_EVERYBODY: &str = "test_event";
 /// The event that does not go to the subscription that it is about.
 pub const TO_THE_OTHERS: &str = "subscription_paused";
 
-/// A message that a subscription did not take.
+/// A message that a subscription did not accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The message's position in the organization's log.
     pub position: i64,
-    /// How often it was tried since it was first sent, or replayed.
+    /// How often it was tried since it was first sent, or last replayed.
     pub attempts: i64,
-    /// When it first failed since it was first sent, or replayed.
+    /// When it first failed since it was first sent, or last replayed.
     pub first_failed_at: Option<Time>,
-    /// What becomes of it.
+    /// What happens to it next.
     pub fate: Fate,
-    /// What happened last, as a sentence.
+    /// The last error, as a sentence.
     pub reason: String,
-    /// What was answered last, if anything.
+    /// The last HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// In which row of failures it was last counted.
+    /// The series of failures in which it was last counted.
     pub streak: i64,
 }
 
-/// What becomes of a message that failed.
+/// What happens next to a message that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is sent again at this moment.
+    /// It is retried at this moment.
     Retry(Time),
     /// It is dead since this moment.
     Dead(Time),
 }
 
-/// A stretch of the log that a subscription did not get.
+/// A range of the log that a subscription did not get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Its number.
     pub id: i64,
-    /// Begins after this position.
+    /// The position before its first.
     pub after: i64,
-    /// Ends with this position.
+    /// Its last position.
     pub last: i64,
-    /// Which events of it; nothing for all. Read like a subscription's: it is what a [`Reader`] of the range has.
+    /// Which events of it; `None` for all. This is the filter for a [`Reader`] of the range.
     pub filter: Option<Vec<String>>,
-    /// What is finished with beyond `after`.
+    /// Positions after `after` that are finished.
     pub ahead: Ahead,
 }
 
@@ -254,89 +255,91 @@ pub struct Range {
 pub struct Progress {
     /// The range.
     pub range: i64,
-    /// Everything up to here is finished with.
+    /// Every position up to this one is finished.
     pub through: i64,
-    /// What is finished with beyond that.
+    /// Positions after it that are finished.
     pub ahead: Ahead,
 }
 
-/// What was tried once.
+/// One delivery attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The message's position in the organization's log.
     pub position: i64,
-    /// Which attempt at this message it was, from 1.
+    /// The number of this attempt at the message, from 1.
     pub number: i64,
     /// When it began.
     pub at: Time,
     /// How long it took, in microseconds.
     pub latency_us: i64,
-    /// What was answered, if anything.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// Why it failed, as a sentence; nothing if the message was delivered.
+    /// Why it failed, as a sentence; `None` if the message was delivered.
     pub error: Option<String>,
-    /// The beginning of what a receiver said that did not take it.
+    /// The beginning of the response body, if the receiver did not accept the message.
     pub response: Option<String>,
-    /// When it is sent again, if it is.
+    /// When the message is retried, if it is.
     pub next_at: Option<Time>,
 }
 
-/// What a node has to record about a subscription it sends for.
+/// The results that a node records for a subscription it sends for.
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
-    /// For which subscription.
+    /// The subscription.
     pub subscription: SubscriptionId,
-    /// By which lease.
+    /// The token of the lease.
     pub token: String,
     /// The version of the subscription that was read.
     pub version: i64,
-    /// Everything up to here is finished with. The cursor never goes back: a lower one than is kept is ignored.
+    /// Every position up to this one is finished. The cursor never moves back: a value lower than the stored one is
+    /// ignored.
     pub cursor: i64,
-    /// What is finished with beyond the cursor.
+    /// Positions after the cursor that are finished.
     pub ahead: Ahead,
-    /// The filter of the subscription that was read: what it was changed to since then is not sent again.
+    /// The subscription's filter when it was read. If it has changed since, messages that the new filter excludes are
+    /// not retried.
     pub filter: Option<Vec<String>>,
-    /// Ranges that are being replayed. One that reaches its end is removed.
+    /// Ranges that are being replayed. A range that reaches its end is removed.
     pub ranges: Vec<Progress>,
-    /// What was tried, in order.
+    /// Attempts, in order.
     pub attempts: Vec<Attempt>,
-    /// What failed: inserted, or written over.
+    /// Failures: inserted, or overwritten.
     pub failed: Vec<Failure>,
-    /// Positions with a failure that were delivered after all: their rows are removed.
+    /// Positions with a failure that were delivered after all: their failures are removed.
     pub recovered: Vec<i64>,
     /// The last success, if there was one.
     pub last_success_at: Option<Time>,
-    /// The count of failed messages now. Ignored, as is `streak`, if the version is no longer the one that was read.
+    /// The number of failed messages now. Ignored, like `streak`, if the version is no longer the one that was read.
     pub consecutive_errors: i64,
-    /// The number of the row of failures now.
+    /// The number of the current series of failures.
     pub streak: i64,
-    /// Until when the subscription gets nothing, as it answered 429. Ignored if the version is no longer the one that was
-    /// read: a caller may have lifted the hold.
+    /// Sending is on hold until this moment because the URL answered 429. Ignored if the version is no longer the one
+    /// that was read: a caller may have lifted the hold.
     pub held_until: Option<Time>,
-    /// Whether the subscription is paused, and what is announced then. Ignored if it is paused already.
+    /// Pauses the subscription and publishes this message. Ignored if it is paused already.
     pub pause: Option<(Pause, Box<MessageRow>)>,
 }
 
 impl Deliveries {
-    /// The messages it is about.
+    /// The positions of all messages in it.
     pub(crate) fn positions(&self) -> BTreeSet<i64> {
         let tried = self.attempts.iter().map(|attempt| attempt.position);
         tried.chain(self.failed.iter().map(|failure| failure.position)).collect()
     }
 }
 
-/// What became of a record.
+/// The result of recording deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// It is kept; the subscription is this now.
+    /// They are recorded; this is the subscription now.
     Kept(Box<Subscription>),
-    /// The lease was lost, or the subscription is gone. Nothing is kept.
+    /// The lease was lost, or the subscription was removed. Nothing is recorded.
     Lost,
 }
 
-/// Which attempts, or dead letters, are asked for.
+/// Which attempts, or dead letters, to return.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryFilter {
     /// Of this subscription.
@@ -345,7 +348,7 @@ pub struct DeliveryFilter {
     pub event: Option<String>,
     /// About this account.
     pub account: Option<Arc<str>>,
-    /// Only delivered ones, or only others. For attempts.
+    /// For attempts: only delivered ones, or only failed ones.
     pub delivered: Option<bool>,
     /// Tried, or dead, at this moment or later.
     pub since: Option<Time>,
@@ -353,16 +356,16 @@ pub struct DeliveryFilter {
     pub until: Option<Time>,
 }
 
-/// Which message a line of a list is about.
+/// The message that a list entry is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// The subscription.
     pub subscription: SubscriptionId,
-    /// Its name for callers.
+    /// The subscription's public id.
     pub uuid: String,
-    /// Where it went.
+    /// The subscription's URL.
     pub url: String,
-    /// Its position in the log.
+    /// The message's position in the log.
     pub position: i64,
     /// The event's name.
     pub event: String,
@@ -377,9 +380,9 @@ pub struct About {
 pub struct AttemptLine {
     /// Its number; a later attempt has a higher one.
     pub id: i64,
-    /// At which message.
+    /// The message.
     pub about: About,
-    /// What was tried.
+    /// The attempt.
     pub attempt: Attempt,
 }
 
@@ -388,44 +391,45 @@ pub struct AttemptLine {
 pub struct DeadLetter {
     /// Which message.
     pub about: About,
-    /// Since when it is dead. For what was announced during a pause: since it was announced, or since the pause.
+    /// Since when it is dead. For a message published during a pause: since it was published, or since the pause began,
+    /// whichever is later.
     pub dead_at: Time,
     /// How often it was tried.
     pub attempts: i64,
-    /// What happened last, as a sentence; nothing if it was never tried.
+    /// The last error, as a sentence; `None` if it was never tried.
     pub reason: Option<String>,
-    /// What was answered last, if anything.
+    /// The last HTTP status, if there was a response.
     pub status: Option<u16>,
 }
 
-/// What a replay did.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
-    /// Dead letters that are sent again.
+    /// Dead letters that will be sent again.
     pub replayed: u64,
-    /// Dead letters that match and stay, as their subscription is paused.
+    /// Dead letters that match but stay, because their subscription is paused.
     pub left_paused: u64,
 }
 
-/// What became of asking that a message is sent again.
+/// The result of a request to send a message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// It is.
+    /// The message will be sent again.
     Sent,
     /// There is no such subscription.
     NoSubscription,
-    /// The subscription is paused, and gets nothing.
+    /// The subscription is paused.
     Paused,
-    /// The subscription is still to get it, without being asked.
+    /// The message is already waiting to be sent to the subscription.
     Waiting,
-    /// It never was for the subscription.
+    /// The message was never meant for the subscription.
     NotForIt,
 }
 
-/// How far a log goes.
+/// The end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
     /// The last position.
     pub head: i64,

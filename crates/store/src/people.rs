@@ -1,136 +1,137 @@
-//! People who use the console: who they are, how they are known again, how they come in, how often they guessed.
+//! Console users: people, sessions, invitations and failed sign-ins.
 //!
 //! ```text
-//! invitation ── accepted once ─► person ── signs in ─► session ── seen, seen, … ─► expired, or ended
+//! invitation ── accepted once ─► person ── signs in ─► session ── used ─► expired, or ended
 //!                                            │
-//!                                            └─ was wrong ─► guesses: about an address, from a place
+//!                                            └─ fails ─► guesses: by e-mail address, by network
 //! ```
 //!
-//! Of tokens and passwords only hashes come here. The store does not know what a role may do, how long a session lasts or
-//! when guessing is slowed; it keeps what it is told, and sees to it that an invitation is accepted once, that an address
-//! belongs to one person, and that a role which must not die out does not.
+//! The store gets only hashes of tokens and passwords. It does not know what a role may do, how long a session lasts or
+//! when sign-ins are throttled. It does ensure that an invitation is accepted once, that an address belongs to one
+//! person, and that the last active person with a required role keeps it.
 
 use crate::records::OrgId;
 use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
-/// Somebody who uses the console.
+/// A console user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonRow {
-    /// Of which organization.
+    /// The organization.
     pub org: OrgId,
     /// The id, unique among all organizations.
     pub person: String,
-    /// What they are called.
+    /// The person's name.
     pub name: String,
-    /// Their e-mail address, as they wrote it.
+    /// The person's e-mail address, as entered.
     pub email: String,
-    /// The address as it is compared, unique among all organizations.
+    /// The address in the form used for comparison, unique among all organizations.
     pub email_key: String,
-    /// The hash of their password.
+    /// The hash of the person's password.
     pub password_hash: String,
-    /// What they may do.
+    /// The person's role.
     pub role: String,
-    /// When they came.
+    /// When the person was created.
     pub created_at: Time,
-    /// When they were last seen, about.
+    /// When the person was last active, approximately.
     pub last_seen_at: Option<Time>,
-    /// Since when they may not come in any more.
+    /// When the person was deactivated.
     pub disabled_at: Option<Time>,
 }
 
-/// A person who is signed in, somewhere.
+/// A sign-in of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
     /// The hash of its token.
     pub token_hash: Vec<u8>,
-    /// Whose.
+    /// The person.
     pub person: String,
-    /// When they signed in.
+    /// When the person signed in.
     pub created_at: Time,
-    /// When it was last used, about.
+    /// When it was last used, approximately.
     pub seen_at: Time,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: Time,
 }
 
-/// A link by which somebody becomes a person of an organization.
+/// A link through which a new person joins an organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvitationRow {
     /// The hash of its token.
     pub token_hash: Vec<u8>,
-    /// Into which organization.
+    /// The organization.
     pub org: OrgId,
-    /// What they may do then.
+    /// The role of the new person.
     pub role: String,
-    /// By whom.
+    /// The person who created it.
     pub created_by: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: Time,
 }
 
-/// How often somebody was wrong.
+/// Failed sign-ins, counted for throttling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuessRow {
-    /// About what, or from where.
+    /// A hash of the e-mail address that was tried, or of the network it was tried from.
     pub subject: Vec<u8>,
-    /// How often.
+    /// How many failed.
     pub failures: i64,
-    /// Until when nothing more is tried.
+    /// Further attempts are rejected until this moment.
     pub wait_until: Time,
-    /// When it is forgotten.
+    /// When the count expires.
     pub expires_at: Time,
 }
 
-/// What became of an invitation.
+/// The result of accepting an invitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// There is a new person.
+    /// A new person was created.
     Yes,
-    /// There is no such invitation any more.
+    /// The invitation does not exist any more.
     NoInvitation,
-    /// The address belongs to somebody. The invitation stays.
+    /// The address belongs to another person. The invitation stays.
     EmailTaken,
 }
 
-/// What changes about a person.
+/// A change to a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonChange {
     /// Another role.
     Role(String),
-    /// They may not come in any more, since then; their sessions end. Somebody who may not already keeps the moment.
+    /// The person is deactivated as of this moment; their sessions end. A person who is already deactivated keeps the
+    /// earlier moment.
     Disabled(Time),
-    /// They may come in again.
+    /// The person is active again.
     Enabled,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// It was made, or was so already.
+    /// It was made, or was in effect already.
     Yes,
-    /// There is no such person.
+    /// The person does not exist.
     NotFound,
-    /// Nobody active would be left with the role that must not die out.
+    /// No active person would be left with the required role.
     LastOne,
 }
 
-/// What the store keeps about people.
+/// Console users of a database.
 #[async_trait]
 pub trait People: std::fmt::Debug + Send + Sync {
-    /// Makes a person; false if the address belongs to somebody.
+    /// Creates a person; false if the address belongs to another person.
     async fn create_person(&self, person: &PersonRow, audit: Audited<'_>) -> Result<bool>;
 
-    /// An organization's people, by time of coming.
+    /// An organization's people, by time of creation.
     async fn people(&self, org: OrgId) -> Result<Vec<PersonRow>>;
 
     /// A person of an organization.
     async fn person(&self, org: OrgId, person: &str) -> Result<Option<PersonRow>>;
 
-    /// The person with an address, given as it is compared.
+    /// The person with an address, given in the form used for comparison.
     async fn person_by_email(&self, email_key: &str) -> Result<Option<PersonRow>>;
 
     /// Changes a person, unless the last active one with the role `must_remain` would lose it.
@@ -143,8 +144,8 @@ pub trait People: std::fmt::Debug + Send + Sync {
         audit: Audited<'_>,
     ) -> Result<Changed>;
 
-    /// Gives a person another password, unless theirs is no longer `old`, and ends their sessions but `kept`. Gives
-    /// whether it was done.
+    /// Gives a person a new password, unless the current one is no longer `old`, and ends their sessions except `kept`.
+    /// Returns whether it was changed.
     async fn change_password(
         &self,
         person: &str,
@@ -154,46 +155,47 @@ pub trait People: std::fmt::Debug + Send + Sync {
         audit: Audited<'_>,
     ) -> Result<bool>;
 
-    /// Makes an invitation.
+    /// Creates an invitation.
     async fn invite(&self, invitation: &InvitationRow, audit: Audited<'_>) -> Result<()>;
 
     /// An invitation, unless it expired by `now`.
     async fn invitation(&self, token_hash: &[u8], now: Time) -> Result<Option<InvitationRow>>;
 
-    /// The invitations of an organization that did not expire by `now`, by time of making.
+    /// The invitations of an organization that did not expire by `now`, by time of creation.
     async fn invitations(&self, org: OrgId, now: Time) -> Result<Vec<InvitationRow>>;
 
-    /// Takes an invitation of an organization back; false if there is none.
+    /// Withdraws an invitation of an organization; false if it does not exist.
     async fn withdraw(&self, org: OrgId, token_hash: &[u8], audit: Audited<'_>) -> Result<bool>;
 
-    /// Makes a person by an invitation, which is gone then: both or neither.
+    /// Creates a person from an invitation and removes the invitation, in one transaction.
     async fn accept(&self, token_hash: &[u8], now: Time, person: &PersonRow, audit: Audited<'_>) -> Result<Accepted>;
 
-    /// Begins a session, unless the person may not come in or has a password other than the one that was checked. Gives
-    /// whether it was done.
+    /// Begins a session, unless the person is deactivated or their password is no longer the one that was checked.
+    /// Returns whether it began.
     async fn begin_session(&self, session: &SessionRow, password_hash: &str, audit: Audited<'_>) -> Result<bool>;
 
-    /// A session and its person, unless it expired by `now` or the person may not come in.
+    /// A session and its person, unless it expired by `now` or the person is deactivated.
     async fn session(&self, token_hash: &[u8], now: Time) -> Result<Option<(SessionRow, PersonRow)>>;
 
-    /// Notes that a session was used, and when it ends now. Never moves a time back.
+    /// Records that a session was used, and its new expiry. Never moves a time back.
     async fn touch_session(&self, token_hash: &[u8], seen_at: Time, expires_at: Time) -> Result<()>;
 
-    /// Ends a session; false if there is none.
+    /// Ends a session; false if it does not exist.
     async fn end_session(&self, token_hash: &[u8], audit: Audited<'_>) -> Result<bool>;
 
-    /// Ends all sessions of a person; gives how many.
+    /// Ends all sessions of a person; returns how many.
     async fn end_sessions(&self, org: OrgId, person: &str, audit: Audited<'_>) -> Result<u64>;
 
-    /// How often somebody was wrong.
+    /// The failed sign-ins of a subject.
     async fn guesses(&self, subject: &[u8]) -> Result<Option<GuessRow>>;
 
-    /// Keeps how often somebody was wrong, unless it is no longer as it was read. Gives whether it was done.
+    /// Stores a count of failed sign-ins, unless it has changed since it was read. Returns whether it was stored.
     async fn keep_guesses(&self, before: Option<&GuessRow>, now: &GuessRow) -> Result<bool>;
 
-    /// Forgets how often somebody was wrong.
+    /// Deletes the count of failed sign-ins of a subject.
     async fn forget_guesses(&self, subject: &[u8]) -> Result<()>;
 
-    /// Removes sessions, invitations and guesses that expired by `now`, at most `limit` of each; gives how many.
+    /// Removes sessions, invitations and counts of failed sign-ins that expired by `now`, at most `limit` of each;
+    /// returns how many.
     async fn expire_people(&self, now: Time, limit: usize) -> Result<u64>;
 }

@@ -1,25 +1,25 @@
-//! What is read from the tables, row by row.
+//! The rows of the tables.
 
 use bytes::Bytes;
 use daybook_engine::time::Time;
 use std::sync::Arc;
 
-/// The number of an organization. Numbers are never shown outside.
+/// The number of an organization. It is never shown to callers.
 pub type OrgId = i64;
 
-/// Which account.
+/// Identifies an account.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountKey {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
     /// Its id.
     pub account: Arc<str>,
 }
 
-/// Which product.
+/// Identifies a product.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProductKey {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
     /// Its id.
     pub product: Arc<str>,
@@ -34,32 +34,32 @@ pub struct Organization {
     pub name: String,
     /// `TEST` or `LIVE`.
     pub environment: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// The key that signs its webhooks, sealed.
+    /// The key that signs its webhooks, encrypted.
     pub signing_key: Vec<u8>,
-    /// The key before it, sealed, and until when receivers may still know only that one.
+    /// The previous key, encrypted, and until when receivers may still know only that one.
     pub previous_signing_key: Option<(Vec<u8>, Time)>,
-    /// What the ids of its events begin with; no other organization has it.
+    /// The prefix of its event ids, unique to this organization.
     pub event_mark: String,
 }
 
-/// Who may call, for which organization.
+/// An API key of an organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
     /// The public half, unique among all organizations.
     pub client_id: String,
     /// The hash of the secret half, unique among all organizations.
     pub secret_hash: Vec<u8>,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
-    /// What it may do.
+    /// Its role.
     pub role: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// When it was last used, about.
+    /// When it was last used, approximately.
     pub last_used_at: Option<Time>,
     /// When it was revoked.
     pub revoked_at: Option<Time>,
@@ -68,13 +68,13 @@ pub struct KeyRow {
 /// A product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductRow {
-    /// Which.
+    /// The product's key.
     pub key: ProductKey,
-    /// What it says, as JSON.
+    /// Its definition, as JSON.
     pub body: String,
-    /// A hash of what was asked for, to tell a repeat from a conflict.
+    /// A hash of the request that created it, to distinguish a repeat from a conflict.
     pub content_hash: Vec<u8>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
     /// Its mode.
     pub mode: Mode,
@@ -83,53 +83,53 @@ pub struct ProductRow {
 /// Whether a product processes its accounts' events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// Counts every change of the mode.
+    /// Goes up with every change of the mode.
     pub version: i64,
-    /// Events are held: nothing of the product is due.
+    /// Events are held: no account of the product is due.
     pub holding: bool,
-    /// A release is under way.
+    /// A release is in progress.
     pub releasing: bool,
-    /// Messages about events effective before this are not announced by the release.
+    /// The release publishes no messages about events effective before this.
     pub suppress_before: Option<Time>,
     /// When the last release began.
     pub started_at: Option<Time>,
     /// When the last release ended.
     pub finished_at: Option<Time>,
-    /// Accounts that held events when it began.
+    /// Accounts that held events when the release began.
     pub accounts_total: i64,
-    /// Events that were held when it began.
+    /// Events that were held when the release began.
     pub events_total: i64,
 }
 
-/// How much a product's accounts hold back.
+/// How many accounts and events of a product are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldCounts {
-    /// Accounts with held events that did not fail.
+    /// Accounts with held events, excluding failed ones.
     pub accounts: i64,
-    /// The held events of those.
+    /// Their held events.
     pub events: i64,
     /// Accounts that failed.
     pub failed_accounts: i64,
-    /// The held events of those.
+    /// Their held events.
     pub failed_events: i64,
 }
 
 /// A customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomerRow {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
     /// Its id.
     pub customer_id: Arc<str>,
-    /// Counts every change.
+    /// Goes up with every change.
     pub version: i64,
-    /// What is known, as JSON, without the secret part.
+    /// The customer's data, as JSON, without the secret part.
     pub body: String,
-    /// The secret part, sealed.
+    /// The secret part, encrypted.
     pub sealed: Option<Vec<u8>>,
-    /// A hash of what was asked for when it was made.
+    /// A hash of the request that created it.
     pub content_hash: Vec<u8>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
     /// When it last changed.
     pub updated_at: Time,
@@ -138,25 +138,25 @@ pub struct CustomerRow {
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountRow {
-    /// Which.
+    /// The account's key.
     pub key: AccountKey,
     /// Its product's id.
     pub product: Arc<str>,
-    /// Counts every change; 1 when it was made.
+    /// Goes up with every change; 1 for a new account.
     pub version: i64,
     /// Its terms, as bytes.
     pub terms: Vec<u8>,
-    /// A hash of what was asked for when it was made.
+    /// A hash of the request that created it.
     pub content_hash: Vec<u8>,
-    /// From when it counts.
+    /// When it takes effect.
     pub effective_at: Time,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// What changes.
+    /// The values that change.
     pub now: AccountNow,
 }
 
-/// What changes about an account. All of it is written each time.
+/// The values of an account that change. Every update writes all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountNow {
     /// When it last changed.
@@ -165,58 +165,58 @@ pub struct AccountNow {
     pub state: Vec<u8>,
     /// Customers, external fields and the like, as JSON.
     pub profile: Arc<str>,
-    /// Up to and including which moment it is folded.
+    /// The moment through which it is folded, inclusive.
     pub processed_through: Option<Time>,
-    /// What it was rolled to.
+    /// The moment to which it was rolled.
     pub rolled_to: Option<Time>,
-    /// When something is to be done with it. Nothing when nothing is, or when it failed.
+    /// The next moment at which it must be processed. `None` if there is none, or if it failed.
     pub next_moment: Option<Time>,
-    /// The due moment of its oldest unpaid instalment, for lists. Of an account that has ended, the moment may lie ahead.
+    /// The due moment of its oldest unpaid instalment, for lists. For a closed account, it may be in the future.
     pub oldest_unpaid_due: Option<Time>,
     /// Its status, for lists.
     pub status: String,
-    /// Why, for lists.
+    /// The reason for the status, for lists.
     pub substatus: Option<String>,
     /// The `seq` the next input gets.
     pub next_seq: i64,
-    /// Inputs beyond this are held.
+    /// Inputs with a higher `seq` are held.
     pub settled_seq: i64,
-    /// Inputs that are held.
+    /// The number of held inputs.
     pub held_events: i64,
-    /// Inputs that are placed ahead of `processed_through`.
+    /// The number of inputs that apply after `processed_through`.
     pub scheduled_events: i64,
     /// The sequence of the last message about it.
     pub message_seq: i64,
-    /// Why it could not be processed; it waits to be tried again.
+    /// Why it could not be processed; it waits for a retry.
     pub failure: Option<String>,
-    /// What it owes as of `processed_through`, in cents, for sums.
+    /// Its balance as of `processed_through`, in cents, for sums.
     pub balance: i64,
 }
 
-/// Something asked of an account.
+/// A request to an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputRow {
     /// The order of arrival within the account.
     pub seq: i64,
     /// Its name, unique within the account.
     pub name: Arc<str>,
-    /// When the caller says it happened.
+    /// When it happened, according to the caller.
     pub effective_at: Time,
-    /// Its place in the timeline: when.
+    /// Its place in the timeline: the moment.
     pub applies_at: Time,
-    /// Its place in the timeline: which goes first.
+    /// Its place in the timeline: the order within the moment.
     pub rank: i16,
-    /// Whether it waited as scheduled.
+    /// Whether it was scheduled for a future moment.
     pub scheduled: bool,
     /// When it was accepted.
     pub recorded_at: Time,
     /// The account's clock when it was accepted.
     pub clock: Time,
-    /// What was asked for, as bytes.
+    /// The request, as bytes.
     pub payload: Vec<u8>,
     /// External fields, as JSON.
     pub extra: Option<Arc<str>>,
-    /// A hash of what was asked for, to tell a repeat from a conflict.
+    /// A hash of the request, to distinguish a repeat from a conflict.
     pub content_hash: Vec<u8>,
 }
 
@@ -225,40 +225,40 @@ pub struct InputRow {
 pub struct ItemRow {
     /// Its id.
     pub item_id: Arc<str>,
-    /// Its kind, by its name in the interface.
+    /// Its kind, by its name in the API.
     pub kind: String,
-    /// Its status, by its name in the interface.
+    /// Its status, by its name in the API.
     pub status: String,
-    /// When the caller says it happened.
+    /// When it happened, according to the caller.
     pub effective_at: Time,
-    /// From when it counts.
+    /// When it takes effect.
     pub applied_at: Time,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
     /// When it last changed.
     pub updated_at: Time,
     /// The whole amount, in cents.
     pub amount: i64,
-    /// What is unpaid of it, in cents.
+    /// The unpaid part, in cents.
     pub balance: i64,
-    /// The principal in it, in cents.
+    /// The principal part, in cents.
     pub principal: i64,
-    /// The interest in it, in cents.
+    /// The interest part, in cents.
     pub interest: i64,
-    /// The fees in it, in cents.
+    /// The fees part, in cents.
     pub fees: i64,
-    /// What it paid down, as bytes; empty for nothing.
+    /// The amounts that it paid down, as bytes; empty if none.
     pub splits: Vec<u8>,
     /// External fields, as JSON.
     pub extra: Option<Arc<str>>,
-    /// Of a payment that bounced: the id of its reversal.
+    /// The id of the reversal, if this is a payment that bounced.
     pub reversed_by: Option<Arc<str>>,
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRow {
-    /// Its position in the organization's log; nothing while it waits.
+    /// Its position in the organization's log; `None` while it waits.
     pub position: Option<i64>,
     /// When it is due, while it waits; when it would have been due, if it was cancelled.
     pub due_at: Option<Time>,
@@ -272,9 +272,9 @@ pub struct MessageRow {
     pub event: String,
     /// The event's id, unique.
     pub event_id: String,
-    /// What made it happen: `input:12`, `period:3`; empty for nothing in particular.
+    /// What caused it: `input:12`, `period:3`; empty if nothing in particular.
     pub cause: String,
-    /// Which thing it is about: a line item, an instalment, a customer.
+    /// The object it is about: a line item, an instalment, a customer.
     pub subject: String,
     /// When it happened.
     pub effective_at: Time,
@@ -286,22 +286,22 @@ pub struct MessageRow {
     pub signature: String,
 }
 
-/// An answer kept for a caller who repeats a call.
+/// A response kept for a repeated request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// A hash of the call.
+    /// A hash of the request.
     pub content_hash: Vec<u8>,
-    /// What was answered, as JSON.
+    /// The response body, as JSON.
     pub body: Bytes,
 }
 
 /// A part of a list that is sorted by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Begin after this id.
+    /// Start after this id.
     pub after: Option<Arc<str>>,
-    /// End before this id; the last `limit` before it are given, still in ascending order.
+    /// End before this id: returns the last `limit` entries before it, still in ascending order.
     pub before: Option<Arc<str>>,
-    /// At most so many.
+    /// At most this many.
     pub limit: usize,
 }

@@ -1,5 +1,5 @@
-//! What `verify` looks at in addition to accounts, and what `verify --fix` corrects: rows that belong to nothing, the ends of the
-//! log, cursors beyond them, links and words.
+//! What `verify` checks in addition to accounts, and what `verify --fix` corrects: orphaned rows, the ends of logs,
+//! cursors past them, links and words.
 
 use crate::Result;
 use crate::error::StoreError;
@@ -11,70 +11,70 @@ use daybook_engine::time::Time;
 use std::fmt;
 use std::sync::Arc;
 
-/// A row that belongs to nothing.
+/// An orphaned row: the row it refers to does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orphan {
     /// What is wrong, as a sentence without its subject: `a line item has no account`.
     pub what: &'static str,
-    /// Which: an account, a customer, a subscription.
+    /// The id of an account, a customer or a subscription.
     pub id: String,
     /// Whether it is derived data that can be removed.
     pub removable: bool,
 }
 
-/// How an organization's log stands.
+/// The state of an organization's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStanding {
-    /// The position that was given last.
+    /// The position that was assigned last.
     pub head: i64,
-    /// The last position that is sent without waiting.
+    /// The last position that is sent without waiting for a batch.
     pub hurried: i64,
-    /// The first position that is kept; 0 for none.
+    /// The first stored position; 0 if none.
     pub first: i64,
-    /// The last position that is kept; 0 for none.
+    /// The last stored position; 0 if none.
     pub last: i64,
-    /// How many messages are kept.
+    /// How many messages are stored.
     pub count: i64,
 }
 
-/// An hour of a webhook URL whose counts of attempts are not those of the attempts that are kept.
+/// An hour of a webhook URL whose counts do not match the stored attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HourOff {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
-    /// Of which subscription.
+    /// The subscription.
     pub subscription: SubscriptionId,
     /// When the hour begins.
     pub hour: Time,
-    /// How many are counted as delivered, and how many as failed.
+    /// The stored counts: delivered and failed.
     pub kept: (i64, i64),
-    /// How many the attempts give.
+    /// The counts that result from the attempts.
     pub given: (i64, i64),
 }
 
 /// A correction of derived data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Correction {
-    /// When an account counts from, and when it was made.
+    /// When an account takes effect, and when it was created.
     AccountTimes(AccountKey, Time, Time),
-    /// A line item that the journal does not give is removed.
+    /// Removes a line item that does not follow from the journal.
     RemoveItem(AccountKey, Arc<str>),
-    /// When a line item was made.
+    /// When a line item was created.
     ItemCreated(AccountKey, Arc<str>, Time),
-    /// What a message is about, by its number among the account's.
+    /// The columns of a message, found by its number among the account's messages.
     Message(AccountKey, Box<MessageFacts>),
-    /// The address by which a person is found: the person, and the address as it is compared. It is left alone if another
-    /// person is found by it.
+    /// The address by which a person is found: the person's id, and the address in the form used for comparison. Not
+    /// applied if another person already has that address.
     EmailKey(String, String),
     /// The end of an organization's log.
     Head {
-        /// Whose.
+        /// The organization.
         org: OrgId,
-        /// Where it was; it is left alone if it has moved since.
+        /// The head that was read; the correction is not applied if it has moved since.
         before: i64,
-        /// Where it is.
+        /// The correct head.
         head: i64,
-        /// Up to where it is sent at once.
+        /// The last position that is sent without waiting for a batch.
         hurried: i64,
     },
 }
@@ -88,26 +88,26 @@ pub struct MessageFacts {
     pub event: String,
     /// The event's id.
     pub event_id: String,
-    /// What made it happen.
+    /// What caused it.
     pub cause: String,
-    /// Which thing it is about.
+    /// The object it is about.
     pub subject: String,
     /// When it happened.
     pub effective_at: Time,
     /// When it was recorded.
     pub recorded_at: Time,
-    /// Where it waits: when it is due, and when it was cancelled.
+    /// If it waits: when it is due, and when it was cancelled.
     pub waits: Option<(Time, Option<Time>)>,
 }
 
-/// Which version the tables are of.
+/// The version of the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TablesStanding {
-    /// The last migration that was run; 0 for none.
+    /// The last migration that was run; 0 if none.
     pub at: i64,
-    /// The last one that this program knows.
+    /// The last migration that this program knows.
     pub known: i64,
-    /// How many of those that it knows were not run.
+    /// How many migrations that this program knows were not run.
     pub missing: usize,
 }
 
@@ -120,22 +120,22 @@ impl TablesStanding {
         }
     }
 
-    /// Whether a newer program has been at them.
+    /// Whether a newer program migrated them.
     pub fn is_newer(&self) -> bool {
         self.at > self.known
     }
 
-    /// Whether they are what this program works with.
+    /// Whether this program can use them.
     pub fn is_current(&self) -> bool {
         !self.is_newer() && self.missing == 0
     }
 
-    /// Refuses tables of another version.
+    /// Rejects tables of another version.
     pub(crate) fn must_be_current(&self) -> Result<()> {
         if self.is_current() { Ok(()) } else { Err(StoreError::Tables(self.to_string())) }
     }
 
-    /// Refuses tables that a newer program has been at.
+    /// Rejects tables that a newer program migrated.
     pub(crate) fn must_not_be_newer(&self) -> Result<()> {
         if self.is_newer() { Err(StoreError::Tables(self.to_string())) } else { Ok(()) }
     }
@@ -162,50 +162,50 @@ impl fmt::Display for TablesStanding {
     }
 }
 
-/// Looking after a database.
+/// Maintenance of a database.
 #[async_trait]
 pub trait Upkeep: Send + Sync {
     /// The migrations that were run when the database was opened, by number.
     fn migrated(&self) -> Vec<i64>;
 
-    /// Which version the tables are of.
+    /// The version of the tables.
     async fn tables(&self) -> Result<TablesStanding>;
 
     /// The customers of an account, with their roles, by customer.
     async fn account_customers(&self, key: &AccountKey) -> Result<Vec<(Arc<str>, String)>>;
 
-    /// The words of a thing, in order.
+    /// The words of a record, in order.
     async fn words_of(&self, org: OrgId, kind: Kind, id: &str) -> Result<Vec<String>>;
 
-    /// Rows that belong to nothing, of all tables.
+    /// Orphaned rows of all tables.
     async fn orphans(&self) -> Result<Vec<Orphan>>;
 
-    /// Removes rows of derived data that belong to nothing; gives how many.
+    /// Removes orphaned rows of derived data; returns how many.
     async fn remove_orphans(&self) -> Result<u64>;
 
-    /// How an organization's log stands.
+    /// The state of an organization's log.
     async fn log_standing(&self, org: OrgId) -> Result<LogStanding>;
 
-    /// Hours whose counts are not those of the attempts that are kept. Attempts expire: only the hours after the first one
-    /// that has any are known to have all of theirs, and that first hour has at least as many as are kept.
+    /// Hours whose counts do not match the stored attempts. Attempts expire, so only the hours after the first one with
+    /// attempts are known to be complete; that first hour must count at least the stored attempts.
     async fn hours_off(&self) -> Result<Vec<HourOff>>;
 
-    /// Makes those counts what the attempts give.
+    /// Sets those counts to the ones that result from the attempts.
     async fn recount_hours(&self) -> Result<()>;
 
     /// Writes corrections, all or none.
     async fn correct(&self, corrections: &[Correction]) -> Result<()>;
 }
 
-/// A kind of orphan: what it is, where it is found, and the statement that removes it, if it may be removed.
+/// A kind of orphan: its description, the query that finds it, and the statement that removes it, if it may be removed.
 pub(crate) struct Kinds {
     pub what: &'static str,
-    /// Gives the organization and the id.
+    /// Returns the organization and the id.
     pub find: &'static str,
     pub remove: Option<&'static str>,
 }
 
-/// In the words of both dialects, but for `{customer}`, which is the column of a customer's id.
+/// The SQL is the same for both dialects, except for `{customer}`, the column of a customer's id.
 pub(crate) const ORPHANS: &[Kinds] = &[
     Kinds {
         what: "has a journal and no row of its own: put the database back from a backup",
@@ -319,8 +319,8 @@ pub(crate) const ORPHANS: &[Kinds] = &[
     },
 ];
 
-/// Gives organization, hour, subscription, what is counted, and what the attempts give. In the words of both dialects, but
-/// for `{org}`, which is the organization of an attempt.
+/// Returns organization, hour, subscription, the stored counts, and the counts that result from the attempts. The SQL
+/// is the same for both dialects, except for `{org}`, the organization of an attempt.
 pub(crate) const HOURS_OFF: &str = "
     WITH given AS (
         SELECT {org} AS org, at - at % 3600000000 AS hour, subscription,

@@ -1,4 +1,4 @@
-//! The contract on PostgreSQL, and what only PostgreSQL has to answer for: several nodes, a server that goes away, and TLS.
+//! The contract on PostgreSQL, and what is specific to it: several nodes, a server that goes away, and TLS.
 
 #![cfg(test)]
 

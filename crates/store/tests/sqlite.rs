@@ -1,4 +1,4 @@
-//! The contract on SQLite, and what only SQLite has.
+//! The contract on SQLite, and what is specific to it.
 
 #![cfg(test)]
 
@@ -49,7 +49,7 @@ mod memory {
     crate::contract::contract_tests!(crate::in_memory);
 }
 
-/// An account with an input, an item and messages; gives its organization.
+/// An account with an input, an item and messages; returns its organization.
 async fn furnish(store: &Arc<dyn Store>) -> i64 {
     let org = organization(store, "one").await;
     let mut write = insert(account_row(org, "a", "loan"));
@@ -93,7 +93,7 @@ fn all_is_there_after_a_reopening() {
     });
 }
 
-/// A database of the version before organizations had marks: each gets one of its own.
+/// A database of the version before organizations had marks: each gets its own.
 #[test]
 fn organizations_from_before_there_were_marks_get_different_ones() {
     let directory = tempfile::tempdir().unwrap();
@@ -133,7 +133,7 @@ fn organizations_from_before_there_were_marks_get_different_ones() {
     });
 }
 
-/// What was committed is in the files while the store is still open: a copy of them, as a crash would leave them, has it.
+/// A commit is in the files while the store is still open: a copy of them, as a crash would leave them, contains it.
 #[test]
 fn a_commit_is_in_the_files_when_it_is_answered() {
     let directory = tempfile::tempdir().unwrap();
@@ -210,7 +210,7 @@ fn a_locked_database_is_unavailable_and_comes_back() {
     });
 }
 
-/// The file is looked at after a commit too, not only when something was read before it.
+/// The file is checked after a commit too, not only after a read.
 #[test]
 fn a_commit_into_a_file_that_is_gone_is_not_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ fn a_commit_into_a_file_that_is_gone_is_not_acknowledged() {
         let commit = |version| store.commit(Batch { units: vec![account_unit(update(&key, version, now()))] });
         commit(1).await.unwrap();
         std::fs::rename(&path, &away).unwrap();
-        // Whatever became of it in the file that was moved, no caller hears that it is kept.
+        // Whether or not it reached the file that was moved, no caller is told that it is stored.
         let refused = commit(2).await;
         assert!(
             matches!(&refused, Err(StoreError::Unavailable(why)) if why.contains("is not there any more")),
@@ -272,7 +272,7 @@ fn a_backup_is_taken_while_writing() {
         let copied = open_file(&copy).await;
         assert_eq!(copied.check().await.unwrap(), Vec::<String>::new());
         assert_furnished(&copied, org).await;
-        // A moment between two commits: positions without a gap, and the head is the last of them.
+        // A state between two commits: positions without a gap, and the head is the last of them.
         let positions: Vec<i64> = log(&copied, org).await.into_iter().map(|(position, _)| position).collect();
         assert!(positions.len() >= 2);
         assert_eq!(positions, (1..=positions.len() as i64).collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// Puts a message together. Names of events and signatures have no character that JSON would escape.
+/// Builds the body. Event names and signatures contain no character that JSON would escape.
 pub fn body(event: &str, data: &[u8], signature: &str) -> Bytes {
     let parts: [&[u8]; 7] = [
         b"{\"event\":\"",

@@ -1,15 +1,15 @@
-//! Webhooks: messages of the log on their way to the URLs that want them.
+//! Webhooks: delivers messages of the log to subscribed URLs.
 //!
-//! A message's `data` is written and signed once, when the event is recorded; every delivery sends the same bytes and the
-//! same signature.
+//! A message's `data` is written and signed once, when the event is recorded; every delivery sends the same bytes and
+//! the same signature.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`signature`], [`envelope`] | what a receiver gets, and how it can tell that it comes from us |
-//! | [`policy`] | what becomes of a message by what was answered: pure |
+//! | [`signature`], [`envelope`] | what a receiver gets, and how it can verify the origin |
+//! | [`policy`] | decides from the response what happens to a message: pure |
 //! | [`guard`] | where a URL may point |
-//! | [`sender`] | one message to one URL |
-//! | [`dispatcher`] | who sends what to whom, and when |
+//! | [`sender`] | sends one message to one URL |
+//! | [`dispatcher`] | decides which node sends what to which URL, and when |
 
 pub mod dispatcher;
 pub mod envelope;

@@ -1,69 +1,69 @@
-//! The delivery policy: what becomes of a message after an attempt, and when it is tried again. Pure.
+//! The delivery policy: what happens to a message after an attempt, and when it is retried. Pure.
 //!
-//! | the receiver answers | the message |
+//! | the receiver responds with | the message |
 //! |---|---|
 //! | 200, 202 | is delivered |
-//! | 429, 5XX, nothing at all | is tried again at 1, 3, 7, 15, … 1440 minutes after its first failure, then is dead |
+//! | 429, 5XX, no response | is retried 1, 3, 7, 15, … 1440 minutes after its first failure, then is dead |
 //! | 401 | is dead, and the subscription is paused |
-//! | anything else, only 1XX included | is dead |
+//! | anything else, including only 1XX | is dead |
 //!
-//! A receiver that says `Retry-After` is given more time, up to the following step. A moment that has gone by, because
-//! nobody was there to send, is skipped: the next one counts.
+//! A `Retry-After` header can delay a retry, at most until the following step. A step that has already passed, because
+//! no sender was running, is skipped: the next one counts.
 
 use daybook_engine::time::Time;
 use std::time::Duration;
 
-/// When a message is tried again, in lengths of the first wait after its first failure.
+/// When a message is retried after its first failure, in multiples of the first wait.
 const STEPS: [i64; 11] = [1, 3, 7, 15, 31, 63, 127, 255, 511, 1_023, 1_440];
 
-/// When a paused URL is first tried, and until when at most: 5 minutes and 5 days, in the same lengths.
+/// The first and the last possible probe of a paused URL: 5 minutes and 5 days, in the same unit.
 const PROBE_FIRST: i64 = 5;
 const PROBE_LAST: i64 = 5 * 1_440;
 
-/// What came back from a receiver.
+/// The response of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A final status.
     Status(u16),
-    /// Nothing but 1XX.
+    /// Only 1XX responses.
     OnlyInformational,
-    /// Nothing: no connection, no answer in time, or nothing that can be read.
+    /// No response: no connection, a timeout, or unreadable data.
     Nothing,
 }
 
-/// What becomes of a message.
+/// What happens to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It arrived.
     Delivered,
-    /// It is tried again at this moment.
+    /// It is retried at this moment.
     Retry(Time),
     /// It is dead.
     Dead {
-        /// Whether the subscription is paused as well, whatever happened before.
+        /// Whether the subscription is paused as well, regardless of earlier failures.
         pauses: bool,
     },
 }
 
-/// When messages are tried again.
+/// When messages are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     first_micros: i64,
 }
 
 impl Schedule {
-    /// The schedule whose first retry comes this long after the first failure; the rest scales with it.
+    /// The schedule whose first retry is this long after the first failure; the other steps scale with it.
     pub fn starting_with(first: Duration) -> Schedule {
         Schedule { first_micros: i64::try_from(first.as_micros()).unwrap_or(i64::MAX / STEPS[10]).max(1) }
     }
 
-    /// When a message is tried for the last time that fails first at a moment.
+    /// The last retry of a message that first fails at a moment.
     pub fn last(&self, first_failed_at: Time) -> Time {
         first_failed_at.plus_micros(STEPS[STEPS.len() - 1].saturating_mul(self.first_micros))
     }
 
-    /// When one message of a URL is tried next that is paused since a moment: 5 minutes after it (as many lengths of the
-    /// first wait), then after twice as long each time, for 5 days.
+    /// The next probe of a URL that is paused since a moment: first after 5 times the first wait (5 minutes by
+    /// default), then after twice as long each time, for 5 days by default.
     pub fn next_probe(&self, paused_at: Time, now: Time) -> Option<Time> {
         let moment = |lengths: i64| paused_at.plus_micros(lengths.saturating_mul(self.first_micros));
         let lengths = std::iter::successors(Some(PROBE_FIRST), |last| Some(last * 2 + PROBE_FIRST));
@@ -71,8 +71,8 @@ impl Schedule {
         to_come.find(|moment| *moment > now)
     }
 
-    /// The next moment, if there is one: the first step that is still to come, or later, up to the step after it, if
-    /// the receiver wants it later.
+    /// The next retry, if there is one: the first step still to come, or later if the receiver requests it, at most
+    /// until the step after it.
     fn next(&self, first_failed_at: Time, now: Time, not_before: Option<Time>) -> Option<Time> {
         let moment = |step: &i64| first_failed_at.plus_micros(step.saturating_mul(self.first_micros));
         let mut to_come = STEPS.iter().map(moment).skip_while(|moment| *moment <= now);
@@ -82,8 +82,8 @@ impl Schedule {
     }
 }
 
-/// Decides what becomes of a message that was answered so at `now`. `first_failed_at` is nothing if it never failed
-/// before; `not_before` is what the receiver asked for with `Retry-After`.
+/// Decides what happens to a message that got this response at `now`. `first_failed_at` is `None` if it never failed
+/// before; `not_before` is the moment that the receiver requested with `Retry-After`.
 pub fn decide(
     answer: Answer,
     first_failed_at: Option<Time>,
@@ -122,7 +122,7 @@ mod tests {
         decide(answer, None, minutes(0), None, &schedule())
     }
 
-    /// The table of the interface, row by row.
+    /// The table in the API documentation, row by row.
     #[test]
     fn every_answer_ends_where_the_table_says() {
         let dead = Verdict::Dead { pauses: false };

@@ -1,8 +1,8 @@
 //! The signatures of a message: HMAC with SHA-256, in Base64.
 //!
-//! `hmac_signature` in the body is over the bytes of `data`, keyed with the key's text as it stands; it is made once. The
-//! `webhook-signature` header is the one of Standard Webhooks: over the id, the time of the attempt and the whole body,
-//! keyed with the bytes that the key's text decodes to, made at each attempt by a [`StandardKey`].
+//! `hmac_signature` in the body signs the bytes of `data`, keyed with the key's text as it is; it is computed once. The
+//! `webhook-signature` header follows Standard Webhooks: it signs the id, the time of the attempt and the whole body,
+//! keyed with the bytes that the key's text decodes to, and is computed at each attempt by a [`StandardKey`].
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,12 +10,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
 
-/// What a symmetric signature begins with in the Standard Webhooks header.
+/// The prefix of a symmetric signature in the Standard Webhooks header.
 const VERSION: &str = "v1,";
-/// How many characters of Base64 a SHA-256 hash has.
+/// The length of a SHA-256 hash in Base64.
 const BASE64_CHARS: usize = 44;
 
-/// An organization's key for signing, as the text that receivers are given.
+/// An organization's signing key, as the text that receivers get.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
@@ -30,22 +30,22 @@ impl Key {
         Key(text.into())
     }
 
-    /// The text that receivers are given.
+    /// The text that receivers get.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Signs. The key is the UTF-8 bytes of the text as it stands.
+    /// Signs data. The key is the UTF-8 bytes of the text as it is.
     pub fn sign(&self, data: &[u8]) -> String {
         STANDARD.encode(self.mac(data).finalize().into_bytes())
     }
 
-    /// Whether a signature is the one of this data, found without giving away by the time it takes how much is right.
+    /// Whether a signature matches the data, compared in constant time.
     pub fn verify(&self, data: &[u8], signature: &str) -> bool {
         STANDARD.decode(signature).is_ok_and(|signature| self.mac(data).verify_slice(&signature).is_ok())
     }
 
-    /// The same key, made ready for the Standard Webhooks header. A text that is no Base64 stands for its own bytes.
+    /// The same key for the Standard Webhooks header. If its text is not Base64, the key is the text's own bytes.
     pub fn standard(&self) -> StandardKey {
         StandardKey(keyed(&STANDARD.decode(&self.0).unwrap_or_else(|_| self.0.clone().into_bytes())))
     }
@@ -67,7 +67,8 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
 pub struct StandardKey(Hmac<Sha256>);
 
 impl StandardKey {
-    /// A signature for the `webhook-signature` header: `v1,` and Base64. Several may stand there with blanks between.
+    /// A signature for the `webhook-signature` header: `v1,` and Base64. The header may hold several, separated by
+    /// spaces.
     pub fn sign(&self, id: &str, timestamp_s: i64, body: &[u8]) -> String {
         let mut mac = self.0.clone();
         mac.update(id.as_bytes());
@@ -82,14 +83,14 @@ impl StandardKey {
     }
 }
 
-/// A key is a secret: it does not show in logs.
+/// A key is a secret and must not appear in logs.
 impl fmt::Debug for StandardKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StandardKey(..)")
     }
 }
 
-/// A key is a secret: it does not show in logs.
+/// A key is a secret and must not appear in logs.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
@@ -118,8 +119,8 @@ mod tests {
         assert!(!key.verify(b"{\"a\":1}", "not base64!"));
     }
 
-    /// The example of the Standard Webhooks specification; the second by Python:
-    /// `hmac.new(b"not base64!", "id.-5.é".encode(), "sha256")`.
+    /// The example of the Standard Webhooks specification; the second computed with Python: `hmac.new(b"not base64!",
+    /// "id.-5.é".encode(), "sha256")`.
     #[test]
     fn the_header_is_that_of_standard_webhooks() {
         let key = Key::from_text("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").standard();
@@ -142,7 +143,7 @@ mod tests {
         let mut headers = http::HeaderMap::new();
         headers.insert("webhook-id", http::HeaderValue::from_static("msg_1"));
         headers.insert("webhook-timestamp", http::HeaderValue::from(now_s));
-        // While a key is being changed there is a signature by each.
+        // While a key is being rotated there is one signature by each key.
         let both = format!("{} {signature}", other.standard().sign("msg_1", now_s, body.as_bytes()));
         headers.insert("webhook-signature", http::HeaderValue::from_str(&both).expect("a header"));
         assert!(library.verify(body.as_bytes(), &headers).is_ok());

@@ -1,6 +1,6 @@
-//! The API reference as a page: operations by tag, each with its parameters, its body, its answers and a `curl` line.
+//! The API reference as a page: operations by tag, each with its parameters, body, responses and a `curl` line.
 //!
-//! It is made from the OpenAPI document as JSON, not from the code, so it says what the document says.
+//! It is generated from the OpenAPI document as JSON, not from the code, so it always matches the document.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 /// How many levels of a body's fields are shown.
 const DEEPEST: usize = 5;
 
-/// Text as it may stand in a page.
+/// Escapes text for a page.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// What stands around every page.
+/// Wraps a body in the layout of every page.
 pub fn shell(title: &str, body: &str) -> Bytes {
     let title = escape(title);
     format!(
@@ -155,7 +155,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// The fields of a schema, a row each, fields within fields by their path.
+    /// The fields of a schema, one row each; nested fields are named by their path.
     fn table(&self, out: &mut String, schema: &Value) {
         let mut rows = String::new();
         self.rows(&mut rows, schema, "", 0);
@@ -188,7 +188,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// What a value must be, in a few words.
+    /// The rules for a value, in a few words.
     fn rules(&self, schema: &Value) -> String {
         let schema = self.resolve(schema);
         let mut rules: Vec<String> = Vec::new();
@@ -218,7 +218,7 @@ impl<'a> Reference<'a> {
         if rules.is_empty() { String::new() } else { format!("<small>{}</small>", rules.join("; ")) }
     }
 
-    /// What a reference leads to; of alternatives the one that is not null.
+    /// The schema that a reference leads to; of alternatives, the one that is not null.
     fn resolve(&self, schema: &'a Value) -> &'a Value {
         if let Some(reference) = schema["$ref"].as_str() {
             let found = self.document.pointer(reference.trim_start_matches('#'));
@@ -265,12 +265,12 @@ fn anchor(name: &str) -> String {
     format!("tag-{}", name.to_lowercase().replace(' ', "-"))
 }
 
-/// A path or name that may be broken into lines on a narrow screen.
+/// A path or name that may be broken across lines on a narrow screen.
 fn breakable(text: &str) -> String {
     escape(text).replace('/', "<wbr>/").replace('.', ".<wbr>").replace('_', "_<wbr>")
 }
 
-/// A sentence of the document: backticks are code.
+/// A sentence of the document: backticks become code.
 fn inline(text: &str) -> String {
     let parts = escape(text);
     let parts = parts.split('`').enumerate();

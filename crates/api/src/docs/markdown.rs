@@ -1,5 +1,5 @@
-//! Markdown files as pages. Links between files become links between pages; links to files that are not served are
-//! left as text.
+//! Renders Markdown files as pages. Links between files become links between pages; links to files that are not served
+//! become plain text.
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
@@ -22,7 +22,7 @@ pub fn heading(text: &str) -> &str {
     text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default().trim().trim_matches('`')
 }
 
-/// Makes a page of a file. `is_served` tells which files have pages.
+/// Renders a file as a page. `is_served` says which files have pages.
 pub fn page(name: &str, text: &str, is_served: &dyn Fn(&str) -> bool) -> Page {
     let mut links = Vec::new();
     let events = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH).filter_map(|event| {
@@ -34,7 +34,7 @@ pub fn page(name: &str, text: &str, is_served: &dyn Fn(&str) -> bool) -> Page {
                 Some(Event::Start(Tag::Link { link_type, dest_url, title, id }))
             }
             Event::End(TagEnd::Link) => links.pop().unwrap_or(false).then_some(Event::End(TagEnd::Link)),
-            // The files are ours, and have no use for raw HTML or pictures.
+            // The files are our own, and need no raw HTML or images.
             Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
             Event::Start(Tag::Table(_)) | Event::End(TagEnd::Table) => Some(event),
             Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => None,
@@ -47,8 +47,8 @@ pub fn page(name: &str, text: &str, is_served: &dyn Fn(&str) -> bool) -> Page {
     Page { title: heading(text).to_owned(), body }
 }
 
-/// Gives every heading an id, so that links can lead to it, by the rule that code hosts have: small letters, spaces as
-/// dashes, no other signs.
+/// Gives every heading an id, so that links can lead to it, by the rule that code hosts use: lower case, spaces as
+/// dashes, no other punctuation.
 fn with_ids(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     for start in 0..events.len() {
         let words = events[start..].iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
@@ -68,7 +68,7 @@ fn with_ids(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     events
 }
 
-/// Where a link of a file leads, if it leads anywhere.
+/// The target of a link in a file; `None` if that file is not served.
 fn target(name: &str, link: &str, is_served: &dyn Fn(&str) -> bool) -> Option<String> {
     if link.starts_with("https://") || link.starts_with("http://") || link.starts_with('#') {
         return Some(link.to_owned());

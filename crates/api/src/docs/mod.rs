@@ -1,4 +1,4 @@
-//! The pages that the binary serves: the API reference and the guides, made once at start.
+//! The pages that the binary serves: the API reference and the guides, generated once at start.
 //!
 //! ```text
 //! the OpenAPI document ─► html ──────┐
@@ -6,7 +6,7 @@
 //! style.css ─────────────────────────┘
 //! ```
 //!
-//! There is no script and nothing from elsewhere in them.
+//! The pages contain no scripts and load nothing from other sites.
 
 mod html;
 mod markdown;
@@ -22,7 +22,7 @@ pub const STYLE: &str = include_str!("style.css");
 
 macro_rules! pages {
     ($($name:literal,)*) => {
-        /// Every Markdown file that is served, by its name under `docs/` without its ending.
+        /// Every Markdown file that is served, by its name under `docs/` without its extension.
         const PAGES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../docs/", $name, ".md"))),)*];
     };
 }
@@ -100,7 +100,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Makes all pages.
+    /// Renders all pages.
     pub fn new(openapi: &OpenApi) -> Library {
         let document = serde_json::to_value(openapi).unwrap_or_default();
         let mut pages = BTreeMap::new();

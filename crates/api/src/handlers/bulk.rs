@@ -1,12 +1,12 @@
-//! Many calls in one: a line for each, an answer line for each, in order.
+//! Many calls in one: a request line for each, a response line for each, in order.
 //!
-//! Each line stands for itself: what is wrong with one does not touch the others. Lines may build on lines before them
-//! (a customer, then an account with that customer, then its payments), so lines of one class run together, and a line
-//! of another class waits for them. Within a class the calls start in order, so those for one account arrive in order.
+//! Each line is independent: an error in one does not affect the others. Lines may depend on lines before them (a
+//! customer, then an account with that customer, then its payments), so lines of one class run together, and a line of
+//! another class waits for them. Within a class the calls start in order, so those for one account arrive in order.
 //!
 //! ```text
 //! customers ┐          accounts ┐          payments, fees, ... ┐
-//! customers ├─ answers accounts ├─ answers payments, fees, ... ├─ answers
+//! customers ├─ results accounts ├─ results payments, fees, ... ├─ results
 //! customers ┘          accounts ┘          payments, fees, ... ┘
 //! ```
 
@@ -32,7 +32,7 @@ use std::task::Poll;
 
 /// The most lines of one call.
 const MOST_LINES: usize = 1_000;
-/// What a body of lines is called.
+/// The content types of a body of lines.
 const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
 
 /// A line: one call.
@@ -103,7 +103,7 @@ pub async fn bulk(
     Ok(([(CONTENT_TYPE, LINE_TYPES[0])], Body::from(answers)).into_response())
 }
 
-/// The lines of a body; the last may end with a line end.
+/// The lines of a body; the last one may end with a newline.
 fn lines(body: &[u8]) -> Result<Vec<&[u8]>, Problem> {
     let body = body.trim_ascii_end();
     if body.is_empty() {
@@ -154,7 +154,7 @@ fn start<'a>(
     Ok(call)
 }
 
-/// A call that changes an account that is there.
+/// A call that changes an existing account.
 fn change<'a>(
     api: &'a Api,
     who: &'a Caller,
@@ -197,7 +197,7 @@ fn id(what: &str, text: &str) -> Result<Reference, Problem> {
     Reference::read(text).map_err(|_| Problem::not_found(what, text))
 }
 
-/// A field of a line's body is named as part of the line.
+/// Parses the body of a line.
 fn read<T: DeserializeOwned>(body: &str) -> Result<T, Refusal> {
     Ok(form::parse(body.as_bytes())?)
 }
@@ -206,7 +206,7 @@ fn run<'a>(call: impl Future<Output = Result<Bytes, Problem>> + Send + 'a) -> Ru
     Box::pin(async move { call.await.map_err(Refusal::from) })
 }
 
-/// Runs all at once, starting them in order.
+/// Runs all calls concurrently, starting them in order.
 async fn together_in_order(mut running: Vec<Running<'_>>) -> Vec<Outcome> {
     let mut outcomes: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();
     let mut unfinished: Vec<usize> = (0..running.len()).collect();

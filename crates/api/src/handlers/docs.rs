@@ -1,4 +1,4 @@
-//! The reference and the pages.
+//! The API reference and the guides.
 
 use crate::Api;
 use crate::error::Refusal;
@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use daybook_service::problem::Problem;
 
-/// Pages have text and one style sheet of ours: nothing else may load, run or frame them.
+/// Pages have text and one style sheet of our own: nothing else may load, run or frame them.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// What changes only with the binary.
+/// For content that changes only with the binary.
 const CACHE: &str = "public, max-age=300";
 
 /// The OpenAPI document.

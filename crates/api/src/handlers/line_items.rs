@@ -1,4 +1,4 @@
-//! Line items: payments and what undoes them, fees, offsets.
+//! Line items: payments, reversals, fees, waivers, offsets.
 
 use crate::extract::{AccountPath, Bodiless, Form, LineItemPath, Reader, Writer};
 use crate::parameters::{AsOfParameters, ItemParameters, NoParameters};

@@ -1,4 +1,4 @@
-//! Messages: finding them, one with all that is known of it, sending one again.
+//! Messages: search, one message with its deliveries, sending one again.
 
 use crate::extract::{Form, MessagePath, Reader, Writer};
 use crate::parameters::{MessageParameters, NoParameters};

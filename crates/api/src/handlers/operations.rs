@@ -1,4 +1,4 @@
-//! For those who run the server: whether it lives, whether it can work, what it does.
+//! For operators: whether the process is alive, whether it is ready, and its metrics.
 
 use crate::Api;
 use crate::error::Refusal;

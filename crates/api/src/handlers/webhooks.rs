@@ -1,4 +1,4 @@
-//! Webhooks: subscriptions, what became of messages, the signing key, the catalogue of events.
+//! Webhooks: subscriptions, deliveries, the signing key, the catalogue of events.
 
 use crate::error::Refusal;
 use crate::extract::{Administrator, Bodiless, Form, Reader, SubscriptionPath, Writer};
@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use daybook_service::access::Caller;
 use daybook_service::{form, view};
 
-/// What subscribing answers with.
+/// The response to subscribing.
 type Created = Result<(StatusCode, Json), Refusal>;
 
 /// Subscribes a URL

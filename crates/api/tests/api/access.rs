@@ -1,4 +1,4 @@
-//! Every operation of the document is tried without a key and with wrong ones.
+//! Calls every operation of the document without a key and with wrong ones.
 
 use crate::openapi::operations;
 use crate::support::{ADMIN, Got, Server};
@@ -38,7 +38,7 @@ fn guarded() -> Vec<Guarded> {
             .replace("{customer_id}", "c")
             .replace("{line_item_id}", "p1")
             .replace("{client_id}", "first");
-        // One call that looks like a reading one sends messages.
+        // One GET call is a write: it sends messages.
         let is_write = method != "GET" || path == "/organization/subscribe/test";
         found.push(Guarded { method, path, headers, body, is_of_an_object, is_write });
     }
@@ -76,7 +76,7 @@ async fn event_id(server: &Server) -> String {
     messages["results"][0]["event_id"].as_str().expect("there is one").to_owned()
 }
 
-/// A server with something at every path that [`guarded`] calls.
+/// A server with an object at every path that [`guarded`] calls.
 async fn server() -> Server {
     let server = Server::with_account().await;
     server.post("/customers", serde_json::json!({"customer_id": "c", "name_last": "L"})).await.ok();
@@ -160,7 +160,7 @@ async fn another_organizations_objects_are_not_found() {
     assert_eq!(everything(&server, ADMIN).await, before);
 }
 
-/// All that can be read of the first organization but its keys, whose last use changes.
+/// All readable data of the first organization, except its keys, whose last use changes.
 async fn everything(server: &Server, key: &str) -> Vec<Value> {
     let mut all = Vec::new();
     for path in [

@@ -1,13 +1,13 @@
-//! Every operation that changes something leaves one record in the audit trail. The operations are read from the document,
-//! which is made from the table of routes: one that is added and leaves no record fails here.
+//! Every operation that changes something leaves one record in the audit trail. The operations are read from the
+//! document, which is generated from the table of routes: a new operation that leaves no record fails here.
 
 use crate::openapi::operations;
 use crate::support::{ADMIN, Server};
 use serde_json::{Value, json};
 
-/// Operations that take a body or look like a change, and change nothing in the database.
+/// Operations that look like a change but change nothing in the database.
 const CHANGES_NOTHING: [&str; 1] = ["create_token"];
-/// One that is read by GET and changes something.
+/// Operations that change something although they are GET.
 const CHANGES_BY_GET: [&str; 1] = ["send_test_event"];
 
 /// A call that changes something.
@@ -75,7 +75,7 @@ async fn prepared(id: &str, method: &str, path: &str, operation: &Value) -> (Ser
             server.put(&at("unsubscribe"), json!({})).await.ok();
         }
         if id == "resend_message" {
-            // What a paused URL missed can be sent to it once it is active again.
+            // A message that a paused URL missed can be sent to it once it is active again.
             pay("p1").await.ok();
             server.put(&at("resubscribe"), json!({})).await.ok();
             let messages = server.get("/organization/messages?event=line_item_create").await.ok();
@@ -124,7 +124,7 @@ async fn a_bulk_call_leaves_one_record_with_the_count_and_the_hash_of_its_lines(
     };
     let lines: Vec<String> = (0..20).map(payment).collect();
     let body = lines.join("\n").into_bytes();
-    // The hash is worked out by another program.
+    // Another program computes the hash.
     let hash = sha256_by_another_program(&body);
     let headers = [("content-type", "application/x-ndjson"), ("x-request-id", "bulk-1")];
     assert_eq!(server.call("POST", "/bulk", Some(ADMIN), &headers, body).await.status, 200);

@@ -1,11 +1,11 @@
-//! What a careless or hostile caller sends is refused with a sentence, and nothing of it is stored.
+//! Careless or hostile input is refused with an error message, and nothing of it is stored.
 
 use crate::support::{ADMIN, Server};
 use serde_json::json;
 
 const PAYMENTS: &str = "/accounts/a/line_items/payments/payment_record";
 
-/// A body, how it is refused, and the field or the words that say why.
+/// A body, how it is refused, and the field or the words that explain why.
 struct Bad {
     path: &'static str,
     body: Vec<u8>,

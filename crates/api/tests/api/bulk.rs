@@ -147,7 +147,7 @@ async fn a_whole_that_is_wrong_is_refused_as_a_whole() {
     bulk(&server, &[], &huge).await.refused(413, "too_large");
 }
 
-/// Who loads history says which product must hold it: nothing is processed that was to be held.
+/// A caller who loads history states which product must hold it: nothing is processed that should be held.
 #[tokio::test]
 async fn what_would_not_be_held_is_refused() {
     let server = Server::start().await;

@@ -5,7 +5,7 @@ use daybook_api::ApiSettings;
 async fn a_key_over_its_limit_waits_and_others_do_not() {
     let settings = ApiSettings { rate_limit_per_second: Some(1), ..ApiSettings::default() };
     let server = Server::with(settings, "TEST").await;
-    // Fifty calls at one a second would take most of a minute.
+    // At one call per second, fifty calls would take most of a minute.
     let mut refused = None;
     for _ in 0..50 {
         let got = server.get("/products").await;

@@ -1,5 +1,5 @@
-//! The API from outside, over a real service on a database in memory and a clock that is moved by hand. The folders
-//! mirror the paths.
+//! The API from outside, over a real service with a database in memory and a manual clock. The folders mirror the
+//! paths.
 #![cfg(test)]
 
 mod access;

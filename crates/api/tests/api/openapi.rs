@@ -1,4 +1,4 @@
-//! The committed document is what the handlers say.
+//! The committed document matches the handlers.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ pub fn document() -> Value {
     serde_json::to_value(daybook_api::openapi()).expect("a document is JSON")
 }
 
-/// Every operation: path, method, what is said of it.
+/// Every operation: path, method, description.
 pub fn operations() -> Vec<(String, String, Value)> {
     let document = document();
     let mut found = Vec::new();

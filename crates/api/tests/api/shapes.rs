@@ -1,4 +1,4 @@
-//! What HTTP itself refuses has the shape of every refusal.
+//! Errors of HTTP itself have the same shape as every refusal.
 
 use crate::openapi::operations;
 use crate::support::{ADMIN, Server};

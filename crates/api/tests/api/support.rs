@@ -1,4 +1,4 @@
-//! A server to call, and short ways to call it.
+//! A server to call, and helpers to call it.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -16,7 +16,7 @@ use tower::ServiceExt as _;
 /// The first key's secret.
 pub const ADMIN: &str = "the-secret-of-the-first-key-of-all";
 
-/// Names without a network: all lead to one public address.
+/// Resolves every name to one public address, without a network.
 #[derive(Debug)]
 struct Names;
 
@@ -34,7 +34,7 @@ pub struct Server {
     pub clock: Arc<Manual>,
 }
 
-/// What a call got.
+/// The response to a call.
 #[derive(Debug)]
 pub struct Got {
     pub status: u16,
@@ -53,21 +53,21 @@ impl Got {
         self.headers.get(name).map_or("", |value| value.to_str().expect("a header is text"))
     }
 
-    /// The body, if the call made something.
+    /// The body, if the call created something.
     #[track_caller]
     pub fn created(&self) -> Value {
         assert_eq!(self.status, 201, "{}", self.text);
         self.json()
     }
 
-    /// The body, if the call went well.
+    /// The body, if the call succeeded.
     #[track_caller]
     pub fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text);
         self.json()
     }
 
-    /// Checks status and code, and gives the error.
+    /// Checks status and code, and returns the error.
     #[track_caller]
     pub fn refused(&self, status: u16, code: &str) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
@@ -80,7 +80,7 @@ impl Got {
         body["error"].clone()
     }
 
-    /// Checks that one field is named, and gives the rule.
+    /// Checks that one field is named, and returns the rule.
     #[track_caller]
     pub fn refused_field(&self, status: u16, field: &str) -> String {
         let error = self.refused(status, "invalid_request");
@@ -168,7 +168,7 @@ impl Server {
         self.call("DELETE", path, Some(ADMIN), &[], Vec::new()).await
     }
 
-    /// Makes a key with a role: its id and its secret.
+    /// Creates a key with a role: its id and its secret.
     pub async fn key(&self, role: &str) -> (String, String) {
         let key = self.post("/organization/keys", json!({"name": "a key", "role": role})).await.ok();
         let text = |name: &str| key[name].as_str().expect("a key has it").to_owned();
@@ -180,7 +180,7 @@ impl Server {
         self.put("/organization/subscribe", json!({"webhook_url": url})).await.created()
     }
 
-    /// Makes a product of 12 instalments at 12 % in New York.
+    /// Creates a product of 12 instalments at 12 % in New York.
     pub async fn product(&self, id: &str) -> Value {
         let body = json!({
             "product_id": id,

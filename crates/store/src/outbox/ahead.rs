@@ -1,16 +1,16 @@
-//! What is finished with out of order.
+//! Positions that are finished out of order.
 
-/// Positions that are finished with beyond the one up to which everything is.
+/// Positions that are finished after the one up to which all are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ahead {
-    /// The last position that is finished with.
+    /// The last finished position.
     pub reached: i64,
-    /// Positions before it that are not, in order.
+    /// Unfinished positions before it, in order.
     pub holes: Vec<i64>,
 }
 
 impl Ahead {
-    /// Whether a position is finished with.
+    /// Whether a position is finished.
     pub fn has(&self, position: i64) -> bool {
         position <= self.reached && self.holes.binary_search(&position).is_err()
     }

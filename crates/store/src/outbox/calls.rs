@@ -1,4 +1,4 @@
-//! What a database does for the outgoing side.
+//! What a database does for outgoing messages.
 
 use super::{
     Again, AttemptLine, Backlog, DeadLetter, Deliveries, DeliveryFilter, Failure, Found, Given, Head, Leased,
@@ -10,15 +10,15 @@ use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
-/// The outgoing side of a database.
+/// Outgoing messages of a database.
 #[async_trait]
 pub trait Outbox: Send + Sync + std::fmt::Debug {
     // --- Subscriptions -------------------------------------------------------------------------------------------
 
-    /// Makes a subscription that begins at the head of the log, or, where the organization has one with this URL, gives
-    /// that one this filter and the settings that are given. What waits to be sent again, or is dead, and is not in the
-    /// new filter goes. The number, the cursor and the version in the argument are not looked at. Nothing if it would be a
-    /// new one and there are `most` already.
+    /// Creates a subscription that starts at the head of the log. If the organization has one with this URL, updates
+    /// that one's filter and the given settings instead; retries and dead letters that the new filter excludes are
+    /// deleted. The number, the cursor and the version in the argument are ignored. Returns `None` if it would be a new
+    /// one and there are `most` already.
     async fn subscribe(
         &self,
         subscription: &Subscription,
@@ -27,9 +27,10 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         audit: Audited<'_>,
     ) -> Result<Option<Subscription>>;
 
-    /// Makes a subscription the console's own record, as [`Outbox::subscribe`] does but for the filter: it gets all
-    /// events. The record before is removed with all that waits for it, unless it has the same URL. Nothing if it would
-    /// be one too many, and if no subscription is asked for: then there is no such record any more.
+    /// Makes a subscription the URL saved in the console, as [`Outbox::subscribe`] does, except that it gets all
+    /// events. The previously saved one is removed with all its pending messages, unless it has the same URL. Returns
+    /// `None` if it would be one too many. Without a subscription in the argument, only removes the saved one and
+    /// returns `None`.
     async fn save_console_url(
         &self,
         org: OrgId,
@@ -38,30 +39,31 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         audit: Audited<'_>,
     ) -> Result<Option<Subscription>>;
 
-    /// An organization's subscriptions, by time of making.
+    /// An organization's subscriptions, by time of creation.
     async fn subscriptions(&self, org: OrgId) -> Result<Vec<Subscription>>;
 
-    /// Pauses a subscription, unless it is paused and the pause does not [replace](Pause::replaces) that one: what was to
-    /// be tried again is dead from then on, and what was being replayed is dead again, both since the pause. What was
-    /// delivered out of order is no dead letter. Gives it as it is now; `None` if there is none.
+    /// Pauses a subscription. If it is already paused, only a pause that [replaces](Pause::replaces) the current one
+    /// has an effect. Messages to be retried become dead, and ranges being replayed become dead again, both as of the
+    /// pause. Messages that were delivered out of order are not dead letters. Returns the subscription as it is now;
+    /// `None` if it does not exist.
     async fn pause(&self, org: OrgId, uuid: &str, pause: &Pause, audit: Audited<'_>) -> Result<Option<Subscription>>;
 
-    /// Resumes a subscription unless it is active: what the log has after its cursor becomes a range of dead letters
-    /// (dead since the pause), the cursor goes to the head, and the count of failed messages begins anew, in another row of
-    /// failures. What was delivered already, out of order, is not in that range; other ranges stay as they are. An active
-    /// one that is held is not held any longer, and what was refused until then is due now. Gives it as it is now; `None` if
-    /// there is none.
+    /// Resumes a paused subscription: the log after its cursor becomes a range of dead letters (dead since the pause),
+    /// the cursor moves to the head, and the count of failed messages restarts, in a new series of failures. Messages
+    /// already delivered out of order are not in that range; other ranges stay as they are. An active subscription that
+    /// is on hold is released, and the messages deferred by the hold are due now. Returns the subscription as it is
+    /// now; `None` if it does not exist.
     async fn resume(&self, org: OrgId, uuid: &str, now: Time, audit: Audited<'_>) -> Result<Option<Subscription>>;
 
-    /// Removes a subscription with all that waits for it; false if there is none.
+    /// Removes a subscription with all its pending messages; false if it does not exist.
     async fn unsubscribe(&self, org: OrgId, uuid: &str, audit: Audited<'_>) -> Result<bool>;
 
-    /// How much waits for each of an organization's subscriptions.
+    /// How many messages each of an organization's subscriptions has not received.
     async fn backlogs(&self, org: OrgId) -> Result<Vec<(SubscriptionId, Backlog)>>;
 
     // --- For people ----------------------------------------------------------------------------------------------
 
-    /// Attempts, the latest first: those with a number below `after`, at most `limit`.
+    /// Attempts, latest first: those with a number below `after`, at most `limit`.
     async fn attempts(
         &self,
         org: OrgId,
@@ -80,20 +82,19 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> Result<Vec<DeadLetter>>;
 
-    /// A message by its event's id, in the log or waiting for its moment. One that is about an account is found by its
-    /// number among that account's messages, so both have to be said.
+    /// A message by its event's id, in the log or waiting to be due. A message about an account is found by its number
+    /// among that account's messages, so a caller must give both.
     async fn message(&self, org: OrgId, event_id: &str, of: Option<(&str, i64)>) -> Result<Option<MessageRow>>;
 
-    /// What is kept about the messages at some positions, in the order of these: for each subscription, by time of
-    /// making.
+    /// The status of the messages at some positions, in the order of the positions: one entry for each subscription, by
+    /// time of creation.
     async fn standings(&self, org: OrgId, positions: &[i64]) -> Result<Vec<Vec<Standing>>>;
 
-    /// Messages of the log that match, the latest first: those before a position, at most `limit`. One call looks at so
-    /// many positions only; so it may find none, and say where to go on.
+    /// Matching messages of the log, latest first: those before a position, at most `limit`. One call reads a limited
+    /// number of positions, so it may find none and return the place where the next call continues.
     async fn search_log(&self, org: OrgId, filter: &MessageFilter, before: i64, limit: usize) -> Result<Found>;
 
-    /// Messages that match and wait, or are cancelled, or both, the last that came first: those before a place, at most
-    /// `limit`.
+    /// Matching messages that wait, or are cancelled, or both, latest first: those before a place, at most `limit`.
     async fn search_waiting(
         &self,
         org: OrgId,
@@ -103,17 +104,18 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> Result<Found>;
 
-    /// Has the message at a position sent again to one subscription, from `now`, as if for the first time, whether it is
-    /// delivered, dead or to be tried later. The version of the subscription goes up.
+    /// Sends the message at a position again to one subscription, from `now`, as if for the first time, whether it was
+    /// delivered, is dead or is to be retried. The version of the subscription goes up.
     async fn send_again(&self, org: OrgId, uuid: &str, position: i64, now: Time, audit: Audited<'_>) -> Result<Again>;
 
-    /// Has matching dead letters of active subscriptions sent again, from `now`, as if for the first time; with
-    /// `dry_run` only counts them. The versions of those subscriptions go up, so that whoever sends for them looks.
+    /// Sends matching dead letters of active subscriptions again, from `now`, as if for the first time; with `dry_run`
+    /// only counts them. The versions of those subscriptions go up, so that their sender notices.
     async fn replay(&self, org: OrgId, filter: &DeliveryFilter, now: Time, dry_run: bool) -> Result<Replayed>;
 
-    /// Has matching messages sent again that active subscriptions took: those with a successful attempt that began at
-    /// `since` or later and before `until`. They become ranges, as long as their order in the log allows. Test events, and
-    /// what is to be sent again already, are not among them. Absent if a subscription has more than `most`.
+    /// Sends matching messages again that active subscriptions have accepted: those with a successful attempt that
+    /// began at `since` or later and before `until`. They become ranges, as far as their order in the log allows. Test
+    /// events and messages that are already to be sent again are excluded. Returns `None` if a subscription has more
+    /// than `most`.
     async fn replay_delivered(
         &self,
         org: OrgId,
@@ -123,41 +125,41 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         most: usize,
     ) -> Result<Option<Replayed>>;
 
-    /// How every subscription of the database stands, for figures.
+    /// The state of every subscription of the database, for metrics.
     async fn url_figures(&self) -> Result<Vec<UrlFigures>>;
 
     // --- Sending -------------------------------------------------------------------------------------------------
 
-    /// Takes, or keeps, active subscriptions to send for: those this token has already, and at most `limit` that no token
-    /// holds, or whose holder's lease ended by `now`, as far as they are this node's share. Gives all that the token
-    /// holds now. Where one process uses the database, all are given.
+    /// Takes or renews leases on active subscriptions: those that this token already holds, and at most `limit` that no
+    /// token holds or whose lease ended by `now`, up to this node's share. Returns all that the token holds now. If
+    /// only one process uses the database, returns all.
     async fn lease(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Leased>;
 
-    /// Gives back some of what a token holds: another node takes them.
+    /// Releases some of the subscriptions that a token holds, so that another node can take them.
     async fn give_back(&self, token: &str, subscriptions: &[SubscriptionId]) -> Result<()>;
 
-    /// Takes paused subscriptions of which a message is to be tried by `now`, at most `limit`, as far as no other token
-    /// holds them.
+    /// Leases paused subscriptions whose probe is due by `now`, at most `limit`, unless another token holds them.
     async fn claim_probes(&self, token: &str, now: Time, until: Time, limit: usize) -> Result<Vec<Subscription>>;
 
-    /// Records what came of trying one message of a paused subscription, in one transaction. One that was taken is no dead
-    /// letter any more, and the subscription is resumed as by [`Outbox::resume`]; one that was not stays a dead letter.
+    /// Records the result of trying one message of a paused subscription, in one transaction. If the message was
+    /// accepted, it is no longer a dead letter, and the subscription is resumed as by [`Outbox::resume`]; otherwise it
+    /// stays a dead letter.
     async fn record_probe(&self, probed: &Probed) -> Result<Recorded>;
 
-    /// Active subscriptions with retries that were due before a moment, the longest due first, at most `limit`.
+    /// Active subscriptions with retries that were due before a moment, longest overdue first, at most `limit`.
     async fn overdue_retries(&self, before: Time, limit: usize) -> Result<Vec<Overdue>>;
 
-    /// Gives back all that a token holds.
+    /// Releases all subscriptions that a token holds.
     async fn release(&self, token: &str) -> Result<()>;
 
     /// The last position of each organization's log, and the last one that is to be sent without waiting for a batch.
     async fn heads(&self) -> Result<Vec<Head>>;
 
-    /// What a reader gets of the log after one position and up to another, in order, at most `limit`.
+    /// The messages that a reader gets between two positions of the log (after the first, up to the second), in order,
+    /// at most `limit`.
     async fn feed(&self, reader: Reader<'_>, after: i64, through: i64, limit: usize) -> Result<Vec<Outgoing>>;
 
-    /// Failures of a subscription to be tried again by `now`, the longest due first, with their messages: at most
-    /// `limit`.
+    /// Failures of a subscription to be retried by `now`, longest overdue first, with their messages: at most `limit`.
     async fn due_failures(
         &self,
         org: OrgId,
@@ -166,28 +168,29 @@ pub trait Outbox: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> Result<Vec<(Failure, Outgoing)>>;
 
-    /// When the next failure of a subscription is to be tried again.
+    /// When the next failure of a subscription is to be retried.
     async fn next_retry(&self, org: OrgId, subscription: SubscriptionId) -> Result<Option<Time>>;
 
     /// Ranges of a subscription that are being replayed, by number.
     async fn replaying(&self, org: OrgId, subscription: SubscriptionId) -> Result<Vec<Range>>;
 
-    /// Records what was sent, in one transaction. While the subscription is paused, what would be tried again is dead
-    /// since the pause. If the version is not the one that was read, what was tried is taken out of all ranges but those
-    /// that are recorded: the subscription may have been paused and resumed while it was under way. If the filter is not
-    /// the one that was read, what it leaves out is not tried again.
+    /// Records deliveries, in one transaction. While the subscription is paused, a message that would be retried is
+    /// dead since the pause. If the version is not the one that was read, the tried messages are removed from all
+    /// ranges except those that are recorded: the subscription may have been paused and resumed while they were in
+    /// flight. If the filter is not the one that was read, messages that the new filter excludes are not retried.
     async fn record(&self, deliveries: Deliveries) -> Result<Recorded>;
 
     // --- Letting go ----------------------------------------------------------------------------------------------
 
-    /// Removes dead letters that are dead since `before` or longer, at most about `limit`; gives how many. Of what a
-    /// paused subscription missed, the cursor moves over them.
+    /// Removes dead letters that have been dead since `before` or longer, at most about `limit`; returns how many. For
+    /// messages that a paused subscription missed, moves the cursor past them.
     async fn expire_dead_letters(&self, before: Time, limit: usize) -> Result<u64>;
 
-    /// Removes attempts that began before a moment, the oldest first, at most `limit`; gives how many.
+    /// Removes attempts that began before a moment, oldest first, at most `limit`; returns how many.
     async fn expire_attempts(&self, before: Time, limit: usize) -> Result<u64>;
 
     /// Removes messages at the beginning of each log that were recorded before a moment and that no cursor, failure or
-    /// range needs, at most `limit` of each, and messages that were cancelled before it, at most `limit`; gives how many.
+    /// range needs, at most `limit` of each log, and messages that were cancelled before it, at most `limit`; returns
+    /// how many.
     async fn expire_messages(&self, before: Time, limit: usize) -> Result<u64>;
 }

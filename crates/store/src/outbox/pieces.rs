@@ -1,9 +1,9 @@
-//! What is left of a stretch when single positions are taken out of it, and stretches of single positions.
+//! Arithmetic on ranges of positions: removing single positions, and building ranges from them. A range `(after, last)`
+//! begins after the first position and ends with the second.
 
 use std::collections::BTreeSet;
 
-/// The pieces of a stretch, each beginning after one position and ending with another, without some positions; nothing if
-/// none of these is in it.
+/// The parts of a range that remain without some positions; `None` if none of these is in it.
 pub(crate) fn pieces(after: i64, last: i64, without: &BTreeSet<i64>) -> Option<Vec<(i64, i64)>> {
     let mut inside = without.range(after + 1..).take_while(|position| **position <= last).peekable();
     inside.peek()?;
@@ -18,8 +18,8 @@ pub(crate) fn pieces(after: i64, last: i64, without: &BTreeSet<i64>) -> Option<V
     Some(pieces)
 }
 
-/// Stretches that have all that is wanted and no other member, each beginning after one position and ending with another.
-/// Members are in order; what is no member may lie in a stretch.
+/// Ranges that contain every wanted member and no other member. Members are in order; positions that are not members
+/// may lie within a range.
 pub(crate) fn runs(members: impl IntoIterator<Item = i64>, wanted: &BTreeSet<i64>) -> Vec<(i64, i64)> {
     let mut runs: Vec<(i64, i64)> = Vec::new();
     let mut is_open = false;
@@ -36,7 +36,7 @@ pub(crate) fn runs(members: impl IntoIterator<Item = i64>, wanted: &BTreeSet<i64
     runs
 }
 
-/// Stretches that have these positions and no others, each beginning after one position and ending with another.
+/// Ranges that contain exactly these positions.
 pub(crate) fn without_gaps(positions: impl IntoIterator<Item = i64>) -> Vec<(i64, i64)> {
     let mut stretches: Vec<(i64, i64)> = Vec::new();
     for position in positions {

@@ -4,30 +4,30 @@ use super::{Attempt, Failure, Pause, SubscriptionId};
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
-/// What came of trying one message of a paused subscription.
+/// The result of trying one message of a paused subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probed {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
-    /// For which subscription.
+    /// The subscription.
     pub subscription: SubscriptionId,
-    /// By which lease.
+    /// The token of the lease.
     pub token: String,
-    /// Since when it was paused when it was read: if that changed, or a person paused it meanwhile, it is neither resumed
-    /// nor tried again by this.
+    /// The start of the pause when the subscription was read. If it has changed, or a person paused the subscription
+    /// meanwhile, this result neither resumes it nor schedules another probe.
     pub paused_at: Time,
-    /// What was tried.
+    /// The attempt.
     pub attempt: Attempt,
-    /// How it failed, with its fate; `None` if the message was taken. Then the subscription is resumed.
+    /// How it failed, with its fate; `None` if the message was accepted, which resumes the subscription.
     pub failed: Option<Failure>,
-    /// Why the subscription is paused from now on, if that is something else.
+    /// The new reason for the pause, if it changes.
     pub reason: Option<String>,
     /// When the next message is tried.
     pub probe_at: Option<Time>,
 }
 
 impl Probed {
-    /// Whether a pause is the one that was tried: it has the same moment, and is still one to be tried.
+    /// Whether a pause is the one that was probed: it began at the same moment and is still to be probed.
     pub fn is_of(&self, pause: &Pause) -> bool {
         pause.at == self.paused_at && pause.probe_at.is_some()
     }

@@ -1,20 +1,20 @@
-//! Finding messages, and how each URL stands.
+//! Search for messages, and the state of each URL.
 
 use super::OrgId;
 use crate::records::MessageRow;
 use daybook_engine::time::Time;
 use std::sync::Arc;
 
-/// How many positions of a log one search looks at.
+/// How many positions of a log one search reads.
 pub(crate) const SEARCHED: i64 = 10_000;
 
-/// How much the clocks of nodes, and the times that transactions take, may differ.
+/// The most by which clocks of nodes, and durations of transactions, may differ.
 pub(crate) const CLOCK_SLACK_US: i64 = 600_000_000;
 
-/// The most that is counted for a figure where counting costs time for each message.
+/// The most messages that are counted for a figure if each message must be counted individually.
 pub const MOST_COUNTED: i64 = 10_000;
 
-/// The most attempts that one replay of delivered messages looks at, for each subscription.
+/// The most attempts that one replay of delivered messages reads for each subscription.
 pub(crate) const MOST_LOOKED_AT: usize = 1_000_000;
 
 /// Which messages are searched for.
@@ -30,28 +30,28 @@ pub struct MessageFilter {
     pub until: Option<Time>,
 }
 
-/// What a search found, the latest first.
+/// The result of a search, latest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// The messages without their data and signature, each with its place in the order.
     pub messages: Vec<(i64, MessageRow)>,
-    /// Before which place the search goes on; absent when it has come to the end.
+    /// The search continues before this place; `None` at the end.
     pub next: Option<i64>,
 }
 
-/// How a URL stands, for figures. Cheap to find out: where messages have to be counted one by one, the count ends at
+/// The state of a URL, for metrics. Cheap to query: if messages must be counted one by one, the count stops at
 /// [`MOST_COUNTED`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlFigures {
-    /// Whose.
+    /// The organization.
     pub org: OrgId,
-    /// The subscription's name for callers.
+    /// The subscription's public id.
     pub uuid: String,
     /// Whether it is paused.
     pub is_paused: bool,
-    /// Why, if it is.
+    /// The reason, if it is paused.
     pub pause_reason: Option<String>,
-    /// Messages to be sent, or sent again.
+    /// Messages to be sent or retried.
     pub pending: u64,
     /// When the oldest of them happened or was recorded, whichever is later.
     pub oldest_pending: Option<Time>,

@@ -1,26 +1,26 @@
-//! Where a message stands with a subscription.
+//! The delivery status of a message for a subscription.
 
 use super::{Attempt, Failure, Fate, Reader, Subscription};
 use crate::records::MessageRow;
 use daybook_engine::time::Time;
 
-/// What is kept about one message for one subscription.
+/// The stored delivery records of one message for one subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The subscription.
     pub subscription: Subscription,
-    /// How the message failed, if it did and is not delivered since.
+    /// How the message failed, if it did and was not delivered since.
     pub failure: Option<Failure>,
-    /// Ranges that the message lies in.
+    /// Ranges that contain the message.
     pub ranges: Vec<Kept>,
-    /// What was tried, the first attempt first.
+    /// Attempts, oldest first.
     pub attempts: Vec<Attempt>,
 }
 
-/// A range, as far as it says where a message stands.
+/// The columns of a range that determine a message's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Which events of it; nothing for all.
+    /// Which events of it; `None` for all.
     pub filter: Option<Vec<String>>,
     /// Since when it is dead.
     pub since: Time,
@@ -28,28 +28,28 @@ pub struct Kept {
     pub replaying: bool,
 }
 
-/// Where a message stands with a subscription.
+/// The delivery status of a message for a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
-    /// It was taken, by an attempt that began at this moment.
+    /// It was accepted, by an attempt that began at this moment.
     Delivered(Time),
     /// It is still to be sent.
     Waiting,
-    /// It failed, and is sent again at this moment.
+    /// It failed, and is retried at this moment.
     Retry(Time),
     /// It is dead since this moment.
     Dead(Time),
     /// It is not for the subscription.
     NotForIt,
-    /// A filter left it out after it was announced, before it was delivered.
+    /// A filter excluded it after it was published and before it was delivered.
     Dropped,
-    /// It was for the subscription, and nothing is kept any more about what became of it.
+    /// It was for the subscription, but the record of its delivery has expired.
     Forgotten,
 }
 
 impl Standing {
-    /// Where a message of the log stands, as of a moment. Of messages that were recorded at `kept_since` or later everything
-    /// is kept that became of them: one of which there is nothing was left out by a filter.
+    /// The status of a message of the log, as of a moment. Delivery records of messages recorded at `kept_since` or
+    /// later have not expired, so such a message without any record was excluded by a filter.
     pub fn since(&self, message: &MessageRow, now: Time, kept_since: Time) -> Stand {
         match self.of(message, now) {
             Stand::Forgotten if message.recorded_at >= kept_since => Stand::Dropped,
@@ -57,7 +57,7 @@ impl Standing {
         }
     }
 
-    /// Where a message of the log stands, as of a moment.
+    /// The status of a message of the log, as of a moment.
     pub fn of(&self, message: &MessageRow, now: Time) -> Stand {
         if let Some(failure) = &self.failure {
             return match failure.fate {

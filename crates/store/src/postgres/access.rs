@@ -1,4 +1,4 @@
-//! Settings, organizations, keys and kept answers: one row at a time.
+//! Settings, organizations, keys and kept responses: one row at a time.
 
 use super::again::{Tries, Try};
 use super::audit;
@@ -34,8 +34,8 @@ pub(super) async fn remove_setting(server: &Server, name: &str, audit: Audited<'
     Ok(audit::execute(server, sql, vec![Box::new(name)], audit).await? > 0)
 }
 
-/// The server, the database and the table, by their numbers. A role that may not see the server's number (some who run
-/// servers for others forbid it) goes without.
+/// Identifies the server, the database and the table by their numbers. The server's number is left out if the role may
+/// not read it (some hosting providers forbid it).
 pub(super) async fn whereabouts(server: &Server) -> Result<String> {
     let sql = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')";
     let may_ask = maybe(server.query_opt(sql, &[]).await?, |cells| cells.next())?.unwrap_or(false);
@@ -160,7 +160,7 @@ pub(super) async fn revoke_key(
     Ok(audit::execute(server, sql, params, audit).await? == 1)
 }
 
-/// Nodes note the same keys at the same time: rows are locked in order, so that none waits for another in a circle.
+/// Nodes update the same keys at the same time: rows are locked in key order, which avoids deadlocks.
 pub(super) async fn touch_keys(server: &Server, used: &[(String, Time)]) -> Result<()> {
     let mut latest: BTreeMap<&str, i64> = BTreeMap::new();
     for (client_id, at) in used {

@@ -1,4 +1,4 @@
-//! Trying again: a transaction that the server gave up for the sake of another one is begun anew.
+//! Retries of a transaction that the server aborted in favour of another one.
 
 use super::flight::Transaction;
 use super::server::{TRIES, lost_to_another, refused};
@@ -6,13 +6,13 @@ use crate::Result;
 use crate::error::StoreError;
 use tokio_postgres::Error;
 
-/// Why a transaction came to nothing.
+/// Why a transaction failed.
 pub(super) enum Setback {
-    /// The server says so.
+    /// The server returned an error.
     Server(Error),
-    /// What it gave cannot be.
+    /// The server returned an invalid value.
     Store(StoreError),
-    /// What was locked is not all that is there by now.
+    /// Rows appeared meanwhile that were not locked.
     Overtaken,
 }
 
@@ -28,10 +28,10 @@ impl From<StoreError> for Setback {
     }
 }
 
-/// What comes of one try.
+/// The result of one try.
 pub(super) type Try<T> = std::result::Result<T, Setback>;
 
-/// How often something was tried.
+/// Counts the tries of a transaction.
 pub(super) struct Tries {
     made: usize,
 }
@@ -41,7 +41,7 @@ impl Tries {
         Tries { made: 0 }
     }
 
-    /// Ends a transaction: what it did not commit is undone. Gives what came of it; nothing if it is to be tried again.
+    /// Ends a transaction: rolls back what it did not commit. Returns its result; `None` if it is to be retried.
     pub async fn settle<T>(&mut self, transaction: Transaction, outcome: Try<T>) -> Option<Result<T>> {
         self.made += 1;
         let undone = transaction.roll_back().await;

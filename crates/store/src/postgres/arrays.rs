@@ -1,4 +1,4 @@
-//! Rows as columns: what a statement with `unnest` is given.
+//! Rows as columns: the parameters of a statement with `unnest`.
 
 use super::flight::Param;
 use daybook_engine::time::Time;
@@ -9,18 +9,18 @@ pub(super) fn column<'a, R, V: ToSql + Sync + Send + 'a>(rows: &[R], of: impl Fn
     Box::new(rows.iter().map(of).collect::<Vec<V>>())
 }
 
-/// A time that may be missing, as it is stored.
+/// An optional time as it is stored.
 pub(super) fn micros(time: Option<Time>) -> Option<i64> {
     time.map(Time::micros)
 }
 
-/// The most rows to give, as the server counts them.
+/// The maximum number of rows, as the server's integer type.
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// Splits rows so that no key comes twice in a part, keeping their order: a statement writes a row once at most. Mostly
-/// there is one part.
+/// Splits rows into parts so that no key occurs twice in a part, keeping their order: one statement cannot write the
+/// same row twice. Usually there is one part.
 pub(super) fn rounds<'k, R: Copy, K: std::hash::Hash + Eq + 'k>(rows: Vec<R>, key: impl Fn(&R) -> K) -> Vec<Vec<R>> {
     let mut seen: std::collections::HashMap<K, usize> = std::collections::HashMap::with_capacity(rows.len());
     let mut parts: Vec<Vec<R>> = Vec::new();

@@ -1,7 +1,7 @@
 //! The audit trail.
 //!
-//! The head of an organization's chain is locked last of all, just before the commit: who waits for it waits for one flush.
-//! The server links the records, so that nothing has to be read before it is written.
+//! The head of an organization's chain is locked last, just before the commit, so that other transactions wait for it
+//! only during one flush. The server computes the hashes, so nothing has to be read before it is written.
 
 use super::Postgres;
 use super::again::{Tries, Try};
@@ -19,12 +19,12 @@ use std::sync::Arc;
 const COLUMNS: &str =
     "org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash";
 
-/// The action that most records are of.
+/// The most frequent action.
 const MANY: &str = "record_payment";
 
 const LOCK_HEAD: &str = "SELECT FROM audit_heads WHERE org = $1 FOR NO KEY UPDATE";
 
-/// Where there is no head, a record gets no number, and the server refuses it.
+/// Without a head, a record gets no number, and the server rejects it.
 const APPEND: &str = "
     WITH RECURSIVE head AS MATERIALIZED (SELECT seq, hash FROM audit_heads WHERE org = $1),
     chain (n, hash) AS (
@@ -43,8 +43,8 @@ const APPEND: &str = "
         AS r (at, actor, session, address, request_id, action, subject_type, subject_id, details, n)
     JOIN chain c ON c.n = r.n";
 
-/// Appends records to their chains. The last steps of a transaction: organizations in order, so that two nodes never wait
-/// for each other in a circle.
+/// Appends records to their chains. These are the last steps of a transaction, organizations in order, so that two
+/// nodes never deadlock.
 pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -> Vec<Step<'a>> {
     let mut by_org: BTreeMap<OrgId, Vec<&NewAuditRecord>> = BTreeMap::new();
     for record in records {
@@ -72,8 +72,8 @@ pub(super) fn steps<'a>(records: impl IntoIterator<Item = &'a NewAuditRecord>) -
     by_org.into_iter().flat_map(of_org).collect()
 }
 
-/// Runs a statement that returns a row for each row that it changes and, if it changes any, records that in the same
-/// transaction. Gives how many.
+/// Runs a statement that returns a row for each row it changes. If it changes any, records that in the same
+/// transaction. Returns how many.
 pub(super) async fn execute(server: &Server, sql: &str, params: Vec<Param<'_>>, audit: Audited<'_>) -> Result<u64> {
     let statement = [Step::new(sql, params)];
     let mut tries = Tries::none();
@@ -132,7 +132,8 @@ impl Audit for Postgres {
         limit: usize,
     ) -> Result<Vec<AuditRow>> {
         let AuditFilter { actor, action, subject_id, request_id, since, until } = filter;
-        // An unused condition would keep an index from being used: only what is asked for is written down.
+        // An unused condition would prevent the use of an index, so the statement has only the conditions that the
+        // filter needs.
         let condition =
             |asked: bool, condition: &'static str, unused: &'static str| if asked { condition } else { unused };
         let sql = format!(
@@ -142,7 +143,7 @@ impl Audit for Postgres {
             match action.as_deref() {
                 None => "$4::text IS NULL",
                 Some(MANY) => "action = $4",
-                // So that the index of the others is used.
+                // Matches the partial index of the other actions.
                 Some(_) => "action = $4 AND action <> 'record_payment'",
             },
             condition(subject_id.is_some(), "subject_id = $5", "$5::text IS NULL"),

@@ -89,7 +89,7 @@ pub(super) fn product_key(cells: &mut Cells<'_>) -> Result<ProductKey> {
     Ok(ProductKey { org: cells.next()?, product: cells.text()? })
 }
 
-/// What [`product`] reads.
+/// The columns that [`product`] reads.
 pub(super) const PRODUCT: &str = "org, product, body, content_hash, created_at, mode_version, holding, releasing, \
     suppress_before, started_at, finished_at, accounts_total, events_total";
 
@@ -112,7 +112,7 @@ pub(super) fn product(cells: &mut Cells<'_>) -> Result<ProductRow> {
     })
 }
 
-/// What [`customer`] reads.
+/// The columns that [`customer`] reads.
 pub(super) const CUSTOMER: &str = "org, customer_id, version, body, sealed, content_hash, created_at, updated_at";
 
 pub(super) fn customer(cells: &mut Cells<'_>) -> Result<CustomerRow> {
@@ -128,7 +128,7 @@ pub(super) fn customer(cells: &mut Cells<'_>) -> Result<CustomerRow> {
     })
 }
 
-/// What [`account`] reads.
+/// The columns that [`account`] reads.
 pub(super) const ACCOUNT: &str = "a.org, a.account, a.product, a.version, a.terms, a.content_hash, a.effective_at, \
     a.created_at, a.updated_at, a.state, a.profile, a.processed_through, a.rolled_to, a.next_moment, \
     a.oldest_unpaid_due, a.status, a.substatus, a.next_seq, a.settled_seq, a.held_events, a.scheduled_events, \
@@ -180,7 +180,7 @@ pub(super) fn input(cells: &mut Cells<'_>) -> Result<InputRow> {
     })
 }
 
-/// What [`item`] reads.
+/// The columns that [`item`] reads.
 pub(super) const ITEM: &str = "l.item_id, l.kind, l.status, l.effective_at, l.applied_at, l.created_at, l.updated_at, \
     l.amount, l.balance, l.principal, l.interest, l.fees, l.splits, l.extra, \
     l.reversed_by";
@@ -205,7 +205,8 @@ pub(super) fn item(cells: &mut Cells<'_>) -> Result<ItemRow> {
     })
 }
 
-/// Position, due moment and moment of cancelling come first: in the log the last two are NULL, before it the first.
+/// Position, due moment and time of cancellation are the first columns. For a message in the log, the last two are
+/// NULL; for a waiting one, the first.
 pub(super) fn message(cells: &mut Cells<'_>) -> Result<MessageRow> {
     Ok(MessageRow {
         position: cells.next()?,
@@ -224,7 +225,7 @@ pub(super) fn message(cells: &mut Cells<'_>) -> Result<MessageRow> {
     })
 }
 
-/// A message with its organization before it.
+/// A message preceded by its organization.
 pub(super) fn message_of(cells: &mut Cells<'_>) -> Result<(OrgId, MessageRow)> {
     Ok((cells.next()?, message(cells)?))
 }

@@ -1,12 +1,12 @@
-//! Claiming: finding out which units may be written, and making sure that nobody else writes them.
+//! Claims: determines which units may be written, and locks them against other nodes.
 //!
-//! Claims are taken in one global order (modes, accounts that are there, idempotency keys, and then what is new or
-//! changes as a whole: accounts, customers, products), each sort in the order of its keys, so that no two nodes wait
-//! for each other in a circle. The first two only lock, so they are asked for together; what is found stale then costs
-//! nothing.
+//! Claims are taken in one global order (modes, existing accounts, idempotency keys, and then rows that are new or
+//! replaced: accounts, customers, products), and within each group in the order of the keys, so that no two nodes
+//! deadlock. The first two groups are only locked, not written, so they are sent together; a stale unit found there
+//! costs nothing.
 //!
-//! A product's mode is kept from changing by a lock by number, not by locking its row: row locks that are shared let
-//! newcomers pass a waiting writer, and under load a change of the mode would wait for ever.
+//! A product's mode is protected by an advisory lock, not by locking its row: shared row locks let newcomers pass a
+//! waiting writer, and under load a change of the mode would wait for ever.
 
 use super::arrays::{column, micros};
 use super::flight::{Frame, Step, Transaction};
@@ -102,11 +102,11 @@ type Id<'a> = (OrgId, &'a str);
 /// Which units are claimed so far.
 pub(super) struct Claims<'a> {
     units: &'a [&'a Unit],
-    /// Whether each may still be written.
+    /// Whether each unit may still be written.
     pub live: Vec<bool>,
-    /// Whether each has written something other than its idempotency keys.
+    /// Whether each unit has written something other than its idempotency keys.
     pub touched: Vec<bool>,
-    /// Idempotency keys that were taken, with the unit that took each.
+    /// Idempotency keys that were taken, with the index of the unit that took each.
     pub keys: Vec<(usize, Id<'a>)>,
 }
 
@@ -136,7 +136,7 @@ impl<'a, R: Copy> Wanted<'a, R> {
         self.rows.iter().map(|(id, (_, row))| (*id, *row)).collect()
     }
 
-    /// Notes which were got: the units of the others are stale. Gives those that were got.
+    /// Records which claims succeeded: the units of the others are stale. Returns the successful ones.
     fn note(self, claims: &mut Claims<'a>, got: &[Row], touches: bool) -> Result<Vec<(usize, Id<'a>)>, Error> {
         let mut ids: HashSet<Id<'_>> = HashSet::with_capacity(got.len());
         for row in got {
@@ -165,7 +165,7 @@ impl<'a> Claims<'a> {
         self.units.iter().zip(&self.live).filter(|(_, live)| **live).map(|(unit, _)| *unit).collect()
     }
 
-    /// Begins the transaction: locks modes and accounts. `more` is asked in the same flight; its rows are given.
+    /// Begins the transaction: locks modes and accounts. Sends `more` in the same flight and returns its rows.
     pub async fn lock(&mut self, transaction: &mut Transaction, more: Vec<Step<'_>>) -> Result<Vec<Vec<Row>>, Error> {
         let modes: BTreeSet<Id<'a>> = self.units.iter().flat_map(|unit| &unit.modes).map(|(key, _)| id(key)).collect();
         let accounts = self.accounts_there();
@@ -193,7 +193,7 @@ impl<'a> Claims<'a> {
         Ok(rest)
     }
 
-    /// Accounts that units say are there, in order, with the versions they say.
+    /// Accounts that units expect to exist, in order, with the versions they expect.
     fn accounts_there(&self) -> Vec<(&'a AccountKey, i64)> {
         let mut accounts = Vec::new();
         for write in self.units.iter().flat_map(|unit| &unit.accounts) {
@@ -223,7 +223,7 @@ impl<'a> Claims<'a> {
                     column(&locked, |&(_, changes)| changes),
                 ],
             ));
-            // Asked after the locks are there, and so as of a moment after which modes do not change.
+            // Read after the locks are held, so the modes can no longer change.
             let modes: Vec<Id<'a>> = modes.iter().copied().collect();
             steps.push(Step::new(READ_MODES, vec![column(&modes, |id| id.0), column(&modes, |id| id.1)]));
         }
@@ -259,7 +259,7 @@ impl<'a> Claims<'a> {
         Ok(())
     }
 
-    /// Takes idempotency keys, and then what is new or changes as a whole.
+    /// Takes idempotency keys, and then the rows that are new or replaced.
     pub async fn take(&mut self, transaction: &mut Transaction) -> Result<(), Error> {
         let answers = Wanted::of(self, |unit| unit.answers.iter().map(|new| ((new.org, &*new.key), new)).collect());
         if !answers.rows.is_empty() {

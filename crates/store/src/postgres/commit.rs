@@ -1,11 +1,11 @@
-//! Writing a batch: claim, write, announce.
+//! Writes a batch: claims, rows, messages.
 //!
-//! A payment to an account takes two flights: the first begins the transaction and locks what the units take for
-//! granted, the second writes everything, ends with the log and commits. Units that could not be claimed are left out.
+//! A payment to an account takes two flights: the first begins the transaction and locks the rows that the units depend
+//! on, the second writes everything, ends with the log and commits. Units that could not be claimed are left out.
 //!
-//! Some units cannot be left out once they have begun: one of several claims failed, or a row was there in spite of the
-//! claim. Then the transaction is undone and the batch is cut in two, and again, until the unit is alone: the others
-//! are written, and it is stale.
+//! Some units cannot be left out once they have begun: one of several claims failed, or a row existed despite the
+//! claim. Then the transaction is rolled back and the batch is split in two, repeatedly, until the unit is alone: the
+//! others are written, and it is stale.
 
 use super::audit;
 use super::claim::Claims;
@@ -36,11 +36,11 @@ pub(super) async fn commit(server: &Server, batch: Batch) -> Result<Vec<Claimed>
     Ok(claimed)
 }
 
-/// Why a transaction came to nothing.
+/// Why a transaction failed.
 enum Setback {
     Server(Error),
     Store(StoreError),
-    /// A unit that has begun turned out to be stale.
+    /// A unit that has begun proved to be stale.
     Entangled,
 }
 
@@ -56,7 +56,7 @@ impl From<StoreError> for Setback {
     }
 }
 
-/// Writes units in one transaction; nothing if a unit among them must be written, or found stale, apart from the others.
+/// Writes units in one transaction; `None` if one of them must be written, or found stale, separately from the others.
 async fn write_together(server: &Server, units: &[&Unit]) -> Result<Option<Vec<Claimed>>> {
     if units.is_empty() {
         return Ok(Some(Vec::new()));
@@ -66,7 +66,7 @@ async fn write_together(server: &Server, units: &[&Unit]) -> Result<Option<Vec<C
         let mut transaction = Transaction::on(server.client().await?);
         let setback = match write_once(&mut transaction, units).await {
             Ok(claimed) => {
-                // Nothing to do if it is committed; everything is to undo if no unit could be claimed.
+                // Has no effect after a commit; undoes everything if no unit could be claimed.
                 transaction.roll_back().await?;
                 return Ok(Some(claimed));
             }
@@ -87,7 +87,7 @@ async fn write_together(server: &Server, units: &[&Unit]) -> Result<Option<Vec<C
                 transaction.roll_back().await?;
                 return Ok(None);
             }
-            // The connection may be gone: dropping the transaction closes what is left of it.
+            // The connection may be lost: dropping the transaction closes it.
             Setback::Server(error) => return Err(refused(error)),
             Setback::Store(error) => return Err(error),
         }

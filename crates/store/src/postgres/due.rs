@@ -1,8 +1,9 @@
-//! Work that is due: which accounts, until when they are somebody's, and what has expired.
+//! Due work: which accounts are due, how long they are leased, and expired rows.
 //!
-//! The worker of each node asks for accounts that are due. Products are asked first, each through its own stretch of
-//! the index, so that accounts with nothing to do cost nothing; then every product with something due gives its share.
-//! An account that is given carries a lease, and rows that another node is taking at this very moment are skipped.
+//! The worker of each node requests due accounts. The first query finds the products with due accounts, each through
+//! its own range of the index, so that accounts with nothing to do cost nothing; then every such product gives its
+//! share. An account that is given out carries a lease, and rows that another node is taking at the same time are
+//! skipped.
 
 use super::arrays::limit as most;
 use super::cells::{each, maybe, product_key};
@@ -11,7 +12,7 @@ use crate::records::{AccountKey, ProductKey};
 use crate::{Due, Result};
 use daybook_engine::time::Time;
 
-/// The products with something due that nobody has, those that waited longest first.
+/// Products with due accounts that no node has leased, longest waiting first.
 const PRODUCTS: &str = "
     SELECT p.org, p.product
     FROM products p
@@ -23,7 +24,7 @@ const PRODUCTS: &str = "
     WHERE NOT p.holding
     ORDER BY first.next_moment, p.org, p.product LIMIT $2";
 
-/// How many each could give, up to a limit; in the order of the products.
+/// How many accounts each product could give, up to a limit; in the order of the products.
 const COUNT: &str = "
     SELECT count.due
     FROM (SELECT unnest($3::bigint[]) AS org, unnest($4::text[]) AS product) s
@@ -33,7 +34,7 @@ const COUNT: &str = "
               WHERE a.org = s.org AND a.product = s.product AND a.next_moment <= $1
                 AND (a.leased_until IS NULL OR a.leased_until <= $1) LIMIT $2) due) count";
 
-/// Each product's share, those that waited longest.
+/// Each product's share, longest waiting first.
 const TAKE: &str = "
     WITH taken AS MATERIALIZED (
         SELECT a.org, a.account
@@ -68,14 +69,14 @@ pub(super) async fn take_due(server: &Server, now: Time, limit: usize, lease_unt
     })
 }
 
-/// Shares a limit: even parts, and what one has no use for is shared again among the others.
+/// Divides a limit into equal shares; what a product does not need is divided among the others.
 fn fair_shares(wanted: &[i64], limit: i64) -> Vec<i64> {
     let mut shares = vec![0; wanted.len()];
     let mut by_size: Vec<usize> = (0..wanted.len()).collect();
     by_size.sort_by_key(|index| wanted[*index]);
     let mut left = limit;
-    // Those that want least come first, so that what is left of a part goes to those that want more. The last part is
-    // the largest: no rounding leaves anything over.
+    // The smallest wants are served first, so that their unused share goes to the larger ones. The last share is the
+    // largest, so rounding leaves nothing over.
     for (turn, index) in by_size.iter().enumerate() {
         let part = left / (wanted.len() - turn) as i64;
         shares[*index] = part.min(wanted[*index]);
@@ -102,7 +103,7 @@ pub(super) async fn count_due(server: &Server, now: Time) -> Result<u64> {
     Ok(due.unwrap_or(0).unsigned_abs())
 }
 
-/// The version goes up, so that nothing computed from the failed account is written over this.
+/// The version goes up, so that a result computed from the failed account does not overwrite this.
 pub(super) async fn retry_failed(server: &Server, key: &ProductKey, now: Time) -> Result<u64> {
     let sql = "WITH failed AS MATERIALIZED (
                    SELECT org, account FROM accounts

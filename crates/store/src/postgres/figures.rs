@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use daybook_engine::time::Time;
 use std::sync::Arc;
 
-/// Where in time an account stands, if that is not now (`$2`).
+/// The account's clock, if that is not the present (`$2`).
 pub(super) const STANDS_AT: &str = "
     CASE WHEN a.rolled_to > $2 OR a.held_events > 0 OR a.failure IS NOT NULL
               OR a.product IN (SELECT p.product FROM products p WHERE p.org = $1 AND p.holding)
@@ -117,7 +117,7 @@ impl Figures for Postgres {
     }
 }
 
-/// Sorted here: the server would sort all accounts, as it does not keep "no reason" first in its index.
+/// Sorted here: the server would sort all accounts, because its index does not have "no reason" first.
 async fn by_status(server: &Server, sql: &str, org: OrgId) -> Result<Vec<StatusFigure>> {
     let mut figures = each(&server.query(sql, &[&org]).await?, |cells| {
         Ok(StatusFigure { status: cells.next()?, substatus: cells.next()?, figure: cells.next()? })
@@ -126,7 +126,7 @@ async fn by_status(server: &Server, sql: &str, org: OrgId) -> Result<Vec<StatusF
     Ok(figures)
 }
 
-/// Adds attempts to the counts of their hours: mostly one row.
+/// Adds attempts to the counts of their hours: usually one row.
 pub(super) fn count_hours(of: Of, attempts: &[Attempt]) -> Step<'static> {
     let sql = "INSERT INTO delivery_hours (org, subscription, hour, delivered, failed)
                SELECT $1, $2, unnest($3::bigint[]), unnest($4::bigint[]), unnest($5::bigint[])
@@ -147,7 +147,7 @@ pub(super) fn count_hours(of: Of, attempts: &[Attempt]) -> Step<'static> {
     )
 }
 
-/// Forgets hours that were over before a moment. Two nodes that do so at once leave each other's rows alone.
+/// Deletes hours that ended before a moment. Two nodes that do so at once skip each other's rows.
 pub(super) async fn forget_hours(server: &Server, before: Time) -> Result<()> {
     let sql = "WITH expired AS MATERIALIZED (
                    SELECT h.org, h.hour, h.subscription

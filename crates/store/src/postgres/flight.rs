@@ -1,9 +1,9 @@
-//! Saying several things at once.
+//! Pipelining: several statements sent at once.
 //!
-//! The server answers in the order it was asked, so a connection need not wait for one answer before the next
-//! question. A [`Flight`] is a list of steps that are sent together; a transaction is a few flights, the last of which
-//! ends with COMMIT. If a step fails, the server refuses those after it and turns the COMMIT into a ROLLBACK: what was
-//! sent together with its COMMIT is written whole or not at all.
+//! The server responds in the order of the statements, so a connection need not wait for one response before it sends
+//! the next statement. A *flight* is a list of steps that are sent together; a transaction is a few flights, the last
+//! of which ends with COMMIT. If a step fails, the server rejects those after it and turns the COMMIT into a ROLLBACK:
+//! statements that are sent together with their COMMIT take effect all together or not at all.
 
 use super::server::refused;
 use crate::Result;
@@ -14,10 +14,10 @@ use std::task::Poll;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
-/// One value for a statement; mostly a whole column.
+/// One parameter of a statement; usually a whole column.
 pub(super) type Param<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
-/// One statement with what it is given.
+/// One statement with its parameters.
 pub(super) struct Step<'a> {
     sql: &'a str,
     params: Vec<Param<'a>>,
@@ -32,13 +32,13 @@ impl<'a> Step<'a> {
 /// How a flight begins and ends a transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Frame {
-    /// Said before the steps.
+    /// Sent before the steps.
     pub begin: Option<&'static str>,
-    /// Whether COMMIT is said after them.
+    /// Whether COMMIT is sent after them.
     pub commit: bool,
 }
 
-/// Something asked, and what comes of it.
+/// A statement in progress, and its result.
 type Asked<'a, T, E> = Pin<Box<dyn Future<Output = std::result::Result<T, E>> + Send + 'a>>;
 
 type Answer<'a> = Asked<'a, Vec<Row>, Error>;
@@ -54,11 +54,11 @@ impl Transaction {
         Transaction { client: Some(client), open: false }
     }
 
-    /// Sends the steps and gives their rows, step by step. With a `commit` frame: what was sent is durable if this
-    /// gives rows, and undone if the server gave an error.
+    /// Sends the steps and returns their rows, step by step. With a `commit` frame, the changes are durable if this
+    /// returns rows, and undone if the server returned an error.
     pub async fn fly(&mut self, frame: Frame, steps: &[Step<'_>]) -> std::result::Result<Vec<Vec<Row>>, Error> {
         let Some(client) = &self.client else { return Ok(Vec::new()) };
-        // Prepared beforehand, so that sending a step never waits and the order stays the order given.
+        // Prepared beforehand, so that sending a step never waits and the steps stay in order.
         let mut statements: Vec<Statement> = Vec::with_capacity(steps.len());
         for step in steps {
             statements.push(client.prepare_cached(step.sql).await?);
@@ -88,7 +88,7 @@ impl Transaction {
         Ok(rows)
     }
 
-    /// Undoes everything. After a COMMIT that the server turned down this finds nothing to undo, which is as well.
+    /// Undoes everything. After a COMMIT that the server rejected, there is nothing left to undo.
     pub async fn roll_back(mut self) -> Result<()> {
         if let (Some(client), true) = (&self.client, self.open) {
             client.batch_execute("ROLLBACK").await.map_err(refused)?;
@@ -98,8 +98,8 @@ impl Transaction {
     }
 }
 
-/// A transaction that nobody waits for any more must not go back into the pool: the connection is closed, and the
-/// server undoes what was not committed.
+/// If the caller abandoned the transaction, its connection must not go back into the pool: it is closed, and the server
+/// undoes what was not committed.
 impl Drop for Transaction {
     fn drop(&mut self) {
         if let (Some(client), true) = (self.client.take(), self.open) {
@@ -112,10 +112,10 @@ fn plain<'a>(client: &'a Client, sql: &'static str) -> Answer<'a> {
     Box::pin(async move { client.batch_execute(sql).await.map(|()| Vec::new()) })
 }
 
-/// Sends the steps in order and waits for the answers to all that were sent. Gives every answer, or the error of the
-/// first step that failed. A step that fails before the next one was sent keeps the rest from being sent; the answers
-/// to the steps before it are still waited for, because the server may already be refusing this step for the failure
-/// of an earlier one, whose answer has not been read yet.
+/// Sends the steps in order and waits for the responses to all that were sent. Returns every response, or the error of
+/// the first step that failed. If a step fails before the next one was sent, the rest are not sent; the responses to
+/// the steps before it are still awaited, because the server may be rejecting this step due to the failure of an
+/// earlier one whose response has not been read yet.
 async fn in_order<T, E>(mut futures: Vec<Asked<'_, T, E>>) -> std::result::Result<Vec<T>, E> {
     let mut results: Vec<Option<std::result::Result<T, E>>> = futures.iter().map(|_| None).collect();
     let mut all_sent = false;

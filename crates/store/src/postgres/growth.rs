@@ -1,9 +1,9 @@
-//! Telling the planner how large the tables have grown.
+//! Keeps the planner informed of how large the tables have grown.
 //!
-//! A statement is planned once for a connection. While a table is empty every index of it looks equally good, and a
-//! plan that was made then may read all accounts of an organization where it means one. The server would notice by
-//! itself, but it looks around only once a minute. So a node that writes into young tables says so as they grow; each
-//! time, all connections plan anew.
+//! A statement is planned once for a connection. While a table is empty all its indexes look equally good, and a plan
+//! made then may read all accounts of an organization to find one. The server's autovacuum would notice, but it runs
+//! only once a minute. So a node that writes into young tables runs ANALYZE as they grow; each time, all connections
+//! plan anew.
 
 use super::server::Server;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,20 +12,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ANALYZE: &str = "ANALYZE (SKIP_LOCKED)
     accounts, account_customers, customers, inputs, line_items, messages, waiting_messages, words, audit";
 
-/// Accounts written until the first time, and how many times more until the next.
+/// Accounts and inputs written before the first ANALYZE, and the factor from one to the next.
 const FIRST: u64 = 64;
 const TIMES: u64 = 4;
-/// From here on the server's own looking around is soon enough.
+/// From here on the server's own schedule is frequent enough.
 const LAST: u64 = FIRST * TIMES.pow(6);
 
-/// What this node has written since it started.
+/// How much this node has written since it started.
 #[derive(Debug, Default)]
 pub(super) struct Growth {
     written: AtomicU64,
 }
 
 impl Growth {
-    /// Counts accounts and inputs that were written; now and then tells the server, which nobody waits for.
+    /// Counts accounts and inputs that were written; runs ANALYZE at intervals, in the background.
     pub fn wrote(&self, server: &Server, accounts_and_inputs: u64) {
         if self.passes_a_mark(accounts_and_inputs) {
             let server = server.clone();

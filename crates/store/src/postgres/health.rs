@@ -1,4 +1,4 @@
-//! Whether the server is there, and whether the tables say what they should.
+//! Whether the server responds, and whether the tables are consistent.
 
 use super::server::{Server, refused};
 use crate::Result;
@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 pub(super) async fn describe(server: &Server) -> Result<String> {
     let row = server.query_opt("SHOW server_version", &[]).await?;
     let version: String = row.map(|row| row.try_get(0)).transpose().map_err(refused)?.unwrap_or_default();
-    // "15.18 (Debian 15.18-0+deb12u1)": who packed it is nobody's business here.
+    // "15.18 (Debian 15.18-0+deb12u1)": leaves out the package's name.
     Ok(format!("PostgreSQL {}", version.split_whitespace().next().unwrap_or_default()))
 }
 
@@ -15,13 +15,13 @@ pub(super) async fn ping(server: &Server) -> Result<()> {
     server.query("SELECT 1", &[]).await.map(drop)
 }
 
-/// A server that only reads, or has no room left, refuses this.
+/// Fails if the server is read-only or its disk is full.
 pub(super) async fn try_write(server: &Server) -> Result<()> {
     let sql = "UPDATE settings SET value = value WHERE name = (SELECT min(name) FROM settings)";
     server.execute(sql, &[]).await.map(drop)
 }
 
-/// Each asks for what should not be: one sentence for each row. A log may have lost its beginning, or all, to old age.
+/// Each query finds inconsistencies: one sentence per row. A log may have lost its beginning, or all of it, to expiry.
 const SANITY: &[&str] = &[
     "SELECT format('the log of organization %s ends at position %s, but its head says %s', org, last, head)
      FROM (SELECT h.org, h.head, COALESCE((SELECT max(m.position) FROM messages m WHERE m.org = h.org), 0) AS last

@@ -1,4 +1,4 @@
-//! Loading accounts with their inputs: all of a batch in one flight, all as of one moment.
+//! Loads accounts with their inputs: a whole batch in one flight and one snapshot.
 
 use super::arrays::column;
 use super::cells::{self, Cells};
@@ -9,11 +9,10 @@ use crate::{Inputs, Loaded, Result, Want};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
-/// The account and its inputs must be of the same moment, or a reader would see one without the other.
+/// The account and its inputs must be from the same snapshot, or a reader could see one without the other.
 const ONE_MOMENT: Frame = Frame { begin: Some("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"), commit: true };
 
-/// The wanted accounts are walked in order and looked up one by one: `OFFSET 0` keeps the planner from turning the walk
-/// round.
+/// Visits the wanted accounts in order and looks each one up: `OFFSET 0` prevents the planner from reversing the join.
 const ACCOUNTS: &str = "
     SELECT w.place, a.*
     FROM (SELECT unnest($1::bigint[]) AS place, unnest($2::bigint[]) AS org, unnest($3::text[]) AS account) w
@@ -24,8 +23,8 @@ const ACCOUNTS: &str = "
                a.failure, a.balance
         FROM accounts a WHERE a.org = w.org AND a.account = w.account OFFSET 0) a";
 
-/// Held inputs are at the end of the account's, by number; scheduled ones are at the end of its timeline. Two indexes find
-/// them without looking at what is processed; `+ 0` keeps the planner from taking the one for the other.
+/// Held inputs are the account's last by number; scheduled ones are the last of its timeline. Two indexes find them
+/// without reading processed inputs; `+ 0` prevents the planner from using the wrong one.
 const INPUTS: &str = "
     SELECT w.place, i.*
     FROM (SELECT unnest($1::bigint[]) AS place, unnest($2::bigint[]) AS org, unnest($3::text[]) AS account,
@@ -70,7 +69,7 @@ pub(super) async fn load(server: &Server, wanted: &[Want]) -> Result<Vec<Option<
     }
 }
 
-/// The accounts first; then inputs, if any are wanted.
+/// First the accounts, then inputs if any are wanted.
 fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
     let all: Vec<(i64, &Want)> = (0..).zip(wanted).collect();
     let with_inputs: Vec<(i64, &Want)> = all.iter().filter(|(_, want)| want.inputs != Inputs::None).copied().collect();
@@ -109,7 +108,7 @@ fn questions(wanted: &[Want]) -> Vec<Step<'_>> {
     steps
 }
 
-/// Puts rows where they were asked for; an input that was found in two ways is given once.
+/// Assigns rows to the requests they answer; an input that two queries found is returned once.
 fn gather(count: usize, answers: &[Vec<Row>]) -> Result<Vec<Option<Loaded>>> {
     let mut inputs: Vec<BTreeMap<i64, InputRow>> = vec![BTreeMap::new(); count];
     for row in answers.iter().skip(1).flatten() {

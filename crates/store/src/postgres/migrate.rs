@@ -1,8 +1,8 @@
-//! Bringing the tables up to date.
+//! Migrates the tables.
 //!
-//! Migrations are numbered and never change once released. A node that starts takes a lock on the whole matter, so of
-//! many that start at once one does the work and the others find it done. A database that a newer program has been at is
-//! refused: this program does not know what the newer one relies on.
+//! Migrations are numbered and never change once released. A starting node takes one lock for all migrations, so if
+//! many start at once, one does the work and the others find it done. A database that a newer program has migrated is
+//! rejected: this program does not know what the newer one relies on.
 
 use super::server::{Server, refused};
 use crate::Result;
@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::upkeep::TablesStanding;
 use tokio_postgres::GenericClient;
 
-/// Number and text of every migration, in order.
+/// Number and SQL of every migration, in order.
 const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../../migrations/postgres/0001_tables.sql")),
     (2, include_str!("../../migrations/postgres/0002_outbox.sql")),
@@ -34,13 +34,13 @@ pub(super) fn last_known() -> i64 {
     MIGRATIONS.iter().map(|(number, _)| *number).max().unwrap_or(0)
 }
 
-/// Which version the tables are of. Changes nothing.
+/// The version of the tables. Changes nothing.
 pub(super) async fn standing(server: &Server) -> Result<TablesStanding> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();
     Ok(TablesStanding::of(&applied(&**server.client().await?).await?, &known))
 }
 
-/// Runs the migrations that have not been run, in one transaction, and gives their numbers.
+/// Runs the migrations that have not been run, in one transaction, and returns their numbers.
 pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
     let mut client = server.client().await?;
     let encoding: String =
@@ -48,7 +48,7 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
     if encoding != "UTF8" {
         return Err(StoreError::Broken(format!("its encoding is {encoding}, and must be UTF8")));
     }
-    // Asked without a lock first, so that a node that starts on a database in use does not wait.
+    // Checked without a lock first, so that a node that starts on a database in use does not wait.
     if missing(&applied(&**client).await?)?.is_empty() {
         return Ok(Vec::new());
     }
@@ -69,7 +69,7 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
     Ok(migrated)
 }
 
-/// The migrations that have not been run. Refuses a database that a newer program has been at.
+/// The migrations that have not been run. Rejects a database that a newer program has migrated.
 fn missing(applied: &[i64]) -> Result<Vec<&'static (i64, &'static str)>> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();
     TablesStanding::of(applied, &known).must_not_be_newer()?;

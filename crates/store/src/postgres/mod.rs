@@ -1,20 +1,20 @@
 //! PostgreSQL: one server, many nodes.
 //!
-//! Nodes share nothing but the database and may die at any time. What keeps them out of each other's way:
+//! Nodes share only the database and may die at any time. These parts keep them from interfering with each other:
 //!
-//! | part | who it keeps apart |
+//! | part | what it coordinates |
 //! |---|---|
-//! | [`migrate`] | nodes that start at once: one brings the tables up to date, the others wait for it |
-//! | [`claim`] | commits: an account, an idempotency key, a product's mode belongs to one transaction at a time |
-//! | [`commit`], [`write`] | writers of one organization's log: positions are given last, under the lock of the log's head |
+//! | [`migrate`] | nodes that start at once: one migrates the tables, the others wait for it |
+//! | [`claim`] | commits: an account, an idempotency key or a product's mode belongs to one transaction at a time |
+//! | [`commit`], [`write`] | writers of one organization's log: positions are assigned last, under its head's lock |
 //! | [`due`] | workers: an account that one has taken is leased, and skipped by the others |
-//! | [`outbox`] | senders: a subscription that one has taken is leased, and its row is locked by whoever changes it |
-//! | [`people`] | whoever changes people of one organization: their rows are locked in order |
+//! | [`outbox`] | senders: a subscription that one has taken is leased, and its row is locked for each change |
+//! | [`people`] | changes to people of one organization: their rows are locked in order |
 //! | [`audit`] | writers of one organization's audit trail: its head is locked last |
 //!
-//! A call takes a connection from the pool ([`server`]), says everything it can in one flight ([`flight`]), and gives
-//! the connection back. READ COMMITTED is enough: what must not change is locked, and unique keys stand behind that.
-//! Rows come and go as arrays ([`arrays`]), one statement for a table however many rows there are.
+//! A call takes a connection from the pool ([`server`]), sends as many statements as it can in one flight ([`flight`]),
+//! and returns the connection. READ COMMITTED is enough: rows that must not change are locked, and unique keys are a
+//! second safeguard. Rows are passed as arrays ([`arrays`]): one statement per table for any number of rows.
 
 mod access;
 mod again;
@@ -58,7 +58,7 @@ use server::Server;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How many commits are worth having under way at once: enough to fold one while another waits for the disk.
+/// How many commits are useful in parallel: enough to fold one while another waits for the disk.
 const WRITERS: usize = 4;
 
 /// A database on a PostgreSQL server.
@@ -66,17 +66,17 @@ const WRITERS: usize = 4;
 pub struct Postgres {
     server: Server,
     growth: Growth,
-    /// The migrations that opening ran.
+    /// The migrations that were run on opening.
     migrated: Vec<i64>,
 }
 
 impl Postgres {
-    /// Connects to the server at a `postgres://` address and brings the tables up to date.
+    /// Connects to the server at a `postgres://` address and migrates the tables.
     pub async fn open(address: &str) -> Result<Postgres> {
         Postgres::open_as(address, Tables::BringUpToDate).await
     }
 
-    /// Connects to the server. Unless the tables are brought up to date, they are not changed.
+    /// Connects to the server. Changes the tables only if `tables` requests a migration.
     pub async fn open_as(address: &str, tables: Tables) -> Result<Postgres> {
         let server = Server::at(address)?;
         if tables != Tables::AsTheyAre {
@@ -296,7 +296,7 @@ impl Store for Postgres {
     }
 
     async fn commit(&self, batch: Batch) -> Result<Vec<Claimed>> {
-        // An account with thousands of payments makes tables grow as thousands of accounts do.
+        // An account with thousands of payments grows the tables as much as thousands of accounts do.
         let accounts = batch.units.iter().flat_map(|unit| &unit.accounts);
         let grown = accounts.map(|account| 1 + account.inputs.len() as u64).sum();
         let claimed = commit::commit(&self.server, batch).await?;

@@ -1,4 +1,4 @@
-//! How the database stands, for those who watch over it.
+//! The state of the database, for operators.
 
 use super::cells::maybe;
 use super::{Postgres, migrate};
@@ -7,7 +7,7 @@ use crate::monitoring::{Connections, MOST_FAILED_COUNTED, Monitoring, Releases, 
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
-/// Each product gives its first moment through the index.
+/// Reads each product's first moment through the index.
 const STANDING: &str = "
     SELECT (SELECT min(first.next_moment)
             FROM products p

@@ -1,7 +1,8 @@
-//! People who use the console.
+//! Console users.
 //!
-//! Most calls are one statement. Where a decision hangs on several rows, they are locked first, always in the order of
-//! their ids: of two who take the last two administrators' role away at once, the second finds that one is left.
+//! Most calls are one statement. If a decision depends on several rows, they are locked first, always in the order of
+//! their ids: of two callers who remove the last two administrators at once, the second one finds that only one is
+//! left.
 
 use super::Postgres;
 use super::again::{Tries, Try};
@@ -28,7 +29,7 @@ const INSERT: &str = "
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     ON CONFLICT (email_key) DO NOTHING RETURNING person";
 
-/// Whoever comes second waits, and finds nothing.
+/// A second caller waits for the lock, and then finds no row.
 const TAKE_INVITATION: &str = "
     DELETE FROM invitations WHERE token_hash = $1 AND expires_at > $2 RETURNING token_hash";
 
@@ -43,7 +44,7 @@ const SET_PASSWORD: &str = "
     UPDATE people SET password_hash = $3 WHERE person = $1 AND password_hash = $2 RETURNING person";
 const END_OTHERS: &str = "DELETE FROM sessions WHERE person = $1 AND token_hash <> $2";
 
-/// The person's row is changed with it, so that nobody takes away meanwhile what was checked.
+/// Also updates the person's row, so that it cannot change between the check and the insert.
 const BEGIN_SESSION: &str = "
     WITH seen AS (
         UPDATE people SET last_seen_at = GREATEST(COALESCE(last_seen_at, $4), $4)
@@ -111,7 +112,7 @@ fn guess(cells: &mut Cells<'_>) -> Result<GuessRow> {
     })
 }
 
-/// What [`INSERT`] is given.
+/// The parameters of [`INSERT`].
 fn inserted(new: &PersonRow) -> Vec<Param<'_>> {
     vec![
         Box::new(new.org),
@@ -127,7 +128,7 @@ fn inserted(new: &PersonRow) -> Vec<Param<'_>> {
     ]
 }
 
-/// Whether the steps of a flight gave any row.
+/// Whether any step of a flight returned a row.
 fn any(rows: &[Vec<tokio_postgres::Row>]) -> bool {
     rows.iter().any(|rows| !rows.is_empty())
 }

@@ -1,10 +1,10 @@
-//! The log of messages, and those that wait to get into it.
+//! The log of messages, and the messages that wait to be due.
 //!
-//! A message gets its position last: the organization's head is moved on, and stays locked until the transaction is
-//! durable. So positions have no gaps, and who sees a position sees all before it.
+//! A message gets its position last: the organization's head is advanced, and stays locked until the transaction is
+//! durable. So positions have no gaps, and a reader who sees a position sees all before it.
 //!
-//! A waiting message belongs to its account: whoever moves it has the account locked, so the messages of an account
-//! come into the log in one order, whether a commit or [`publish_due`] moves them.
+//! A waiting message belongs to its account: it is moved only under the account's lock, so the messages of an account
+//! enter the log in one order, whether a commit or [`publish_due`] moves them.
 
 use super::arrays::{column, limit as most};
 use super::cells::{Cells, message_of};
@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
-/// The heads come back in the order of organizations, and each message says which is its own and how far before it its
-/// position is.
+/// The heads are returned in the order of organizations. Each message carries the index of its head and the distance
+/// from that head to its position.
 const APPEND: &str = "
     WITH heads AS (
         INSERT INTO log_heads (org, head, hurried)
@@ -51,7 +51,7 @@ const WAIT: &str = "
         unnest($6::text[]), unnest($7::text[]), unnest($8::text[]), unnest($9::bigint[]), unnest($10::bigint[]),
         unnest($11::bytea[]), unnest($12::text[]), unnest($13::bigint[])";
 
-/// Waiting messages of accounts that are locked.
+/// Waiting messages of locked accounts.
 const OF_ACCOUNTS: &str = "
     SELECT m.arrival, m.org, NULL::bigint, m.due_at, m.cancelled_at, m.account, m.sequence, m.event, m.event_id,
         m.cause, m.subject, m.effective_at, m.recorded_at, m.data, m.signature
@@ -92,7 +92,7 @@ const DUE: &str = "
         m.cause, m.subject, m.effective_at, m.recorded_at, m.data, m.signature
     FROM waiting_messages m WHERE m.due_at <= $1 AND m.cancelled_at IS NULL ORDER BY m.due_at, m.arrival LIMIT $2";
 
-/// A message on its way from waiting into the log.
+/// A message that moves from waiting into the log.
 pub(super) struct Waiting {
     arrival: i64,
     org: OrgId,
@@ -111,7 +111,7 @@ impl Waiting {
     }
 }
 
-/// Asks for the waiting messages that units want published, if there are such units.
+/// The query for the waiting messages that units publish, if there are such units.
 pub(super) fn ask_waiting<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
     let wanted: Vec<(&AccountKey, Time)> =
         units.iter().flat_map(|unit| &unit.accounts).filter_map(published_by).collect();
@@ -126,7 +126,7 @@ pub(super) fn ask_waiting<'a>(units: &[&'a Unit]) -> Option<Step<'a>> {
     (!wanted.is_empty()).then_some(step)
 }
 
-/// Whose waiting messages a write publishes, and until when. A new account has none.
+/// The account whose waiting messages a write publishes, and until when. A new account has none.
 fn published_by(write: &AccountWrite) -> Option<(&AccountKey, Time)> {
     match write.claim {
         AccountClaim::Update { .. } => write.publish_until.map(|until| (account_key(write), until)),
@@ -134,7 +134,7 @@ fn published_by(write: &AccountWrite) -> Option<(&AccountKey, Time)> {
     }
 }
 
-/// The waiting messages that were asked for, by account.
+/// The waiting messages found, by account.
 pub(super) struct Published<'w> {
     by_account: HashMap<AccountKey, Vec<&'w Waiting>>,
 }
@@ -163,7 +163,7 @@ impl<'w> Published<'w> {
     }
 }
 
-/// Everything that units announce: what waited and is due, and what is new, in the order of the units. The log is last.
+/// All messages of units: waiting ones that are due, and new ones, in the order of the units. The log is written last.
 pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -> Vec<Step<'a>> {
     let mut log: Vec<(OrgId, &'a MessageRow)> = Vec::new();
     let mut waiting: Vec<(OrgId, &'a MessageRow)> = Vec::new();
@@ -182,7 +182,7 @@ pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -
         }
     }
     let mut steps: Vec<Step<'a>> = remove(&moved).into_iter().collect();
-    // Before what is new: that says itself whether it is cancelled.
+    // Before the new messages, which carry their own `cancelled_at`.
     steps.extend(cancel(units));
     if !waiting.is_empty() {
         steps.push(wait(&waiting));
@@ -191,7 +191,7 @@ pub(super) fn message_steps<'a>(units: &[&'a Unit], published: &Published<'a>) -
     steps
 }
 
-/// Whose log a unit that hurries is about, whether it announces something or not.
+/// The organizations whose log an urgent unit concerns, whether it has messages or not.
 fn organizations_of(unit: &Unit) -> impl Iterator<Item = OrgId> {
     let customers = unit.customers.iter().map(|write| match write {
         CustomerWrite::Insert(row) | CustomerWrite::Update(row) => row.org,
@@ -248,7 +248,7 @@ fn remove<'a>(rows: &[&Waiting]) -> Option<Step<'a>> {
     (!rows.is_empty()).then_some(step)
 }
 
-/// Puts messages at the end of the logs of their organizations; logs that are hurried are to be sent up to their end.
+/// Appends messages to the logs of their organizations. Logs in `hurried` are to be sent up to their end.
 pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<OrgId>) -> Option<Step<'a>> {
     let mut counts: BTreeMap<OrgId, i64> = hurried.iter().map(|org| (*org, 0)).collect();
     for (org, _) in rows {
@@ -256,7 +256,7 @@ pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<Or
     }
     let heads: Vec<(OrgId, i64)> = counts.iter().map(|(org, count)| (*org, *count)).collect();
     let places: BTreeMap<OrgId, i32> = counts.keys().copied().zip(1..).collect();
-    // How many of its organization's messages come after each.
+    // How many of its organization's messages follow each.
     let mut left = counts;
     let mut before: Vec<i64> = Vec::with_capacity(rows.len());
     for (org, _) in rows {
@@ -290,7 +290,7 @@ pub(super) fn append<'a>(rows: &[(OrgId, &'a MessageRow)], hurried: &BTreeSet<Or
 
 /// Moves waiting messages that are due into the log.
 pub(super) async fn publish_due(server: &Server, now: Time, limit: usize) -> Result<u64> {
-    // Mostly there is nothing: found out without a lock.
+    // Usually there is nothing: checked without a lock.
     let any = "SELECT FROM waiting_messages WHERE due_at <= $1 AND cancelled_at IS NULL LIMIT 1";
     if limit == 0 || server.query_opt(any, &[&now.micros()]).await?.is_none() {
         return Ok(0);
@@ -311,7 +311,7 @@ pub(super) async fn publish_due(server: &Server, now: Time, limit: usize) -> Res
             }
         }
     }
-    // The others are publishing: what is left will be seen next time.
+    // Other nodes are publishing: the next call handles what is left.
     Ok(0)
 }
 
@@ -324,7 +324,7 @@ async fn publish(transaction: &mut Transaction, now: Time, limit: usize) -> std:
         Ok(waiting) => waiting,
         Err(error) => return Ok(Err(error)),
     };
-    // A message that came after the accounts were locked is left for the next time, unless its account is locked.
+    // A message that was added after the accounts were locked is left for the next call, unless its account is locked.
     let mut accounts: HashSet<(OrgId, &str)> = HashSet::new();
     for row in locked {
         accounts.insert((row.try_get(0)?, row.try_get(1)?));

@@ -1,10 +1,10 @@
-//! The pulse of the server: whether it still answers.
+//! The heartbeat of the server: whether it still responds.
 //!
-//! A server that is stopped or hangs keeps its connections open and says nothing, and a call would wait for as long as its
-//! caller does. So a connection of its own asks every half a second whether the server is there. When no answer comes in
-//! time, every connection is cut, callers that wait on one get an error, and new ones are not tried until
-//! the server answers again. A statement that is slow is not cut: the server answers the pulse meanwhile. Nor is a machine
-//! that stood still, or had no time for this process, taken for a silent server: its time does not count.
+//! A server that is stopped or hangs keeps its connections open without responding, and a call would wait for as long
+//! as its caller does. So a dedicated connection queries the server every half a second. If no response arrives in
+//! time, every connection is cut, callers that wait on one get an error, and no new ones are opened until the server
+//! responds again. A slow statement is not cut: the server still responds to the heartbeat. Time during which this
+//! machine was suspended, or had no time for this process, does not count as silence of the server.
 
 use deadpool_postgres::Connect;
 use std::fmt;
@@ -18,17 +18,17 @@ use tokio::time::Instant;
 use tokio_postgres::{Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How long between an answer and the next question.
+/// The pause between a response and the next query.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// How long the server may take to answer on a connection that is there.
+/// How long the server may take to respond on an open connection.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How long it may take to make that connection: a machine that is busy starting takes its time.
+/// How long it may take to open that connection: a machine that is busy starting is slow.
 const PATIENCE_CONNECTING: Duration = Duration::from_secs(15);
 
-/// Silence is counted in ticks. One that took more than twice as long says that this process had no time.
+/// Silence is counted in ticks. A tick that took more than twice as long shows that this process had no time.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Whether the server answers.
+/// Whether the server responds.
 #[derive(Clone)]
 pub(super) struct Pulse {
     is_away: watch::Receiver<bool>,
@@ -42,7 +42,7 @@ impl fmt::Debug for Pulse {
     }
 }
 
-/// Ends with the last one who wants to know.
+/// Stops the queries when the last [`Pulse`] is dropped.
 #[derive(Debug)]
 struct Asking(AbortHandle);
 
@@ -53,25 +53,25 @@ impl Drop for Asking {
 }
 
 impl Pulse {
-    /// Starts to ask.
+    /// Starts the queries.
     pub fn of(config: &Config, tls: MakeRustlsConnect) -> Pulse {
         let (tell, is_away) = watch::channel(false);
         let asking = tokio::spawn(ask(config.clone(), tls.clone(), tell));
         Pulse { is_away, tls, _asking: Arc::new(Asking(asking.abort_handle())) }
     }
 
-    /// Whether the server does not answer.
+    /// Whether the server does not respond.
     pub fn is_away(&self) -> bool {
         *self.is_away.borrow()
     }
 
-    /// What makes connections that are cut when the server does not answer.
+    /// A connector whose connections are cut when the server does not respond.
     pub fn connections(&self) -> Connections {
         Connections { is_away: self.is_away.clone(), tls: self.tls.clone() }
     }
 }
 
-/// Makes connections that are cut when the server does not answer.
+/// Opens connections that are cut when the server does not respond.
 pub(super) struct Connections {
     is_away: watch::Receiver<bool>,
     tls: MakeRustlsConnect,
@@ -91,7 +91,7 @@ impl Connect for Connections {
                             tracing::debug!(%error, "a connection to the database ended");
                         }
                     }
-                    // Dropping the connection closes it: a caller that waits for an answer gets an error.
+                    // Dropping the connection closes it: a caller that waits for a response gets an error.
                     _ = is_away.wait_for(|is_away| *is_away) => {}
                 }
             });
@@ -103,14 +103,14 @@ impl Connect for Connections {
 async fn ask(config: Config, tls: MakeRustlsConnect, tell: watch::Sender<bool>) {
     let mut client: Option<Client> = None;
     loop {
-        // Of a server that is away, a new connection that hangs says nothing new.
+        // If the server is already known to be away, opening a connection gets no extra time.
         let patience = if client.is_some() || *tell.borrow() { PATIENCE } else { PATIENCE_CONNECTING };
         let is_away = match within(patience, answer(&config, &tls, client.take())).await {
             Some(Ok(same)) => {
                 client = Some(same);
                 false
             }
-            // It said something, be it no: a server that is being started or has no connection left is no silent one.
+            // It responded, even if with an error: a server that is starting or has no connection left is not silent.
             Some(Err(_)) => false,
             None => true,
         };
@@ -125,7 +125,8 @@ async fn ask(config: Config, tls: MakeRustlsConnect, tell: watch::Sender<bool>) 
     }
 }
 
-/// What comes within a time during which this process had time to notice.
+/// The result of `answer`, or `None` if it took longer than `patience`, not counting time in which this process did not
+/// run.
 #[expect(clippy::disallowed_methods, reason = "how long a tick took decides nothing but whether it counts as silence")]
 async fn within<T>(patience: Duration, answer: impl Future<Output = T>) -> Option<T> {
     let mut answer = pin!(answer);
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(within(PATIENCE, async { 7 }).await, Some(7));
     }
 
-    /// The machine stands still for an hour, and the answer is there a moment after it goes on.
+    /// The machine is suspended for an hour, and the response arrives shortly after it resumes.
     #[tokio::test(start_paused = true)]
     async fn time_in_which_this_process_stood_still_does_not_count() {
         let answer = async {

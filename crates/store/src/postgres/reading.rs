@@ -1,4 +1,4 @@
-//! Products, customers, accounts, line items and messages, as they are asked for.
+//! Reads of products, customers, accounts, line items and messages.
 
 use super::arrays::limit as most;
 use super::cells::{self, ACCOUNT, CUSTOMER, Cells, ITEM, PRODUCT, each, maybe};
@@ -10,8 +10,8 @@ use crate::records::{
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Part of a table in the order of an id. Towards the past the server counts backwards from `before`, and the rows are
-/// turned round here. No id is empty, so "after nothing" is after the empty one.
+/// One page of a table in the order of an id. With `before`, the server reads backwards from it, and the rows are
+/// reversed here. No id is empty, so the empty string serves as the start.
 async fn page<T>(
     server: &Server,
     select: &str,

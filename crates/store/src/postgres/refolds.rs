@@ -1,4 +1,4 @@
-//! Accounts that wait to be folded again, and what that moved.
+//! Accounts to be folded again, and what that changed.
 
 use super::Postgres;
 use super::arrays::{column, limit as most};
@@ -82,7 +82,7 @@ impl Refolds for Postgres {
     }
 }
 
-/// Writes what folding accounts again leaves behind. The accounts are claimed.
+/// Writes the results of folding accounts again. The accounts are claimed.
 pub(super) fn steps<'a>(writes: &[&'a AccountWrite]) -> Vec<Step<'a>> {
     let refolds: Vec<(&AccountKey, &RefoldWrite)> =
         writes.iter().filter_map(|write| Some((account_key(write), write.refold.as_ref()?))).collect();

@@ -1,8 +1,9 @@
 //! A new signing key for an organization.
 //!
-//! What was signed with the old key and is not written yet must not be written any more. Whoever writes it says under
-//! which mode of its product it was computed: so the modes of all products go up, under the locks that a change of the
-//! mode takes. A product that came while the locks were awaited is not locked: then everything begins anew.
+//! Messages signed with the old key that are not written yet must not be written any more. Every unit states the mode
+//! of its product under which it was computed, so rotating raises the mode version of all products, under the locks
+//! that a change of the mode takes. A product that was created while the locks were awaited is not locked; in that case
+//! everything starts over.
 
 use super::again::{Setback, Tries, Try};
 use super::audit;
@@ -18,7 +19,7 @@ const CHANGE_KEY: &str = "
     WHERE org = $1 AND signing_key = $2
     RETURNING org";
 
-/// The same numbers in the same order as a commit locks them in; each says how many products it stands for.
+/// Takes the same locks in the same order as a commit; each row says how many products its lock covers.
 const LOCK_MODES: &str = "
     SELECT l.products, pg_advisory_xact_lock(l.number) IS NULL
     FROM (SELECT hashtextextended(p.product, p.org) AS number, count(*) AS products

@@ -1,9 +1,8 @@
-//! The way to the server: the pool of connections, and what an error means.
+//! The connection pool, and the meaning of errors.
 //!
-//! A connection is set up once, when it is made. The statements of this store go by an index, every one of them; a
-//! planner that has not yet seen statistics of a table that is just being filled would rather read it whole, and would
-//! keep that plan. So the ways of reading a table whole are made expensive, and a statement is planned once, not for
-//! each set of arrays.
+//! A connection is set up once, when it is made. All statements of this store are meant to use an index, but a planner
+//! without statistics of a table that is just being filled would choose a full scan, and would keep that plan. So full
+//! scans are made expensive, and a statement is planned once, not for each set of arrays.
 
 use super::pulse::Pulse;
 use super::tls::{Wanted, distrust};
@@ -18,21 +17,21 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Row};
 
-/// What a statement is given.
+/// The parameters of a statement.
 pub(super) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 const CONNECTIONS: usize = 16;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it may take until a new connection is set up.
+/// How long setting up a new connection may take.
 const CREATE_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long a call waits for a connection while all are in use.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a server that says nothing is believed to be there.
+/// The idle time before TCP keepalives, and the TCP user timeout.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How often a transaction that lost to another one is tried.
 pub(super) const TRIES: usize = 8;
 
-/// A transaction whose node fell silent is given up by the server, so that nobody waits for its locks for long.
+/// The server ends a transaction whose node has become silent, so that its locks are not held for long.
 const SESSION: &str = "
     SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off;
@@ -54,7 +53,7 @@ pub(super) struct Server {
 impl Server {
     /// The server at an address. Nothing is connected yet.
     pub fn at(address: &str) -> Result<Server> {
-        // The address may hold a password: the error says what is wrong, not where.
+        // The address may hold a password, so the error does not quote it.
         let (address, tls) = Wanted::split(address)?;
         let mut config: Config =
             address.parse().map_err(|error| StoreError::Broken(format!("in its address: {}", sentence(&error))))?;
@@ -70,7 +69,7 @@ impl Server {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
         config.keepalives_idle(SILENCE_TIMEOUT).tcp_user_timeout(SILENCE_TIMEOUT);
-        // A connection that the server closed is noticed by its own task, without asking the server each time.
+        // A closed connection is noticed by its own task, without querying the server each time.
         let pulse = Pulse::of(&config, tls.connector()?);
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_connect(config, pulse.connections(), recycling);
@@ -89,7 +88,7 @@ impl Server {
         Ok(Server { pool, pulse })
     }
 
-    /// How the pool is used.
+    /// The state of the pool.
     pub fn connections(&self) -> Connections {
         let pool = self.pool.status();
         let number = |count: usize| count as u64;
@@ -101,15 +100,16 @@ impl Server {
         }
     }
 
-    /// Connects for the first time. A certificate that is not trusted now will not be at the next try either: that is said at
-    /// once. Later, while a database is served, it is a database that is away.
+    /// Connects for the first time. A certificate that is not trusted now will not be trusted on a retry either, so
+    /// this is reported at once as an error. Later, while the program runs, the same error counts as an unavailable
+    /// database.
     pub async fn meet(&self) -> Result<()> {
         match self.pool.get().await {
             Err(PoolError::Backend(error)) => match distrust(&error) {
                 Some(why) => Err(StoreError::Broken(why)),
                 None => Err(while_connecting(&error)),
             },
-            // Whatever else is wrong, the first statement says.
+            // Any other problem is reported by the first statement.
             _ => Ok(()),
         }
     }
@@ -127,19 +127,19 @@ impl Server {
         })
     }
 
-    /// Asks one thing.
+    /// Runs one query.
     pub async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         let client = self.client().await?;
         let statement = client.prepare_cached(sql).await.map_err(refused)?;
         client.query(&statement, params).await.map_err(refused)
     }
 
-    /// Asks for one row, or none.
+    /// Runs a query for one row, or none.
     pub async fn query_opt(&self, sql: &str, params: Params<'_>) -> Result<Option<Row>> {
         Ok(self.query(sql, params).await?.into_iter().next())
     }
 
-    /// Does one thing; gives how many rows it touched.
+    /// Runs one statement; returns how many rows it changed.
     pub async fn execute(&self, sql: &str, params: Params<'_>) -> Result<u64> {
         let mut tries = 1;
         loop {
@@ -153,7 +153,7 @@ impl Server {
     }
 }
 
-/// Whether nothing leaves this machine on the way to a host.
+/// Whether the connection to a host stays on this machine.
 fn is_this_machine(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
@@ -163,29 +163,29 @@ fn is_this_machine(host: &Host) -> bool {
     }
 }
 
-/// Whether a transaction was given up for the sake of another one, and may be tried again.
+/// Whether a transaction was aborted in favour of another one, and may be retried.
 pub(super) fn lost_to_another(error: &tokio_postgres::Error) -> bool {
     matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED))
 }
 
-/// Whether a row was there already.
+/// Whether a row already existed.
 pub(super) fn is_taken(error: &tokio_postgres::Error) -> bool {
-    // A record of the audit trail that is there already is no claim that was lost: the trail was tampered with.
+    // An audit record that already exists is not a lost claim: the audit trail was tampered with.
     let is_of_audit = error.as_db_error().and_then(|error| error.constraint()) == Some("audit_pkey");
     error.code() == Some(&SqlState::UNIQUE_VIOLATION) && !is_of_audit
 }
 
-/// What an error of a statement means.
+/// Classifies an error of a statement.
 pub(super) fn refused(error: tokio_postgres::Error) -> StoreError {
     let away = match error.code() {
         Some(code) => is_away(code),
-        // A connection that was cut shows as closed, or as an error of the socket.
+        // A connection that was cut shows as closed, or as a socket error.
         None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
     };
     if away { StoreError::Unavailable(sentence(&error)) } else { StoreError::Broken(sentence(&error)) }
 }
 
-/// What an error of connecting means: unless the server itself says no, it is not there.
+/// Classifies an error of connecting: unless the server itself refused, it is unavailable.
 fn while_connecting(error: &tokio_postgres::Error) -> StoreError {
     match error.code() {
         Some(code) if !is_away(code) => StoreError::Broken(sentence(error)),
@@ -193,7 +193,7 @@ fn while_connecting(error: &tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// Whether the server says that it cannot now, rather than that it must not.
+/// Whether the server is temporarily unable, as opposed to refusing.
 fn is_away(code: &SqlState) -> bool {
     // Connections; resources (disk, memory, connections); a transaction that lost to others too often.
     let classes = ["08", "53", "40"];
@@ -204,14 +204,14 @@ fn is_away(code: &SqlState) -> bool {
         SqlState::CANNOT_CONNECT_NOW,
         SqlState::IO_ERROR,
         SqlState::LOCK_NOT_AVAILABLE,
-        // After a failover the old address may lead to a server that only reads.
+        // After a failover the old address may lead to a read-only server.
         SqlState::READ_ONLY_SQL_TRANSACTION,
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
     ];
     classes.iter().any(|class| code.code().starts_with(class)) || codes.contains(code)
 }
 
-/// The whole story of an error, from what failed to why.
+/// The full chain of an error, from what failed to why.
 fn sentence(error: &tokio_postgres::Error) -> String {
     if let Some(refusal) = error.as_db_error() {
         return format!("{} ({})", refusal.message(), refusal.code().code());

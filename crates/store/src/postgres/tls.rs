@@ -1,4 +1,4 @@
-//! TLS to the server, by the parameters of its address that `psql` understands too.
+//! TLS to the server, configured by the address parameters that `psql` understands too.
 //!
 //! | `sslmode` | the connection is encrypted | the server's certificate |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | `verify-ca` | always | must come from a trusted authority |
 //! | `verify-full` | always | must come from a trusted authority and name the host |
 //!
-//! `sslrootcert` names a PEM file with the trusted authorities; `system` and no value mean those of this machine. `sslcert`
-//! and `sslkey` name PEM files with the certificate and the key by which the server knows this client.
+//! `sslrootcert` names a PEM file with the trusted authorities; `system` or no value means those of this machine.
+//! `sslcert` and `sslkey` name PEM files with the client's certificate and key.
 
 use crate::Result;
 use crate::error::StoreError;
@@ -28,7 +28,7 @@ use tokio_rustls::rustls::{
     self, AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
-/// What an address says about TLS.
+/// The TLS parameters of an address.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     mode: Mode,
@@ -59,7 +59,7 @@ impl Mode {
         }
     }
 
-    /// What the driver has to know.
+    /// The mode to give to the driver.
     fn for_driver(self) -> &'static str {
         match self {
             Mode::Disable => "disable",
@@ -70,7 +70,7 @@ impl Mode {
 }
 
 impl Wanted {
-    /// Splits an address into the part that the driver understands and what it says about TLS.
+    /// Splits an address into the part that the driver understands and the TLS parameters.
     pub fn split(address: &str) -> Result<(String, Wanted)> {
         let Some((address, query)) = address.split_once('?') else {
             return Ok((address.to_owned(), Wanted::default()));
@@ -92,12 +92,12 @@ impl Wanted {
         Ok((format!("{address}?{}", others.join("&")), wanted))
     }
 
-    /// Whether someone between us and the server could read along or pretend to be the server.
+    /// Whether an attacker on the network could read the traffic or impersonate the server.
     pub fn is_open_to_others(&self) -> bool {
         matches!(self.mode, Mode::Disable | Mode::Prefer)
     }
 
-    /// What makes connections.
+    /// Makes the TLS connector.
     pub fn connector(&self) -> Result<MakeRustlsConnect> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -164,7 +164,7 @@ fn wrong(what: impl Into<String>) -> StoreError {
     StoreError::Broken(format!("in its address: {}", what.into()))
 }
 
-/// Why a connection failed, if it was for the certificate of one side: no later try can do better.
+/// The reason, if a connection failed because of either side's certificate: a retry cannot succeed.
 pub(super) fn distrust(error: &tokio_postgres::Error) -> Option<String> {
     let broken = error.source()?.downcast_ref::<io::Error>()?;
     match broken.get_ref()?.downcast_ref::<rustls::Error>()? {
@@ -208,11 +208,11 @@ fn is_about_certificate(alert: AlertDescription) -> bool {
     .contains(&alert)
 }
 
-/// Checks less than a name and its authority: the authority alone, or only that the connection is encrypted.
+/// Checks less than name and authority: the authority alone, or only that the connection is encrypted.
 #[derive(Debug)]
 struct Lenient {
     provider: Arc<CryptoProvider>,
-    /// Checks the authority; without it any certificate is accepted.
+    /// Checks the authority; if absent, any certificate is accepted.
     authority: Option<Arc<WebPkiServerVerifier>>,
 }
 
@@ -228,7 +228,7 @@ impl ServerCertVerifier for Lenient {
         use rustls::Error::InvalidCertificate;
         let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
         match authority.verify_server_cert(certificate, chain, name, ocsp, now) {
-            // The name is checked last: the authority was found good.
+            // The name is checked last, so the authority is valid.
             Err(InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),

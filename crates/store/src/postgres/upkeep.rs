@@ -1,4 +1,4 @@
-//! Looking after the database.
+//! Maintenance of the database.
 
 use super::cells::{Cells, each, maybe};
 use super::server::refused;
@@ -14,7 +14,8 @@ use daybook_engine::time::Time;
 use std::sync::Arc;
 use tokio_postgres::Transaction;
 
-/// Rows of a webhook URL that are filed under another organization than the URL's. Only these tables have it twice.
+/// Rows of a webhook URL that are stored under an organization other than the URL's. Only these tables store it
+/// redundantly.
 const ELSEWHERE: &[Kinds] = &[
     Kinds {
         what: "is the number of a webhook URL, and its failed messages are filed under another organization",
@@ -111,7 +112,7 @@ impl Upkeep for Postgres {
     async fn recount_hours(&self) -> Result<()> {
         let mut client = self.server.client().await?;
         let transaction = client.transaction().await.map_err(refused)?;
-        // An attempt that is recorded meanwhile would be missing from the counts.
+        // An attempt recorded during the recount would be missing from the counts.
         transaction.batch_execute("LOCK TABLE attempts IN SHARE MODE").await.map_err(refused)?;
         let rows = transaction.query(&hours_off_sql(), &[]).await.map_err(refused)?;
         for off in each(&rows, hour_off)? {

@@ -1,11 +1,12 @@
-//! Finding things: by their words, and accounts by how late they are.
+//! Search by words, and search for accounts by how far past due they are.
 //!
-//! A list of accounts is found in three ways. By words, where there are any: few accounts, which are looked up and tried.
-//! By an index that leads to few of them: those that are so late, those with the reason of a status. Else by walking
-//! through accounts in their order until the page is full: those of the product, those with the status, or all.
+//! A list of accounts is found in one of three ways. If the search has words, they lead to a few accounts, which are
+//! looked up and filtered. Otherwise an index may lead to a few: the past-due accounts, or those with a reason for
+//! their status. Otherwise accounts are read in order until the page is full: those of the product, those with the
+//! status, or all.
 //!
-//! `OFFSET 0`, `MATERIALIZED` and bounds that are written as ranges keep the planner from turning one way into another:
-//! it plans before it knows the values, and with what it knew of the tables some time ago.
+//! `OFFSET 0`, `MATERIALIZED` and bounds written as ranges prevent the planner from choosing another way: it plans
+//! before it knows the values, and its statistics may be outdated.
 
 use super::arrays::{column, limit as most};
 use super::cells::{self, CUSTOMER, Cells, each, maybe};
@@ -30,11 +31,12 @@ const INSERT: &str = "
     SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::smallint[]), unnest($4::text[])
     ON CONFLICT DO NOTHING";
 
-/// Since when something is past due; never, if nothing is.
+/// Since when an amount is past due; `NEVER` if none is.
 const DUE: &str = "COALESCE(a.oldest_unpaid_due, 9223372036854775807)";
 const NEVER: i64 = i64::MAX;
 
-/// The words of what units make or change. A thing's words are written under its claim, so nobody waits for anybody.
+/// The words of the records that units create or change. A record's words are written under its claim, so there are no
+/// lock waits.
 pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
     let all: Vec<&Words> = units.iter().flat_map(|unit| &unit.words).collect();
     let replaced: Vec<&Words> = all.iter().copied().filter(|of| !of.is_new).collect();
@@ -64,7 +66,7 @@ pub(super) fn steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
     steps
 }
 
-/// A statement that is put together, with what it is given. The first parameter is the organization.
+/// A statement under construction, with its parameters. The first parameter is the organization.
 struct Question {
     params: Vec<Param<'static>>,
 }
@@ -74,13 +76,13 @@ impl Question {
         Question { params: vec![Box::new(org)] }
     }
 
-    /// One more parameter: what it is called in the statement.
+    /// Adds a parameter; returns its placeholder.
     fn give(&mut self, value: impl ToSql + Sync + Send + 'static) -> String {
         self.params.push(Box::new(value));
         format!("${}", self.params.len())
     }
 
-    /// The ids of things with all words, in the order of the first one; nothing if there are no words.
+    /// The ids of records that match all words, in the order of the first one; `None` if there are no words.
     fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
         let mut stretches = text.stretches().into_iter();
         let (from, to) = stretches.next()?;
@@ -100,7 +102,7 @@ impl Question {
         Some(format!("SELECT id FROM ({sql} ORDER BY w.word LIMIT {}) w", self.give(most(limit))))
     }
 
-    /// The ids of things whose id begins so.
+    /// The ids of records whose id begins with the text's id.
     fn with_id(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
         let (from, to) = text.id_stretch()?;
         let (from, to) = (self.give(from), self.give(to));
@@ -116,14 +118,14 @@ impl Question {
         ))
     }
 
-    /// The ids of all things of a kind that fit, each once; nothing if nothing can.
+    /// The ids of all matching records of a kind, without duplicates; `None` if nothing can match.
     fn fitting(&mut self, kind: Kind, text: &Text) -> Option<String> {
         let parts = [self.with_words(kind, text, MOST_MATCHES), self.with_id(kind, text, MOST_MATCHES)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" UNION "))
     }
 
-    /// Accounts that fit, and accounts of customers that do.
+    /// Matching accounts, and accounts of matching customers.
     fn fitting_accounts(&mut self, text: &Text) -> Option<String> {
         let accounts = self.fitting(Kind::Account, text)?;
         let customers = self.fitting(Kind::Customer, text)?;
@@ -134,7 +136,7 @@ impl Question {
         ))
     }
 
-    /// Where a page begins and ends, and its order.
+    /// The bounds of a page, and its order.
     fn bounds(&mut self, id: &str, page: &Page) -> (String, String) {
         let mut bounds = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
         if let Some(before) = &page.before {
@@ -144,7 +146,7 @@ impl Question {
         (bounds, format!("ORDER BY {id} {direction}"))
     }
 
-    /// That, and how long it is.
+    /// The bounds of a page, its order and its limit.
     fn page(&mut self, id: &str, page: &Page) -> String {
         let (bounds, order) = self.bounds(id, page);
         format!("{bounds} {order} LIMIT {}", self.give(most(page.limit)))
@@ -171,7 +173,7 @@ impl Question {
     }
 }
 
-/// The same text with the word first that has the fewest things.
+/// The same text, starting with the word that has the fewest records.
 async fn narrowest_first(server: &Server, org: OrgId, text: &Text) -> Result<Text> {
     if text.words.len() < 2 {
         return Ok(text.clone());
@@ -189,7 +191,7 @@ async fn narrowest_first(server: &Server, org: OrgId, text: &Text) -> Result<Tex
     Ok(text.sorted_by(&counts))
 }
 
-/// Which way to a list is the shortest.
+/// The index with the fewest accounts for a search.
 async fn shortest_way(server: &Server, org: OrgId, search: &AccountSearch) -> Result<Way> {
     let ways = search.ways();
     if let [way @ (Way::Product | Way::Status)] = ways[..] {
@@ -211,7 +213,7 @@ async fn shortest_way(server: &Server, org: OrgId, search: &AccountSearch) -> Re
                 "a.status, a.substatus",
                 vec![&org, &status, &substatus],
             ),
-            // Those that were rolled ahead or are held back are not counted.
+            // Accounts that were rolled forward or hold events are not counted.
             Way::Due => (
                 "a.oldest_unpaid_due IS NOT NULL AND a.oldest_unpaid_due <= $2 AND a.oldest_unpaid_due >= $3",
                 "a.oldest_unpaid_due, a.account",
@@ -240,7 +242,7 @@ pub(super) async fn accounts(
     let status = search.status.as_ref().map(|status| question.give(status.clone()));
     let substatus = search.substatus.as_ref().map(|substatus| question.give(substatus.clone()));
     let mut fits = String::new();
-    // What leads the way is not said again.
+    // The condition of the chosen index is not repeated.
     if let Some(product) = product.as_ref().filter(|_| way != Way::Product) {
         fits += &format!(" AND a.product = {product}");
     }
@@ -258,7 +260,7 @@ pub(super) async fn accounts(
         fits += &if way == Way::Due {
             format!(" AND a.oldest_unpaid_due IS NOT NULL AND (a.oldest_unpaid_due <= {due_by} OR a.rolled_to > $2)")
         } else {
-            // The same in words that do not lead to the index of those with something past due.
+            // The same condition, written so that the planner does not use the past-due index.
             format!(" AND ({DUE} <= {due_by} OR ({DUE} < {NEVER} AND a.rolled_to > $2))")
         };
     }
@@ -274,7 +276,7 @@ pub(super) async fn accounts(
         (Some(text), _) => {
             let text = narrowest_first(server, org, text).await?;
             let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
-            // Where words are all there is, only the accounts of the page are looked up.
+            // If the search has only words, only the accounts of the page are looked up.
             if fits.is_empty() {
                 let page = question.page("f.id", page);
                 format!(
@@ -363,7 +365,7 @@ pub(super) async fn find(
     if let Some(sql) = by_id.with_id(kind, searched, limit) {
         found.extend(by_id.all(server, &sql, |cells| cells.text()).await?);
     }
-    // A thing may have several words that fit.
+    // A record may have several matching words.
     let mut by_words = Question::of(org);
     if let Some(sql) = by_words.with_words(kind, searched, limit.saturating_mul(4)) {
         for id in by_words.all(server, &sql, |cells| cells.text()).await? {

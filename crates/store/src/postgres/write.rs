@@ -1,4 +1,4 @@
-//! The rows of units that are claimed: one statement for a table.
+//! Writes the rows of claimed units: one statement per table.
 
 use super::arrays::{column, micros, rounds};
 use super::flight::Step;
@@ -86,15 +86,14 @@ pub(super) fn account_key(write: &AccountWrite) -> &AccountKey {
     }
 }
 
-/// Idempotency keys of units that turned out to be stale.
+/// Deletes the idempotency keys of units that proved to be stale.
 pub(super) fn give_keys_back<'a>(keys: &[(OrgId, &'a str)]) -> Option<Step<'a>> {
     let step = Step::new(GIVE_KEYS_BACK, vec![column(keys, |key| key.0), column(keys, |key| key.1)]);
     (!keys.is_empty()).then_some(step)
 }
 
-/// All rows of accounts, with what goes before before what goes after: an input that is taken back frees its name for a
-/// new one; a line item is there before it changes. Rows are in the order of their keys, as neighbours are written
-/// faster.
+/// All rows of accounts, in dependency order: removing an input frees its name for a new one, and a line item is
+/// inserted before it changes. Rows are sorted by key, because adjacent rows are written faster.
 pub(super) fn account_steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
     let mut writes: Vec<&AccountWrite> = units.iter().flat_map(|unit| &unit.accounts).collect();
     writes.sort_by_key(|write| account_key(write));
@@ -109,7 +108,7 @@ pub(super) fn account_steps<'a>(units: &[&'a Unit]) -> Vec<Step<'a>> {
     steps
 }
 
-/// What accounts have of some sort, each with its account.
+/// The rows of one kind, each with its account.
 fn each_with_key<'a, R>(
     writes: &[&'a AccountWrite],
     rows: impl Fn(&'a AccountWrite) -> &'a [R],

@@ -18,7 +18,7 @@ use std::sync::Arc;
 const COLUMNS: &str =
     "org, seq, at, actor, session, address, request_id, action, subject_type, subject_id, details, hash";
 
-/// The action that most records are of.
+/// The most frequent action.
 const MANY: &str = "record_payment";
 
 const INSERT: &str = "
@@ -39,7 +39,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
     Ok(AuditRow { seq: row.get(1)?, record, hash: row.get(11)? })
 }
 
-/// Appends records to their chains, in the transaction that is open.
+/// Appends records to their chains, in the open transaction.
 pub(super) fn append<'a>(write: &Connection, records: impl IntoIterator<Item = &'a NewAuditRecord>) -> Result<()> {
     let mut heads: BTreeMap<OrgId, AuditHead> = BTreeMap::new();
     let mut insert = None;
@@ -102,13 +102,14 @@ impl Audit for Sqlite {
         before: Option<i64>,
         limit: usize,
     ) -> Result<Vec<AuditRow>> {
-        // An unused condition would keep an index from being used: only what is asked for is written down.
+        // An unused condition would prevent the use of an index, so the statement has only the conditions that the
+        // filter needs.
         let AuditFilter { actor, action, subject_id, request_id, since, until } = filter.clone();
         let mut sql = format!("SELECT {COLUMNS} FROM audit WHERE org = ?1 AND seq < ?2");
         let asked = [
             (actor.is_some(), " AND actor = ?3"),
             (action.is_some(), " AND action = ?4"),
-            // So that the index of the others is used.
+            // Matches the partial index of the other actions.
             (action.as_deref().is_some_and(|action| action != MANY), " AND action <> 'record_payment'"),
             (subject_id.is_some(), " AND subject_id = ?5"),
             (request_id.is_some(), " AND request_id = ?6"),
@@ -116,7 +117,7 @@ impl Audit for Sqlite {
             (until.is_some(), " AND at < ?8"),
         ];
         sql.extend(asked.iter().filter(|(is_asked, _)| *is_asked).map(|(_, condition)| *condition));
-        // Names every parameter, so that each has its number whatever is asked.
+        // Names every parameter, so that all of them can be bound for any filter.
         sql.push_str(" AND coalesce(?3, ?4, ?5, ?6, ?7, ?8, '') IS NOT NULL ORDER BY seq DESC LIMIT ?9");
         let before = before.unwrap_or(i64::MAX);
         self.read(move |connection| {

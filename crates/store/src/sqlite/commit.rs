@@ -1,12 +1,12 @@
-//! Writing a batch.
+//! Writes a batch.
 //!
-//! As nobody else writes meanwhile, a unit is claimed by trying: its account is updated if it still has the version that
-//! was loaded. A unit that fails at its first claim has written at most its idempotency keys, which are given back, and
-//! the batch goes on without it. A unit that fails later (one claim of several, an input whose name is taken) cannot be
-//! taken out from among the others: the transaction is rolled back and done again without that unit.
+//! There is only one writer, so a unit is claimed by trying: its account is updated if it still has the version that
+//! was loaded. A unit that fails at its first claim has written at most its idempotency keys, which are deleted again,
+//! and the batch continues without it. A unit that fails later (one claim of several, an input whose name is taken)
+//! cannot be removed from the batch any more: the transaction is rolled back and repeated without that unit.
 //!
-//! Units are written in the order of their accounts' ids, so that neighbours in the tables are written one after the
-//! other; messages in the order in which the units were given, as their positions show it.
+//! Units are written in the order of their accounts' ids, so that adjacent rows are written one after the other.
+//! Messages are written in the order in which the units were given, because their positions reflect it.
 
 use super::audit;
 use super::connection::broken;
@@ -43,20 +43,20 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<Vec<C
 
 /// How far a transaction got.
 enum Outcome {
-    /// All is written that could be.
+    /// All units that could be claimed are written.
     Done(Vec<Claimed>),
-    /// This unit turned out to be stale when it was partly written.
+    /// This unit proved to be stale when it was partly written.
     Without(usize),
 }
 
-/// What became of a unit, or of a part of it.
+/// The result of a unit, or of a part of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// It is written.
     Written,
-    /// It is stale, and nothing of it is written.
+    /// It is stale, and none of it is written.
     Stale,
-    /// It is stale, and something of it is written.
+    /// It is stale, and some of it is written.
     HalfWritten,
 }
 
@@ -84,7 +84,7 @@ fn write(connection: &Connection, batch: &Batch, given_up: &[bool]) -> Result<Ou
     Ok(Outcome::Done(claimed))
 }
 
-/// Which units were computed under the modes that products have now, before anything of the batch is written.
+/// Which units were computed under the current modes of their products, before anything of the batch is written.
 fn under_current_modes(connection: &Connection, batch: &Batch) -> Result<Vec<bool>> {
     let mut read = connection.prepare_cached(MODE_VERSION).map_err(broken)?;
     let mut versions: HashMap<&ProductKey, Option<i64>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Connections to the file, and what their errors mean.
+//! Connections to the file, and the meaning of their errors.
 
 use crate::Result;
 use crate::error::StoreError;
@@ -6,17 +6,17 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a statement waits for a lock that another process holds, such as a shell that looks at the file.
+/// How long a statement waits for a lock that another process holds, such as a shell that reads the file.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// More than there are different statements, so that each is compiled once a connection.
+/// More than the number of different statements, so that each is compiled once per connection.
 const STATEMENTS_CACHED: usize = 128;
-/// Enough for the pages of one batch of 500 accounts, which would otherwise be written before their time.
+/// Enough for the pages of one batch of 500 accounts, which would otherwise be written to disk early.
 const WRITER_CACHE_KIB: i64 = 48 * 1024;
 /// Readers find most pages in the operating system's cache.
 const READER_CACHE_KIB: i64 = 2 * 1024;
-/// Should the copier not do it, a commit copies the log into the file when it has so many pages.
+/// If the copier does not, a commit copies the log into the file when the log has this many pages.
 const MOST_PAGES_IN_LOG: i64 = 16_000;
-/// What is left of the log's file after it was copied.
+/// The log file is truncated to this size after it was copied.
 const LOG_BYTES_KEPT: i64 = 32 * 1024 * 1024;
 
 /// The one connection that writes.
@@ -31,7 +31,7 @@ pub(super) fn open_writer(path: &str) -> Result<Connection> {
         return Err(StoreError::Broken(format!("the file system of {path} cannot do WAL (journal mode is {journal})")));
     }
     for (name, value) in [
-        // A commit is on the disk when it is answered; `fullfsync` is what that takes on a Mac.
+        // A commit is on disk when its caller gets a result; on a Mac, that requires `fullfsync`.
         ("synchronous", "FULL"),
         ("fullfsync", "ON"),
         ("foreign_keys", "OFF"),
@@ -49,7 +49,7 @@ pub(super) fn open_writer(path: &str) -> Result<Connection> {
     Ok(connection)
 }
 
-/// The connection that copies the log into the file. It never waits for the others.
+/// The connection that copies the log into the file. It never waits for other connections.
 pub(super) fn open_copier(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(broken)?;
@@ -71,7 +71,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// What an error of SQLite means to a caller: what may pass by itself is told from what will not.
+/// Classifies an SQLite error: whether it may go away on its own or not.
 pub(super) fn broken(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(
@@ -91,7 +91,7 @@ pub(super) fn broken(error: rusqlite::Error) -> StoreError {
 mod tests {
     use super::{open_reader, open_writer};
 
-    /// A commit that is answered survives a power failure only with these.
+    /// A confirmed commit survives a power failure only with these settings.
     #[test]
     fn the_writer_is_durable_and_readers_cannot_write() {
         let directory = tempfile::tempdir().unwrap();

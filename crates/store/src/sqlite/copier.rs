@@ -1,9 +1,9 @@
-//! The copier copies the write-ahead log into the file, beside the writer.
+//! Copies the write-ahead log into the file, in parallel with the writer.
 //!
-//! A commit that has to copy the log keeps everybody waiting. So a thread with a connection of its own copies what is
-//! there, again and again, while commits go on. The log begins anew only when all of it was copied, which a busy writer
-//! never lets happen: when it has grown long, the writer is asked to wait for the rest, which is little by then. It waits a
-//! moment only: a reader that goes on for long holds the log back, which is told ([`Watching`]), and it is tried again.
+//! A commit that has to copy the log delays every caller. So a thread with its own connection copies the log repeatedly
+//! while commits continue. The log restarts only when all of it was copied, which never happens under a busy writer.
+//! When it has grown long, the writer itself is made to wait for the rest, which is little by then. It waits only
+//! briefly: a long-running reader holds the log back, which is reported ([`Watching`]), and it is tried again.
 
 use super::connection::{BUSY_TIMEOUT, broken};
 use super::identity::Identity;
@@ -17,33 +17,34 @@ use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the log is copied while there is work: seldom enough that a page which is written again and again is copied
+/// How often the log is copied while there is work: rarely enough that a page that is written repeatedly is copied
 /// once.
 const COPY_EVERY: Duration = Duration::from_millis(500);
-/// The log begins anew when it has so many pages: a start after a crash reads them.
+/// The log restarts when it has this many pages: a start after a crash reads them.
 const LONG_LOG_PAGES: i64 = 8_000;
-/// How long the writer waits for readers so that the log can begin anew.
+/// How long the writer waits for readers so that the log can restart.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(50);
-/// A log that is held back is told of so often, at most: once in so many tries.
+/// A log that is held back is reported once in this many tries.
 const TELL_EVERY: u64 = 60;
 
-/// How the log is doing.
+/// The state of the log.
 #[derive(Debug, Default)]
 pub(super) struct Watching {
     /// Pages in the log when it was last copied.
     pub(super) pages: AtomicI64,
-    /// How often it should have begun anew, and a reader held it back.
+    /// How often a reader prevented the log from restarting.
     pub(super) held_back: AtomicU64,
 }
 
-/// The thread that copies. Ends when it is dropped, which must be before the writer is.
+/// The thread that copies. It ends when this is dropped, which must happen before the writer is dropped.
 pub(super) struct Copier {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Copier {
-    /// Starts to copy. `has_work` says whether anything was written since it was last looked at; `jobs` are the writer's.
+    /// Starts to copy. `has_work` says whether anything was written since it was last checked; `jobs` is the writer's
+    /// queue.
     pub(super) fn start(
         connection: Connection,
         has_work: Arc<AtomicBool>,
@@ -56,7 +57,7 @@ impl Copier {
             .name("sqlite-copier".to_owned())
             .spawn(move || {
                 while stopped.recv_timeout(COPY_EVERY) == Err(RecvTimeoutError::Timeout) {
-                    // What is lost may be another's database by now.
+                    // If the file was lost, the path may lead to another database by now.
                     if has_work.swap(false, Ordering::Relaxed) && identity.check().is_ok() {
                         copy(&connection, &jobs, &watching);
                     }
@@ -71,7 +72,7 @@ impl Drop for Copier {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has closed its connection too.
+            // If the thread panicked, its connection is closed too.
             let _ = thread.join();
         }
     }
@@ -87,7 +88,7 @@ fn copy(connection: &Connection, jobs: &Sender<Job>, watching: &Arc<Watching>) {
                 let _ = jobs.send(Box::new(move |connection| begin_anew(connection, &watching)));
             }
         }
-        // The writer copies by itself when the log gets too long.
+        // The writer copies the log itself when it gets too long.
         Err(error) => tracing::debug!(%error, "the log was not copied into the file"),
     }
 }
@@ -108,22 +109,22 @@ fn begin_anew(connection: &mut Connection, watching: &Watching) {
     }
 }
 
-/// After a write that failed, as where the disk is full: gives back the room that the log takes.
+/// After a failed write, for example on a full disk: frees the disk space of the log.
 pub(super) fn make_room(connection: &mut Connection) {
     if let Err(error) = checkpoint_soon(connection, "TRUNCATE") {
         tracing::debug!(%error, "the log's room was not given back");
     }
 }
 
-/// What copying the log gave.
+/// The result of copying the log.
 struct Copied {
-    /// Whether a reader or another writer kept it from going all the way.
+    /// Whether a reader or another writer prevented it from completing.
     is_held_back: bool,
     /// Pages in the log.
     pages: i64,
 }
 
-/// Copies the log without waiting for others for long.
+/// Copies the log, waiting for other connections only briefly.
 fn checkpoint_soon(connection: &Connection, how: &str) -> Result<Copied> {
     connection.busy_timeout(WAIT_FOR_READERS).map_err(broken)?;
     let copied = checkpoint(connection, how).map_err(broken);

@@ -1,4 +1,4 @@
-//! Copying the database while it is in use, and checking its structures.
+//! Copies the database while it is in use, and checks its structures.
 
 use super::connection::broken;
 use super::registry;
@@ -8,12 +8,12 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode};
 use std::path::Path;
 
-/// Copies the database as it is now, and writes values about itself into the copy. The copy is made in one transaction on
-/// its side; until this returns it lacks the values.
+/// Copies the database as it is now, and writes settings into the copy. The copy is made in one transaction on its
+/// side; until this returns it lacks the settings.
 pub(super) fn backup(connection: &Connection, to: &Path, settings: &[(String, Vec<u8>)]) -> Result<()> {
     let mut copy = Connection::open(to).map_err(broken)?;
     let backup = Backup::new(connection, &mut copy).map_err(broken)?;
-    // All pages in one step: the reader keeps its moment, and writers go on meanwhile.
+    // All pages in one step: the reader keeps its snapshot, and writers continue meanwhile.
     let StepResult::Done = backup.step(-1).map_err(broken)? else {
         return Err(StoreError::Unavailable(format!("the copy at {} is in use by somebody else", to.display())));
     };
@@ -21,16 +21,16 @@ pub(super) fn backup(connection: &Connection, to: &Path, settings: &[(String, Ve
     for (name, value) in settings {
         registry::put_setting(&copy, name, value)?;
     }
-    // The last connection to a file takes its write-ahead log with it.
+    // Closing the last connection to a file removes its write-ahead log.
     copy.close().map_err(|(_, error)| broken(error))
 }
 
-/// What SQLite finds wrong with its own structures.
+/// Problems that SQLite finds in its own structures.
 pub(super) fn check(connection: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
     match find_damage(connection, &mut found) {
         Ok(()) => Ok(found),
-        // Damage can be such that the check itself cannot go on.
+        // Damage can prevent the check itself from continuing.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
             found.push(error.to_string());
             Ok(found)

@@ -1,6 +1,6 @@
-//! Work that is due, found through indexes that hold only what has something to do.
+//! Due work, found through partial indexes that hold only rows with something to do.
 //!
-//! Timers are asked for product by product, so that the accounts of a product that holds its events cost nothing.
+//! Due accounts are queried product by product, so that the accounts of a product that holds its events cost nothing.
 
 use super::connection::broken;
 use super::log::Log;
@@ -12,7 +12,7 @@ use daybook_engine::time::Time;
 use rusqlite::{Connection, TransactionBehavior, params};
 use std::sync::Arc;
 
-/// Products with due accounts, the one that has waited longest first.
+/// Products with due accounts, longest waiting first.
 const PRODUCTS_DUE: &str = "
     SELECT org, product, first FROM (
         SELECT p.org, p.product,
@@ -21,7 +21,7 @@ const PRODUCTS_DUE: &str = "
         FROM products p INDEXED BY products_not_holding WHERE p.holding = 0)
     WHERE first <= ?1 ORDER BY first, org, product";
 
-/// Due accounts of a product, the one that has waited longest first.
+/// Due accounts of a product, longest waiting first.
 const ACCOUNTS_DUE: &str = "
     SELECT account, CASE WHEN held_events > 0 THEN next_seq - 1 ELSE 0 END FROM accounts INDEXED BY accounts_due
     WHERE org = ?1 AND product = ?2 AND next_moment <= ?3
@@ -39,8 +39,8 @@ struct Source {
     exhausted: bool,
 }
 
-/// Due accounts, shared between products: each gets an even part of the limit, and what one has no use for is shared
-/// again among the others.
+/// Due accounts, shared between products: each gets an equal share of the limit, and what a product does not need is
+/// divided among the others.
 pub(super) fn take_due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<Due>> {
     let mut sources = all(connection, PRODUCTS_DUE, [now.micros()], |row| {
         let key = ProductKey { org: row.get(0)?, product: text(row, 1)? };
@@ -90,7 +90,7 @@ pub(super) fn count_due(connection: &Connection, now: Time) -> Result<u64> {
     Ok(due.unwrap_or(0).unsigned_abs())
 }
 
-/// The version goes up, so that work that is under way with the failed account does not undo it.
+/// The version goes up, so that work in progress on the failed account does not undo it.
 pub(super) fn retry_failed(connection: &Connection, key: &ProductKey, now: Time) -> Result<u64> {
     let sql = "UPDATE accounts SET failure = NULL, next_moment = ?3, version = version + 1 \
                WHERE org = ?1 AND product = ?2 AND failure IS NOT NULL";

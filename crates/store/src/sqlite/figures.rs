@@ -17,8 +17,8 @@ use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 use std::sync::Arc;
 
-/// Where in time an account stands, if that is not now (`?2`). What is read of its row beyond the index is read only when
-/// the rest does not tell.
+/// The account's clock, if that is not the present (`?2`). Columns that are not in the index are read only if the other
+/// conditions do not decide.
 pub(super) const STANDS_AT: &str = "
     CASE WHEN a.rolled_to > ?2 OR a.held_events > 0 OR a.failure IS NOT NULL
               OR a.product IN (SELECT p.product FROM products p WHERE p.org = ?1 AND p.holding = 1)
@@ -39,7 +39,7 @@ impl Figures for Sqlite {
     }
 
     async fn status_balances(&self, org: OrgId) -> Result<Vec<StatusFigure>> {
-        // Not by an index: the table is read from its beginning to its end.
+        // Not by an index: the table is read from beginning to end.
         let sql = "SELECT status, substatus, sum(balance) FROM accounts NOT INDEXED WHERE org = ?1 \
                    GROUP BY status, substatus ORDER BY status, substatus";
         self.read(move |connection| by_status(connection, sql, org)).await
@@ -144,7 +144,7 @@ fn attention(connection: &Connection, org: OrgId) -> Result<Attention> {
     Ok(found.unwrap_or_default())
 }
 
-/// Adds attempts to the counts of their hours: mostly one row.
+/// Adds attempts to the counts of their hours: usually one row.
 pub(super) fn count_hours(connection: &Connection, (org, subscription): Of, attempts: &[Attempt]) -> Result<()> {
     let sql = "INSERT INTO delivery_hours (org, hour, subscription, delivered, failed) VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT DO UPDATE SET delivered = delivered + excluded.delivered, failed = failed + excluded.failed";
@@ -155,7 +155,7 @@ pub(super) fn count_hours(connection: &Connection, (org, subscription): Of, atte
     Ok(())
 }
 
-/// Forgets hours that were over before a moment.
+/// Deletes hours that ended before a moment.
 pub(super) fn forget_hours(connection: &Connection, before: Time) -> Result<()> {
     let sql = "DELETE FROM delivery_hours WHERE org IN (SELECT org FROM organizations) AND hour < ?1";
     let mut forget = connection.prepare_cached(sql).map_err(broken)?;

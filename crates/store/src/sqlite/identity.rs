@@ -1,13 +1,14 @@
-//! Which file the database is, and whether it still is that file.
+//! The identity of the database file, and whether it is still the same file.
 //!
-//! A file that is moved, removed or replaced while it is open goes on taking writes, and nothing tells: they are lost with
-//! the process, or lie where no start will look. So the writer looks after each piece of its work, before its callers are
-//! answered ([`Identity::check`]): the path still names the file that was opened; its log and the log's index are still
-//! next to it; it has not become shorter; it may be written; it holds the same database. That takes a few microseconds. What
-//! is not all so is refused, and the same check after it was put right is passed again: the open files are the same.
+//! A file that is moved, removed or replaced while it is open still accepts writes without an error: they are lost with
+//! the process, or lie where no later start will look. So the writer checks after each job, before its callers get a
+//! result ([`Identity::check`]): the path still names the file that was opened; its log and the log's index are still
+//! next to it; it has not become shorter; it is writable; it holds the same database. That takes a few microseconds. If
+//! a check fails, the work is rejected; once the cause is corrected, the check passes again, because the open files are
+//! the same.
 //!
-//! The file of the database itself is looked at by one handle that is never closed. To close any handle of a file gives up
-//! all locks that this process holds on it: that is how POSIX has it.
+//! The database file itself is checked through one handle that is never closed: under POSIX, closing any handle of a
+//! file releases all locks that this process holds on it.
 
 use crate::Result;
 use crate::error::StoreError;
@@ -20,33 +21,33 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Where SQLite's header has the mark of an application: here each database has one of its own.
+/// The offset of the application id in SQLite's header. Here each database has its own id.
 const MARK_AT: u64 = 68;
-/// Permission to write, for anybody.
+/// Write permission for owner, group or others.
 const MAY_WRITE: u32 = 0o222;
-/// What the log begins with, but for its last bit.
+/// The first bytes of the log, except for the last bit.
 const LOG_MAGIC: u32 = 0x377f_0682;
 
-/// One file among all.
+/// Identifies a file: device and inode.
 type FileId = (u64, u64);
 
-/// Handles that are never closed, by the file they are of.
+/// Handles that are never closed, by file.
 static OPEN_FOR_EVER: LazyLock<Mutex<HashMap<FileId, Arc<File>>>> = LazyLock::new(Mutex::default);
 
-/// Which file a database is.
+/// The identity of a database file.
 #[derive(Debug)]
 pub(super) struct Identity {
-    /// As it was named, absolute, its links not resolved: this is what the next start will open.
+    /// The path as given, absolute, links not resolved: the next start will open this path.
     path: PathBuf,
     id: FileId,
     header: Arc<File>,
-    /// Nothing if it was not in the header yet when the file was opened: another process was reading.
+    /// `None` if it was not in the header yet when the file was opened, because another process was reading.
     mark: Option<u32>,
-    /// The longest it was seen.
+    /// The greatest length seen.
     length: AtomicU64,
     log: Companion,
     index: Companion,
-    /// Whether the last look found that something is not as it was.
+    /// Whether the last check failed.
     is_lost: AtomicBool,
 }
 
@@ -71,7 +72,7 @@ fn lost(path: &Path, what: &str) -> StoreError {
 }
 
 impl Identity {
-    /// The file that a connection has open, after its tables were brought up to date: its log is there then.
+    /// The file that a connection has open, after its tables were migrated: by then its log exists.
     pub(super) fn of(connection: &Connection, path: &Path) -> Result<Identity> {
         let failed = |error: std::io::Error| lost(path, &format!("cannot be looked at: {error}"));
         let mark = marked(connection).map_err(super::connection::broken)?;
@@ -105,20 +106,20 @@ impl Identity {
         })
     }
 
-    /// Whether all is as it was.
+    /// Fails unless the file is unchanged in all these respects.
     pub(super) fn check(&self) -> Result<()> {
         let looked = self.look();
         self.is_lost.store(looked.is_err(), Ordering::Relaxed);
         looked
     }
 
-    /// The same before something is done: costs nothing where the last look found all well.
+    /// The same check before a job: costs nothing if the last check passed.
     pub(super) fn check_if_lost(&self) -> Result<()> {
         if self.is_lost.load(Ordering::Relaxed) { self.check() } else { Ok(()) }
     }
 
     fn look(&self) -> Result<()> {
-        // Before its length is looked at: others look at the same time, and it may grow meanwhile.
+        // Loaded before the length is read: other threads check at the same time, and the file may grow meanwhile.
         let longest = self.length.load(Ordering::Acquire);
         let found = match fs::metadata(&self.path) {
             Ok(found) => found,
@@ -154,7 +155,7 @@ impl Companion {
         name.push(suffix);
         let path = PathBuf::from(name);
         let id = id_of(&fs::metadata(&path)?);
-        // The log is not locked by its own file: this handle may be closed.
+        // SQLite holds no locks on the log file itself, so this handle may be closed.
         let file = if is_read { Some(File::open(&path)?) } else { None };
         Ok(Companion { path, id, file })
     }
@@ -167,20 +168,20 @@ impl Companion {
         }
         let Some(file) = &self.file else { return Ok(()) };
         let mut magic = [0; 4];
-        // A log that was copied may be empty.
+        // After it was copied, the log may be empty.
         let is_log = file.read_exact_at(&mut magic, 0).is_err() || u32::from_be_bytes(magic) & !1 == LOG_MAGIC;
         if is_log { Ok(()) } else { Err(lost(&self.path, "was cut short or overwritten")) }
     }
 }
 
-/// The mark of a database, which it gets when it is first opened, and which is in its file's header from then on.
+/// The mark of a database, set when it is first opened and in its file's header from then on.
 fn marked(connection: &Connection) -> rusqlite::Result<u32> {
     let read = || connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i32>(0));
     if read()? == 0 {
         let mark: i32 = connection.query_row("SELECT 1 + abs(random() % 2147483646)", [], |row| row.get(0))?;
         connection.pragma_update(None, "application_id", mark)?;
     }
-    // Into the file itself, where it is looked for.
+    // Copied into the file itself, where the check reads it.
     connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
     Ok(read()?.cast_unsigned())
 }
@@ -234,8 +235,8 @@ mod tests {
         }
     }
 
-    /// The writer, the copier and readers look at once, while the copier makes the file longer: a look that was overtaken
-    /// by another must not take the length that the file had before for a file that was cut short.
+    /// The writer, the copier and readers check at the same time, while the copier makes the file longer: a check that
+    /// was overtaken by another must not mistake the earlier, shorter length for a truncated file.
     #[test]
     fn growing_while_several_look() {
         let book = book();
@@ -282,7 +283,7 @@ mod tests {
         drop(Identity::of(&writer, &other).unwrap());
         writer.execute("INSERT INTO t VALUES (zeroblob(100000))", []).unwrap();
         drop(writer);
-        // As `cp other.db daybook.db` does: the same file, with other bytes.
+        // Like `cp other.db daybook.db`: the same file with other bytes.
         fs::write(path_in(book.folder.path()), fs::read(&other).unwrap()).unwrap();
         refused(&book, "was overwritten by another database");
     }

@@ -1,8 +1,8 @@
-//! The log of messages and those that wait to get into it.
+//! The log of messages, and the messages that wait to be due.
 //!
-//! A transaction opens the log, adds to it and closes it: each organization's head is read when its first message
-//! comes, counted on in memory, and written back once. As there is one writer, positions have no gaps and their order
-//! is the order of commits.
+//! A transaction opens the log, adds to it and closes it: each organization's head is read at its first message,
+//! counted in memory, and written back once. As there is one writer, positions have no gaps and their order is the
+//! order of commits.
 
 use super::connection::broken;
 use super::read::count;
@@ -57,7 +57,7 @@ const HURRY: &str = "UPDATE log_heads SET hurried = ?2 WHERE org = ?1";
 pub(super) struct Log<'c> {
     connection: &'c Connection,
     heads: BTreeMap<OrgId, i64>,
-    /// Up to which positions logs are sent without waiting for a batch.
+    /// The last positions that are sent without waiting for a batch.
     hurried: BTreeMap<OrgId, i64>,
     insert: CachedStatement<'c>,
 }
@@ -68,7 +68,7 @@ impl<'c> Log<'c> {
         Ok(Log { connection, heads: BTreeMap::new(), hurried: BTreeMap::new(), insert })
     }
 
-    /// Announces a message: at the end of the log, or among those that wait.
+    /// Adds a message: to the end of the log, or to the waiting messages.
     pub(super) fn announce(&mut self, org: OrgId, message: &MessageRow) -> Result<()> {
         let written = match message.due_at {
             None => {
@@ -100,7 +100,7 @@ impl<'c> Log<'c> {
         Ok(())
     }
 
-    /// Moves messages that are due by now into the log, at most `limit`; gives how many.
+    /// Moves messages that are due by now into the log, at most `limit`; returns how many.
     pub(super) fn publish_due(&mut self, now: Time, limit: usize) -> Result<u64> {
         let mut due = self.connection.prepare_cached(DUE).map_err(broken)?;
         let ids: Vec<(i64, OrgId)> = due
@@ -112,7 +112,7 @@ impl<'c> Log<'c> {
         Ok(published)
     }
 
-    /// Has all that is in an organization's log by now sent without waiting for a batch.
+    /// Marks everything that is in an organization's log by now to be sent without waiting for a batch.
     pub(super) fn hurry(&mut self, org: OrgId) -> Result<()> {
         let head = *self.head(org)?;
         self.hurried.insert(org, head);
@@ -166,7 +166,8 @@ impl<'c> Log<'c> {
     }
 }
 
-/// Writes a message; `first` is its place, or the moment it waits for, and `last` what one that waits has besides.
+/// Writes a message; `first` is its place, or the moment when it is due; `last` holds further columns of a waiting
+/// message.
 fn insert(
     statement: &mut CachedStatement<'_>,
     first: i64,

@@ -1,14 +1,14 @@
-//! Bringing the tables up to date.
+//! Migrates the tables.
 //!
-//! The files under `migrations/sqlite/` are numbered and never change once released. Each runs in a
-//! transaction that also notes its number, so that a crash leaves a database at one version or at the next.
+//! The files under `migrations/sqlite/` are numbered and never change once released. Each runs in a transaction that
+//! also records its number, so that a crash leaves a database at one version or at the next.
 
 use super::connection::broken;
 use crate::Result;
 use crate::upkeep::TablesStanding;
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Number, name and text of every migration, in order.
+/// Number, name and SQL of every migration, in order.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "tables", include_str!("../../migrations/sqlite/0001_tables.sql")),
     (2, "outbox", include_str!("../../migrations/sqlite/0002_outbox.sql")),
@@ -29,7 +29,7 @@ pub(super) fn last_known() -> i64 {
     MIGRATIONS.iter().map(|(number, _, _)| *number).max().unwrap_or(0)
 }
 
-/// Which version the tables are of. Changes nothing.
+/// The version of the tables. Changes nothing.
 pub(super) fn standing(connection: &Connection) -> Result<TablesStanding> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _, _)| *number).collect();
     Ok(TablesStanding::of(&applied(connection)?, &known))
@@ -45,7 +45,7 @@ fn applied(connection: &Connection) -> Result<Vec<i64>> {
     statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(broken)
 }
 
-/// Runs the migrations that are missing, and gives their numbers. Refuses a database that a newer version has been at.
+/// Runs the missing migrations, and returns their numbers. Rejects a database that a newer version has migrated.
 pub(super) fn migrate(connection: &mut Connection) -> Result<Vec<i64>> {
     standing(connection)?.must_not_be_newer()?;
     connection

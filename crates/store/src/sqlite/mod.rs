@@ -1,26 +1,26 @@
 //! SQLite: the whole database in one file, nothing to install.
 //!
-//! One thread writes, a few connections read ([`threads`]). A commit is durable when it is answered: WAL with
-//! `synchronous=FULL` ([`connection`]). One process uses the file, so accounts that are due are not leased: whoever asks
-//! twice without committing in between gets the same ones twice.
+//! One thread writes, a few connections read ([`threads`]). A commit is durable when its result is returned: WAL with
+//! `synchronous=FULL` ([`connection`]). Only one process uses the file, so due accounts are not leased: two requests
+//! without a commit in between return the same accounts.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`connection`] | opens connections; what errors mean |
-//! | [`identity`] | which file it is, and whether it still is that file |
-//! | [`threads`] | who runs the SQL |
-//! | [`copier`] | who copies the log into the file |
-//! | [`migrations`] | brings the tables up to date |
-//! | [`rows`] | rows as they come from SQLite |
+//! | [`connection`] | opens connections; classifies errors |
+//! | [`identity`] | checks that the file is still the one that was opened |
+//! | [`threads`] | runs the SQL |
+//! | [`copier`] | copies the log into the file |
+//! | [`migrations`] | migrates the tables |
+//! | [`rows`] | reads rows |
 //! | [`registry`] | settings, organizations, keys |
-//! | [`read`] | products, customers, accounts, items, messages, answers |
-//! | [`due`] | what is due |
+//! | [`read`] | products, customers, accounts, items, messages, kept responses |
+//! | [`due`] | due work |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
-//! | [`figures`], [`words`] | counts for charts; finding things by words and by lateness |
-//! | [`outbox`] | who gets messages, and what became of them |
-//! | [`people`] | who uses the console |
-//! | [`audit`] | who did what |
-//! | [`monitoring`] | what is late, what failed, how much room there is |
+//! | [`figures`], [`words`] | counts for charts; search by words and past-due accounts |
+//! | [`outbox`] | webhook subscriptions and deliveries |
+//! | [`people`] | console users |
+//! | [`audit`] | the audit trail |
+//! | [`monitoring`] | overdue work, failures, disk space |
 //! | [`refolds`] | accounts to be folded again by newer rules |
 //! | [`copy`] | backup and check |
 
@@ -71,15 +71,15 @@ const READERS: usize = 4;
 /// A database in a file, or in memory.
 pub struct Sqlite {
     path: String,
-    /// Nothing for a database in memory, where the writer reads. Dropped before the writer, which then closes the file
-    /// as the last one and leaves no log behind.
+    /// `None` for a database in memory, where the writer also reads. Dropped before the writer, so that the writer
+    /// closes the file last and leaves no log behind.
     readers: Option<Arc<Readers>>,
-    /// Stopped before the writer, whose jobs it may ask for.
+    /// Stopped before the writer, because it may send jobs to it.
     _copier: Option<Copier>,
     writer: Writer,
     identity: Option<Arc<Identity>>,
     watching: Arc<Watching>,
-    /// The migrations that opening ran.
+    /// The migrations that were run on opening.
     migrated: Vec<i64>,
 }
 
@@ -90,12 +90,12 @@ impl std::fmt::Debug for Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a file, which is made if it is not there, or `:memory:`.
+    /// Opens a file, which is created if it does not exist, or `:memory:`.
     pub async fn open(path: &str) -> Result<Sqlite> {
         Sqlite::open_as(path, Tables::BringUpToDate).await
     }
 
-    /// Opens a file. Unless its tables are brought up to date, they are not changed.
+    /// Opens a file. Changes the tables only if `tables` requests a migration.
     pub async fn open_as(path: &str, tables: Tables) -> Result<Sqlite> {
         let path = path.to_owned();
         let opening = tokio::task::spawn_blocking(move || {
@@ -143,7 +143,7 @@ impl Sqlite {
         self.writer.run(write).await
     }
 
-    /// Writes something in one transaction and, if it changed anything, what is recorded about it.
+    /// Runs a write in one transaction and, if it changed anything, writes its audit record.
     async fn write_audited<T, F>(&self, audit: Audited<'_>, changed: fn(&T) -> bool, write: F) -> Result<T>
     where
         T: Send + 'static,
@@ -171,7 +171,7 @@ impl Store for Sqlite {
 
     async fn ping(&self) -> Result<()> {
         if let Some(identity) = self.identity.clone() {
-            // A file system that hangs must not hang those who serve.
+            // A file system that hangs must not block the server's threads.
             let checking = tokio::task::spawn_blocking(move || identity.check());
             checking.await.map_err(|_| StoreError::Unavailable("the database cannot be looked at".to_owned()))??;
         }
@@ -180,7 +180,7 @@ impl Store for Sqlite {
 
     async fn try_write(&self) -> Result<()> {
         self.write(|connection| {
-            // A file that can only be read, or a disk that is full, refuses this.
+            // Fails if the file is read-only or the disk is full.
             let sql = "UPDATE settings SET value = value WHERE name = (SELECT min(name) FROM settings)";
             connection.execute(sql, []).map(drop).map_err(connection::broken)
         })
@@ -195,7 +195,7 @@ impl Store for Sqlite {
         })
     }
 
-    /// One thread writes; while it does, another batch can be folded.
+    /// One thread writes; meanwhile another batch can be folded.
     fn writers(&self) -> usize {
         2
     }
@@ -211,7 +211,7 @@ impl Store for Sqlite {
 
     async fn check(&self) -> Result<Vec<String>> {
         match &self.readers {
-            // Not within a transaction, whose end would fail too where the file is damaged.
+            // Not within a transaction, because ending it would fail too if the file is damaged.
             Some(readers) => readers.run_alone(copy::check).await,
             None => self.write(|connection| copy::check(connection)).await,
         }

@@ -1,4 +1,4 @@
-//! How the database stands, for those who watch over it.
+//! The state of the database, for operators.
 
 use super::connection::broken;
 use super::read::{all, one};
@@ -14,7 +14,7 @@ use rusqlite::{Connection, params};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Each product gives its first moment through the index.
+/// Reads each product's first moment through the index.
 const OLDEST_DUE: &str = "
     SELECT min((SELECT min(a.next_moment) FROM accounts a INDEXED BY accounts_due
                 WHERE a.org = p.org AND a.product = p.product AND a.next_moment <= ?1))
@@ -57,7 +57,7 @@ impl Monitoring for Sqlite {
             return Ok(None);
         }
         let path = self.path.clone();
-        // A file system that hangs must not hang those who serve.
+        // A file system that hangs must not block the server's threads.
         let looking = tokio::task::spawn_blocking(move || room(Path::new(&path)));
         let failed = |why: String| StoreError::Unavailable(format!("its file cannot be looked at: {why}"));
         let looked = looking.await.map_err(|error| failed(error.to_string()))?;
@@ -101,12 +101,12 @@ fn releases(connection: &Connection) -> Result<Releases> {
     Ok(all)
 }
 
-/// Nothing is opened for that: to close a handle would give up the locks of the database.
+/// Opens no file: closing the handle would release the locks of the database.
 fn room(path: &Path) -> std::io::Result<Room> {
     let database_bytes = std::fs::metadata(path)?.len();
     let mut log = OsString::from(path);
     log.push("-wal");
-    // There is none until the first write.
+    // The log does not exist until the first write.
     let log_bytes = std::fs::metadata(log).map_or(0, |found| found.len());
     let disk = rustix::fs::statvfs(path)?;
     let (free_bytes, disk_bytes) = (disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize);

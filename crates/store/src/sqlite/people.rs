@@ -1,6 +1,6 @@
-//! People who use the console.
+//! Console users.
 //!
-//! One thread writes, so a write sees what it decides by and nobody comes in between.
+//! One thread writes, so the rows on which a write decides cannot change before it is done.
 
 use super::Sqlite;
 use super::outbox::{run, whole};
@@ -18,7 +18,7 @@ type Sql<T> = rusqlite::Result<T>;
 const PERSON: &str = "p.org, p.person, p.name, p.email, p.email_key, p.password_hash, p.role, p.created_at, \
      p.last_seen_at, p.disabled_at";
 const INVITATION: &str = "token_hash, org, role, created_by, created_at, expires_at";
-/// What a session's columns begin at, after those of its person.
+/// The first column of a session, after those of its person.
 const SESSION_AT: usize = 10;
 
 fn person(row: &Row<'_>) -> Sql<PersonRow> {
@@ -63,7 +63,7 @@ fn guess(row: &Row<'_>) -> Sql<GuessRow> {
     Ok(GuessRow { subject: row.get(0)?, failures: row.get(1)?, wait_until: time(row, 2)?, expires_at: time(row, 3)? })
 }
 
-/// False if the address belongs to somebody.
+/// False if the address belongs to another person.
 fn insert(connection: &Connection, new: &PersonRow) -> Result<bool> {
     let sql = "INSERT INTO people (org, person, name, email, email_key, password_hash, role, created_at, last_seen_at, \
                disabled_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (email_key) DO NOTHING";
@@ -151,7 +151,7 @@ fn begin_session(write: &Connection, new: &SessionRow, password_hash: &str) -> R
     Ok(begun)
 }
 
-/// Notes when the person of a session was seen.
+/// Records when the person of a session was last active.
 fn see(write: &Connection, token_hash: &[u8], at: Time) -> Result<()> {
     let sql = "UPDATE people SET last_seen_at = ?2
                WHERE person = (SELECT person FROM sessions WHERE token_hash = ?1)

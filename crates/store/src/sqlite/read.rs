@@ -1,4 +1,4 @@
-//! Reading products, customers, accounts and what belongs to them.
+//! Reads products, customers, accounts and the rows that belong to them.
 
 use super::connection::broken;
 use super::rows::{
@@ -15,7 +15,7 @@ use daybook_engine::time::Time;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 use std::sync::Arc;
 
-/// The one row a statement gives, if any.
+/// The one row that a statement returns, if any.
 pub(super) fn one<T, P: Params>(
     connection: &Connection,
     sql: &str,
@@ -26,7 +26,7 @@ pub(super) fn one<T, P: Params>(
     statement.query_row(params, read).optional().map_err(broken)
 }
 
-/// All rows a statement gives.
+/// All rows that a statement returns.
 pub(super) fn all<T, P: Params>(
     connection: &Connection,
     sql: &str,
@@ -37,7 +37,7 @@ pub(super) fn all<T, P: Params>(
     statement.query_map(params, read).and_then(Iterator::collect).map_err(broken)
 }
 
-/// A limit as SQLite counts.
+/// A limit as SQLite's integer type.
 pub(super) fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
@@ -74,7 +74,7 @@ pub(super) fn failed_accounts(
     key: &ProductKey,
     limit: usize,
 ) -> Result<Vec<(Arc<str>, String)>> {
-    // Named, or all accounts of the product are read for the few that failed.
+    // Names the index; otherwise all accounts of the product would be read to find the few that failed.
     let sql = "SELECT account, failure FROM accounts INDEXED BY accounts_failed \
                WHERE org = ?1 AND product = ?2 AND failure IS NOT NULL ORDER BY account LIMIT ?3";
     all(connection, sql, params![key.org, key.product, count(limit)], |row| Ok((text(row, 0)?, row.get(1)?)))
@@ -138,7 +138,7 @@ impl Loader<'_> {
             Inputs::None => Vec::new(),
             Inputs::All => self.all.query_map(params![org, account], rows::input)?.collect::<rusqlite::Result<_>>()?,
             Inputs::Pending => {
-                // Before the first fold nothing is processed.
+                // Before the first fold, nothing is processed.
                 let processed_through = row.now.processed_through.unwrap_or(Time::BEGINNING).micros();
                 let params = params![org, account, row.now.settled_seq, processed_through];
                 self.pending.query_map(params, rows::input)?.collect::<rusqlite::Result<_>>()?
@@ -187,7 +187,7 @@ fn paged<T>(
     page: &Page,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>> {
-    // Ids are never empty, so all come after the empty one.
+    // Ids are never empty, so all sort after the empty string.
     let after = page.after.as_deref().unwrap_or("");
     let limit = count(page.limit);
     match page.before.as_deref() {
@@ -238,12 +238,12 @@ pub(super) fn messages_of(
     Ok(found)
 }
 
-/// A list as SQLite reads it in a statement.
+/// A list as JSON, which a statement reads with `json_each`.
 pub(super) fn json_list(list: &[&str]) -> String {
     serde_json::Value::from(list.to_vec()).to_string()
 }
 
-/// The index has the cause: messages of other causes are not read.
+/// The index includes the cause: messages of other causes are not read.
 pub(super) fn messages_by_cause(connection: &Connection, key: &AccountKey, causes: &str) -> Result<Vec<MessageRow>> {
     let which = "WHERE org = ?1 AND account = ?2 AND cause IN (SELECT value FROM json_each(?3)) ORDER BY sequence";
     let params = params![key.org, key.account, causes];

@@ -1,4 +1,4 @@
-//! Accounts that wait to be folded again, and what that moved.
+//! Accounts to be folded again, and what that changed.
 
 use super::Sqlite;
 use super::read::{all, count, items, one};
@@ -62,7 +62,7 @@ impl Refolds for Sqlite {
     }
 }
 
-/// Writes what folding an account again leaves behind. The account is claimed.
+/// Writes the result of folding an account again. The account is claimed.
 pub(super) fn write(connection: &Connection, key: &AccountKey, refold: &RefoldWrite) -> rusqlite::Result<()> {
     if let Some(terms) = &refold.terms {
         connection.prepare_cached(TERMS)?.execute(params![key.org, key.account, terms])?;

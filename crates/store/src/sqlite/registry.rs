@@ -1,4 +1,4 @@
-//! Settings, organizations and keys: small tables that are read often and written seldom.
+//! Settings, organizations and keys: small tables that are read often and written rarely.
 
 use super::connection::broken;
 use super::read::{all, one};
@@ -59,8 +59,8 @@ pub(super) fn create_organization(connection: &Connection, organization: &Organi
     Ok(org)
 }
 
-/// The modes of the organization's products go up, so that what was signed with the old key and waits to be written is
-/// computed again.
+/// The mode versions of the organization's products go up, so that messages signed with the old key and not written yet
+/// are computed again.
 pub(super) fn rotate_signing_key(
     transaction: &Connection,
     org: OrgId,

@@ -1,4 +1,4 @@
-//! Rows as they come from SQLite.
+//! Reads rows of SQLite.
 //!
 //! Each `…_COLUMNS` names the columns in the order in which the function below it reads them.
 
@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 type Sql<T> = rusqlite::Result<T>;
 
-/// How many bits of a place are the position.
+/// The number of bits of a place that hold the position.
 const POSITION_BITS: u32 = 40;
 /// The last position an organization's log can have.
 pub(super) const LAST_POSITION: i64 = (1 << POSITION_BITS) - 1;
-/// The last organization a place has room for.
+/// The last organization that fits into a place.
 pub(super) const LAST_ORG: OrgId = (1 << (62 - POSITION_BITS)) - 1;
 
-/// Organization and position in one number. Sorted like the two.
+/// Organization and position in one number, in the same order.
 pub(super) fn place(org: OrgId, position: i64) -> i64 {
     (org << POSITION_BITS) | position
 }
@@ -38,7 +38,7 @@ pub(super) fn optional_time(row: &Row<'_>, index: usize) -> Sql<Option<Time>> {
     Ok(row.get::<_, Option<i64>>(index)?.map(Time::from_micros))
 }
 
-/// A text that is shared, without a `String` in between.
+/// A shared text, without a `String` in between.
 pub(super) fn text(row: &Row<'_>, index: usize) -> Sql<Arc<str>> {
     Ok(Arc::from(row.get_ref(index)?.as_str()?))
 }
@@ -190,8 +190,8 @@ pub(super) fn item(row: &Row<'_>) -> Sql<ItemRow> {
     })
 }
 
-/// What a message in the log and one that waits have in common. In front of these come place, due moment and moment of
-/// cancelling.
+/// The columns that a message in the log and a waiting one have in common. Place, due moment and time of cancellation
+/// precede them.
 pub(super) const MESSAGE_COLUMNS: &str =
     "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature";
 

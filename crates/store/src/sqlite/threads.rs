@@ -1,8 +1,8 @@
-//! Who runs the SQL: one thread that writes, and a few connections that read.
+//! Where the SQL runs: one thread that writes, and a few connections that read.
 //!
-//! SQLite lets one connection write at a time, so there is one, on a thread of its own; work is sent to it and its
-//! result comes back. Readers do not wait for it (WAL): each takes a connection from a small pool and sees the database
-//! as it was when it began. A database in memory has one connection only, and reads run on the writer.
+//! SQLite lets one connection write at a time, so there is one, on its own thread; jobs are sent to it and their
+//! results are sent back. Readers do not wait for it (WAL): each takes a connection from a small pool and sees the
+//! database as it was when it began. A database in memory has only one connection, and reads run on the writer.
 
 use super::connection::{broken, open_reader};
 use super::copier::make_room;
@@ -18,13 +18,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
-/// Something to do on the writer's connection.
+/// A job for the writer's connection.
 pub(super) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// After so long without work the writer gives back the memory of its page cache.
+/// After this long without work the writer releases the memory of its page cache.
 const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(5);
 
-/// The thread that writes. Ends, with its work done and the file closed, when it is dropped.
+/// The thread that writes. When dropped, it finishes its jobs and closes the file.
 pub(super) struct Writer {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -33,8 +33,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts to write. What is done is answered only while the file is the one that it was; nothing to look at means a
-    /// database in memory.
+    /// Starts the thread. Results are returned only while the file is still the one that was opened. `identity` is
+    /// `None` for a database in memory.
     pub(super) fn start(connection: Connection, identity: Option<Arc<Identity>>) -> Result<Writer> {
         let (jobs, received) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
@@ -44,12 +44,12 @@ impl Writer {
         Ok(Writer { jobs: Some(jobs), thread: Some(thread), has_written: Arc::default(), identity })
     }
 
-    /// Where jobs are put, and whether any was since it was last looked at.
+    /// The job queue, and a flag that is set when a job has run.
     pub(super) fn watched(&self) -> Option<(Sender<Job>, Arc<AtomicBool>)> {
         Some((self.jobs.clone()?, self.has_written.clone()))
     }
 
-    /// Runs work on the writer's connection.
+    /// Runs a job on the writer's connection.
     pub(super) async fn run<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -63,7 +63,7 @@ impl Writer {
                 Some(identity) => guarded(connection, identity, work),
                 None => work(connection),
             };
-            // Nobody waits any more: the caller gave up, the work is done all the same.
+            // The caller may have given up; the work is done nevertheless.
             let _ = answer.send(worked);
         });
         self.jobs.as_ref().ok_or_else(stopped)?.send(job).map_err(|_| stopped())?;
@@ -73,13 +73,13 @@ impl Writer {
     }
 }
 
-/// Works on a file while it is the one that it was.
+/// Works on a file only while it is still the one that was opened.
 fn guarded<T>(
     connection: &mut Connection,
     identity: &Identity,
     work: impl FnOnce(&mut Connection) -> Result<T>,
 ) -> Result<T> {
-    // What is known to be lost is not written to: it may be another's database by now.
+    // A file that is known to be lost is not written to: the path may lead to another database by now.
     identity.check_if_lost()?;
     let worked = work(connection);
     identity.check()?;
@@ -93,13 +93,13 @@ impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has closed its connection too.
+            // If the thread panicked, its connection is closed too.
             let _ = thread.join();
         }
     }
 }
 
-/// Does jobs until there is nobody left to send any.
+/// Runs jobs until all senders are dropped.
 fn work(mut connection: Connection, jobs: &Receiver<Job>) {
     let mut shrunk = true;
     loop {
@@ -137,7 +137,7 @@ impl Readers {
         Readers { path, identity, idle: Mutex::new(Vec::new()), turns: Arc::new(Semaphore::new(most)) }
     }
 
-    /// Runs a read on one of the connections, on the database as it is now.
+    /// Runs a read on one of the connections, in one snapshot.
     pub(super) async fn run<T, F>(self: &Arc<Self>, read: F) -> Result<T>
     where
         T: Send + 'static,
@@ -146,7 +146,7 @@ impl Readers {
         self.run_alone(|connection| at_one_moment(connection, read)).await
     }
 
-    /// Runs something on one of the connections that sees to its own transaction.
+    /// Runs a function on one of the connections that manages its own transaction.
     pub(super) async fn run_alone<T, F>(self: &Arc<Self>, read: F) -> Result<T>
     where
         T: Send + 'static,
@@ -166,7 +166,7 @@ impl Readers {
                 }
             };
             let answer = read(&connection);
-            // What is read out of a file that was overwritten is another's.
+            // If the file was overwritten, the result belongs to another database.
             let answer = readers.identity.check().and(answer);
             readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             drop(turn);
@@ -176,7 +176,7 @@ impl Readers {
     }
 }
 
-/// Runs a read so that all its statements see the same database.
+/// Runs a read so that all its statements see the same snapshot.
 pub(super) fn at_one_moment<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     let transaction = connection.unchecked_transaction().map_err(broken)?;
     let answer = read(&transaction)?;

@@ -1,4 +1,4 @@
-//! Writing one unit: its claims first, then the rows of its accounts.
+//! Writes one unit: its claims first, then the rows of its accounts.
 
 use super::commit::{Step, account_key};
 use super::connection::broken;
@@ -37,8 +37,8 @@ const UPDATE_ACCOUNT: &str = "
         version = version + 1
     WHERE org = ?16 AND account = ?17 AND version = ?18";
 
-/// The same for an account that stays where it is in every index, as with most payments: SQLite would take a row out of an
-/// index and put it back whenever a column of the index is set, even to what it was.
+/// The same for an account whose indexed columns do not change, as with most payments: SQLite would delete and reinsert
+/// the index entry whenever an indexed column is set, even to the same value.
 const UPDATE_ACCOUNT_IN_PLACE: &str = "
     UPDATE accounts SET updated_at = ?1, state = ?2, profile = ?3, processed_through = ?4, next_seq = ?10,
         settled_seq = ?11, scheduled_events = ?13, message_seq = ?14, balance = ?19, version = version + 1
@@ -99,7 +99,7 @@ const INSERT_ACCOUNT_CUSTOMER: &str = "
     INSERT INTO account_customers (org, account, customer, role) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (org, account, customer) DO UPDATE SET role = excluded.role";
 
-/// Writes units. Holds the statements that a large batch runs again and again; the others are looked up when needed.
+/// Writes units. Holds the statements that a large batch runs repeatedly; the others are looked up when needed.
 pub(super) struct UnitWriter<'c> {
     connection: &'c Connection,
     update_in_place: CachedStatement<'c>,
@@ -141,7 +141,8 @@ impl<'c> UnitWriter<'c> {
         Ok(Step::Written)
     }
 
-    /// Takes what the unit takes for granted. When the first claim fails, only answers are written, and given back.
+    /// Makes the claims of a unit. If the first claim fails, only kept responses were written, and they are deleted
+    /// again.
     fn claim(&mut self, unit: &Unit) -> Sql<Step> {
         for (taken, answer) in unit.answers.iter().enumerate() {
             if !self.take_answer(answer)? {
@@ -170,12 +171,12 @@ impl<'c> UnitWriter<'c> {
         Ok(Step::Written)
     }
 
-    /// A claim failed after so many others.
+    /// Handles a claim that failed after this many others.
     fn lost(&mut self, unit: &Unit, claims: usize) -> Sql<Step> {
         if claims > 0 { Ok(Step::HalfWritten) } else { self.give_back(&unit.answers) }
     }
 
-    /// What was there before a key was taken had expired, and is no loss.
+    /// Deletes kept responses again. A response that they replaced had expired, so nothing is lost.
     fn give_back(&mut self, answers: &[NewAnswer]) -> Sql<Step> {
         for answer in answers {
             self.run(GIVE_ANSWER_BACK, params![answer.org, answer.key])?;
@@ -246,7 +247,7 @@ impl<'c> UnitWriter<'c> {
         }
     }
 
-    /// What is new about an account that is claimed.
+    /// Writes the new rows of a claimed account.
     fn write_rows(&mut self, write: &AccountWrite) -> Sql<()> {
         let key = account_key(write);
         for seq in &write.removed_inputs {
@@ -328,13 +329,13 @@ impl<'c> UnitWriter<'c> {
         Ok(())
     }
 
-    /// Runs a statement of the less frequent sort; says whether it wrote a row.
+    /// Runs a less frequent statement; returns whether it wrote a row.
     fn run(&self, sql: &str, params: &[&dyn rusqlite::ToSql]) -> Sql<bool> {
         Ok(self.connection.prepare_cached(sql)?.execute(params)? > 0)
     }
 }
 
-/// Binds what inserting and updating an account have in common.
+/// Binds the parameters that inserting and updating an account have in common.
 fn bind_account(statement: &mut CachedStatement<'_>, key: &AccountKey, version: i64, now: &AccountNow) -> Sql<()> {
     let micros = |time: Option<Time>| time.map(Time::micros);
     let params = params![
@@ -361,7 +362,7 @@ fn bind_account(statement: &mut CachedStatement<'_>, key: &AccountKey, version: 
     bind(statement, params)
 }
 
-/// Binds what inserting a product and changing its mode have in common.
+/// Binds the parameters that inserting a product and changing its mode have in common.
 fn bind_mode(statement: &mut CachedStatement<'_>, key: &ProductKey, mode: &Mode) -> Sql<()> {
     let micros = |time: Option<Time>| time.map(Time::micros);
     let params = params![

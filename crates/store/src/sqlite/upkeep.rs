@@ -1,4 +1,4 @@
-//! Looking after the database.
+//! Maintenance of the database.
 
 use super::connection::broken;
 use super::read::{all, one};
@@ -105,7 +105,7 @@ impl Upkeep for Sqlite {
 }
 
 fn hours_off(connection: &Connection) -> Result<Vec<HourOff>> {
-    // The organization is in the place of the message.
+    // The organization is part of the message's place.
     all(connection, &HOURS_OFF.replace("{org}", "place >> 40"), [], |row| {
         Ok(HourOff {
             org: row.get(0)?,

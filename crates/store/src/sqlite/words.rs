@@ -1,8 +1,9 @@
-//! Finding things: by their words, and accounts by how late they are.
+//! Search by words, and search for accounts by how far past due they are.
 //!
-//! A list of accounts is found in three ways. By words, where there are any: few accounts, which are looked up and tried.
-//! By an index that leads to few of them: those that are so late, those with the reason of a status. Else by walking
-//! through accounts in their order until the page is full: those of the product, those with the status, or all.
+//! A list of accounts is found in one of three ways. If the search has words, they lead to a few accounts, which are
+//! looked up and filtered. Otherwise an index may lead to a few: the past-due accounts, or those with a reason for
+//! their status. Otherwise accounts are read in order until the page is full: those of the product, those with the
+//! status, or all.
 
 use super::connection::broken;
 use super::figures::STANDS_AT;
@@ -30,7 +31,7 @@ pub(super) fn write(connection: &Connection, of: &Words) -> Result<()> {
     Ok(())
 }
 
-/// A statement that is put together, with what it is given. The first parameter is the organization.
+/// A statement under construction, with its parameters. The first parameter is the organization.
 struct Question {
     params: Vec<Box<dyn ToSql>>,
 }
@@ -40,13 +41,13 @@ impl Question {
         Question { params: vec![Box::new(org)] }
     }
 
-    /// One more parameter: what it is called in the statement.
+    /// Adds a parameter; returns its placeholder.
     fn give(&mut self, value: impl ToSql + 'static) -> String {
         self.params.push(Box::new(value));
         format!("?{}", self.params.len())
     }
 
-    /// The ids of things with all words, in the order of the first one; nothing if there are no words.
+    /// The ids of records that match all words, in the order of the first one; `None` if there are no words.
     fn with_words(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
         let mut stretches = text.stretches().into_iter();
         let (from, to) = stretches.next()?;
@@ -65,7 +66,7 @@ impl Question {
         Some(format!("SELECT id FROM ({sql} ORDER BY w.word LIMIT {limit})"))
     }
 
-    /// The ids of things whose id begins so.
+    /// The ids of records whose id begins with the text's id.
     fn with_id(&mut self, kind: Kind, text: &Text, limit: usize) -> Option<String> {
         let (from, to) = text.id_stretch()?;
         let (from, to) = (self.give(from), self.give(to));
@@ -80,14 +81,14 @@ impl Question {
         ))
     }
 
-    /// The ids of all things of a kind that fit, each once; nothing if nothing can.
+    /// The ids of all matching records of a kind, without duplicates; `None` if nothing can match.
     fn fitting(&mut self, kind: Kind, text: &Text) -> Option<String> {
         let parts = [self.with_words(kind, text, MOST_MATCHES), self.with_id(kind, text, MOST_MATCHES)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" UNION "))
     }
 
-    /// Accounts that fit, and accounts of customers that do.
+    /// Matching accounts, and accounts of matching customers.
     fn fitting_accounts(&mut self, text: &Text) -> Option<String> {
         let accounts = self.fitting(Kind::Account, text)?;
         let customers = self.fitting(Kind::Customer, text)?;
@@ -97,7 +98,7 @@ impl Question {
         ))
     }
 
-    /// Where a page begins and ends, and its order.
+    /// The bounds of a page, its order and its limit.
     fn page(&mut self, id: &str, page: &Page) -> String {
         let mut sql = format!("{id} > {}", self.give(page.after.as_deref().unwrap_or_default().to_owned()));
         if let Some(before) = &page.before {
@@ -117,7 +118,7 @@ impl Question {
     }
 }
 
-/// The same text with the word first that has the fewest things.
+/// The same text, starting with the word that has the fewest records.
 fn narrowest_first(connection: &Connection, org: OrgId, text: &Text) -> Result<Text> {
     if text.words.len() < 2 {
         return Ok(text.clone());
@@ -130,7 +131,7 @@ fn narrowest_first(connection: &Connection, org: OrgId, text: &Text) -> Result<T
     Ok(text.sorted_by(&counts))
 }
 
-/// Which way to a list is the shortest.
+/// The index with the fewest accounts for a search.
 fn shortest_way(connection: &Connection, org: OrgId, search: &AccountSearch) -> Result<Way> {
     let ways = search.ways();
     if let [way @ (Way::Product | Way::Status)] = ways[..] {
@@ -147,7 +148,7 @@ fn shortest_way(connection: &Connection, org: OrgId, search: &AccountSearch) -> 
             Way::Product => has("product", search.product.as_deref()),
             Way::Status => has("status", search.status.as_deref()),
             Way::Reason => has("status", search.status.as_deref()) + &has("substatus", search.substatus.as_deref()),
-            // Those that were rolled ahead or are held back are not counted.
+            // Accounts that were rolled forward or hold events are not counted.
             Way::Due => {
                 let by = question.give(search.due_by.map(Time::micros).unwrap_or_default());
                 let from = question.give(search.due_from.map_or(i64::MIN, Time::micros));
@@ -163,7 +164,7 @@ fn shortest_way(connection: &Connection, org: OrgId, search: &AccountSearch) -> 
     Ok(Way::narrowest(&counted))
 }
 
-/// The index of a way.
+/// The index by its name.
 fn index(way: Way) -> &'static str {
     match way {
         Way::All => "accounts_by_key",
@@ -211,7 +212,7 @@ pub(super) fn accounts(
             let text = narrowest_first(connection, org, text)?;
             let Some(fitting) = question.fitting_accounts(&text) else { return Ok(Vec::new()) };
             if fits.is_empty() {
-                // Where words are all there is, only the accounts of the page are looked up.
+                // If the search has only words, only the accounts of the page are looked up.
                 format!("(SELECT ?1 AS org, id AS account FROM ({fitting})) a")
             } else {
                 format!("({fitting}) f CROSS JOIN accounts a ON a.org = ?1 AND a.account = f.id")
@@ -260,7 +261,7 @@ pub(super) fn find(
     if let Some(sql) = by_id.with_id(kind, searched, limit) {
         found.extend(by_id.all(connection, &sql, |row| text(row, 0))?);
     }
-    // A thing may have several words that fit.
+    // A record may have several matching words.
     let mut by_words = Question::of(org);
     if let Some(sql) = by_words.with_words(kind, searched, limit.saturating_mul(4)) {
         for id in by_words.all(connection, &sql, |row| text(row, 0))? {

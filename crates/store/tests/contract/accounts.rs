@@ -1,4 +1,4 @@
-//! Accounts and how they are claimed.
+//! Accounts and their claims.
 
 use super::fixtures::*;
 use daybook_engine::time::Time;
@@ -6,7 +6,7 @@ use daybook_store::records::{AccountNow, AccountRow};
 use daybook_store::{Inputs, Store, Want};
 use std::sync::Arc;
 
-/// Everything set, each to something else.
+/// Every field set, each to a different value.
 fn full_now() -> AccountNow {
     AccountNow {
         updated_at: at(41),

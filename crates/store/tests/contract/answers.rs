@@ -1,4 +1,4 @@
-//! Answers kept for callers who repeat themselves.
+//! Responses kept for repeated requests.
 
 use super::fixtures::*;
 use daybook_store::batch::{Claimed, Unit};
@@ -27,10 +27,10 @@ pub async fn a_taken_key_makes_a_unit_stale(store: Arc<dyn Store>) {
     assert_eq!(claimed, [Claimed::Stale, Claimed::Written]);
     assert!(load(&store, &account_key(org, "b"), Inputs::None).await.is_none());
     assert!(load(&store, &account_key(org, "c"), Inputs::None).await.is_some());
-    // Of two in one batch, one gets it.
+    // If two units in one batch have the same key, only one gets it.
     let claimed = commit(&store, vec![answering(org, "d", "m"), answering(org, "e", "m")]).await;
     assert_eq!(claimed.iter().filter(|claimed| **claimed == Claimed::Written).count(), 1);
-    // Of two keys of one unit, one taken is enough; the other is free again.
+    // A unit with two keys is stale if one is taken; the other is free again.
     let mut unit = answering(org, "f", "n");
     unit.answers.push(new_answer(org, "k", at(100), at(200)));
     stale(&store, unit).await;

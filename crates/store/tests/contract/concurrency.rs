@@ -8,7 +8,7 @@ use std::sync::Arc;
 const TASKS: usize = 8;
 const ROUNDS: i64 = 10;
 
-/// Runs `TASKS` tasks to their ends and gives what they gave.
+/// Runs `TASKS` tasks to completion and returns their results.
 async fn at_once<T, F>(task: impl Fn(usize) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -22,7 +22,7 @@ where
     given
 }
 
-/// Each adds one input at a time, with the version it loaded, until it is written.
+/// Each task adds one input at a time, with the version it loaded, and retries until it is written.
 pub async fn one_account_is_written_once_a_version(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let key = account(&store, account_row(org, "a", "loan")).await;
@@ -59,7 +59,7 @@ pub async fn one_account_is_written_once_a_version(store: Arc<dyn Store>) {
     assert_eq!(order, (1..=all).map(|n| (n, n)).collect::<Vec<_>>());
 }
 
-/// Units that fall, messages that wait and are published, readers meanwhile.
+/// Stale units, waiting messages that are published, and concurrent readers.
 pub async fn positions_have_no_gaps_under_load(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let taken = account(&store, account_row(org, "taken", "loan")).await;
@@ -78,7 +78,7 @@ pub async fn positions_have_no_gaps_under_load(store: Arc<dyn Store>) {
                 bad.messages = vec![(org, message(Some("taken"), 1, &format!("{id} never")))];
                 assert_eq!(commit(&store, vec![bad, good]).await, [Claimed::Stale, Claimed::Written]);
                 store.publish_due(at(10), 3).await.unwrap();
-                // A reader never sees a position before the one in front of it.
+                // A reader never sees a position without the ones before it.
                 let positions: Vec<i64> = log(&store, org).await.into_iter().map(|(position, _)| position).collect();
                 assert_eq!(positions, (1..=positions.len() as i64).collect::<Vec<_>>());
                 assert!(positions.len() > seen);

@@ -1,4 +1,4 @@
-//! Customers, and which accounts are theirs.
+//! Customers, and their accounts.
 
 use super::fixtures::*;
 use daybook_store::Store;
@@ -75,7 +75,7 @@ pub async fn accounts_of_a_customer_follow_the_accounts_list(store: Arc<dyn Stor
     assert_eq!(of("y", 1).await, roles(&[("1", "PRIMARY")]));
     assert_eq!(of("x", 10).await, roles(&[("2", "PRIMARY")]));
 
-    // No list: nothing changes. A list: it replaces the one before.
+    // Without a list, nothing changes. A list replaces the previous one.
     written(&store, vec![account_unit(update(&account_key(org, "2"), 1, now()))]).await;
     assert_eq!(of("x", 10).await, roles(&[("2", "PRIMARY")]));
     let mut write = update(&account_key(org, "2"), 2, now());

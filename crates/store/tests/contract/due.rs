@@ -14,7 +14,7 @@ async fn timer(store: &Arc<dyn Store>, org: OrgId, id: &str, of: &str, seconds: 
     account(store, row).await;
 }
 
-/// Takes with a lease that is over at once, so that a later take is not in the way of this one.
+/// Takes with a lease that ends at once, so that it does not affect a later take.
 async fn take(store: &Arc<dyn Store>, now: Time, limit: usize) -> Vec<Due> {
     store.take_due(now, limit, now).await.unwrap()
 }
@@ -46,7 +46,7 @@ pub async fn due_accounts_are_found(store: Arc<dyn Store>) {
     assert_eq!(ids(&due), ["just", "other", "past"]);
     let other = Due { key: account_key(two, "other"), product: "lease".into(), held: 0 };
     assert!(due.contains(&other), "{due:?}");
-    // A commit takes it from the list.
+    // A commit removes it from the list.
     written(&store, vec![account_unit(update(&account_key(one, "past"), 1, now()))]).await;
     assert_eq!(ids(&take(&store, at(20), 10).await), ["just", "other"]);
     assert_eq!(take(&store, at(20), 0).await, []);
@@ -89,7 +89,7 @@ pub async fn due_accounts_are_counted(store: Arc<dyn Store>) {
     written(&store, vec![product_unit(ProductWrite::Mode(held, mode))]).await;
     assert_eq!(store.count_due(at(19)).await.unwrap(), 1);
     assert_eq!(store.count_due(at(20)).await.unwrap(), 3);
-    // One that is taken is due until it is committed.
+    // An account that was taken stays due until it is committed.
     store.take_due(at(20), 1, at(30)).await.unwrap();
     assert_eq!(store.count_due(at(20)).await.unwrap(), 3);
 }
@@ -119,12 +119,12 @@ pub async fn what_one_product_leaves_goes_to_others(store: Arc<dyn Store>) {
     timer(&store, org, "s", "small", Some(50)).await;
     let due = take(&store, at(100), 10).await;
     assert_eq!(by_product(&due), BTreeMap::from([("big", 9), ("small", 1)]));
-    // Each once, and the oldest of them.
+    // No duplicates, and only the oldest accounts.
     assert_eq!(ids(&due), ["b00", "b01", "b02", "b03", "b04", "b05", "b06", "b07", "b08", "s"]);
     assert_eq!(take(&store, at(200), 100).await.len(), 21);
 }
 
-/// With more products than the limit, none of them waits for ever.
+/// With more products than the limit, no product waits for ever.
 pub async fn many_products_take_turns_by_age(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     for n in 0..6 {

@@ -1,4 +1,4 @@
-//! What is counted and found.
+//! Counts and search.
 
 use super::fixtures::*;
 use super::outbox::{announce, attempt, deliveries, kept, lease, pause, subscribe};
@@ -11,7 +11,7 @@ use daybook_store::outbox::Attempt;
 use daybook_store::records::{AccountNow, AccountRow, CustomerRow, ItemRow, Mode, OrgId, Page, ProductRow};
 use std::sync::Arc;
 
-/// An account as it stands, and the words it has.
+/// An account with its current values and its words.
 fn account_like(org: OrgId, id: &str, product: &str, now: AccountNow, words: &[&str]) -> Unit {
     let unit = account_unit(insert(AccountRow { now, ..account_row(org, id, product) }));
     Unit { words: vec![words_of(org, Kind::Account, id, words, true)], ..unit }
@@ -71,7 +71,7 @@ pub async fn accounts_are_counted_and_summed_by_status(store: Arc<dyn Store>) {
         [figure("ACTIVE", None, 350), figure("ACTIVE", Some("DELINQUENT"), 30), figure("CLOSED", Some("PAID_OFF"), 0)];
     assert_eq!(store.status_balances(one).await.unwrap(), sums);
 
-    // The same account in another state, where nothing else about it changes.
+    // The same account with another status, and no other change.
     written(&store, vec![account_unit(update(&account_key(one, "a"), 1, standing("ACTIVE", None, 40)))]).await;
     let delinquent = standing("ACTIVE", Some("DELINQUENT"), 250);
     written(&store, vec![account_unit(update(&account_key(one, "b"), 1, delinquent))]).await;
@@ -87,7 +87,7 @@ pub async fn accounts_are_counted_and_summed_by_status(store: Arc<dyn Store>) {
     }
 }
 
-/// Accounts that stand now, are rolled ahead, and are held back in each way there is.
+/// Accounts at the present, rolled forward, and held in every possible way.
 async fn late_accounts(store: &Arc<dyn Store>) -> OrgId {
     let org = organization(store, "one").await;
     let product = |id: &str, holding| ProductRow {
@@ -136,7 +136,7 @@ pub async fn late_accounts_are_counted_by_where_they_stand(store: Arc<dyn Store>
         late("loan", 4_000, Some(5_000), 1),
     ];
     assert_eq!(store.late_counts(org, at(NOW)).await.unwrap(), expected);
-    // When the clock has come to where it was rolled, it stands now.
+    // Once the clock reaches the moment it was rolled to, the account is at the present.
     let later = store.late_counts(org, at(5_000)).await.unwrap();
     assert!(later.contains(&late("loan", 4_000, None, 1)), "{later:?}");
 }
@@ -153,7 +153,7 @@ pub async fn accounts_are_found_by_when_they_fell_due(store: Arc<dyn Store>) {
         ids(&store, org, &by(Some(499), Some(100))).await,
         ["failed", "holding", "releasing", "rolled", "rolled before"]
     );
-    // Held back accounts may be less late than it seems.
+    // Accounts that hold events may be less past due than they seem.
     let recent = ["current", "failed", "holding", "later", "releasing", "rolled"];
     assert_eq!(ids(&store, org, &by(None, Some(500))).await, recent);
     let of_product = AccountSearch { product: Some("held".into()), ..by(Some(500), None) };
@@ -178,7 +178,7 @@ pub async fn accounts_are_found_by_when_they_fell_due(store: Arc<dyn Store>) {
     }
 }
 
-/// Pages of two, forwards and backwards, give what one long page does.
+/// Pages of two, forwards and backwards, return the same as one long page.
 async fn pages_lead_both_ways(store: &Arc<dyn Store>, org: OrgId, search: &AccountSearch) {
     let all = ids(store, org, search).await;
     assert!(all.len() > 4, "{all:?}");
@@ -330,14 +330,14 @@ pub async fn attempts_are_counted_by_the_hour(store: Arc<dyn Store>) {
     assert_eq!(store.delivery_hours(org, at(7_000)).await.unwrap(), [hour(3_600, 2, 2)]);
     assert_eq!(store.delivery_hours(org + 1, at(0)).await.unwrap(), []);
 
-    // What is recorded by somebody who has lost the lease is not counted.
+    // Deliveries recorded by a node that has lost the lease are not counted.
     let mut lost = deliveries(&two);
     lost.token = "another".into();
     lost.attempts = vec![attempt(1, 1, 3_700)];
     store.record(lost).await.unwrap();
     assert_eq!(store.delivery_hours(org, at(7_000)).await.unwrap(), [hour(3_600, 2, 2)]);
 
-    // They go with the attempts; an hour that is not over yet stays, and is not taken for wrong.
+    // They expire with the attempts; an hour that is not over yet stays, and is not reported as wrong.
     assert_eq!(store.hours_off().await.unwrap(), []);
     store.expire_attempts(at(3_601), 10).await.unwrap();
     assert_eq!(store.delivery_hours(org, at(0)).await.unwrap(), [hour(3_600, 2, 2)]);

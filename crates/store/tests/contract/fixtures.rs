@@ -1,4 +1,4 @@
-//! Rows to begin from. Each test changes what it is about.
+//! Rows to start from. Each test changes the fields it is about.
 
 use bytes::Bytes;
 use daybook_engine::time::Time;
@@ -11,7 +11,7 @@ use daybook_store::records::{
 use daybook_store::{Inputs, Loaded, Store, Want};
 use std::sync::Arc;
 
-/// The moment so many seconds after 1970.
+/// The moment this many seconds after 1970.
 pub fn at(seconds: i64) -> Time {
     Time::from_seconds(seconds)
 }
@@ -73,7 +73,7 @@ pub fn account_key(org: OrgId, account: &str) -> AccountKey {
     AccountKey { org, account: account.into() }
 }
 
-/// What changes about an account, with nothing optional and nothing to do.
+/// The changing values of an account, with no optional ones and nothing to do.
 pub fn now() -> AccountNow {
     AccountNow {
         updated_at: at(20),
@@ -144,7 +144,7 @@ pub fn item(item_id: &str) -> ItemRow {
     }
 }
 
-/// A message for the log, as it reads back at a position.
+/// A message for the log, as it is read back at a position.
 pub fn message(account: Option<&str>, sequence: i64, event_id: &str) -> MessageRow {
     MessageRow {
         position: None,
@@ -163,7 +163,7 @@ pub fn message(account: Option<&str>, sequence: i64, event_id: &str) -> MessageR
     }
 }
 
-/// A message that waits.
+/// A waiting message.
 pub fn waiting(account: &str, sequence: i64, event_id: &str, due_at: Time) -> MessageRow {
     MessageRow { due_at: Some(due_at), ..message(Some(account), sequence, event_id) }
 }
@@ -226,14 +226,14 @@ pub async fn stale(store: &Arc<dyn Store>, unit: Unit) {
     assert_eq!(commit(store, vec![unit]).await, [Claimed::Stale]);
 }
 
-/// Makes an account.
+/// Creates an account.
 pub async fn account(store: &Arc<dyn Store>, row: AccountRow) -> AccountKey {
     let key = row.key.clone();
     written(store, vec![account_unit(insert(row))]).await;
     key
 }
 
-/// Makes a product.
+/// Creates a product.
 pub async fn product(store: &Arc<dyn Store>, row: ProductRow) -> ProductKey {
     let key = row.key.clone();
     written(store, vec![product_unit(ProductWrite::Insert(Box::new(row)))]).await;
@@ -253,10 +253,10 @@ pub async fn log(store: &Arc<dyn Store>, org: OrgId) -> Vec<(i64, String)> {
     messages.into_iter().map(|message| (message.position.unwrap(), message.event_id)).collect()
 }
 
-/// The moment at which accounts are looked for.
+/// The moment of searches for accounts.
 pub const NOW: i64 = 1_000;
 
-/// A search that every account fits.
+/// A search that every account matches.
 pub fn everything() -> AccountSearch {
     AccountSearch {
         product: None,

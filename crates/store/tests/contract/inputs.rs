@@ -1,4 +1,4 @@
-//! What was asked of an account.
+//! Inputs of an account.
 
 use super::fixtures::*;
 use daybook_store::records::{AccountKey, InputRow};
@@ -35,7 +35,7 @@ pub async fn all_inputs_come_by_seq(store: Arc<dyn Store>) {
 
 pub async fn pending_inputs_are_held_or_scheduled(store: Arc<dyn Store>) {
     let applying = |seq, seconds| InputRow { applies_at: at(seconds), ..input(seq, &format!("n{seq}")) };
-    // Settled and past; settled but ahead; settled, at the very moment; held, past or ahead.
+    // Settled and past; settled and in the future; settled, at exactly this moment; held, past or in the future.
     let inputs = vec![applying(1, 204), applying(2, 206), applying(3, 205), applying(4, 100), applying(5, 300)];
     let key = with_inputs(&store, inputs).await;
     assert_eq!(seqs(&store, &key, Inputs::Pending).await, [2, 4, 5]);
@@ -70,7 +70,7 @@ pub async fn removed_inputs_free_their_name(store: Arc<dyn Store>) {
     assert_eq!(load(&store, &key, Inputs::All).await.unwrap().inputs, [input(1, "a"), input(3, "b")]);
 }
 
-/// The unit falls alone, and whole.
+/// The unit is dropped alone and completely.
 async fn falls_alone(store: &Arc<dyn Store>, taken: InputRow) {
     use daybook_store::batch::Claimed::{Stale, Written};
     let key = with_inputs(store, vec![input(1, "a"), input(2, "b")]).await;

@@ -6,7 +6,7 @@ use daybook_store::records::{HeldCounts, MessageRow, OrgId, Page};
 use daybook_store::{Inputs, Store, Want};
 use std::sync::Arc;
 
-/// The same ids in each organization, with contents of its own.
+/// The same ids in each organization, with different contents.
 fn tenant(org: OrgId, mark: &str) -> Unit {
     let mut row = account_row(org, "a", "loan");
     row.now.status = mark.into();
@@ -64,7 +64,7 @@ pub async fn the_same_ids_live_in_two_organizations(store: Arc<dyn Store>) {
         assert_eq!(store.customers(org, &ALL).await.unwrap().len(), 1);
         assert_eq!(store.accounts(org, &ALL).await.unwrap().len(), 1);
     }
-    // Writing to one leaves the other alone.
+    // Writing to one does not affect the other.
     let mut write = update(&account_key(orgs[0], "a"), 1, now());
     write.removed_inputs = vec![1];
     write.customers = Some(vec![]);

@@ -1,4 +1,4 @@
-//! The log, its heads, and messages that wait.
+//! The log, its heads, and waiting messages.
 
 use super::fixtures::*;
 use bytes::Bytes;
@@ -16,14 +16,14 @@ pub async fn a_message_is_read_back_whole(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let about = MessageRow { data: Bytes::from((0..=255).collect::<Vec<u8>>()), ..message(Some("a"), 7, "e1") };
     let free = MessageRow { cause: String::new(), subject: String::new(), ..message(None, 0, "e2") };
-    // What a caller thinks the position is does not matter.
+    // The position that a caller supplies is ignored.
     let sent = MessageRow { position: Some(77), ..about.clone() };
     written(&store, vec![message_unit(vec![(org, sent), (org, free.clone())])]).await;
     let expected = [MessageRow { position: Some(1), ..about }, MessageRow { position: Some(2), ..free }];
     assert_eq!(store.messages(org, 0, 10).await.unwrap(), expected);
 }
 
-/// The order of the units counts, not that of their accounts.
+/// Positions follow the order of the units, not of their accounts.
 pub async fn positions_follow_units_and_order(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let units = ["c", "a", "b"].map(|id| {

@@ -1,7 +1,7 @@
-//! What every dialect of the store must do, told as tests.
+//! The contract that every dialect of the store must fulfil, as tests.
 //!
-//! Each test is an `async fn name(store: Arc<dyn Store>)` in the module of its topic and gets an empty database of its
-//! own. `contract_tests!` holds the one list of them. A dialect's test file says how to run one:
+//! Each test is an `async fn name(store: Arc<dyn Store>)` in the module of its topic and gets its own empty database.
+//! `contract_tests!` holds the only list of them. A dialect's test file defines how to run one:
 //!
 //! ```text
 //! mod contract;
@@ -15,7 +15,7 @@
 //! contract::contract_tests!(crate::on_my_database);   // makes `mod keys { #[test] fn …() … }` and so on
 //! ```
 //!
-//! A dialect with several sorts of database calls the macro once in a module for each.
+//! A dialect with several kinds of databases calls the macro once in a module for each.
 
 pub mod accounts;
 pub mod answers;

@@ -1,4 +1,4 @@
-//! How the database stands, for those who watch over it.
+//! The state of the database, for operators.
 
 use super::fixtures::*;
 use super::outbox::{pause, subscribe};
@@ -45,7 +45,7 @@ pub async fn the_oldest_moment_that_is_due_is_told(store: Arc<dyn Store>) {
     assert_eq!(oldest_due(19).await, None);
     assert_eq!(oldest_due(20).await, Some(at(20)));
     assert_eq!(oldest_due(40).await, Some(at(20)));
-    // One that was given to a node is not done yet.
+    // An account that was given to a node is not processed yet.
     assert_eq!(store.take_due(at(40), 10, at(400)).await.unwrap().len(), 3);
     assert_eq!(oldest_due(40).await, Some(at(20)));
     written(&store, vec![account_unit(update(&account_key(two, "other"), 1, now()))]).await;

@@ -14,7 +14,7 @@ fn page(after: Option<&str>, before: Option<&str>, limit: usize) -> Page {
     Page { after: after.map(Arc::from), before: before.map(Arc::from), limit }
 }
 
-/// Pages of a list of `IDS`, and what they hold.
+/// Pages of a list of `IDS`, and the ids they hold.
 fn cases() -> Vec<(Page, &'static str)> {
     vec![
         (page(None, None, 10), "abcde"),
@@ -120,7 +120,7 @@ pub async fn accounts_by_product_and_status(store: Arc<dyn Store>) {
     }
 }
 
-/// Where many accounts fit, lists are found in other ways, and are the same.
+/// If many accounts match, lists use other indexes, and give the same result.
 pub async fn lists_of_many_accounts(store: Arc<dyn Store>) {
     const MANY: usize = 2_300;
     let org = organization(&store, "one").await;

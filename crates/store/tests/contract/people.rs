@@ -1,4 +1,4 @@
-//! People, their sessions, the links they came by, and wrong guesses.
+//! People, their sessions, invitations, and failed sign-ins.
 
 use super::fixtures::{at, organization};
 use daybook_store::Store;

@@ -79,7 +79,7 @@ pub async fn a_unit_of_an_unknown_product_is_stale(store: Arc<dyn Store>) {
     stale(&store, unit).await;
 }
 
-/// A mode and an account computed under the mode before it may come in one batch.
+/// One batch may hold a mode and an account computed under the previous mode.
 pub async fn modes_are_those_before_the_batch(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let loan = product(&store, product_row(org, "loan")).await;
@@ -133,7 +133,7 @@ pub async fn held_counts_tell_failed_from_waiting(store: Arc<dyn Store>) {
     assert_eq!(counts, HeldCounts { accounts: 2, events: 7, failed_accounts: 2, failed_events: 5 });
     let none = store.held_counts(&product_key(org, "none")).await.unwrap();
     assert_eq!(none, HeldCounts::default());
-    // What a commit changes is counted anew.
+    // A commit changes the counts.
     written(&store, vec![account_unit(update(&account_key(org, "a"), 1, now()))]).await;
     let counts = store.held_counts(&product_key(org, "loan")).await.unwrap();
     assert_eq!(counts, HeldCounts { accounts: 1, events: 4, failed_accounts: 2, failed_events: 5 });

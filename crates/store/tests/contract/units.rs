@@ -1,4 +1,4 @@
-//! A unit is written whole or not at all, and falls alone.
+//! A unit is written completely or not at all, and does not affect others.
 
 use super::fixtures::*;
 use daybook_store::batch::Claimed::{Stale, Written};
@@ -7,7 +7,7 @@ use daybook_store::records::{AccountKey, OrgId};
 use daybook_store::{Inputs, Store};
 use std::sync::Arc;
 
-/// A unit with something of everything that an account can have.
+/// A unit with every kind of row that an account can have.
 fn everything(key: &AccountKey, version: i64) -> Unit {
     let AccountKey { org, account } = key;
     let mut changed = now();
@@ -37,7 +37,7 @@ fn everything(key: &AccountKey, version: i64) -> Unit {
     }
 }
 
-/// An account with one of each, and a message that waits.
+/// An account with one row of each kind, and a waiting message.
 async fn furnished(store: &Arc<dyn Store>, org: OrgId, id: &str) -> AccountKey {
     let mut write = insert(account_row(org, id, "loan"));
     write.inputs = vec![input(1, "old")];
@@ -49,7 +49,7 @@ async fn furnished(store: &Arc<dyn Store>, org: OrgId, id: &str) -> AccountKey {
     account_key(org, id)
 }
 
-/// All that can be seen of an account, in words.
+/// All that can be read of an account, as text.
 async fn seen(store: &Arc<dyn Store>, key: &AccountKey) -> String {
     let loaded = load(store, key, Inputs::All).await.unwrap();
     let inputs: Vec<_> = loaded.inputs.iter().map(|input| &*input.name).collect();
@@ -86,10 +86,10 @@ pub async fn units_stand_or_fall_by_themselves(store: Arc<dyn Store>) {
     assert_eq!(seen(&store, &a).await, changed("a"));
     assert_eq!(seen(&store, &b).await, untouched("b"));
     assert_eq!(seen(&store, &c).await, changed("c"));
-    // No gap where the stale unit's messages would have been.
+    // No gap in place of the stale unit's messages.
     let expected = [(1, "c waited"), (2, "c now"), (3, "a waited"), (4, "a now")];
     assert_eq!(log(&store, org).await, expected.map(|(position, id)| (position, id.to_owned())));
-    // What was stale is written when it is computed again.
+    // A stale unit is written when it is computed again.
     written(&store, vec![everything(&b, 1)]).await;
     assert_eq!(seen(&store, &b).await, changed("b"));
     assert_eq!(log(&store, org).await.last().unwrap().0, 6);
@@ -157,7 +157,7 @@ pub async fn an_empty_batch_is_fine(store: Arc<dyn Store>) {
     assert_eq!(commit(&store, vec![Unit::default()]).await, [Written]);
 }
 
-/// As large as a release makes them, in one transaction.
+/// A batch as large as those of a release, in one transaction.
 pub async fn a_large_batch_is_written(store: Arc<dyn Store>) {
     const ACCOUNTS: usize = 500;
     let org = organization(&store, "one").await;

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// So many nodes on a fresh database, and an organization with a product.
+/// This many nodes on a fresh database, and an organization with a product.
 async fn nodes(count: usize) -> (Vec<Arc<dyn Store>>, OrgId) {
     let address = Server::shared().database();
     let mut nodes = Vec::new();
@@ -55,7 +55,7 @@ fn two_nodes_never_take_the_same_account() {
         for worker in workers {
             taken.extend(worker.await.unwrap());
         }
-        // A worker gives up when the others hold the last rows: what it missed is there for the next to ask.
+        // A worker stops while the others hold the last rows: the next request finds what it missed.
         taken.extend(take_all(Arc::clone(&nodes[0])).await);
         let distinct: BTreeSet<&AccountKey> = taken.iter().collect();
         assert_eq!((taken.len(), distinct.len()), (300, 300));
@@ -79,7 +79,7 @@ fn a_lease_ends_by_time_or_by_commit() {
     });
 }
 
-/// Batches of the same accounts, each node in another order: nobody waits in a circle, and each version has one winner.
+/// Batches of the same accounts, each node in another order: no deadlock, and each version has one winner.
 #[test]
 fn racing_batches_have_one_winner_an_account() {
     const ROUNDS: i64 = 30;
@@ -127,7 +127,7 @@ fn racing_batches_have_one_winner_an_account() {
     });
 }
 
-/// Commits that keep the mode from changing follow each other without a gap; the change gets its turn all the same.
+/// Commits that lock the mode follow each other without a gap; the change of the mode still gets its turn.
 #[test]
 fn a_change_of_mode_is_not_starved_by_commits() {
     block_on(async {
@@ -161,7 +161,7 @@ fn a_change_of_mode_is_not_starved_by_commits() {
     });
 }
 
-/// Messages of an account come into the log in one order, whoever moves them.
+/// Messages of an account enter the log in one order, whichever node moves them.
 #[test]
 fn waiting_messages_are_published_once_and_in_order() {
     block_on(async {
@@ -211,7 +211,7 @@ fn nodes_that_start_at_once_make_the_tables_once() {
     });
 }
 
-/// A database of the version before organizations had marks: each gets one of its own, and so does one that a node of that
+/// A database of the version before organizations had marks: each gets its own, and so does one that a node of that
 /// version adds afterwards.
 #[test]
 fn organizations_from_before_there_were_marks_get_different_ones() {

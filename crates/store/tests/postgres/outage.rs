@@ -1,4 +1,4 @@
-//! A server that goes away, and one that was never there.
+//! A server that goes away, and one that never existed.
 
 use crate::block_on;
 use crate::contract::fixtures::{account, account_row, account_unit, at, load, now, organization, update, written};
@@ -39,8 +39,8 @@ fn a_server_that_crashes_is_away_and_comes_back_with_all_that_was_written() {
     });
 }
 
-/// The server crashes while commits are under way: each either took place whole or not at all, and none is refused as
-/// if it were wrong.
+/// The server crashes during commits: each either took effect completely or not at all, and none is rejected as
+/// invalid.
 #[test]
 fn a_crash_amid_commits_leaves_whole_commits() {
     let server = Server::start_durable();

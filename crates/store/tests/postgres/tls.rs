@@ -1,4 +1,4 @@
-//! TLS to a server that refuses plain connections: which certificates count, by each `sslmode`.
+//! TLS to a server that rejects plain connections: which certificates are accepted, for each `sslmode`.
 
 use crate::block_on;
 use daybook_store::error::StoreError;
@@ -32,7 +32,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Opens a new database of the server with these parameters, by this name of its host, as a user.
+    /// Opens a new database of the server with these parameters, by this host name, as a user.
     fn open(&self, user: &str, host: &str, parameters: &str) -> Result<(), StoreError> {
         let address = self.server.database().replace("daybook@127.0.0.1", &format!("{user}@{host}"));
         let parameters = parameters.replace("FOLDER", self.folder.path().to_str().expect("a plain name"));
@@ -50,18 +50,18 @@ impl Place {
 #[test]
 fn each_mode_checks_what_it_says() {
     let place = Place::new();
-    // Encrypted, and no question asked.
+    // Encrypted, without any check.
     for parameters in ["", "sslmode=prefer", "sslmode=require"] {
         place.open("daybook", "127.0.0.1", parameters).expect(parameters);
     }
     place.assert_refused("daybook", "127.0.0.1", "sslmode=disable", "no encryption");
-    // The authority counts, the name does not.
+    // The authority is checked, the name is not.
     for mode in ["require", "verify-ca"] {
         place.open("daybook", "127.0.0.1", &format!("sslmode={mode}&sslrootcert=FOLDER/ca.crt")).expect(mode);
         let strange = format!("sslmode={mode}&sslrootcert=FOLDER/stranger.crt");
         place.assert_refused("daybook", "127.0.0.1", &strange, "no trusted authority has signed it");
     }
-    // Both count.
+    // Both are checked.
     let full = "sslmode=verify-full&sslrootcert=FOLDER/ca.crt";
     place.open("daybook", "localhost", full).expect("the certificate names localhost");
     place.assert_refused("daybook", "127.0.0.1", full, "it is for another host than the address names");

@@ -1,4 +1,4 @@
-//! Figures about deliveries.
+//! Metrics about deliveries.
 
 use crate::policy::Verdict;
 use daybook_metrics::{Counter, Families, Gauge, Registry};
@@ -9,32 +9,32 @@ use std::sync::{Mutex, PoisonError};
 /// Attempts at one URL since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
-    /// All.
+    /// All attempts.
     pub made: u64,
-    /// Those that failed.
+    /// Failed attempts.
     pub failed: u64,
 }
 
-/// What the counter of dead messages counts, and what it does not.
+/// Help text of the counter of dead messages: what it counts, and what it does not.
 const DEAD_HELP: &str = "Attempts of active URLs after which the message is a dead letter: the answer was final, or it was \
     the last retry. Messages that a pause makes dead letters are not counted here but in daybook_webhook_url_dead_letters";
 
-/// Labels of what is counted for each URL. URLs may carry secrets and are not shown.
+/// Labels of the metrics of each URL. URLs may contain secrets and are not shown.
 pub const URL_LABELS: [&str; 2] = ["organization", "webhook_uuid"];
 
 /// Counts since the start.
 #[derive(Debug)]
 pub struct Figures {
     registry: Registry,
-    /// Messages that arrived.
+    /// Delivered messages.
     pub delivered: Counter,
-    /// Attempts that failed and are tried again.
+    /// Attempts that failed and are retried.
     pub retried: Counter,
-    /// Messages that died by what was answered to an attempt, not by a pause.
+    /// Messages that became dead due to the response to an attempt, not due to a pause.
     pub dead: Counter,
-    /// Messages on their way.
+    /// Messages in flight.
     pub in_flight: Gauge,
-    /// Retries, of all nodes, that should have been made more than a minute ago.
+    /// Retries, of all nodes, that are overdue by more than a minute.
     pub overdue: Gauge,
     by_url: Mutex<BTreeMap<(OrgId, String), Attempts>>,
 }
@@ -55,7 +55,7 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// All figures.
+    /// All metrics.
     pub fn families(&self) -> Families {
         let urls = Registry::default();
         let attempts = self.by_url();
@@ -79,7 +79,7 @@ impl Figures {
         self.by_url.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// An attempt at a URL ended.
+    /// Records the end of an attempt at a URL.
     pub(super) fn note_url(&self, org: OrgId, webhook_uuid: &str, verdict: Verdict) {
         let mut by_url = self.by_url.lock().unwrap_or_else(PoisonError::into_inner);
         let attempts = by_url.entry((org, webhook_uuid.to_owned())).or_default();
@@ -87,13 +87,13 @@ impl Figures {
         attempts.failed += u64::from(verdict != Verdict::Delivered);
     }
 
-    /// An attempt at a paused URL ended.
+    /// Records the end of an attempt at a paused URL.
     pub(super) fn note_probe(&self, org: OrgId, webhook_uuid: &str, verdict: Verdict) {
         self.note_url(org, webhook_uuid, verdict);
         self.delivered.add(u64::from(verdict == Verdict::Delivered));
     }
 
-    /// An attempt ended.
+    /// Records the end of an attempt.
     pub(super) fn note(&self, verdict: Verdict) {
         let count = match verdict {
             Verdict::Delivered => &self.delivered,

@@ -1,32 +1,32 @@
-//! What was sent and is not recorded yet, and how a subscription is doing.
+//! Results that are not recorded yet, and a subscription's failure counts.
 
 use crate::policy::Verdict;
 use daybook_engine::time::Time;
 use daybook_store::outbox::{Attempt, Deliveries, Failure, Fate, Subscription};
 use std::collections::BTreeMap;
 
-/// Results on their way to the store.
+/// Results to be recorded in the store.
 #[derive(Debug)]
 pub(super) struct Ledger {
     attempts: Vec<Attempt>,
     failed: BTreeMap<i64, Failure>,
     recovered: Vec<i64>,
     last_success_at: Option<Time>,
-    /// Different messages that failed since the last success.
+    /// The number of different messages that failed since the last success.
     consecutive_errors: i64,
     streak: i64,
     /// When a failure to connect was last counted.
     unreachable_at: Option<Time>,
-    /// The filter when results were last taken: some of these may be by it, whatever it was changed to since then.
+    /// The filter when results were last taken: some results may belong to it, even if it was changed since then.
     filter: Option<Vec<String>>,
 }
 
-/// What came of one attempt.
+/// The result of one attempt.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// Which message.
+    /// The message's position.
     pub position: i64,
-    /// How it failed before, if it did.
+    /// The earlier failure, if there was one.
     pub before: Option<Failure>,
     /// When the attempt began.
     pub began_at: Time,
@@ -34,13 +34,13 @@ pub(super) struct Outcome {
     pub ended_at: Time,
     /// How long it took, in microseconds.
     pub latency_us: i64,
-    /// What was answered, if anything.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
     /// What happened, as a sentence.
     pub reason: String,
-    /// The beginning of what a receiver said that did not take it.
+    /// The beginning of the response body, if the receiver did not accept the message.
     pub response: Option<String>,
-    /// What becomes of the message.
+    /// What happens to the message.
     pub verdict: Verdict,
     /// How a failure counts towards a pause.
     pub weight: Weight,
@@ -49,21 +49,21 @@ pub(super) struct Outcome {
 /// How a failure counts towards a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// As one.
+    /// As one failure.
     Failed,
-    /// As one with all others of the same second.
+    /// As one failure together with all others of the same second.
     Unreachable,
-    /// Not at all: the URL asked for patience.
+    /// Not at all: the URL requested a delay.
     Throttled,
 }
 
-/// Failures to connect within this time are one.
+/// Failures to connect within this time count as one.
 const ONE_FAILURE_MICROS: i64 = 1_000_000;
-/// The row of failures of a message that was not counted in any.
+/// The series number of a failure that was not counted.
 const NOT_COUNTED: i64 = -1;
 
 impl Ledger {
-    /// An empty ledger that goes on counting where a subscription stands.
+    /// An empty ledger that continues the counts of a subscription.
     pub(super) fn of(subscription: &Subscription) -> Ledger {
         Ledger {
             attempts: Vec::new(),
@@ -82,12 +82,12 @@ impl Ledger {
         self.attempts.len()
     }
 
-    /// Different messages that failed since the last success.
+    /// The number of different messages that failed since the last success.
     pub(super) fn consecutive_errors(&self) -> i64 {
         self.consecutive_errors
     }
 
-    /// Notes what came of an attempt. `may_have_failed`: whether the message may have a failure that is not known here.
+    /// Adds the result of an attempt. `may_have_failed`: whether the message may have a failure that is not known here.
     pub(super) fn note(&mut self, outcome: Outcome, may_have_failed: bool) {
         let Outcome { position, before, began_at, ended_at, latency_us, status, reason, response, verdict, weight } =
             outcome;
@@ -117,7 +117,7 @@ impl Ledger {
             .insert(position, Failure { position, attempts: number, first_failed_at, fate, reason, status, streak });
     }
 
-    /// Counts a failure, unless it counts already; gives in which row of failures the message is counted.
+    /// Counts a failure, unless it is counted already; returns the series in which the message is counted.
     fn count(&mut self, before: Option<&Failure>, now: Time, weight: Weight) -> i64 {
         let counted = before.map_or(NOT_COUNTED, |before| before.streak);
         let is_same_second = |at: Time| (0..ONE_FAILURE_MICROS).contains(&(now.micros() - at.micros()));
@@ -132,7 +132,7 @@ impl Ledger {
         self.streak
     }
 
-    /// Notes that a message that failed is not to be sent again after all.
+    /// Marks a failed message as not to be retried after all.
     pub(super) fn drop_failure(&mut self, position: i64) {
         self.failed.remove(&position);
         self.recovered.push(position);
@@ -141,7 +141,7 @@ impl Ledger {
         }
     }
 
-    /// Notes a message that is dead without having been tried.
+    /// Adds a message that is dead without having been tried.
     pub(super) fn note_untried(&mut self, position: i64, now: Time, reason: &str) {
         let failure = Failure {
             position,
@@ -155,7 +155,7 @@ impl Ledger {
         self.failed.entry(position).or_insert(failure);
     }
 
-    /// Takes everything to record it.
+    /// Takes all results to record them.
     pub(super) fn take(&mut self, subscription: &Subscription, token: &str) -> Deliveries {
         Deliveries {
             org: subscription.org,
@@ -269,13 +269,13 @@ mod tests {
         let noted = ledger.take(&subscription(), "t");
         let counted = |position: i64| noted.failed[position as usize - 1].streak;
         assert_eq!((counted(1), counted(31), counted(32)), (NOT_COUNTED, 0, NOT_COUNTED));
-        // One that was not counted counts when it fails otherwise.
+        // A failure that was not counted counts if it fails in another way.
         ledger.note(outcome(1, Some(noted.failed[0].clone()), Verdict::Retry(at(90))), false);
         assert_eq!(ledger.consecutive_errors(), 3);
     }
 
-    /// Results of messages that were sent by the filter before are recorded with that filter, so that the store looks whether
-    /// they are still wanted.
+    /// Results of messages that were sent under the previous filter are recorded with that filter, so that the store
+    /// checks whether they are still wanted.
     #[test]
     fn results_have_the_filter_that_held_when_the_last_ones_were_taken() {
         let narrowed = Subscription { filter: Some(vec!["account_closed".to_owned()]), ..subscription() };

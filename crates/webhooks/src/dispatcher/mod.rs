@@ -1,28 +1,28 @@
-//! The dispatcher: has messages of the log sent to the URLs that want them.
+//! The dispatcher: delivers messages of the log to subscribed URLs.
 //!
 //! ```text
 //!             lease (which subscriptions are mine)
 //! store ────► dispatcher ──order──► worker, one for each URL ──► receiver
 //!             heads (how far the log goes)      │
 //!   ▲                                           │
-//!   └───────────── what was sent ───────────────┘
+//!   └────────────── deliveries ─────────────────┘
 //! ```
 //!
-//! Messages are sent in batches: at each tick of the interval, everything that the log has then. What is in a hurry (a
-//! roll with its webhooks, a test event) does not wait for the tick; with an interval of 0 nothing does. Retries go at
-//! their own moments.
+//! Messages are sent in batches: at each tick of the interval, everything in the log at that time. Urgent messages (a
+//! roll with its webhooks, a test event) do not wait for the tick; with an interval of 0, no message does. Retries have
+//! their own schedule.
 //!
-//! A URL has a worker of its own ([`worker`]), so none waits for another. On PostgreSQL one node at a time has a
-//! subscription, by a lease that a dead node loses, and each node has its share of them. Nothing is known here that a
-//! crash could lose: where a subscription stands is its row in the store.
+//! Each URL has its own [`worker`], so no URL waits for another. On PostgreSQL one node at a time holds a subscription,
+//! by a lease that a dead node loses, and each node has its share of them. The dispatcher holds nothing that a crash
+//! could lose: the progress of a subscription is its row in the store.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`worker`] | sends to one URL |
-//! | [`pace`] | how fast a URL is sent to |
-//! | [`probing`] | tries one message of a URL that errors paused |
-//! | [`watching`] | looks for retries that should have been made |
-//! | [`stopping`] | stops, and records what was answered until then |
+//! | [`pace`] | limits how fast messages are sent to a URL |
+//! | [`probing`] | tries one message of a URL that was paused by errors |
+//! | [`watching`] | looks for overdue retries |
+//! | [`stopping`] | stops, and records all responses received by then |
 
 mod figures;
 mod ledger;
@@ -54,17 +54,17 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use worker::Worker;
 
-/// For how long a subscription is this node's.
+/// How long a lease on a subscription lasts.
 const LEASE_MICROS: i64 = 15_000_000;
-/// How often leases are renewed and others' subscriptions are looked for.
+/// How often leases are renewed and free subscriptions are looked for.
 const LEASE_EVERY_MICROS: i64 = 3_000_000;
-/// How many subscriptions that nobody sends for are taken at once: other nodes want some too.
+/// How many free subscriptions are taken at once: other nodes need some too.
 const LEASE_STEP: usize = 64;
-/// How often the log is looked at when nobody said that there is something.
+/// How often the log is checked without a notification.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// The shortest time between two looks.
+/// The shortest time between two checks.
 const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(2);
-/// How often what is no longer kept is removed.
+/// How often expired rows are removed.
 const TIDY_EVERY_MICROS: i64 = 10_000_000;
 /// The most rows removed in one step.
 const STEP_ROWS: usize = 1_000;
@@ -72,7 +72,7 @@ const STEP_ROWS: usize = 1_000;
 /// How messages are sent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long messages are collected before they are sent; 0: they are sent at once.
+    /// How long messages are collected before they are sent; 0 sends them at once.
     pub batch_interval: Duration,
     /// The first retry after a failure; the whole schedule scales with it.
     pub retry_first: Duration,
@@ -84,7 +84,7 @@ pub struct Settings {
     pub message_retention: Duration,
     /// How long the record of attempts is kept.
     pub attempt_retention: Duration,
-    /// The most messages on their way to one URL at once.
+    /// The most messages in flight to one URL.
     pub most_in_flight: usize,
 }
 
@@ -103,13 +103,14 @@ impl Default for Settings {
     }
 }
 
-/// What the dispatcher cannot know by itself.
+/// What the dispatcher needs from the rest of the program.
 #[async_trait]
 pub trait Office: Send + Sync + std::fmt::Debug {
-    /// The keys that sign an organization's deliveries: the present one first, and the one before for a while.
+    /// The keys that sign an organization's deliveries: the current one first, then the previous one while it is still
+    /// valid.
     async fn keys(&self, org: OrgId) -> Result<Vec<Key>, String>;
 
-    /// What is announced when a URL is paused.
+    /// The message to publish when a URL is paused.
     async fn paused(&self, subscription: &Subscription, pause: &Pause) -> Result<MessageRow, String>;
 }
 
@@ -125,11 +126,11 @@ pub(crate) struct Shared {
     token: String,
     figures: Figures,
     stopping: AtomicBool,
-    /// True when what is in flight is not waited for any longer.
+    /// True when messages in flight are no longer waited for.
     hurry: watch::Sender<bool>,
 }
 
-/// Says when what is in flight is not waited for any longer.
+/// Becomes true when messages in flight are no longer waited for.
 type Hurry = watch::Receiver<bool>;
 
 impl Shared {
@@ -138,19 +139,19 @@ impl Shared {
     }
 }
 
-/// What a worker is told.
+/// An order to a worker.
 struct Order {
-    /// The subscription as it is now; nothing if it is no longer to be sent for.
+    /// The subscription as it is now; `None` if the worker is to stop sending for it.
     subscription: Option<Subscription>,
-    /// Up to where the log is to be sent.
+    /// The position up to which the log is to be sent.
     through: i64,
-    /// Until when the subscription is this node's.
+    /// When the lease on the subscription ends.
     lease_until: Time,
-    /// Told how many attempts were made once nothing is left to do now.
+    /// Gets the number of attempts made, once nothing is left to do for now.
     done: Option<oneshot::Sender<usize>>,
 }
 
-/// Says that there is something to do.
+/// Notifies the dispatcher that there is something to do.
 #[derive(Clone, Debug, Default)]
 pub struct Nudge(Arc<Nudged>);
 
@@ -158,33 +159,33 @@ pub struct Nudge(Arc<Nudged>);
 struct Nudged {
     notify: Notify,
     changed: AtomicBool,
-    /// Whether messages wait for a batch: then nobody needs to hear of each.
+    /// Whether messages wait for a batch: then a notification for each is not needed.
     in_batches: AtomicBool,
-    /// Whether nothing is sent, and nothing is let go.
+    /// Whether sending and the removal of expired rows are suspended.
     muted: AtomicBool,
 }
 
 impl Nudge {
-    /// Subscriptions changed, or something is in a hurry.
+    /// Subscriptions changed, or a message is urgent.
     pub fn changed(&self) {
         self.0.changed.store(true, Ordering::Release);
         self.0.notify.notify_one();
     }
 
-    /// Messages were announced.
+    /// Messages were published.
     pub fn announced(&self) {
         if !self.0.in_batches.load(Ordering::Relaxed) {
             self.0.notify.notify_one();
         }
     }
 
-    /// From now on nothing is sent (what is on its way arrives), or things are sent again.
+    /// Suspends sending (messages in flight still arrive), or resumes it.
     pub fn mute(&self, is_muted: bool) {
         self.0.muted.store(is_muted, Ordering::Release);
         self.changed();
     }
 
-    /// Whether nothing is sent.
+    /// Whether sending is suspended.
     pub fn is_muted(&self) -> bool {
         self.0.muted.load(Ordering::Acquire)
     }
@@ -195,7 +196,7 @@ impl Nudge {
     }
 }
 
-/// Has messages sent. Cloning is cheap; all clones are one.
+/// Delivers messages. Cloning is cheap; all clones share one state.
 #[derive(Clone, Debug)]
 pub struct Dispatcher {
     shared: Arc<Shared>,
@@ -203,14 +204,14 @@ pub struct Dispatcher {
     nudge: Nudge,
 }
 
-/// Who works on what.
+/// The dispatcher's workers and what they work on.
 #[derive(Debug)]
 struct Desk {
     workers: HashMap<SubscriptionId, Hand>,
     /// Messages of paused URLs that are being tried.
     probes: HashMap<SubscriptionId, Probe>,
     rows: Vec<Subscription>,
-    /// Up to where each organization's log is to be sent.
+    /// The position up to which each organization's log is to be sent.
     released: HashMap<OrgId, i64>,
     /// The number of the last tick.
     tick: i64,
@@ -218,22 +219,22 @@ struct Desk {
     leased_at: Option<Time>,
 }
 
-/// A worker, from outside.
+/// The dispatcher's handle to a worker.
 #[derive(Debug)]
 struct Hand {
     orders: mpsc::UnboundedSender<Order>,
-    /// Has it look for retries that are due.
+    /// Makes it look for due retries.
     look: Arc<Notify>,
-    /// Until when its URL gets nothing, as it answered 429: microseconds.
+    /// Sending to its URL is on hold until this moment because it answered 429: microseconds.
     held_until: Arc<AtomicI64>,
     task: JoinHandle<()>,
-    /// What it was last told: version, through, lease.
+    /// Its last order: version, through, lease.
     told: (i64, i64, Time),
 }
 
 impl Dispatcher {
-    /// A dispatcher that does nothing yet: see [`Dispatcher::run`] and [`Dispatcher::settle`]. The token tells this node
-    /// from all others and must be new with every start.
+    /// A dispatcher that does nothing yet: see [`Dispatcher::run`] and [`Dispatcher::settle`]. The token identifies
+    /// this node and must be new with every start.
     pub fn new(
         outbox: Arc<dyn Outbox>,
         clock: Arc<dyn Clock>,
@@ -265,14 +266,15 @@ impl Dispatcher {
         &self.shared.settings
     }
 
-    /// Figures about deliveries.
+    /// Metrics about deliveries.
     pub fn figures(&self) -> &Figures {
         &self.shared.figures
     }
 
-    /// Sends until told to stop; then waits for what is in flight.
+    /// Sends until `stop` is true; then waits for messages in flight.
     pub async fn run(self, stop: watch::Receiver<bool>) {
-        // Side by side: tidying waits for its turn to write, and neither messages nor a stop must wait with it.
+        // In parallel: removing expired rows waits for its turn to write, and neither sending nor stopping may wait
+        // with it.
         let sending = async {
             self.keep_sending(stop.clone()).await;
             self.stop().await;
@@ -316,7 +318,7 @@ impl Dispatcher {
         }
     }
 
-    /// Sends everything that is to be sent by the clock now, and waits until it is recorded. For manual clocks. Gives how
+    /// Sends everything that is due by the clock now, and waits until it is recorded. For manual clocks. Returns how
     /// many attempts were made.
     pub async fn settle(&self) -> Result<usize, StoreError> {
         let mut all = 0;
@@ -328,7 +330,7 @@ impl Dispatcher {
             for done in done {
                 match done.await {
                     Ok(made) => attempts += made,
-                    // A worker that ended may leave something to do for the next one.
+                    // A worker that ended may leave work for the next one.
                     Err(_) => has_ended = true,
                 }
             }
@@ -340,7 +342,8 @@ impl Dispatcher {
         }
     }
 
-    /// Removes what is no longer kept by the clock now, unless it is muted. Runs by itself in [`Dispatcher::run`].
+    /// Removes rows that have expired by the clock now, unless it is muted. [`Dispatcher::run`] does this
+    /// automatically.
     pub async fn tidy(&self) -> Result<(), StoreError> {
         if self.nudge.is_muted() {
             return Ok(());
@@ -364,7 +367,7 @@ impl Dispatcher {
         Duration::from_micros(left.unsigned_abs()).min(LOOK_EVERY)
     }
 
-    /// Looks at subscriptions and at the log, and gives orders.
+    /// Checks subscriptions and the log, and gives orders to workers.
     async fn pass(
         &self,
         changed: bool,
@@ -375,7 +378,7 @@ impl Dispatcher {
         if self.shared.is_stopping() {
             return Ok(());
         }
-        // A worker that ended by itself was paused, or lost its lease: what is known of its subscription is old.
+        // A worker that ended on its own was paused, or lost its lease: its subscription must be read again.
         let hired = desk.workers.len();
         desk.workers.retain(|_, hand| !hand.task.is_finished());
         let has_ended = desk.workers.len() < hired;
@@ -405,7 +408,7 @@ impl Dispatcher {
 }
 
 impl Dispatcher {
-    /// Renews leases and takes this node's share. What is more than that is given back when its worker has ended.
+    /// Renews leases and takes this node's share. Surplus subscriptions are released when their worker has ended.
     async fn lease(&self, desk: &mut Desk, now: Time) -> Result<(), StoreError> {
         let until = now.plus_micros(LEASE_MICROS);
         let Leased { held, share } = self.shared.outbox.lease(&self.shared.token, now, until, LEASE_STEP).await?;
@@ -422,7 +425,7 @@ impl Dispatcher {
 }
 
 impl Desk {
-    /// Has every worker end; leases run out, and those of this node are renewed when it sends again.
+    /// Makes every worker end; the leases expire, and are renewed when this node sends again.
     fn dismiss(&mut self, shared: &Arc<Shared>, now: Time, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
         self.rows.clear();
         self.leased_at = None;
@@ -461,7 +464,7 @@ impl Hand {
             done.push(wait);
             waiter
         });
-        // A worker that has ended is found by its task.
+        // If the worker has ended, its finished task shows that.
         let _ = self.orders.send(Order { subscription, through, lease_until, done: waiter });
     }
 }

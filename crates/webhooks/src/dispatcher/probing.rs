@@ -1,7 +1,8 @@
-//! Trying a paused URL: one of its dead letters goes to it now and then, and when it takes one, it is resumed.
+//! Probes of paused URLs: one of its dead letters is sent to it from time to time, and when it accepts one, it is
+//! resumed.
 //!
-//! Only a URL that errors paused is tried. When is in its row in the store, so that it is tried after a restart, or by
-//! another node, too.
+//! Only a URL that was paused by errors is probed. The time of the next probe is in its row in the store, so it is also
+//! probed after a restart, or by another node.
 
 use super::worker::sending::{UNAUTHORIZED, judge, post, reason, said};
 use super::{Desk, Dispatcher, Shared};
@@ -17,22 +18,23 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// How long a paused subscription is this node's: longer than trying one message takes.
+/// How long the lease on a paused subscription lasts: longer than one attempt.
 const CLAIM_MICROS: i64 = 60_000_000;
-/// How many URLs are tried at once.
+/// How many URLs are probed at once.
 const MOST: usize = 64;
-/// Of so many dead letters, the one that was tried least is tried: one that is bad itself does not stand in the way.
+/// Among this many dead letters, the one with the fewest attempts is tried, so that a single bad message does not block
+/// the others.
 const CANDIDATES: usize = 16;
-/// How long is waited when the store is away.
+/// How long to wait when the store is unavailable.
 const STORE_AWAY: Duration = Duration::from_millis(500);
 
 /// A message of a paused URL that is being tried.
 #[derive(Debug)]
 pub(super) struct Probe {
     pub(super) task: JoinHandle<()>,
-    /// Takes callers that are told whether a message was tried.
+    /// Accepts callers that want to know whether a message was tried.
     waiters: mpsc::UnboundedSender<oneshot::Sender<usize>>,
-    /// Whether it was tried, and that is recorded: the URL may be tried again though the task is not quite over.
+    /// Whether it was tried and recorded: the URL may be probed again even if the task has not quite ended.
     has_tried: Arc<AtomicBool>,
 }
 
@@ -43,7 +45,7 @@ impl Probe {
 }
 
 impl Dispatcher {
-    /// Has one message tried of each paused URL whose turn it is.
+    /// Tries one message of each paused URL whose probe is due.
     pub(super) async fn probe(
         &self,
         desk: &mut Desk,
@@ -59,7 +61,7 @@ impl Dispatcher {
                 done.push(wait);
             }
             if let Some(under_way) = desk.probes.get(&id) {
-                // One that has just ended drops the waiter, which tells the caller to look again.
+                // A probe that has just ended drops the waiter, which makes the caller check again.
                 let _ = under_way.waiters.send(waiter);
                 continue;
             }
@@ -80,7 +82,7 @@ impl Dispatcher {
                 nudge.changed();
                 waiting.close();
                 while let Ok(waiter) = waiting.try_recv() {
-                    // A caller that waited may have gone.
+                    // A waiting caller may have given up.
                     let _ = waiter.send(usize::from(tried));
                 }
             };
@@ -91,11 +93,11 @@ impl Dispatcher {
 }
 
 async fn stopped(shared: &Shared) {
-    // The other half is in the same place.
+    // The other half of the channel is in the same struct.
     let _ = shared.hurry.subscribe().wait_for(|is_so| *is_so).await;
 }
 
-/// Tries one message; says whether there was one.
+/// Tries one message; returns whether there was one.
 async fn try_one(shared: &Arc<Shared>, of: &Subscription) -> Result<bool, StoreError> {
     let Some(pause) = &of.paused else { return Ok(false) };
     let Some((letter, message)) = waiting(shared, of).await? else { return Ok(false) };

@@ -1,13 +1,14 @@
-//! What waits to be sent to one URL: in order, and of each account one at a time.
+//! Messages to be sent to one URL: in order, and only one per account at a time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Items in order. Of those about one account only the first is *ready*; the next becomes so when that one is done.
+/// Items in order. Among those about one account only the first is *ready*; the next becomes ready when that one is
+/// done.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     ready: VecDeque<T>,
-    /// Accounts with an item that is ready or on its way, and what waits behind it.
+    /// Accounts with an item that is ready or in flight, and the items that wait behind it.
     busy: HashMap<Arc<str>, VecDeque<T>>,
     waiting: usize,
 }
@@ -17,12 +18,12 @@ impl<T> Queue<T> {
         Queue { ready: VecDeque::new(), busy: HashMap::new(), waiting: 0 }
     }
 
-    /// Items that are not on their way.
+    /// Items that are not in flight.
     pub(super) fn len(&self) -> usize {
         self.ready.len() + self.waiting
     }
 
-    /// Puts an item at the end.
+    /// Adds an item at the end.
     pub(super) fn put(&mut self, account: Option<&Arc<str>>, item: T) {
         let Some(account) = account else {
             self.ready.push_back(item);
@@ -40,18 +41,18 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes the first that is ready. Its account is busy until it is [done](Queue::done).
+    /// Takes the first ready item. Its account is busy until it is [done](Queue::done).
     pub(super) fn take(&mut self) -> Option<T> {
         self.ready.pop_front()
     }
 
-    /// An item about this account, that was taken, is done.
+    /// A taken item about this account is done.
     pub(super) fn done(&mut self, account: Option<&Arc<str>>) {
         let Some(account) = account else { return };
         match self.busy.get_mut(account).and_then(VecDeque::pop_front) {
             Some(next) => {
                 self.waiting -= 1;
-                // It has waited longer than what was read after it.
+                // It has waited longer than items that were read after it.
                 self.ready.push_front(next);
             }
             None => {
@@ -60,7 +61,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes out what is not on its way and not to be kept.
+    /// Removes the items that are not in flight and not to be kept.
     pub(super) fn take_out(
         &mut self,
         account_of: impl Fn(&T) -> Option<Arc<str>>,

@@ -1,4 +1,4 @@
-//! A watch over retries: one that should have been made a while ago is a fault of ours, or of a URL that takes too little.
+//! Watches for overdue retries: either this program is at fault, or a URL accepts too little.
 
 use super::Dispatcher;
 use daybook_engine::time::Time;
@@ -7,20 +7,20 @@ use daybook_store::outbox::SubscriptionId;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-/// A retry that is due for longer than this is overdue.
+/// A retry that has been due for longer than this is overdue.
 const OVERDUE_MICROS: i64 = 60_000_000;
-/// How often the same subscription is spoken of.
+/// How often the same subscription is logged.
 const SAY_EVERY_MICROS: i64 = 600_000_000;
-/// The most subscriptions that are looked at in one go.
+/// The most subscriptions that are read at once.
 const MOST: usize = 1_000;
 
-/// When each subscription was last spoken of.
+/// When each subscription was last logged.
 #[derive(Debug, Default)]
 pub(super) struct Told(HashMap<SubscriptionId, Time>);
 
 impl Dispatcher {
-    /// Counts overdue retries, says whose they are, and has their workers look for them. What waits because this node's
-    /// worker heeds a 429 is not overdue.
+    /// Counts overdue retries, logs their subscriptions, and makes their workers look for them. A retry that waits
+    /// because this node's worker respects a 429 is not overdue.
     pub(super) async fn watch(&self, now: Time, told: &mut Told) -> Result<(), StoreError> {
         let before = now.plus_micros(-OVERDUE_MICROS);
         let mut overdue = self.shared.outbox.overdue_retries(before, MOST).await?;
@@ -49,7 +49,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Looks for overdue retries by the clock now. Runs by itself in [`Dispatcher::run`].
+    /// Looks for overdue retries by the clock now. [`Dispatcher::run`] does this automatically.
     pub async fn look_for_overdue(&self) -> Result<(), StoreError> {
         self.watch(self.shared.clock.now(), &mut Told::default()).await
     }

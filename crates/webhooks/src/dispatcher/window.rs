@@ -1,31 +1,31 @@
-//! A stretch of the log on its way through: which positions were read, and which of them are finished with.
+//! A range of the log in progress: which positions were read, and which of them are finished.
 
 use daybook_store::outbox::Ahead;
 use std::collections::VecDeque;
 
-/// Positions that were read, in order, with what is before them.
+/// Positions that were read, in order.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// Everything up to here was read, or passed over.
+    /// Every position up to this one was read or skipped.
     read_to: i64,
-    /// Positions that were read and, from the first that is not, whether they are finished with.
+    /// Positions that were read, from the first unfinished one on, and whether each is finished.
     positions: VecDeque<(i64, bool)>,
-    /// What was finished with out of order before this was made.
+    /// Positions that were finished out of order before this was created.
     before: Ahead,
 }
 
 impl Window {
-    /// Nothing is read yet after a position, beyond which some was finished with before.
+    /// Nothing is read yet after a position; `before` holds later positions that were finished earlier.
     pub(super) fn after(position: i64, before: Ahead) -> Window {
         Window { read_to: position, positions: VecDeque::new(), before }
     }
 
-    /// Up to where it was read.
+    /// The last position that was read.
     pub(super) fn read_to(&self) -> i64 {
         self.read_to
     }
 
-    /// A position was read; says whether it is still to be sent.
+    /// Adds a position that was read; returns whether it is still to be sent.
     pub(super) fn read(&mut self, position: i64) -> bool {
         debug_assert!(position > self.read_to, "the log is read in order");
         self.read_to = position;
@@ -37,12 +37,12 @@ impl Window {
         !is_finished
     }
 
-    /// There is nothing more up to a position.
+    /// There are no more messages up to a position.
     pub(super) fn pass_over(&mut self, through: i64) {
         self.read_to = self.read_to.max(through);
     }
 
-    /// A position is finished with.
+    /// Marks a position as finished.
     pub(super) fn finish(&mut self, position: i64) {
         if let Ok(index) = self.positions.binary_search_by_key(&position, |(position, _)| *position) {
             self.positions[index].1 = true;
@@ -52,37 +52,37 @@ impl Window {
         }
     }
 
-    /// Everything up to here is finished with.
+    /// Every position up to this one is finished.
     pub(super) fn finished_through(&self) -> i64 {
         self.positions.front().map_or(self.read_to, |(position, _)| position - 1)
     }
 
-    /// What is finished with out of order.
+    /// Positions that are finished out of order.
     pub(super) fn ahead(&self) -> Ahead {
         let reached = self.last_finished();
         if self.read_to >= self.before.reached {
             return Ahead { reached, holes: self.holes() };
         }
-        // What was finished with before is still ahead, as far as it was not read again.
+        // Positions that were finished before are still ahead, unless they were read again.
         let reached = reached.max(self.before.reached);
         let unfinished = self.positions.iter().filter(|(_, finished)| !finished).map(|(position, _)| *position);
         let not_read = self.before.holes.iter().copied().filter(|position| *position > self.read_to);
         Ahead { reached, holes: unfinished.chain(not_read).collect() }
     }
 
-    /// How many positions there are from the first that is not finished with.
+    /// How many positions there are from the first unfinished one on.
     pub(super) fn len(&self) -> usize {
         self.positions.len()
     }
 
-    /// Positions that are not finished with while later ones are.
+    /// Unfinished positions with later ones finished.
     pub(super) fn holes(&self) -> Vec<i64> {
         let last = self.last_finished();
         let holes = self.positions.iter().filter(|(position, finished)| !finished && *position < last);
         holes.map(|(position, _)| *position).collect()
     }
 
-    /// The last position that is finished with: beyond it nothing was.
+    /// The last finished position: none after it is finished.
     pub(super) fn last_finished(&self) -> i64 {
         let last = self.positions.iter().rev().find(|(_, finished)| *finished);
         last.map_or(self.finished_through(), |(position, _)| *position)

@@ -1,25 +1,26 @@
 //! Which addresses are public.
 //!
-//! Everything that is set aside for something else has a kind with a name for people; what has none is public. An IPv6
-//! address that stands for an IPv4 address is that IPv4 address: a gateway or the system itself would connect there.
+//! Every range that is reserved for another purpose has a kind with a display name; an address without a kind is
+//! public. An IPv6 address that embeds an IPv4 address counts as that IPv4 address, because a gateway or the system
+//! itself would connect there.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address that is not public is for.
+/// The purpose of an address that is not public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// This machine.
     Loopback,
     /// An organization's own network.
     Private,
-    /// The cable it is on.
+    /// The local network segment.
     LinkLocal,
     /// Many receivers at once.
     Multicast,
     /// No address: `0.0.0.0` and its network, `::`.
     Unspecified,
-    /// Documentation, tests, providers' own use, relays, the future.
+    /// Documentation, tests, providers' own use, relays, future use.
     Reserved,
 }
 
@@ -36,7 +37,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// IPv4 addresses that are not public: the first address, how many bits count, what it is for.
+/// IPv4 addresses that are not public: the first address, the prefix length, the purpose.
 const NOT_PUBLIC_V4: &[(Ipv4Addr, u32, Kind)] = &[
     (Ipv4Addr::new(0, 0, 0, 0), 8, Kind::Unspecified),
     (Ipv4Addr::new(10, 0, 0, 0), 8, Kind::Private),
@@ -55,7 +56,7 @@ const NOT_PUBLIC_V4: &[(Ipv4Addr, u32, Kind)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4, Kind::Reserved),
 ];
 
-/// IPv6 addresses with a purpose of their own; outside of 2000::/3 all others are reserved.
+/// IPv6 addresses with a special purpose; all others outside of 2000::/3 are reserved.
 const NOT_PUBLIC_V6: &[(Ipv6Addr, u32, Kind)] = &[
     (Ipv6Addr::UNSPECIFIED, 128, Kind::Unspecified),
     (Ipv6Addr::LOCALHOST, 128, Kind::Loopback),
@@ -69,7 +70,7 @@ const NOT_PUBLIC_V6: &[(Ipv6Addr, u32, Kind)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, Kind::Reserved),
 ];
 
-/// What an address is for, or nothing if it is public. Ask about [`reached`] addresses.
+/// The purpose of an address; `None` if it is public. Pass only [`reached`] addresses.
 pub fn kind(address: IpAddr) -> Option<Kind> {
     match address {
         IpAddr::V4(address) => {
@@ -85,14 +86,14 @@ pub fn kind(address: IpAddr) -> Option<Kind> {
     }
 }
 
-/// The address that a connection to this one reaches: of IPv4 in IPv6 (mapped `::ffff:a.b.c.d`, compatible `::a.b.c.d`,
-/// NAT64 `64:ff9b::a.b.c.d`) the IPv4 address; of any other the address itself.
+/// The address that a connection to this one reaches: for IPv4 in IPv6 (mapped `::ffff:a.b.c.d`, compatible
+/// `::a.b.c.d`, NAT64 `64:ff9b::a.b.c.d`) the IPv4 address; for any other the address itself.
 pub fn reached(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let [a, b, c, d, e, f, high, low] = v6.segments();
     let embeds = match [a, b, c, d, e, f] {
         [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => true,
-        // `::` and `::1` have meanings of their own.
+        // `::` and `::1` have their own meanings.
         [0, 0, 0, 0, 0, 0] => v6 != Ipv6Addr::UNSPECIFIED && v6 != Ipv6Addr::LOCALHOST,
         _ => false,
     };
@@ -107,7 +108,7 @@ mod tests {
         kind(reached(text.parse().expect("an address")))
     }
 
-    /// The first and the last address of each range that is not public, and their neighbours that are.
+    /// The first and the last address of each range that is not public, and their public neighbours.
     #[test]
     fn ranges_begin_and_end_where_they_should() {
         let closed = [
@@ -213,7 +214,7 @@ mod tests {
             assert_eq!(kind_of(&format!("{prefix}169.254.169.254")), Some(Kind::LinkLocal), "{prefix}");
             assert_eq!(kind_of(&format!("{prefix}8.8.8.8")), None, "{prefix}");
         }
-        // 6to4 and Teredo go through relays: not public, whatever is inside.
+        // 6to4 and Teredo go through relays: not public, whatever they embed.
         assert_eq!(kind_of("2002:808:808::1"), Some(Kind::Reserved));
         assert_eq!(kind_of("2001:0:808:808::1"), Some(Kind::Reserved));
     }

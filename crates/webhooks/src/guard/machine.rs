@@ -1,4 +1,4 @@
-//! The machine's own settings for names: `/etc/hosts` and `/etc/resolv.conf`, read as hosts(5) and resolv.conf(5) describe
+//! The machine's own name settings: `/etc/hosts` and `/etc/resolv.conf`, read as hosts(5) and resolv.conf(5) describe
 //! them.
 
 use std::collections::HashMap;
@@ -9,30 +9,30 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The most name servers that are asked, as in resolv.conf(5).
+/// The most name servers that are queried, as in resolv.conf(5).
 const MOST_NAME_SERVERS: usize = 3;
-/// The longest time for one question to a name server.
+/// The longest time for one query to a name server.
 const MOST_SECONDS: u64 = 5;
-/// The most times that one question is asked.
+/// The most times that one query is sent.
 const MOST_ATTEMPTS: usize = 3;
 
-/// What `/etc/resolv.conf` says.
+/// The contents of `/etc/resolv.conf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvConf {
-    /// Whom to ask.
+    /// The name servers to query.
     pub name_servers: Vec<IpAddr>,
-    /// Domains in which a short name is looked for.
+    /// Domains in which a short name is searched.
     pub search: Vec<String>,
-    /// From how many dots on a name is looked for as it is first.
+    /// A name with at least this many dots is tried as it is first.
     pub dots: usize,
-    /// How long one question waits for its answer.
+    /// How long one query waits for its response.
     pub timeout: Duration,
-    /// How many times a question is asked.
+    /// How many times a query is sent.
     pub attempts: usize,
 }
 
 impl ResolvConf {
-    /// Reads the text. What is not known is passed over; without a name server it is the one on this machine.
+    /// Parses the text. Unknown options are skipped; if there is no name server, uses the one on this machine.
     pub fn read(text: &str) -> ResolvConf {
         let mut conf = ResolvConf {
             name_servers: Vec::new(),
@@ -48,7 +48,7 @@ impl ResolvConf {
                 Some("nameserver") => {
                     conf.name_servers.extend(words.next().and_then(|word| word.parse::<IpAddr>().ok()))
                 }
-                // The last of them counts.
+                // The last one counts.
                 Some("search" | "domain") => conf.search = words.map(str::to_owned).collect(),
                 Some("options") => words.for_each(|option| conf.option(option)),
                 _ => {}
@@ -73,12 +73,12 @@ impl ResolvConf {
     }
 }
 
-/// What `/etc/hosts` says.
+/// The contents of `/etc/hosts`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts(HashMap<String, Vec<IpAddr>>);
 
 impl Hosts {
-    /// Reads the text: an address and its names on each line.
+    /// Parses the text: an address and its names on each line.
     pub fn read(text: &str) -> Hosts {
         let mut hosts: HashMap<String, Vec<IpAddr>> = HashMap::new();
         for line in text.lines() {
@@ -91,18 +91,18 @@ impl Hosts {
         Hosts(hosts)
     }
 
-    /// The addresses of a name; none if the file does not have it.
+    /// The addresses of a name; empty if the file does not have it.
     pub fn addresses(&self, name: &str) -> &[IpAddr] {
         self.0.get(&bare(name)).map_or(&[], Vec::as_slice)
     }
 }
 
-/// A name as names are compared: in small letters, without the dot that ends a name in full.
+/// A name in the form used for comparison: in lower case, without a trailing dot.
 pub fn bare(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// Tells one version of a file from another without reading it.
+/// Distinguishes one version of a file from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edition {
     modified: Option<SystemTime>,
@@ -111,14 +111,14 @@ pub struct Edition {
 }
 
 impl Edition {
-    /// Of a file as it is now; none if there is no such file.
+    /// The edition of a file as it is now; `None` if the file does not exist.
     pub fn of(path: &Path) -> Option<Edition> {
         let found = fs::metadata(path).ok()?;
         Some(Edition { modified: found.modified().ok(), bytes: found.len(), inode: found.ino() })
     }
 }
 
-/// The text of a file; empty if there is no such file.
+/// The text of a file; empty if the file does not exist.
 pub fn text_of(path: &Path) -> io::Result<String> {
     match fs::read(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),

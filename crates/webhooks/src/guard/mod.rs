@@ -1,19 +1,19 @@
 //! Where a webhook URL may point.
 //!
-//! Whoever subscribes a URL makes this machine send requests to it, from inside its network. The [`Guard`] keeps those
-//! requests on the public internet. It is asked three times: when a URL is subscribed ([`Guard::check_at_subscribing`],
-//! so that people hear of a mistake at once), when a sender opens its door ([`Guard::check_url`]: settings may have
-//! changed since) and at every connection, about each address that the name has at that moment
-//! ([`Guard::check_address`]: a name may have been public yesterday). A connection is made to the address that was
-//! checked, never to the name.
+//! A caller that subscribes a URL makes this machine send requests to it, from inside its network. The [`Guard`] keeps
+//! those requests on the public internet. It checks three times: when a URL is subscribed
+//! ([`Guard::check_at_subscribing`], so that callers learn of a mistake at once), when a sender opens its door
+//! ([`Guard::check_url`]: settings may have changed since) and at every connection, for each address that the name has
+//! at that moment ([`Guard::check_address`]: a name may resolve differently by then). A connection is made to the
+//! address that was checked, never to the name.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `address` | which addresses are public; IPv4 inside IPv6 |
 //! | `network` | networks that the operator allows |
 //! | `normal` | one spelling for each URL |
-//! | `refusal` | why not, in words |
-//! | `resolve`, `machine` | from a name to addresses; the machine's files that it goes by |
+//! | `refusal` | why a URL is rejected, as text |
+//! | `resolve`, `machine` | resolves names to addresses; the machine's files that it uses |
 
 mod address;
 mod machine;
@@ -38,27 +38,27 @@ pub const MOST_URL_BYTES: usize = 2_048;
 /// How long subscribing waits for a name's addresses.
 pub const SUBSCRIBING_LIMIT: Duration = Duration::from_secs(2);
 
-/// The rules for URLs. Without exceptions: https to public addresses.
+/// The rules for URLs. By default: only https to public addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
-    /// Whether loopback addresses and plain http are allowed, for trying things out.
+    /// Whether loopback addresses and plain http are allowed, for development.
     pub dev: bool,
-    /// Networks that are allowed though they are not public, with plain http too.
+    /// Networks that are allowed although they are not public, also with plain http.
     pub networks: Vec<Network>,
 }
 
-/// A URL that was checked, taken apart for sending.
+/// A checked URL, split into the parts that sending needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Whether it is https.
     pub is_tls: bool,
-    /// Where to connect to.
+    /// The host to connect to.
     pub host: Host,
-    /// Where to connect to.
+    /// The port to connect to.
     pub port: u16,
-    /// The path and the query, as they stand in a request.
+    /// The path and the query, as they appear in a request.
     pub uri: Uri,
-    /// The `host` header: the port is there unless it is the scheme's own.
+    /// The `host` header: includes the port unless it is the scheme's default.
     pub authority: HeaderValue,
 }
 
@@ -67,12 +67,12 @@ pub struct Target {
 pub enum Host {
     /// A name to resolve at each connection.
     Name(String),
-    /// An address, however it was spelled.
+    /// An address, in whatever spelling it was given.
     Address(IpAddr),
 }
 
 impl Guard {
-    /// Takes a URL apart and checks what can be known without asking a resolver.
+    /// Splits a URL and checks what can be checked without a resolver.
     pub fn check_url(&self, text: &str) -> Result<Target, Refusal> {
         let target = take_apart(&parsed(text)?)?;
         match &target.host {
@@ -82,7 +82,7 @@ impl Guard {
         Ok(target)
     }
 
-    /// Checks an address that is about to be connected to.
+    /// Checks an address before a connection to it.
     pub fn check_address(&self, address: IpAddr, is_tls: bool) -> Result<(), Refusal> {
         let reached = address::reached(address);
         if self.networks.iter().any(|network| network.contains(reached)) {
@@ -96,7 +96,7 @@ impl Guard {
         if is_tls || self.dev { Ok(()) } else { Err(Refusal::PlainHttp) }
     }
 
-    /// Checks a name. Its addresses are checked when they are known; this only refuses what can never become right.
+    /// Checks a name. Its addresses are checked when they are known; this only rejects names that can never be allowed.
     fn check_name(&self, name: &str, is_tls: bool) -> Result<(), Refusal> {
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         if resolve::is_localhost(name) && loopback.iter().all(|address| self.check_address(*address, is_tls).is_err()) {
@@ -106,8 +106,8 @@ impl Guard {
         if is_tls || plain_may_be_right { Ok(()) } else { Err(Refusal::PlainHttp) }
     }
 
-    /// Checks a URL that somebody wants to subscribe, with the addresses that its name has now. A name without
-    /// addresses is let through: it may come to exist before the first message, and is checked again then.
+    /// Checks a URL that a caller wants to subscribe, with the addresses that its name has now. A name without
+    /// addresses is accepted: it may exist before the first message, and is checked again then.
     pub async fn check_at_subscribing(&self, text: &str, resolver: &dyn Resolve) -> Result<(), Refusal> {
         let target = self.check_url(text)?;
         let Host::Name(name) = &target.host else { return Ok(()) };
@@ -117,19 +117,19 @@ impl Guard {
     }
 }
 
-/// Reads a URL as browsers do, within our limits.
+/// Parses a URL as browsers do, within our limits.
 fn parsed(text: &str) -> Result<Url, Refusal> {
     if text.len() > MOST_URL_BYTES {
         return Err(Refusal::TooLong);
     }
-    // The parser would drop some of them without a word.
+    // The parser would silently drop some of them.
     if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err(Refusal::Blank);
     }
     Url::parse(text).map_err(Refusal::NotAUrl)
 }
 
-/// What sending needs of a URL.
+/// The parts of a URL that sending needs.
 fn take_apart(url: &Url) -> Result<Target, Refusal> {
     let is_tls = match url.scheme() {
         "https" => true,

@@ -1,20 +1,20 @@
-//! A range of addresses, as an operator writes it: `10.1.0.0/16`.
+//! A network of addresses, as an operator writes it: `10.1.0.0/16`.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// All addresses that begin with the same bits.
+/// All addresses with a common prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// An address of the network.
     pub address: IpAddr,
-    /// How many of its first bits every address of the network begins with.
+    /// The length of the common prefix.
     pub prefix_bits: u8,
 }
 
 impl Network {
-    /// Whether an address is in the network. One of the other IP version never is.
+    /// Whether an address is in the network. An address of the other IP version never is.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(ours), IpAddr::V4(theirs)) => {
@@ -36,7 +36,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// Why a text is no network; follows the name of the setting.
+/// Why a text is not a network; follows the name of the setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoNetwork;
 
@@ -48,7 +48,7 @@ impl fmt::Display for NoNetwork {
 
 impl std::error::Error for NoNetwork {}
 
-/// An address alone is the network of that one address.
+/// A single address is a network of one address.
 impl FromStr for Network {
     type Err = NoNetwork;
 

@@ -1,14 +1,15 @@
 //! One spelling for each URL.
 //!
-//! Two spellings that every server answers alike are one URL, and so one subscription. The parser already gives the scheme
-//! and the host in small letters, a name of other scripts in ASCII, an address in one form, no port where it is the scheme's
-//! own, and a path without `.` and `..`. The rest is done here, by RFC 3986, section 6.2.2: no dot at the end of the host,
-//! characters that need no escape are not escaped, escapes are in capital letters, and no `?` without a query. What servers
-//! may tell apart stays apart: capital letters in the path, `//`, a slash at the end, the order of parameters.
+//! Two spellings that every server treats alike are one URL, and so one subscription. The parser already converts the
+//! scheme and the host to lower case, an international name to ASCII and an address to one form, and removes a default
+//! port and `.` and `..` from the path. The rest is done here, by RFC 3986, section 6.2.2: no dot at the end of the
+//! host, characters that need no escape are not escaped, escapes are in upper case, and no `?` without a query.
+//! Differences that servers may distinguish stay: upper and lower case in the path, `//`, a slash at the end, the order
+//! of parameters.
 
 use super::{Refusal, parsed};
 
-/// A URL in the spelling that is kept.
+/// A URL in its stored spelling.
 pub fn normal_form(text: &str) -> Result<String, Refusal> {
     let mut url = parsed(text)?;
     if let Some(url::Host::Domain(name)) = url.host()
@@ -24,7 +25,7 @@ pub fn normal_form(text: &str) -> Result<String, Refusal> {
     Ok(url.into())
 }
 
-/// The text with escapes only where they are needed, in capital letters.
+/// The text with escapes only where needed, in upper case.
 fn unescaped(text: &str) -> String {
     let mut rest = text;
     let mut plain = String::with_capacity(text.len());
@@ -34,7 +35,7 @@ fn unescaped(text: &str) -> String {
         match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => plain.push(char::from(byte)),
             Some(byte) => plain.push_str(&format!("%{byte:02X}")),
-            // No escape: it stands for itself.
+            // Not an escape: kept as it is.
             None => {
                 plain.push('%');
                 rest = &rest[at + 1..];

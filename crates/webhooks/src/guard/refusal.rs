@@ -1,24 +1,24 @@
-//! Why a URL may not be subscribed, in words.
+//! Why a URL is rejected, as text.
 
 use crate::guard::MOST_URL_BYTES;
 use crate::guard::address::Kind;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Why a URL is refused. It reads as a sentence after the field's name: `webhook_url` *must not point to …*.
+/// Why a URL is rejected. It reads as a sentence after the field's name: `webhook_url` *must not point to …*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is longer than [`MOST_URL_BYTES`].
     TooLong,
-    /// It has a blank or a control character in it.
+    /// It contains whitespace or a control character.
     Blank,
-    /// It is no URL; with what the parser says.
+    /// It is not a URL; with the parser's error.
     NotAUrl(url::ParseError),
     /// Neither http nor https; with the scheme.
     Scheme(String),
-    /// It says nowhere to go.
+    /// It has no host.
     NoHost,
-    /// It carries a name or a password.
+    /// It contains a user name or a password.
     UserInfo,
     /// It has a part after `#`, which is never sent.
     Fragment,
@@ -26,7 +26,7 @@ pub enum Refusal {
     Port,
     /// Its path cannot be written into a request.
     Path,
-    /// Plain http to somewhere that needs https.
+    /// Plain http to an address that requires https.
     PlainHttp,
     /// The name `localhost`, or one below it.
     Localhost(String),
@@ -34,7 +34,7 @@ pub enum Refusal {
     Address {
         /// The address as written or resolved.
         address: IpAddr,
-        /// What it is for.
+        /// Its purpose.
         kind: Kind,
     },
 }

@@ -1,11 +1,11 @@
-//! From a name to addresses.
+//! Resolves names to addresses.
 //!
-//! The [`System`] resolver reads the machine's `/etc/hosts` and `/etc/resolv.conf`, and asks the name servers itself. No
-//! thread waits for an answer: ten thousand lookups at name servers that never answer cost ten thousand small tasks, and no
-//! other call waits for them. (The C library's `getaddrinfo` holds one thread for each lookup, up to 30 seconds.) What it
-//! does not read is `/etc/nsswitch.conf`: names known to LDAP, NIS or multicast DNS only are not found.
+//! The [`System`] resolver reads the machine's `/etc/hosts` and `/etc/resolv.conf`, and queries the name servers
+//! itself. No thread blocks on a lookup: ten thousand lookups at name servers that never respond cost ten thousand
+//! small tasks and delay no other call. (The C library's `getaddrinfo` blocks one thread for each lookup, up to 30
+//! seconds.) It does not read `/etc/nsswitch.conf`, so names known only to LDAP, NIS or multicast DNS are not found.
 //!
-//! How many names are looked up at once for one organization is bounded by [`LookupLimits`].
+//! [`LookupLimits`] limits how many names are looked up at once for one organization.
 
 use super::machine::{Edition, Hosts, ResolvConf, bare, text_of};
 use async_trait::async_trait;
@@ -24,18 +24,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// How long one lookup may take, with all its questions.
+/// How long one lookup may take, including all its queries.
 pub const LOOKUP_LIMIT: Duration = Duration::from_secs(5);
-/// How long an address is kept at most, and how long it is kept that there is none.
+/// The longest time that an address is cached, and that its absence is cached.
 const KEPT_ADDRESS: Duration = Duration::from_secs(60);
 const KEPT_ABSENCE: Duration = Duration::from_secs(5);
-/// The most answers that are kept.
+/// The most responses that are cached.
 const MOST_KEPT: u64 = 4_096;
 /// The port of name servers.
 pub const NAME_SERVER_PORT: u16 = 53;
 
-/// Finds the addresses of a name. What it finds is checked by the [`Guard`](crate::guard::Guard) before anything
-/// connects, and nothing resolves the name again between the check and the connection.
+/// Finds the addresses of a name. The [`Guard`](crate::guard::Guard) checks the result before any connection, and the
+/// name is not resolved again between the check and the connection.
 #[async_trait]
 pub trait Resolve: Send + Sync + fmt::Debug {
     /// The addresses of a host, with the port to connect to.
@@ -45,14 +45,14 @@ pub trait Resolve: Send + Sync + fmt::Debug {
 /// The machine's resolver: its hosts file, then its name servers.
 #[derive(Debug)]
 pub struct System {
-    /// The name servers to ask; those of `resolv_conf` if there are none here.
+    /// The name servers to query; if empty, those of `resolv_conf`.
     name_servers: Vec<SocketAddr>,
     resolv_conf: PathBuf,
     hosts: PathBuf,
     ready: Mutex<Option<Ready>>,
 }
 
-/// What was read of the machine's files, and made of them.
+/// The parsed files of the machine, and the resolver made from them.
 #[derive(Clone)]
 struct Ready {
     editions: [Option<Edition>; 2],
@@ -73,18 +73,18 @@ impl Default for System {
 }
 
 impl System {
-    /// Asks these name servers; without any, those that `/etc/resolv.conf` names.
+    /// Queries these name servers; if there are none, those that `/etc/resolv.conf` names.
     pub fn asking(name_servers: Vec<SocketAddr>) -> System {
         System::reading(name_servers, "/etc/resolv.conf".into(), "/etc/hosts".into())
     }
 
-    /// The same with other files in place of the machine's.
+    /// The same with other files instead of the machine's.
     pub fn reading(name_servers: Vec<SocketAddr>, resolv_conf: PathBuf, hosts: PathBuf) -> System {
         System { name_servers, resolv_conf, hosts, ready: Mutex::default() }
     }
 
-    /// The files as they are now. They are read again when they have changed; to find that out costs two calls of the
-    /// system that do not wait.
+    /// The files as they are now. They are read again when they have changed; checking that costs two system calls that
+    /// do not block.
     fn ready(&self) -> io::Result<Ready> {
         let editions = [Edition::of(&self.resolv_conf), Edition::of(&self.hosts)];
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +147,7 @@ impl Resolve for System {
     }
 }
 
-/// Whether a name stands for this machine by the rule of RFC 6761, whatever a name server says.
+/// Whether a name means this machine by the rule of RFC 6761, regardless of name servers.
 pub(super) fn is_localhost(name: &str) -> bool {
     let bare = bare(name);
     bare == "localhost" || bare.ends_with(".localhost")
@@ -162,8 +162,8 @@ fn in_words(error: &NetError) -> io::Error {
     }
 }
 
-/// How many names are looked up at once for one organization, so that an organization whose names are not answered holds
-/// up no other.
+/// Limits how many names are looked up at once for one organization, so that an organization whose name servers do not
+/// respond delays no other.
 #[derive(Debug)]
 pub struct LookupLimits {
     at_once: usize,
@@ -171,12 +171,12 @@ pub struct LookupLimits {
 }
 
 impl LookupLimits {
-    /// So many for each organization.
+    /// This many for each organization.
     pub fn new(at_once: usize) -> LookupLimits {
         LookupLimits { at_once, turns: Mutex::default() }
     }
 
-    /// The turns of one organization.
+    /// The permits of one organization.
     pub fn of(&self, org: OrgId) -> Arc<Semaphore> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.entry(org).or_insert_with(|| Arc::new(Semaphore::new(self.at_once))).clone()

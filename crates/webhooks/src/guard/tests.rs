@@ -17,7 +17,7 @@ fn allowing(network: &str) -> Guard {
     Guard { dev: false, networks: vec![network.parse().expect("a network")] }
 }
 
-/// A resolver that knows one answer.
+/// A resolver with one fixed result.
 #[derive(Debug)]
 struct Answers(Option<Vec<&'static str>>);
 
@@ -98,7 +98,7 @@ fn an_allowed_network_allows_its_addresses_with_plain_http_too() {
     for url in ["http://10.2.0.1/", "https://10.2.0.1/", "http://8.8.8.8/", "http://127.0.0.1/", "http://localhost/"] {
         assert!(guard.check_url(url).is_err(), "{url}");
     }
-    // A name is decided by its addresses.
+    // For a name, its addresses decide.
     assert!(guard.check_url("http://inside.example/").is_ok());
     let public = "8.8.8.8".parse().expect("an address");
     assert_eq!(guard.check_address(public, false), Err(Refusal::PlainHttp));
@@ -117,7 +117,7 @@ async fn subscribing_asks_for_every_address_of_the_name() {
     assert_eq!(check(Some(vec!["8.8.8.8", "10.0.0.1"]), strict(), url).await, refused("10.0.0.1", Kind::Private));
     assert_eq!(check(Some(vec!["::1"]), strict(), url).await, refused("::1", Kind::Loopback));
     assert_eq!(check(Some(vec!["::1"]), dev(), "http://example.com").await, Ok(()));
-    // Nothing known now: it is checked again at each connection.
+    // No address is known now: it is checked again at each connection.
     assert_eq!(check(None, strict(), url).await, Ok(()));
     // Plain http: every address must be in an allowed network.
     let inside = "http://inside.example/";
@@ -128,7 +128,7 @@ async fn subscribing_asks_for_every_address_of_the_name() {
     );
 }
 
-/// A resolver that never answers.
+/// A resolver that never responds.
 #[derive(Debug)]
 struct Silent;
 

@@ -1,8 +1,8 @@
-//! Making a connection: from a target to a stream of bytes.
+//! Opens a connection: from a target to a stream of bytes.
 //!
-//! The name is resolved, every address it has is checked by the guard, and a connection is tried to each checked
-//! address in turn, each with its share of the time that is left. For https the certificate is verified for the URL's
-//! name. There is no proxy.
+//! The name is resolved, the guard checks every address it has, and a connection is tried to each checked address in
+//! turn, each with its share of the remaining time. For https the certificate is verified for the URL's name. There is
+//! no proxy.
 
 use crate::guard::{Guard, Host, Resolve, Target};
 use crate::sender::reply::Fault;
@@ -25,13 +25,13 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 /// How many addresses of a name are tried. All are checked.
 const MOST_ADDRESSES: usize = 8;
 
-/// Whose signature under a certificate counts.
+/// The trusted certificate authorities.
 #[derive(Clone, Debug, Default)]
 pub enum Roots {
     /// Those that the machine trusts, or those in the file that `SSL_CERT_FILE` names.
     #[default]
     System,
-    /// These alone.
+    /// Only these.
     Only(Vec<CertificateDer<'static>>),
 }
 
@@ -61,17 +61,17 @@ pub(super) fn tls_config(roots: Roots) -> io::Result<Arc<ClientConfig>> {
     Ok(Arc::new(config))
 }
 
-/// The name that a certificate must be for; none if there can be no such certificate.
+/// The name that a certificate must be for; `None` if no certificate can have that name.
 pub(super) fn server_name(host: &Host) -> Option<ServerName<'static>> {
     match host {
         Host::Address(address) => Some(ServerName::IpAddress((*address).into())),
-        // A certificate never has the dot that ends a name in full.
+        // A certificate never has the trailing dot of a fully qualified name.
         Host::Name(name) => ServerName::try_from(name.strip_suffix('.').unwrap_or(name).to_owned()).ok(),
     }
 }
 
-/// The addresses to connect to, each of them allowed at this moment. One that is not spoils all. The turn to look up the
-/// name ends when that is done.
+/// The addresses to connect to, all of them allowed at this moment. If one is not allowed, this fails. The turn to look
+/// up the name ends when the lookup is done.
 pub(super) async fn checked_addresses(
     guard: &Guard,
     resolver: &dyn Resolve,
@@ -98,7 +98,7 @@ pub(super) async fn checked_addresses(
     Ok(addresses)
 }
 
-/// Connects to the first address that answers.
+/// Connects to the first address that responds.
 pub(super) async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<TcpStream, Fault> {
     let stopwatch = Stopwatch::start();
     let tried = &addresses[..addresses.len().min(MOST_ADDRESSES)];
@@ -108,7 +108,7 @@ pub(super) async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<
         let share = time.saturating_sub(stopwatch.elapsed()) / left;
         match tokio::time::timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
-                // Each message is one small write that should leave at once. A refusal costs time, nothing else.
+                // Each message is one small write that should be sent at once. A failure here only costs time.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -119,7 +119,7 @@ pub(super) async fn connect(addresses: &[SocketAddr], time: Duration) -> Result<
     Err(fault)
 }
 
-/// Makes a connection secure.
+/// Establishes TLS on a connection.
 pub(super) async fn secure(
     config: &Arc<ClientConfig>,
     name: Option<&ServerName<'static>>,
@@ -133,7 +133,7 @@ pub(super) async fn secure(
     }
 }
 
-/// A connection, secure or plain.
+/// A connection, with TLS or without.
 #[derive(Debug)]
 pub(super) enum Stream {
     /// For http.

@@ -1,11 +1,11 @@
 //! All connections to one URL.
 //!
-//! A post takes up a line that was put away, or makes a new one, and puts it away again when the answer has been read.
-//! The receiver may close a line at any time, even while a request is on its way to it; a request on a line that had
-//! been used before is then sent once more on a new line, within the same time.
+//! A post uses an idle connection, or opens a new one, and returns it to the idle ones when the response has been read.
+//! The receiver may close a connection at any time, even while a request is on its way. A request on a connection that
+//! had been used before is then sent once more on a new connection, within the same time limit.
 //!
-//! A new line to a name waits for the turn to look it up. That wait is no part of the attempt: the receiver is not to blame
-//! for it.
+//! A new connection to a name waits for its turn to look up the name. That wait is not part of the attempt: it is not
+//! the receiver's fault.
 
 use crate::guard::{Host, Refusal, Target};
 use crate::sender::connect::{self, Stream};
@@ -27,26 +27,26 @@ use std::time::Duration;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// The most lines that are put away for one URL.
+/// The most idle connections for one URL.
 const MOST_IDLE: usize = 64;
-/// The statuses that mean: delivered. Nobody asks what else the answer said.
+/// The statuses that mean delivered. The rest of such a response is ignored.
 const DELIVERED: [u16; 2] = [200, 202];
 
-/// The head of an answer, and the line it came over.
+/// The head of a response, and the connection it was received on.
 type Answer = Result<(Line, Response<Incoming>), Fault>;
-/// The turn to look up a name: of the URL's messages, and of the organization's names.
+/// The turn to look up a name: among the URL's messages, and among the organization's names.
 type OwnTurn = (Result<OwnedSemaphorePermit, AcquireError>, Turn);
 
-/// Where messages for one URL go out.
+/// Sends the messages for one URL.
 #[derive(Debug)]
 pub struct Door {
     sender: Sender,
     target: Result<Target, Refusal>,
-    /// For https: whom the certificate must be for.
+    /// For https: the name that the certificate must be for.
     server_name: Option<ServerName<'static>>,
-    /// One lookup of the URL's name at a time.
+    /// Allows one lookup of the URL's name at a time.
     lookup: Arc<Semaphore>,
-    /// The turns of the URL's name; none for an address.
+    /// The turns of the URL's name; `None` for an address.
     turns: Option<TurnsOfHost>,
     idle: Mutex<Vec<Line>>,
 }
@@ -62,8 +62,8 @@ impl Door {
         Door { sender, target, server_name, lookup: Arc::new(Semaphore::new(1)), turns, idle: Mutex::default() }
     }
 
-    /// Sends one message. It takes as long as the sender's timeout at most, and a moment for the answer's body, once its
-    /// turn to look up the name has come.
+    /// Sends one message. Once it has its turn to look up the name, this takes at most the sender's timeout, plus a
+    /// short time for the response body.
     pub async fn post(&self, post: Post<'_>) -> Reply {
         let stopwatch = Stopwatch::start();
         let target = match &self.target {
@@ -91,12 +91,12 @@ impl Door {
             Ok((line, response)) => return self.reply(line, response, latency).await,
             Err(fault) => fault,
         };
-        // What came until the connection or the time ended was an answer, if only a 1XX.
+        // If the connection or the time ended after a 1XX response, that counts as a response.
         let ended_without_more = matches!(fault, Fault::Reset | Fault::TimedOut) && attempt.was_informed();
         Reply::without_answer(if ended_without_more { Fault::OnlyInformational } else { fault }, latency)
     }
 
-    /// Gets the head of an answer over a line that was put away; nothing if a new line is needed.
+    /// Gets the head of a response over an idle connection; `None` if a new connection is needed.
     async fn answer_over_a_kept_line(&self, attempt: &Attempt<'_>) -> Option<Answer> {
         let mut line = self.take().await?;
         let request = match attempt.request() {
@@ -105,7 +105,7 @@ impl Door {
         };
         match line.exchange(request).await {
             Ok(response) => Some(Ok((line, response))),
-            // It was closed while it was put away: that says nothing about this message.
+            // It was closed while it was idle, which has nothing to do with this message.
             Err(Fault::Reset) if !attempt.was_informed() => None,
             Err(fault) => Some(Err(fault)),
         }
@@ -117,7 +117,7 @@ impl Door {
         Ok((line, response))
     }
 
-    /// Waits until the URL's name may be looked up; an address need not be.
+    /// Waits until the URL's name may be looked up; `None` for an address, which needs no lookup.
     async fn turn(&self) -> Option<OwnTurn> {
         let turns = self.turns.as_ref()?;
         let alone = self.lookup.clone().acquire_owned().await;
@@ -138,7 +138,7 @@ impl Door {
         Line::new(stream).await
     }
 
-    /// Makes a reply of an answer, and puts the line away if it can be used again.
+    /// Converts a response to a reply, and keeps the connection if it can be reused.
     async fn reply(&self, mut line: Line, response: Response<Incoming>, latency: Duration) -> Reply {
         let (head, body) = response.into_parts();
         let status = head.status.as_u16();
@@ -152,7 +152,7 @@ impl Door {
         Reply { status: Some(status), fault: None, retry_after, body_start, latency }
     }
 
-    /// The line that was put away last and still works.
+    /// The most recently used idle connection that still works.
     async fn take(&self) -> Option<Line> {
         poll_fn(|cx| {
             while let Some(mut line) = self.lines().pop() {
@@ -173,14 +173,14 @@ impl Door {
         }
     }
 
-    /// Closes the lines that were not used for a while or that the receiver has closed. Call it now and then.
+    /// Closes connections that have been idle too long or that the receiver has closed. To be called at intervals.
     pub fn sweep(&self) {
         let mut nobody = Context::from_waker(Waker::noop());
         let limit = self.sender.shared.idle_limit;
         self.lines().retain_mut(|line| line.idle.elapsed() < limit && line.is_usable(&mut nobody));
     }
 
-    /// How many lines are put away.
+    /// How many connections are idle.
     pub fn idle(&self) -> usize {
         self.lines().len()
     }
@@ -190,12 +190,12 @@ impl Door {
     }
 }
 
-/// One attempt at a message: what each request of it is made of.
+/// One attempt at a message: the parts of each of its requests.
 #[derive(Debug)]
 struct Attempt<'a> {
     target: &'a Target,
     post: Post<'a>,
-    /// Whether an informational answer has come.
+    /// Whether an informational response (1XX) has arrived.
     was_informed: Arc<AtomicBool>,
 }
 
@@ -214,7 +214,7 @@ impl Attempt<'_> {
         Ok(request)
     }
 
-    /// The headers; hyper adds `content-length`. Nothing if one of the message's texts is no header value.
+    /// The headers; hyper adds `content-length`. `None` if one of the message's texts is not a valid header value.
     fn headers(&self) -> Option<HeaderMap> {
         let mut all = HeaderMap::with_capacity(headers::COUNT);
         all.insert(http::header::HOST, self.target.authority.clone());

@@ -1,12 +1,12 @@
-//! A receiver in the same process: a message is handed over as it would go out, and a status comes back. For runs that
-//! need no network, such as test cases.
+//! A receiver in the same process: it gets a message as it would be sent, and returns a status. For runs that need no
+//! network, such as test cases.
 
 use crate::sender::reply::{Post, Reply};
 use daybook_clock::Stopwatch;
 
-/// Somebody in this process who gets messages.
+/// A receiver in this process.
 pub trait Receive: Send + Sync + std::fmt::Debug {
-    /// Takes a message, and answers with an HTTP status.
+    /// Receives a message, and returns an HTTP status.
     fn receive(&self, post: &Post<'_>) -> u16;
 }
 

@@ -1,8 +1,8 @@
-//! One connection to a receiver, over which requests go one after another.
+//! One connection to a receiver, over which requests are sent one after another.
 //!
-//! Whoever awaits an answer drives the connection: there is no task behind it. A line that is put away costs nothing
-//! and does nothing; that the receiver has closed it meanwhile is found out when it is taken up again. Dropping a line
-//! closes it.
+//! The task that awaits a response drives the connection; it has no task of its own. An idle line costs nothing and
+//! does nothing; whether the receiver has closed it meanwhile is checked when it is used again. Dropping a line closes
+//! it.
 
 use crate::sender::connect::Stream;
 use crate::sender::reply::Fault;
@@ -18,22 +18,22 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The largest head of an answer; hyper's own limit of 100 headers holds too.
+/// The largest head of a response; hyper's own limit of 100 headers also applies.
 const MOST_HEAD_BYTES: usize = 64 * 1024;
-/// How much of an answer's body is read so that the connection can be used again.
+/// How much of a response body is read so that the connection can be reused.
 const MOST_BODY_BYTES: usize = 64 * 1024;
-/// How long an answer's body is waited for, for the same end.
+/// How long to wait for a response body, for the same reason.
 const BODY_LIMIT: Duration = Duration::from_millis(250);
-/// How much of a body is kept for people to read.
+/// How much of a body is kept for display.
 const KEPT_BODY_BYTES: usize = 512;
 
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Line {
     requests: SendRequest<Full<Bytes>>,
-    /// None once it has ended. Whoever still waits for an answer or a body hears of the end by its being dropped.
+    /// `None` once it has ended. Dropping it ends any wait for a response or a body with an error.
     connection: Option<Connection<TokioIo<Stream>, Full<Bytes>>>,
-    /// Since when it has been put away.
+    /// Since when it has been idle.
     pub idle: Stopwatch,
 }
 
@@ -48,7 +48,7 @@ impl Line {
         Ok(Line { requests, connection: Some(connection), idle: Stopwatch::start() })
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of its response.
     pub async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Fault> {
         let mut answer = pin!(self.requests.send_request(request));
         let mut end = Ok(());
@@ -57,7 +57,7 @@ impl Line {
                 end = ended;
             }
             answer.as_mut().poll(cx).map_err(|error| match &end {
-                // The connection knows better what happened than the answer that did not come.
+                // The connection's error is more precise than that of the missing response.
                 Err(cause) => Fault::of_http(cause),
                 Ok(()) => Fault::of_http(&error),
             })
@@ -65,8 +65,8 @@ impl Line {
         .await
     }
 
-    /// Reads the rest of an answer within limits, keeping the first bytes if somebody wants them. Says whether the line
-    /// can be used again.
+    /// Reads the rest of a response within limits, storing the first bytes in `kept` if given. Returns whether the line
+    /// can be reused.
     pub async fn finish(&mut self, body: Incoming, kept: Option<&mut Vec<u8>>) -> bool {
         if body.is_end_stream() && self.connection.is_some() && self.requests.is_ready() {
             return true;
@@ -105,7 +105,7 @@ impl Line {
         .await
     }
 
-    /// Whether the next request can go out.
+    /// Whether the next request can be sent.
     fn poll_usable(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         match self.connection {
             Some(_) => self.requests.poll_ready(cx).map(|ready| ready.is_ok()),
@@ -113,14 +113,14 @@ impl Line {
         }
     }
 
-    /// Whether a line that was put away can be taken up: the receiver may have closed it since.
+    /// Whether an idle line can be used: the receiver may have closed it since.
     pub fn is_usable(&mut self, cx: &mut Context<'_>) -> bool {
         let _ = drive(&mut self.connection, cx);
         self.connection.is_some() && self.requests.is_ready()
     }
 }
 
-/// Lets a connection read and write what it can; drops it when it has ended, and says how it ended then, once.
+/// Lets a connection read and write what it can; drops it when it has ended, and returns its result then, once.
 fn drive(
     connection: &mut Option<Connection<TokioIo<Stream>, Full<Bytes>>>,
     cx: &mut Context<'_>,

@@ -1,22 +1,22 @@
-//! Sending one message to one URL, over HTTP/1.1.
+//! Sends one message to one URL, over HTTP/1.1.
 //!
-//! A [`Sender`] has what all URLs share: the guard, the resolver, the certificates to trust, the time an attempt may
-//! take. It opens a [`Door`] for each URL; the door keeps connections alive between messages. A [`Post`] goes out through
-//! a door and a [`Reply`] comes back: the final status, or the [`Fault`] that kept it away. What a reply means (delivered,
-//! try again, dead) is not decided here.
+//! A [`Sender`] holds what all URLs share: the guard, the resolver, the trusted certificates, the timeout of an
+//! attempt. It opens a [`Door`] for each URL; the door keeps connections alive between messages. A [`Post`] is sent
+//! through a door and results in a [`Reply`]: the final status, or the [`Fault`] that prevented it. What a reply means
+//! (delivered, retry, dead) is decided elsewhere.
 //!
 //! A receiver is never trusted: redirects are not followed, the name is resolved and every address checked at each
-//! connection, an answer's head is bounded in bytes and in time, its body is read only as far as it takes to use the
-//! connection again.
+//! connection, a response's head is limited in size and time, and its body is read only as far as needed to reuse the
+//! connection.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `connect` | from a target to a stream of bytes: resolving, checking, TCP, TLS |
 //! | `line` | one connection, request after request |
 //! | `door` | all connections to one URL |
-//! | `turns` | which names are looked up at once |
-//! | `reply` | what goes out and what comes back |
-//! | `shown_body`, `tls_words` | an answer's body, and why a connection is not secure, as people can read it |
+//! | `turns` | limits how many names are looked up at once |
+//! | `reply` | requests and their results |
+//! | `shown_body`, `tls_words` | a response body, and the reason why TLS failed, as readable text |
 //! | `inside` | a receiver in the same process, for runs without a network |
 
 mod connect;
@@ -42,16 +42,16 @@ use std::time::Duration;
 use tokio_rustls::rustls::ClientConfig;
 use turns::Turns;
 
-/// What messages are, as every one says.
+/// The `content-type` of every message.
 pub const CONTENT_TYPE: &str = "application/json";
-/// Who sends them, as every one says.
+/// The `user-agent` of every message.
 pub const USER_AGENT: &str = concat!("daybook/", env!("CARGO_PKG_VERSION"));
 
-/// The names of headers, and the values that never change.
+/// The names of headers, and constant values.
 mod headers {
     use http::{HeaderName, HeaderValue};
 
-    /// How many headers a message has, with room for the length.
+    /// The number of headers of a message, including the length.
     pub const COUNT: usize = 8;
     pub const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
     pub const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
@@ -65,12 +65,12 @@ mod headers {
 pub struct Settings {
     /// Where URLs may point.
     pub guard: Guard,
-    /// How long an attempt may take, from resolving the name to the end of the answer's head. It begins when its turn to
-    /// resolve the name has come.
+    /// How long an attempt may take, from resolving the name to the end of the response's head. It starts when the turn
+    /// to resolve the name has been granted.
     pub timeout: Duration,
-    /// How long a connection is kept that nothing is sent over.
+    /// How long an idle connection is kept.
     pub idle_limit: Duration,
-    /// Whose certificates count.
+    /// The trusted certificate authorities.
     pub roots: Roots,
 }
 
@@ -99,7 +99,7 @@ struct Shared {
     timeout: Duration,
     idle_limit: Duration,
     turns: Turns,
-    /// Who gets everything, if it is somebody in this process.
+    /// Gets all messages instead of their URLs, if set.
     inside: Option<Arc<dyn Receive>>,
 }
 
@@ -112,12 +112,12 @@ impl Shared {
 }
 
 impl Sender {
-    /// A sender with these settings. Reads the machine's root certificates if they are wanted.
+    /// A sender with these settings. Reads the machine's root certificates if needed.
     pub fn new(settings: Settings, resolver: Arc<dyn Resolve>) -> io::Result<Sender> {
         Ok(Sender { shared: Arc::new(Shared::new(settings, resolver, None)?) })
     }
 
-    /// A sender that hands everything to a receiver in this process, whatever the URL. Nothing is connected to.
+    /// A sender that passes everything to a receiver in this process, regardless of the URL. It opens no connection.
     pub fn inside(receiver: Arc<dyn Receive>) -> io::Result<Sender> {
         let settings = Settings {
             guard: Guard { dev: true, networks: Vec::new() },
@@ -128,7 +128,8 @@ impl Sender {
         Ok(Sender { shared: Arc::new(Shared::new(settings, resolver, Some(receiver))?) })
     }
 
-    /// The door for a URL of an organization. If the URL is not allowed (any more), every post through it says so.
+    /// The door for a URL of an organization. If the URL is not (or no longer) allowed, every post through it reports
+    /// that.
     pub fn door_of(&self, org: OrgId, url: &str) -> Door {
         Door::new(self.clone(), org, url)
     }
@@ -143,12 +144,12 @@ impl Sender {
         &self.shared.guard
     }
 
-    /// Who finds addresses of names.
+    /// The resolver.
     pub fn resolver(&self) -> Arc<dyn Resolve> {
         self.shared.resolver.clone()
     }
 
-    /// Checks a URL that somebody wants to subscribe.
+    /// Checks a URL that a caller wants to subscribe.
     pub async fn check_at_subscribing(&self, url: &str) -> Result<(), crate::guard::Refusal> {
         self.shared.guard.check_at_subscribing(url, &*self.shared.resolver).await
     }

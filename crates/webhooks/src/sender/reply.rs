@@ -1,4 +1,4 @@
-//! What goes out and what comes back.
+//! Requests and their results.
 
 use crate::guard::Refusal;
 use crate::sender::tls_words;
@@ -11,7 +11,7 @@ use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio_rustls::rustls;
 
-/// What is said of a head that is too large: the limits are those of `line`.
+/// The error for a head that is too large; the limits are those of `line`.
 const TOO_LARGE: &str = "its head has more than 100 headers, or more than 64 KiB";
 
 /// One message to send.
@@ -21,9 +21,9 @@ pub struct Post<'a> {
     pub id: &'a str,
     /// When this attempt was signed, in seconds of Unix time: the `webhook-timestamp` header.
     pub timestamp_s: i64,
-    /// The `webhook-signature` header: one signature, or several with blanks between.
+    /// The `webhook-signature` header: one signature, or several separated by spaces.
     pub signature: String,
-    /// The body's exact bytes.
+    /// The exact bytes of the body.
     pub body: Bytes,
 }
 
@@ -34,36 +34,36 @@ pub struct Reply {
     pub status: Option<u16>,
     /// Why there was none.
     pub fault: Option<Fault>,
-    /// When the receiver wants to be asked again.
+    /// When the receiver wants the next attempt.
     pub retry_after: Option<RetryAfter>,
-    /// The first bytes of the answer's body, for people; empty for 200 and 202.
+    /// The first bytes of the response body, for display; empty for 200 and 202.
     pub body_start: Vec<u8>,
-    /// From the start of the attempt to the end of the answer's head, or to the fault.
+    /// From the start of the attempt to the end of the response's head, or to the fault.
     pub latency: Duration,
 }
 
 impl Reply {
-    /// An attempt without an answer.
+    /// An attempt without a response.
     pub(super) fn without_answer(fault: Fault, latency: Duration) -> Reply {
         Reply { status: None, fault: Some(fault), retry_after: None, body_start: Vec::new(), latency }
     }
 }
 
-/// What a `retry-after` header says.
+/// The value of a `retry-after` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// So many seconds from now.
+    /// This many seconds from now.
     Seconds(u64),
     /// At a moment, in seconds of Unix time.
     At(i64),
 }
 
 impl RetryAfter {
-    /// Reads the header; one that is neither a number nor a date says nothing.
+    /// Reads the header; `None` if it is neither a number nor a date.
     pub(super) fn read(headers: &HeaderMap) -> Option<RetryAfter> {
         let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            // More digits than fit are a very long time.
+            // A number that does not fit is a very long time.
             return Some(RetryAfter::Seconds(text.parse().unwrap_or(u64::MAX)));
         }
         let moment = httpdate::parse_http_date(text).ok()?;
@@ -72,26 +72,26 @@ impl RetryAfter {
     }
 }
 
-/// Why an attempt got no final status. It reads as a sentence without its full stop.
+/// Why an attempt got no final status. It reads as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The URL, or an address of its name, is not allowed; nothing was connected to.
+    /// The URL, or an address of its name, is not allowed; no connection was made.
     Forbidden(Refusal),
     /// The name has no address.
     NameNotFound(String),
-    /// Nothing listens there.
+    /// The connection was refused: nothing listens there.
     Refused,
-    /// There is no way there.
+    /// There is no route to the address.
     Unreachable(String),
-    /// The connection was closed or reset before an answer.
+    /// The connection was closed or reset before a response.
     Reset,
-    /// No secure connection: a bad certificate, or no common ground.
+    /// TLS failed: a bad certificate, or no common version or cipher.
     Tls(String),
-    /// No final status within the time, and no byte of an answer that counts.
+    /// No final status within the time limit, and no informational response.
     TimedOut,
-    /// Only informational answers (1XX) until the connection or the time ended.
+    /// Only informational responses (1XX) until the connection or the time ended.
     OnlyInformational,
-    /// Something came back that is not HTTP, or too large a head.
+    /// The response is not HTTP, or its head is too large.
     Malformed(String),
     /// The message's id or signature does not fit into a header.
     Unsendable,
@@ -117,7 +117,7 @@ impl fmt::Display for Fault {
 impl Error for Fault {}
 
 impl Fault {
-    /// What went wrong below HTTP.
+    /// The fault for an error below HTTP.
     pub(super) fn of_io(error: &io::Error) -> Fault {
         use io::ErrorKind::{
             BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected, TimedOut, UnexpectedEof,
@@ -133,7 +133,7 @@ impl Fault {
         }
     }
 
-    /// What went wrong in HTTP, or below it.
+    /// The fault for an error in HTTP, or below it.
     pub(super) fn of_http(error: &hyper::Error) -> Fault {
         if error.is_parse_too_large() {
             return Fault::Malformed(TOO_LARGE.to_owned());

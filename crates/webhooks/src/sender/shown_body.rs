@@ -1,12 +1,12 @@
-//! The start of an answer's body, as people can read it.
+//! The start of a response body, as readable text.
 
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 
-/// The longest name of an encoding that is repeated.
+/// The most characters of an encoding's name that are shown.
 const MOST_NAME: usize = 40;
 
-/// The bytes as they are if they are text, else a sentence about them.
+/// The bytes unchanged if they are text, otherwise a sentence about them.
 pub(super) fn of(headers: &HeaderMap, start: Vec<u8>) -> Vec<u8> {
     if start.is_empty() {
         return start;
@@ -19,13 +19,13 @@ pub(super) fn of(headers: &HeaderMap, start: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The encoding that an answer says its body has, if it is one that changes the bytes.
+/// The content encoding of a response, if it changes the bytes.
 fn encoding(headers: &HeaderMap) -> Option<String> {
     let name = headers.get(CONTENT_ENCODING)?.to_str().unwrap_or("an unknown encoding").trim().to_ascii_lowercase();
     (!name.is_empty() && name != "identity").then(|| name.chars().take(MOST_NAME).collect())
 }
 
-/// Whether bytes are the start of a text in UTF-8. The last character may be cut off.
+/// Whether bytes are the start of UTF-8 text. The last character may be cut off.
 fn is_text(start: &[u8]) -> bool {
     let text = match std::str::from_utf8(start) {
         Ok(text) => text,

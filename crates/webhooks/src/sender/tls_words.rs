@@ -1,9 +1,9 @@
-//! Why a connection is not secure, as people can read it: each follows "no secure connection could be made".
+//! Why TLS failed, as readable text: each follows "no secure connection could be made".
 
 use std::fmt::Debug;
 use tokio_rustls::rustls::{CertificateError, Error};
 
-/// What an error of TLS means.
+/// The text for a TLS error.
 pub(super) fn of(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(why) => certificate(why),
@@ -45,7 +45,7 @@ fn certificate(why: &CertificateError) -> String {
     sentence.to_owned()
 }
 
-/// What the checks of certificates call by names that are not part of an interface.
+/// The text for certificate errors whose names are not part of a public interface.
 fn other_certificate(name: &str) -> String {
     let sentence = match name {
         "CaUsedAsEndEntity" => {
@@ -61,12 +61,12 @@ fn other_certificate(name: &str) -> String {
     sentence.to_owned()
 }
 
-/// A name of a program's own, as words.
+/// An identifier, as words.
 fn words(name: &impl Debug) -> String {
     words_of(innermost(&format!("{name:?}")))
 }
 
-/// The name within others: `A` of `Other(OtherError(A))` and of `A { b: 1 }`.
+/// The innermost name: `A` of `Other(OtherError(A))` and of `A { b: 1 }`.
 fn innermost(text: &str) -> &str {
     let head = text.split([' ', '{', ')']).next().unwrap_or(text);
     head.rsplit('(').find(|name| !name.is_empty()).unwrap_or(head)
@@ -84,7 +84,7 @@ fn words_of(name: &str) -> String {
     words
 }
 
-/// What stands between quotes, if something does.
+/// The text between quotes, if there are any.
 fn quoted(text: &str) -> &str {
     text.split('"').nth(1).unwrap_or(text)
 }
@@ -95,7 +95,7 @@ mod tests {
     use std::sync::Arc;
     use tokio_rustls::rustls::{AlertDescription, InvalidMessage, OtherError, PeerIncompatible, PeerMisbehaved};
 
-    /// An error that is known by its name alone.
+    /// An error that is recognized only by its name.
     #[derive(Debug, Clone, Copy)]
     #[expect(dead_code, reason = "the names are read")]
     enum Strange {

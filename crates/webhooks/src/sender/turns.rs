@@ -1,8 +1,8 @@
-//! Turns to look up a name.
+//! Limits how many names are looked up at once.
 //!
-//! So many names of one organization are looked up at once, and none of another waits for them. Within an organization,
-//! names that no name server answers must not hold up the others: a name that was answered when it was last asked for takes
-//! its turn among such names alone, and the URLs of one host have few of the turns. An address needs no turn.
+//! Each organization has its own limit, so it never waits for the lookups of another. Within an organization, names
+//! whose name servers do not respond must not delay the others: a name that was resolved at its last lookup waits only
+//! for other such names, and the URLs of one host get few of the turns. An address needs no turn.
 
 use daybook_store::records::OrgId;
 use std::collections::HashMap;
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-/// How many names are looked up at once for one organization: of those that were answered when they were last asked for,
-/// and as many of the others.
+/// How many names are looked up at once for one organization: of those that got a response at their last lookup, and as
+/// many of the others.
 const AT_ONCE: usize = 32;
 /// How many URLs of one host have a turn at once.
 const AT_ONCE_OF_A_HOST: usize = 4;
@@ -32,7 +32,7 @@ struct Organization {
 #[derive(Debug)]
 struct Host {
     at_once: Arc<Semaphore>,
-    /// Whether a name server answered when it was last asked for.
+    /// Whether a name server responded at the last lookup.
     is_answered: AtomicBool,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Ends the turn of a name that a name server answered, if only that there is no such name.
+    /// Ends the turn of a name for which a name server responded, even if the name does not exist.
     pub(super) fn answered(mut self) {
         self.is_answered = true;
     }

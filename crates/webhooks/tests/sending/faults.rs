@@ -1,4 +1,4 @@
-//! Receivers that give no answer, each in its own way.
+//! Receivers that do not respond, in various ways.
 
 use crate::support::{GENEROUS, Prepared, SHORT, dev_sender, message, send, sender_with};
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -41,12 +41,12 @@ async fn an_endless_body_does_not_hold_up_the_status() {
         assert_eq!((reply.status, reply.fault), (Some(status), None));
         assert!(reply.body_start.iter().all(|byte| *byte == b'x'));
         assert_eq!(reply.body_start.len(), if status == 200 { 0 } else { 512 });
-        // The connection cannot be used again and is closed.
+        // The connection cannot be reused and is closed.
         receiver.until(|counts| counts.open == 0).await;
     }
 }
 
-/// The status is decided when the head is there, and the body's own limit is short, so a generous time is not used up.
+/// The status is known when the head is there, and the body has its own short limit, so a long timeout is not used up.
 #[tokio::test]
 async fn a_body_that_never_comes_does_not_hold_up_the_status() {
     let sender = dev_sender(GENEROUS);
@@ -85,7 +85,7 @@ async fn a_connection_closed_without_an_answer_is_a_reset() {
     }
 }
 
-/// On a new connection, and on one that was used before: there the message must not be sent once more.
+/// On a new connection, and on one that was used before: there the message must not be sent again.
 #[tokio::test]
 async fn an_informational_answer_before_the_connection_closes_is_told_apart() {
     for bytes in [&b"HTTP/1.1 100 Continue\r\n\r\n"[..], b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 2"] {

@@ -1,4 +1,4 @@
-//! Places where no message may go. A canary listens there; nobody may ever connect to it.
+//! Addresses to which no message may be sent. A canary listens there; no connection to it may ever be made.
 
 use crate::spellings;
 use crate::support::{GENEROUS, Prepared, message, sender_with};
@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Receivers on one port of both loopback addresses; only of IPv4 where the machine has no IPv6.
+/// Receivers on one port of both loopback addresses; only of IPv4 if the machine has no IPv6.
 fn canaries() -> Vec<Receiver> {
     let first = Receiver::start(Behaviour::status(200));
     let other: SocketAddr = format!("[::1]:{}", first.address().port()).parse().expect("an address");
@@ -32,7 +32,7 @@ fn strict(guard: Guard) -> Settings {
 async fn no_spelling_of_an_internal_address_reaches_the_canary() {
     let canaries = canaries();
     let port = canaries[0].address().port();
-    // Whatever is taken for a name leads to the canary: the worst that a name server can do.
+    // Every name resolves to the canary: the worst that a name server can do.
     let resolver = Prepared::new(vec![canaries.iter().map(Receiver::address).collect()]);
     let sender = sender_with(strict(Guard::default()), resolver.clone());
     let mut urls = spellings::urls(port);

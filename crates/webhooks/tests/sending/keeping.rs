@@ -1,4 +1,4 @@
-//! Connections that are kept between messages.
+//! Connections that are kept open between messages.
 
 use crate::support::{GENEROUS, SHORT, dev_sender, message, send, sender_with};
 use daybook_clock::Stopwatch;
@@ -18,7 +18,7 @@ async fn one_connection_serves_message_after_message() {
         for _ in 0..20 {
             assert_eq!(door.post(message(b"{}")).await.status, Some(status));
         }
-        // An answer 204 has no body: what follows it is noise, and the connection is not used again.
+        // A 204 response has no body: bytes that follow it are noise, and the connection is not reused.
         let expected = if status == 204 { 20 } else { 1 };
         assert_eq!(receiver.counts().accepted, expected, "{status}");
     }
@@ -83,7 +83,7 @@ async fn a_message_on_a_connection_closed_meanwhile_is_sent_on_a_new_one() {
     }
 }
 
-/// The receiver takes the second request of a connection and closes it without a word.
+/// The receiver reads the second request of a connection and closes it without a response.
 #[tokio::test]
 async fn a_request_swallowed_by_a_kept_connection_is_sent_once_more_at_once() {
     let receiver = Receiver::start(Behaviour::status(200));
@@ -97,8 +97,8 @@ async fn a_request_swallowed_by_a_kept_connection_is_sent_once_more_at_once() {
     assert_eq!(door.post(message(b"{}")).await.status, Some(202));
 }
 
-/// So many at once in one task that the runtime makes answers wait that have already come: none may be lost to the end
-/// of its connection.
+/// So many at once in one task that the runtime delays responses that have already arrived: none may be lost when its
+/// connection ends.
 #[tokio::test]
 async fn answers_that_close_their_connection_are_not_lost() {
     let receiver = Receiver::start(Behaviour::answers(|_, _| {
@@ -144,14 +144,14 @@ async fn sweeping_closes_what_was_not_used_and_what_the_receiver_closed() {
     receiver.until(|counts| counts.open == 1).await;
 
     drop(receiver);
-    // The news of the closing travels through the kernel and the runtime's driver: look until it is there.
+    // The closing takes time to pass through the kernel and the runtime's driver: check until it shows.
     while door.idle() > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
         door.sweep();
     }
 }
 
-/// Also says how fast that was; how fast it must be is the benchmark's business.
+/// Also prints how fast that was; the required speed is a matter for the benchmark.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn twenty_thousand_messages_from_one_task_all_arrive() {
     const MESSAGES: usize = 20_000;

@@ -1,4 +1,4 @@
-//! One message over real connections: to good receivers, to bad ones, and to places where none may go.
+//! One message over real connections: to good receivers, to bad ones, and to addresses that are not allowed.
 #![cfg(test)]
 
 mod faults;

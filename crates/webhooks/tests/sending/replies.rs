@@ -1,4 +1,4 @@
-//! Answers, and what becomes of them.
+//! Responses, and what they result in.
 
 use crate::support::{GENEROUS, dev_sender, message, send};
 use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
@@ -76,7 +76,7 @@ async fn the_start_of_a_body_is_kept_when_it_is_no_delivery() {
     assert_eq!(send(&dev_sender(GENEROUS), &receiver.url()).await.body_start, b"no");
 }
 
-/// `printf 'no room' | gzip`, as far as it matters.
+/// The beginning of `printf 'no room' | gzip`.
 #[tokio::test]
 async fn a_compressed_body_is_shown_as_a_sentence() {
     let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\xcb\x57\x28\xca\xcf\xcf\x05\x00".to_vec();

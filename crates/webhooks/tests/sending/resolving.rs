@@ -1,4 +1,4 @@
-//! Names, and the machine's own settings for them.
+//! Names, and the machine's own name settings.
 
 use crate::support::{GENEROUS, message, sender_with};
 use async_trait::async_trait;
@@ -62,7 +62,7 @@ async fn localhost_and_the_hosts_file_need_no_name_server() {
     assert_eq!(server.asked(), 0);
 }
 
-/// A delivery to a name goes to the address that the name server says, and the guard sees that address.
+/// A delivery to a name goes to the address that the name server returns, and the guard checks that address.
 #[tokio::test]
 async fn a_message_goes_to_the_address_that_was_checked() {
     let receiver = Receiver::start(Behaviour::status(200));
@@ -83,7 +83,7 @@ async fn a_message_goes_to_the_address_that_was_checked() {
     assert_eq!(receiver.counts().requests, 1);
 }
 
-/// Lookups that are not answered hold no thread: this runtime has one for work that blocks, and it is free.
+/// Lookups without a response block no thread: this runtime has one thread for blocking work, and it stays free.
 #[test]
 fn lookups_hold_no_thread() {
     let server = NameServer::silent();
@@ -107,7 +107,7 @@ fn lookups_hold_no_thread() {
     });
 }
 
-/// Does not answer, and counts what it is asked for.
+/// Never responds, and counts its queries.
 #[derive(Debug, Default)]
 struct Silent {
     one: AtomicUsize,
@@ -123,7 +123,7 @@ impl Resolve for Silent {
     }
 }
 
-/// Of the URLs of an organization, so many are looked up at once for sending; those of another do not wait for them.
+/// An organization has a limited number of lookups at once for sending; other organizations do not wait for them.
 #[tokio::test]
 async fn an_organization_has_thirty_two_names_looked_up_at_once() {
     let silent = Arc::new(Silent::default());

@@ -1,8 +1,8 @@
-//! Ways to write an address that is not public.
+//! Spellings of addresses that are not public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses that no message may go to.
+/// Addresses to which no message may be sent.
 const INTERNAL: &[[u8; 4]] = &[
     [127, 0, 0, 1],
     [127, 1, 2, 3],
@@ -15,7 +15,7 @@ const INTERNAL: &[[u8; 4]] = &[
     [255, 255, 255, 255],
 ];
 
-/// Hosts that stand for internal addresses.
+/// Hosts that mean internal addresses.
 pub fn hosts() -> Vec<String> {
     let mut hosts: Vec<String> = INTERNAL.iter().flat_map(|octets| ipv4(*octets)).collect();
     hosts.extend(INTERNAL.iter().flat_map(|octets| ipv4_in_ipv6(Ipv4Addr::from(*octets))));
@@ -60,7 +60,7 @@ pub fn hosts() -> Vec<String> {
     hosts
 }
 
-/// Spellings that URL parsers take for an IPv4 address.
+/// Spellings that URL parsers read as an IPv4 address.
 fn ipv4([a, b, c, d]: [u8; 4]) -> Vec<String> {
     let (a, b, c, d) = (u32::from(a), u32::from(b), u32::from(c), u32::from(d));
     let whole = (a << 24) | (b << 16) | (c << 8) | d;
@@ -105,7 +105,7 @@ fn ipv4([a, b, c, d]: [u8; 4]) -> Vec<String> {
     ascii.into_iter().chain(disguised).collect()
 }
 
-/// Spellings of IPv6 addresses that stand for an IPv4 address, or lead to it through a relay.
+/// Spellings of IPv6 addresses that embed an IPv4 address, or lead to it through a relay.
 fn ipv4_in_ipv6(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -129,7 +129,7 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
 
-/// The text with its digits taken from the ten that begin at a code point.
+/// The text with its digits replaced by the ten that begin at a code point.
 fn digits_from(text: &str, zero: u32) -> String {
     let disguise = |c: char| c.to_digit(10).and_then(|digit| char::from_u32(zero + digit)).unwrap_or(c);
     text.chars().map(disguise).collect()
@@ -199,7 +199,7 @@ pub fn urls(port: u16) -> Vec<String> {
     ]
 }
 
-/// Hosts that only look like addresses: to a parser they are names, and what they lead to shows when they are resolved.
+/// Hosts that only look like addresses: a parser reads them as names, and their addresses show when they are resolved.
 pub fn names() -> Vec<String> {
     let names = [
         "127.0.0.1..",
@@ -230,11 +230,11 @@ fn the_spellings_are_many_and_different() {
     assert!(all.len() >= 300, "{} different of {count}", all.len());
 }
 
-/// The spellings mean what they should: where this machine's own parser of addresses knows a spelling, it agrees.
+/// The spellings mean what they should: for spellings that this machine's own address parser knows, it agrees.
 #[test]
 fn plain_spellings_are_the_addresses_they_stand_for() {
     let mut plain: Vec<IpAddr> = hosts().iter().filter_map(|host| host.parse().ok()).collect();
-    // Zeros are written in the same way in more than one base.
+    // Zeros are written in the same way in several bases.
     plain.dedup();
     assert_eq!(plain, INTERNAL.iter().map(|octets| IpAddr::from(*octets)).collect::<Vec<_>>());
     let bracketed = hosts().iter().filter_map(|host| host.trim_matches(['[', ']']).parse::<Ipv6Addr>().ok()).count();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Long enough for anything that works.
 pub const GENEROUS: Duration = Duration::from_secs(60);
-/// For what never comes: every test that waits for it takes this long.
+/// For responses that never arrive: every test that waits for one takes this long.
 pub const SHORT: Duration = Duration::from_millis(300);
 
 /// A sender to loopback addresses.
@@ -35,12 +35,12 @@ pub fn message(body: &'static [u8]) -> Post<'static> {
     }
 }
 
-/// Sends one message to a URL through a door of its own.
+/// Sends one message to a URL through its own door.
 pub async fn send(sender: &Sender, url: &str) -> Reply {
     sender.door(url).post(message(b"{}")).await
 }
 
-/// A resolver that gives prepared answers in turn, then the last one for ever, and counts how often it was asked.
+/// A resolver that returns prepared results in turn, then the last one for ever, and counts its calls.
 #[derive(Debug)]
 pub struct Prepared {
     answers: Mutex<Vec<Vec<SocketAddr>>>,

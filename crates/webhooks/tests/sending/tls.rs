@@ -1,4 +1,4 @@
-//! https: whose certificate counts.
+//! https: which certificates are accepted.
 
 use crate::support::{GENEROUS, Prepared, message, sender_with};
 use daybook_testkit::receiver::{Behaviour, Receiver};
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
-/// Somebody who signs certificates.
+/// A certificate authority.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -26,7 +26,7 @@ impl Authority {
         self.0.der().clone()
     }
 
-    /// A receiver with a certificate for a name, good until a year.
+    /// A receiver with a certificate for a name, valid until a year.
     fn receiver(&self, name: &str, until_year: i32) -> Receiver {
         let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
         params.not_before = date_time_ymd(2000, 1, 1);
@@ -105,7 +105,7 @@ async fn a_certificate_that_has_run_out_is_refused() {
     );
 }
 
-/// A certificate that is no certificate, sent by a receiver that has the key for something else.
+/// An invalid certificate, sent by a receiver with the key of another one.
 #[derive(Debug)]
 struct Garbage(Arc<CertifiedKey>);
 
@@ -136,7 +136,7 @@ async fn a_certificate_that_cannot_be_read_is_told_in_a_sentence() {
     assert_eq!(receiver.counts().requests, 0);
 }
 
-/// As `openssl req -x509` makes it.
+/// Like the certificates that `openssl req -x509` makes.
 #[tokio::test]
 async fn a_self_signed_certificate_of_an_authority_is_told_in_a_sentence() {
     let mut params = CertificateParams::new(vec!["hooks.example".to_owned()]).expect("a name");

@@ -1,4 +1,4 @@
-//! Names that no name server answers hold up no other URL of their organization, and cost it nothing.
+//! Names whose name servers do not respond delay no other URL of their organization, and use none of its time.
 
 use crate::support::{GENEROUS, message, sender_with};
 use async_trait::async_trait;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Knows every name but those that begin with `silent`, about which it never says anything.
+/// Knows every name except those that begin with `silent`, for which it never responds.
 #[derive(Debug)]
 struct Names {
     receiver: SocketAddr,
@@ -49,13 +49,13 @@ impl World {
         self.names.silent.load(Ordering::SeqCst)
     }
 
-    /// Sends one message of the organization in the background, through a door of its own.
+    /// Sends one message of the organization in the background, through its own door.
     fn send(&self, url: String) -> JoinHandle<Reply> {
         let sender = self.sender.clone();
         tokio::spawn(async move { sender.door_of(1, &url).post(message(b"{}")).await })
     }
 
-    /// Sends to so many names that are not answered, and waits until lookups of so many have begun.
+    /// Sends to this many names without a response, and waits until `begun` lookups have begun.
     async fn hold_up(&self, names: usize, begun: usize) -> Vec<JoinHandle<Reply>> {
         let sent = (0..names).map(|number| self.send(format!("http://silent{number}.example/"))).collect();
         while self.silent() < begun {
@@ -65,7 +65,7 @@ impl World {
     }
 }
 
-/// The reply, before any of the others is given up.
+/// The reply, before any of the others times out.
 async fn soon(reply: impl Future<Output = Reply>) -> Reply {
     tokio::time::timeout(GENEROUS / 4, reply).await.expect("it does not wait for the others")
 }
@@ -106,8 +106,8 @@ async fn the_urls_of_one_host_have_few_of_the_turns() {
     others.iter().for_each(JoinHandle::abort);
 }
 
-/// Sixty-four names take turns, each until its attempt is given up: the next one waits longer than an attempt may take, and
-/// then has all the time of an attempt.
+/// Sixty-four names take turns, each until its attempt times out: the next one waits longer than an attempt may take,
+/// and then has the full time of an attempt.
 #[tokio::test]
 async fn waiting_for_a_turn_is_no_part_of_an_attempt() {
     let limit = Duration::from_secs(3);

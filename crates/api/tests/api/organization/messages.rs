@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const MESSAGES: &str = "/organization/messages";
 const REPLAY: &str = "/organization/subscribe/replay_failed_events";
 
-/// A server with two accounts and a customer, whose one URL is active; what it is called.
+/// A server with two accounts, a customer and one active URL, and the URL's id.
 async fn with_messages() -> (Server, String) {
     let server = Server::start().await;
     let made = server.subscription("https://example.com/a").await;
@@ -79,7 +79,7 @@ async fn one_message_is_given_whole_and_sent_again() {
     assert_eq!(message["hmac_signature"], body["hmac_signature"]);
     assert_eq!((&message["urls"][0]["webhook_uuid"], &message["urls"][0]["state"]), (&json!(uuid), &json!("PENDING")));
     server.get(&format!("{MESSAGES}/dbk_evt_none.1")).await.refused(404, "not_found");
-    // What waits to be sent is not sent again.
+    // A message that waits to be sent is not sent again.
     server.post(&format!("{path}/resend"), json!({})).await.refused(409, "conflict");
     let subscription = format!("/organization/subscriptions/{uuid}");
     server.put(&format!("{subscription}/unsubscribe"), json!({})).await.ok();
@@ -118,7 +118,7 @@ async fn the_figures_of_each_url_are_among_the_metrics() {
     let (server, uuid) = with_messages().await;
     let all = found(&server, "").await.len();
     let lines = async |expected: &[(&str, usize)]| {
-        // Figures of the database are shown for ten seconds.
+        // Metrics of the database are cached for ten seconds.
         server.clock.set(server.clock.now().plus_micros(10_000_000));
         let text = server.call("GET", "/metrics", None, &[], Vec::new()).await.text;
         for (name, value) in expected {

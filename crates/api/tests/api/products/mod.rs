@@ -29,7 +29,7 @@ async fn migration_mode_is_turned_on_and_off() {
     assert_eq!((&progress["state"], &progress["held_events"]), (&json!("NORMAL"), &json!(0)), "{progress}");
 }
 
-/// What money depends on and is not done is refused by every call that takes it, and nothing is stored.
+/// Unsupported settings that would affect money are refused by every call that accepts them, and nothing is stored.
 #[tokio::test]
 async fn what_is_not_supported_is_refused_with_what_to_use_instead() {
     let server = Server::start().await;
@@ -69,7 +69,7 @@ async fn what_is_not_supported_is_refused_with_what_to_use_instead() {
     assert_eq!(warnings, json!(["payment_processor_config is accepted, but not supported: it has no effect"]));
 }
 
-/// A metro2_config is stored with whatever it was given for, given back as it came, and named in the warnings.
+/// A metro2_config is stored with its object, returned unchanged, and named in the warnings.
 #[tokio::test]
 async fn a_metro2_config_is_stored_given_back_and_warned_of() {
     let server = Server::start().await;

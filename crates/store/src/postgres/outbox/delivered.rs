@@ -1,8 +1,8 @@
-//! Delivered messages are sent again.
+//! Sends delivered messages again.
 //!
-//! What was delivered is found by the attempts, from the last one back to the moment that is asked for. It becomes ranges
-//! that are being replayed: one, where everything that the subscription gets was delivered; a few, where a message between
-//! was not. One subscription after the other, each in a transaction of its own.
+//! The delivered messages are found through the attempts, from the last one back to the requested moment. They become
+//! ranges that are being replayed: a single one if everything that the subscription gets was delivered, several if a
+//! message in between was not. Subscriptions are handled one after the other, each in its own transaction.
 
 use super::super::again::{Tries, Try};
 use super::super::arrays::column;
@@ -21,10 +21,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio_postgres::Row;
 
-/// How many attempts are read in one go.
+/// How many attempts are read at a time.
 const PAGE: i64 = 5_000;
 
-/// What is asked for.
+/// The request.
 struct Wanted<'a> {
     org: OrgId,
     filter: &'a DeliveryFilter,
@@ -45,7 +45,7 @@ pub(super) async fn replay(
     let ids: Vec<SubscriptionId> =
         each(&server.query(sql, &[&org, &filter.subscription]).await?, |cells| cells.next())?;
     let mut done = Replayed::default();
-    // First all are counted: of too many nothing is sent.
+    // Everything is counted first: if there are too many, nothing is sent.
     for dry_run in if dry_run { &[true][..] } else { &[true, false] } {
         done = Replayed::default();
         let wanted = Wanted { org, filter, now, dry_run: *dry_run, most };
@@ -109,7 +109,7 @@ async fn replay_once(transaction: &mut Transaction, wanted: &Wanted<'_>, id: Sub
 }
 
 impl Wanted<'_> {
-    /// The positions of what a subscription took at the time that is asked for; absent if there are too many.
+    /// The positions that a subscription accepted in the requested period; `None` if there are too many.
     async fn delivered(&self, transaction: &mut Transaction, of: &Subscription) -> Try<Option<BTreeSet<i64>>> {
         let since = self.filter.since.map_or(i64::MIN, Time::micros);
         let until = self.filter.until.map_or(i64::MAX, Time::micros);
@@ -176,7 +176,7 @@ impl Wanted<'_> {
         Ok(matching)
     }
 
-    /// Of which events ranges are: messages of others between do not cut them.
+    /// The events of the ranges: messages of other events in between do not split them.
     fn events(&self, of: &Subscription, matching: &BTreeMap<i64, String>) -> Option<Vec<String>> {
         if of.filter.is_none() && self.filter.event.is_none() && self.filter.account.is_none() {
             return None;
@@ -186,7 +186,8 @@ impl Wanted<'_> {
     }
 }
 
-/// The positions between the first and the last that the subscription gets of these events, with those that failed.
+/// The positions between the first and the last match that the subscription gets of these events, including those that
+/// failed.
 async fn members(
     transaction: &mut Transaction,
     of: &Subscription,

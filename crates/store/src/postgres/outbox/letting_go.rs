@@ -1,4 +1,4 @@
-//! What is too old goes, in small steps, each by one node: rows that another node is busy with are left for next time.
+//! Deletes expired rows, in small steps, each by one node: rows that another node has locked are left for the next run.
 
 use super::super::again::{Tries, Try};
 use super::super::arrays::limit as most;
@@ -20,7 +20,7 @@ const FAILURES: &str = "
     DELETE FROM failures f USING expired e
     WHERE f.org = e.org AND f.subscription = e.subscription AND f.position = e.position";
 
-/// Subscriptions with a stretch that may have something that old.
+/// Subscriptions with a range that may contain expired messages.
 const CANDIDATES: &str = "
     SELECT s.id FROM subscriptions s
     WHERE (s.paused_at <= $1 AND EXISTS (SELECT FROM log_heads h WHERE h.org = s.org AND h.head > s.cursor))
@@ -30,7 +30,7 @@ const CANDIDATES: &str = "
 
 const LOCK: &str = "SELECT s.org, s.uuid FROM subscriptions s WHERE s.id = $1 FOR UPDATE SKIP LOCKED";
 
-/// The dead stretches of a subscription; the one after its cursor has no number.
+/// The dead ranges of a subscription; the one after its cursor has no number.
 const STRETCHES: &str = "
     SELECT r.id, r.after, r.last, r.since, r.filter FROM ranges r
     WHERE r.org = $1 AND r.subscription = $2 AND r.since <= $3 AND NOT r.replaying
@@ -104,7 +104,7 @@ async fn expire_stretches_once(
     Ok(gone as u64)
 }
 
-/// The first members of a stretch, each with whether it is dead since a moment or longer.
+/// The first members of a range, and for each whether it has been dead since a moment or longer.
 async fn first_members(
     transaction: &mut Transaction,
     (org, id, uuid): (OrgId, SubscriptionId, &str),
@@ -136,7 +136,7 @@ async fn first_members(
     Ok(each(&rows.pop().unwrap_or_default(), |cells| Ok((cells.next()?, cells.next()?)))?)
 }
 
-/// Numbers follow time but for what was under way at once: a little more than the limit is looked at.
+/// Numbers follow time except for attempts that ran in parallel, so slightly more than the limit is read.
 const ATTEMPTS: &str = "
     WITH expired AS MATERIALIZED (
         SELECT a.org, a.id
@@ -147,7 +147,7 @@ const ATTEMPTS: &str = "
         WHERE a.at < $1 ORDER BY a.at, a.id LIMIT $2)
     DELETE FROM attempts a USING expired e WHERE a.org = e.org AND a.id = e.id";
 
-/// The counts of their hours go with them.
+/// Also deletes the counts of expired hours.
 pub(super) async fn expire_attempts(server: &Server, before: Time, limit: usize) -> Result<u64> {
     forget_hours(server, before).await?;
     server.execute(ATTEMPTS, &[&before.micros(), &most(limit).min(1 << 40)]).await
@@ -156,7 +156,7 @@ pub(super) async fn expire_attempts(server: &Server, before: Time, limit: usize)
 /// One node at a time: the letters "expiry" as bytes.
 const ALONE: &str = "SELECT FROM (SELECT pg_try_advisory_xact_lock(111567956439673) AS mine) l WHERE l.mine";
 
-/// Up to which position nobody needs a log any more, and what of its beginning is old.
+/// The position up to which a log is no longer needed, and the expired messages at its beginning.
 const MESSAGES: &str = "
     WITH logs AS MATERIALIZED (
         SELECT h.org,

@@ -1,4 +1,4 @@
-//! How much waits, what was tried, what is dead: for people.
+//! Lists for display: backlogs, attempts, dead letters.
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
@@ -30,7 +30,7 @@ pub(super) async fn backlogs(server: &Server, org: OrgId) -> Result<Vec<(Subscri
     })
 }
 
-/// Subscription, its names, and which message.
+/// Reads the subscription with its names, and the message.
 fn about(cells: &mut Cells<'_>) -> Result<About> {
     Ok(About {
         subscription: cells.next()?,
@@ -43,8 +43,8 @@ fn about(cells: &mut Cells<'_>) -> Result<About> {
     })
 }
 
-/// Latest first, so a list without an account walks back from the end, or from the end of what the subscription has.
-/// Attempts at messages about one account are few: they are found by the messages.
+/// Latest first, so a list without an account reads backwards from the end of the table, or of the subscription's
+/// attempts. Messages about one account are few, so their attempts are found through the messages.
 pub(super) async fn attempts(
     server: &Server,
     org: OrgId,
@@ -100,8 +100,8 @@ pub(super) async fn attempts(
     })
 }
 
-/// Every subscription gives its first failures and the first of each of its stretches; the first of all these are the
-/// list.
+/// Each subscription contributes its first failures and the first members of each of its ranges; the list is the first
+/// of all these.
 pub(super) async fn dead_letters(
     server: &Server,
     org: OrgId,
@@ -153,7 +153,7 @@ pub(super) async fn dead_letters(
     })
 }
 
-/// That something died from `$5` on and before `$6`, if these are given.
+/// The condition that a dead letter died from `$5` on and before `$6`, if these are given.
 pub(super) fn died_between(dead_at: &str) -> String {
     format!("($5::bigint IS NULL OR {dead_at} >= $5) AND ($6::bigint IS NULL OR {dead_at} < $6)")
 }

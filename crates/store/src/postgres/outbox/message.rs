@@ -1,4 +1,4 @@
-//! One message: where it stands with each subscription, and sending it again.
+//! One message: its status for each subscription, and sending it again.
 
 use super::super::again::{Tries, Try};
 use super::super::audit;
@@ -16,7 +16,7 @@ use daybook_engine::time::Time;
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
 
-/// What is after position and moments in what [`cells::message`] reads.
+/// The columns that [`cells::message`] reads after position and times.
 const REST: &str = "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, data, signature";
 
 pub(super) async fn by_event_id(
@@ -57,7 +57,7 @@ const ATTEMPTS: &str = "
 /// A subscription and a position.
 type Of = (SubscriptionId, i64);
 
-/// What is kept about messages, of all subscriptions.
+/// The delivery records of messages, for all subscriptions.
 struct Traces {
     failures: Vec<(Of, Failure)>,
     ranges: Vec<(Of, Kept)>,
@@ -139,7 +139,7 @@ pub(super) async fn standings(server: &Server, org: OrgId, positions: &[i64]) ->
     }
 }
 
-/// All of one moment: a message must not seem to be nowhere while it goes from one table to another.
+/// Reads everything in one snapshot: a message must not seem absent while it moves from one table to another.
 async fn standings_once(transaction: &mut Transaction, org: OrgId, positions: &[i64]) -> Try<Vec<Vec<Standing>>> {
     let all = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 ORDER BY s.created_at, s.id");
     let mut steps = vec![Step::new(&all, vec![Box::new(org)])];
@@ -153,7 +153,7 @@ async fn standings_once(transaction: &mut Transaction, org: OrgId, positions: &[
     Ok(positions.iter().map(of).collect())
 }
 
-/// A failure that was counted keeps the row of failures it was counted in; others were counted in none.
+/// A failure that was counted keeps its series of failures; others were counted in none.
 const AGAIN: &str = "
     INSERT INTO failures (org, subscription, position, attempts, first_failed_at, retry_at, dead_at, reason, status,
         streak)
@@ -202,7 +202,7 @@ async fn send_again_once(
     match Traces::read(rest)?.of(of.clone(), position).of(&message, now) {
         Stand::NotForIt => return Ok(Again::NotForIt),
         Stand::Waiting if of.held_until.is_some_and(|until| until > now) => {
-            // It waits because the URL is held.
+            // It waits because the URL is on hold.
             let mut steps = changed(&of, now);
             steps.extend(audit::steps(audit));
             transaction.fly(Frame { begin: None, commit: true }, &steps).await?;
@@ -211,7 +211,7 @@ async fn send_again_once(
         Stand::Waiting => return Ok(Again::Waiting),
         Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
     }
-    // What is being replayed has it for other events, and is under way.
+    // Ranges being replayed contain it only for other events, and are in progress.
     let sql = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2 AND replaying";
     let step = Step::new(sql, vec![Box::new(org), Box::new(id)]);
     let mut rows = transaction.fly(Frame::default(), &[step]).await?;

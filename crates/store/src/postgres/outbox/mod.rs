@@ -1,23 +1,23 @@
-//! The outgoing side on PostgreSQL: see [`crate::outbox`].
+//! Outgoing messages on PostgreSQL: see [`crate::outbox`].
 //!
-//! A subscription's row is the lock on all that belongs to it: whoever changes the subscription, its ranges or the fate
-//! of its failures has the row locked first, and the head of the log, where it is needed, last. Only a lease locks
+//! A subscription's row is the lock on everything that belongs to it: a transaction that changes the subscription, its
+//! ranges or the fate of its failures locks the row first, and the head of the log, if needed, last. Only a lease locks
 //! several subscriptions.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`subscriptions`] | callers make, pause, resume and remove subscriptions |
-//! | [`stretch`] | what a subscription gets of a stretch of the log, as SQL |
-//! | [`lists`] | how much waits, what was tried, what is dead |
-//! | [`message`] | one message: where it stands, and sending it again |
-//! | [`ranges`] | single positions are taken out of ranges |
-//! | [`replay`] | dead letters are sent again |
-//! | [`delivered`] | delivered messages are sent again |
-//! | [`search`] | finding messages, and how each URL stands |
-//! | [`sending`] | a node takes subscriptions and reads what to send |
-//! | [`record`] | a node says what it sent |
+//! | [`subscriptions`] | callers create, pause, resume and remove subscriptions |
+//! | [`stretch`] | what a subscription gets of a range of the log, as SQL |
+//! | [`lists`] | backlogs, attempts, dead letters |
+//! | [`message`] | one message: its status, and sending it again |
+//! | [`ranges`] | removes single positions from ranges |
+//! | [`replay`] | sends dead letters again |
+//! | [`delivered`] | sends delivered messages again |
+//! | [`search`] | search for messages, and the state of each URL |
+//! | [`sending`] | a node leases subscriptions and reads what to send |
+//! | [`record`] | a node records deliveries |
 //! | [`probing`] | a node tries one message of a paused subscription |
-//! | [`letting_go`] | what is too old goes |
+//! | [`letting_go`] | deletes expired rows |
 
 mod delivered;
 mod letting_go;
@@ -45,7 +45,7 @@ use crate::{Audited, Result};
 use async_trait::async_trait;
 use daybook_engine::time::Time;
 
-/// What [`subscription`] reads.
+/// The columns that [`subscription`] reads.
 const SUBSCRIPTION: &str = "s.org, s.id, s.uuid, s.url, s.filter, s.paused_reason, s.paused_at, s.consecutive_errors, \
     s.streak, s.created_at, s.last_success_at, s.cursor, s.version, s.from_console, s.max_per_second, s.max_in_flight, \
     s.reached, s.holes, s.probe_at";
@@ -74,7 +74,7 @@ fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
         held_until: None,
         ahead: Ahead { reached: cells.next()?, holes: cells.next()? },
     };
-    // One column for both: of a paused one when it is tried, of an active one until when it is held.
+    // One column for both: the next probe of a paused subscription, the end of the hold of an active one.
     let next = cells.time_or_none()?;
     match &mut subscription.paused {
         Some(pause) => pause.probe_at = next,
@@ -83,12 +83,12 @@ fn subscription(cells: &mut Cells<'_>) -> Result<Subscription> {
     Ok(subscription)
 }
 
-/// A setting as it is kept.
+/// A stored setting.
 fn setting(cells: &mut Cells<'_>) -> Result<Option<u32>> {
     Ok(cells.next::<Option<i32>>()?.and_then(|value| u32::try_from(value).ok()))
 }
 
-/// A status as it is read; what is no status is none.
+/// A stored HTTP status; `None` if it is not valid.
 fn status(cells: &mut Cells<'_>) -> Result<Option<u16>> {
     Ok(cells.next::<Option<i32>>()?.and_then(|status| u16::try_from(status).ok()))
 }

@@ -1,16 +1,17 @@
-//! What was sent out of order, once a subscription is paused.
+//! Messages that were sent out of order before a subscription is paused.
 //!
-//! A sender has messages under way at once, so some after the cursor are finished with while earlier ones are not. When the
-//! subscription is paused, everything after its cursor counts as dead letters, and what was delivered must not be among them:
-//! the cursor goes to the last position that is finished with, and the holes before it become ranges of their own. The same
-//! goes for ranges that were being replayed. A hole that was under way meanwhile is taken out when it is recorded.
+//! A sender has several messages in flight, so some after the cursor are finished while earlier ones are not. When the
+//! subscription is paused, everything after its cursor counts as dead letters, which must not include delivered
+//! messages. So the cursor moves to the last finished position, and the holes before it become ranges of their own. The
+//! same applies to ranges that were being replayed. A hole that was in flight meanwhile is removed when its result is
+//! recorded.
 
 use super::super::flight::Step;
 use crate::outbox::SubscriptionId;
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
-/// The holes of `t` after a position, as stretches without gaps.
+/// The holes of `t` after a position, as ranges without gaps.
 macro_rules! holes_after {
     ($after:literal) => {
         concat!(
@@ -47,7 +48,7 @@ const MOVE_CURSOR: &str = "
     UPDATE subscriptions SET cursor = GREATEST(cursor, reached), reached = 0, holes = '{}'
     WHERE org = $1 AND id = $2 AND reached > cursor";
 
-/// Parts what is finished with from what is not, after the cursor of a paused subscription and in its ranges.
+/// Separates finished from unfinished positions, after the cursor of a paused subscription and in its ranges.
 pub(super) fn part<'a>(org: OrgId, id: SubscriptionId, since: Time) -> [Step<'a>; 3] {
     [
         Step::new(PART_RANGES, vec![Box::new(org), Box::new(id)]),

@@ -44,7 +44,7 @@ const SUCCESS: &str =
 const NEXT: &str = "
     UPDATE subscriptions SET probe_at = $3, paused_reason = COALESCE($4, paused_reason) WHERE org = $1 AND id = $2";
 
-/// What lies before a message that was delivered, after the cursor, is not finished with unless it has a failure.
+/// Positions between the cursor and a delivered message are unfinished unless they have a failure.
 const BEYOND: &str = "
     UPDATE subscriptions s
     SET reached = $3,
@@ -54,7 +54,8 @@ const BEYOND: &str = "
                       ORDER BY p)
     WHERE s.org = $1 AND s.id = $2 AND s.cursor < $3";
 
-/// A message after the cursor was delivered though its subscription stays paused: what lies before it becomes a range.
+/// A message after the cursor was delivered although its subscription stays paused: the positions before it become
+/// ranges.
 fn finish_beyond<'a>((org, id): (OrgId, SubscriptionId), position: i64, since: Time) -> Vec<Step<'a>> {
     let beyond = Step::new(BEYOND, vec![Box::new(org), Box::new(id), Box::new(position)]);
     [beyond].into_iter().chain(part(org, id, since)).collect()
@@ -93,7 +94,7 @@ async fn record_once(transaction: &mut Transaction, probed: &Probed, keep_missed
         }
         Some(failure) if is_still_paused => {
             steps.push(failed((org, id), std::slice::from_ref(failure), None));
-            // The filter may have been narrowed while it was under way.
+            // The filter may have been narrowed while the message was in flight.
             steps.extend(unwanted((org, id), std::slice::from_ref(failure)));
             let next = micros(probed.probe_at);
             steps.push(Step::new(

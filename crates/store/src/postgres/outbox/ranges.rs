@@ -1,4 +1,4 @@
-//! Taking single positions out of ranges.
+//! Removes single positions from ranges.
 
 use super::super::again::Try;
 use super::super::arrays::column;
@@ -14,8 +14,8 @@ const CUT: &str = "
     SELECT g.org, g.subscription, p.after, p.last, g.filter, g.since, g.replaying, g.reached, g.holes
     FROM gone g CROSS JOIN (SELECT unnest($2::bigint[]) AS after, unnest($3::bigint[]) AS last) p ORDER BY p.last";
 
-/// Takes positions out of the ranges of a locked subscription, but for the ranges with these numbers. A range that is cut
-/// goes, and its pieces have new numbers.
+/// Removes positions from the ranges of a locked subscription, except from the ranges with these numbers. A range that
+/// is split is deleted, and its pieces get new numbers.
 pub(super) async fn take_out(
     transaction: &mut Transaction,
     (org, id): (OrgId, SubscriptionId),

@@ -1,7 +1,8 @@
-//! A node says what it sent.
+//! A node records deliveries.
 //!
-//! All of it is one transaction under the lock of the subscription's row, and only while the row has the node's token: a
-//! node that was slow, and lost its lease to another, writes nothing. What a pause announces goes into the log last.
+//! Everything happens in one transaction under the lock of the subscription's row, and only while the row has the
+//! node's token: a slow node that lost its lease to another writes nothing. The message about a pause goes into the log
+//! last.
 
 use super::super::again::{Tries, Try};
 use super::super::arrays::{column, micros};
@@ -57,7 +58,7 @@ const SUBSCRIBER: &str = "
         paused_reason = COALESCE(paused_reason, $8), paused_at = COALESCE(paused_at, $9), reached = $10, holes = $11
     WHERE org = $1 AND id = $2";
 
-/// Failures that were just written, and are about an event that the filter leaves out.
+/// Failures that were just written for events that the filter excludes.
 const UNWANTED: [&str; 2] = [
     "UPDATE attempts a SET next_at = NULL FROM failures f, messages m, subscriptions s
      WHERE f.org = $1 AND f.subscription = $2 AND f.position = ANY($3::bigint[]) AND f.retry_at IS NOT NULL
@@ -93,7 +94,7 @@ async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> 
     let before = read(&mut Cells::of(row))?;
 
     if before.version != deliveries.version {
-        // It may have been paused and resumed meanwhile: then a range has what was under way.
+        // It may have been paused and resumed meanwhile: then a range contains the messages that were in flight.
         let own: Vec<i64> = deliveries.ranges.iter().map(|progress| progress.range).collect();
         take_out(transaction, (org, id), &deliveries.positions(), &own).await?;
     }
@@ -111,7 +112,7 @@ async fn record_once(transaction: &mut Transaction, deliveries: &Deliveries) -> 
     }
 }
 
-/// All but what is announced.
+/// All steps except the message about a pause.
 fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>> {
     let Deliveries { org, subscription: id, .. } = *deliveries;
     let new_pause = deliveries.pause.as_ref().map(|(pause, _)| pause).filter(|_| before.paused.is_none());
@@ -127,7 +128,7 @@ fn steps<'a>(deliveries: &'a Deliveries, before: &Subscription) -> Vec<Step<'a>>
         steps.push(Step::new(RECOVERED, vec![Box::new(org), Box::new(id), Box::new(&*deliveries.recovered)]));
     }
     if before.filter != deliveries.filter {
-        // It was narrowed while these were under way.
+        // The filter was narrowed while these were in flight.
         steps.extend(unwanted((org, id), &deliveries.failed));
     }
     for Progress { range, through, ahead } in &deliveries.ranges {
@@ -187,7 +188,7 @@ pub(super) fn attempts((org, id): (OrgId, SubscriptionId), rows: &[Attempt]) -> 
     )
 }
 
-/// Removes failures that the filter leaves out. Their last attempts do not say any longer that another one comes.
+/// Removes failures that the filter excludes, and the scheduled retry from their last attempts.
 pub(super) fn unwanted<'a>((org, id): (OrgId, SubscriptionId), failed: &[Failure]) -> [Step<'a>; 2] {
     UNWANTED.map(|sql| {
         let positions = column(failed, |failure| failure.position);
@@ -195,7 +196,7 @@ pub(super) fn unwanted<'a>((org, id): (OrgId, SubscriptionId), failed: &[Failure
     })
 }
 
-/// Each position once, as it was last said. Nothing is tried again while the subscription is paused.
+/// One row per position, with its last failure. Nothing is retried while the subscription is paused.
 pub(super) fn failed<'a>(
     (org, id): (OrgId, SubscriptionId),
     failed: &'a [Failure],

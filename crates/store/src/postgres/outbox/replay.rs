@@ -1,10 +1,11 @@
-//! Dead letters are sent again.
+//! Sends dead letters again.
 //!
-//! One subscription after the other, each in a transaction of its own. A failure is given a new moment to be tried at. A
-//! range is marked; where only part of it matches, it is cut first: by positions where that is by time or by account,
-//! and into two ranges over the same positions where it is by event.
+//! Subscriptions are handled one after the other, each in its own transaction. A failure gets a new retry time. A range
+//! is marked as replaying. If only part of it matches, it is split first: by positions if the filter is by time or
+//! account, and into two ranges over the same positions if it is by event.
 //!
-//! A range that is cut goes, and its pieces have new numbers: a node that was sending it cannot move a piece by mistake.
+//! A range that is split is deleted, and its pieces get new numbers, so that a node that was sending it cannot advance
+//! a piece by mistake.
 
 use super::super::again::{Tries, Try};
 use super::super::arrays::{column, micros};
@@ -21,7 +22,7 @@ use daybook_engine::time::Time;
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
-/// What is asked for, of one subscription.
+/// The request, for one subscription.
 struct Wanted<'a> {
     org: OrgId,
     filter: &'a DeliveryFilter,
@@ -100,7 +101,7 @@ const INSERT: &str = "
     SELECT $1, $2, p.after, p.last, $5, $6, $7
     FROM (SELECT unnest($3::bigint[]) AS after, unnest($4::bigint[]) AS last) p ORDER BY p.last";
 
-/// A range that is dead.
+/// A dead range.
 struct Dead {
     id: i64,
     after: i64,
@@ -109,16 +110,16 @@ struct Dead {
     since: i64,
 }
 
-/// Consecutive members of a range that are alike.
+/// Consecutive members of a range that match alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     first: i64,
     last: i64,
-    /// Whether they are asked for, if their events are.
+    /// Whether the filter selects them, apart from their events.
     asked: bool,
 }
 
-/// What becomes of part of a range.
+/// A part of a range after the split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece {
     after: i64,
@@ -151,8 +152,8 @@ impl Wanted<'_> {
         ]
     }
 
-    /// How many dead letters match. Stretches are counted by their ends, or by the index of events, unless time or
-    /// account are asked for.
+    /// How many dead letters match. Ranges are counted by their ends, or by the index of events, unless the filter is
+    /// by time or account.
     async fn count(&self, transaction: &mut Transaction, of: &Subscription) -> Try<u64> {
         let of_stretch = if self.cuts_by_position() {
             let account = self.filter.account.as_ref().map(|_| "$4::text");
@@ -195,7 +196,7 @@ impl Wanted<'_> {
         Ok(())
     }
 
-    /// What becomes of a range, in pieces.
+    /// Splits a range into pieces.
     async fn cut(&self, transaction: &mut Transaction, of: &Subscription, dead: &Dead) -> Try<Vec<Piece>> {
         let mut pieces = Vec::new();
         for run in self.runs(transaction, of, dead).await? {
@@ -222,7 +223,7 @@ impl Wanted<'_> {
         Ok(pieces)
     }
 
-    /// The runs of a range: it is one, unless it is cut by positions.
+    /// The runs of a range: one, unless it is split by positions.
     async fn runs(&self, transaction: &mut Transaction, of: &Subscription, dead: &Dead) -> Try<Vec<Run>> {
         if !self.cuts_by_position() {
             return Ok(vec![Run { first: dead.after + 1, last: dead.last, asked: true }]);
@@ -245,7 +246,7 @@ impl Wanted<'_> {
         rows.iter().flatten().map(read_run).collect()
     }
 
-    /// Puts the pieces in the place of a range, unless nothing of it is sent again.
+    /// Replaces a range by the pieces, unless none of them is sent again.
     async fn replace(
         &self,
         transaction: &mut Transaction,
@@ -262,7 +263,7 @@ impl Wanted<'_> {
             transaction.fly(Frame::default(), &[Step::new(REVIVE_ONE, vec![Box::new(dead.id)])]).await?;
             return Ok(());
         }
-        // A list of lists is no column: pieces of the same events come together.
+        // A column cannot hold a list of lists, so pieces with the same events are inserted together.
         let mut by_events: BTreeMap<(bool, Option<&[String]>), Vec<&Piece>> = BTreeMap::new();
         for piece in &pieces {
             by_events.entry((piece.replaying, piece.filter.as_deref())).or_default().push(piece);
@@ -279,8 +280,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Runs of members by whether they are asked for: that, the first and the last position. Beside the stretch: `$8` now,
-/// `$9` account, `$10` since, `$11` until.
+/// Runs of members by whether the filter selects them: that flag, the first and the last position. In addition to the
+/// range's parameters: `$8` now, `$9` account, `$10` since, `$11` until.
 fn runs_sql() -> String {
     let dead_at = stretch::dead_at("$8");
     format!(
@@ -302,7 +303,8 @@ fn read_run(row: &Row) -> Try<Run> {
     Ok(Run { asked: row.try_get(0)?, first: row.try_get(1)?, last: row.try_get(2)? })
 }
 
-/// The events that a subscription gets of a run in a range: the names of the log's events are few, and are hopped along.
+/// The events that a subscription gets of a run in a range. The log has few event names, so an index skip scan finds
+/// them.
 async fn events_of(transaction: &mut Transaction, of: &Subscription, dead: &Dead, run: Run) -> Try<Vec<String>> {
     let sql = format!(
         "WITH RECURSIVE names AS (

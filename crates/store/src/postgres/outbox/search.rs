@@ -1,4 +1,4 @@
-//! Finding messages, and how each URL stands.
+//! Search for messages, and the state of each URL.
 
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{self, Cells, each};
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::outbox::{CLOCK_SLACK_US, Found, MOST_COUNTED, MessageFilter, SEARCHED, UrlFigures};
 use crate::records::{MessageRow, OrgId};
 
-/// What [`cells::message`] reads, without data and signature; position and moments come before.
+/// The columns that [`cells::message`] reads, without data and signature; position and times precede them.
 const COLUMNS: &str =
     "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, ''::bytea, ''::text";
 
@@ -29,7 +29,7 @@ pub(super) async fn log(
     let head = server.query_opt("SELECT head FROM log_heads WHERE org = $1", &[&org]).await?;
     let head: i64 = cells::maybe(head, |cells| cells.next())?.unwrap_or(0);
     let before = before.min(head + 1);
-    // The few messages about an account are all looked at.
+    // An account has few messages, so all of them are read.
     let from = if filter.account.is_some() { 1 } else { (before - SEARCHED).max(1) };
     let of_account = if filter.account.is_some() { "account = $8" } else { "$8::text IS NULL" };
     let sql = format!(
@@ -49,8 +49,8 @@ pub(super) async fn log(
     Ok(Found { messages, next: Some(next).filter(|_| !is_over) })
 }
 
-/// Whether nothing before a stretch matches: there is nothing, or it was recorded too early. A message that went into the
-/// log when it was recorded says by when all before it were.
+/// Whether nothing before a range of positions can match: there is nothing, or it was recorded too early. A message
+/// that went into the log when it was recorded shows by when all before it were recorded.
 async fn is_over(
     server: &Server,
     org: OrgId,
@@ -92,7 +92,7 @@ pub(super) async fn waiting(
     Ok(Found { messages, next })
 }
 
-/// A stretch of all events is measured; one of some events is counted up to a limit.
+/// A range of all events is measured by its ends; one of some events is counted up to a limit.
 fn bounded_count() -> String {
     let most = MOST_COUNTED.to_string();
     format!(

@@ -1,4 +1,4 @@
-//! A node takes subscriptions and reads what to send for them.
+//! A node leases subscriptions and reads what to send for them.
 
 use super::super::again::{Tries, Try};
 use super::super::arrays::limit as most;
@@ -13,13 +13,13 @@ use crate::outbox::{
 use crate::records::OrgId;
 use daybook_engine::time::Time;
 
-/// What the token has is waited for, as this node itself may be recording; what is free is not.
+/// Waits for locks on rows that the token holds, because this node itself may be recording; skips locked free rows.
 pub(super) async fn lease(server: &Server, token: &str, now: Time, until: Time, limit: usize) -> Result<Leased> {
     let alive = "INSERT INTO sending_nodes (token, until) VALUES ($1, $2)
                  ON CONFLICT (token) DO UPDATE SET until = excluded.until";
     server.execute(alive, &[&token, &until.micros()]).await?;
-    // The numbers are an array, not a join: a row that was waited for because it was being recorded is looked at again,
-    // and a join with what another query found would then find nothing.
+    // The ids are passed as an array, not joined: after waiting for a row that was being recorded, the server evaluates
+    // the conditions again, and a join with the result of another query would then find nothing.
     let sql = format!(
         "WITH mine AS MATERIALIZED (
              SELECT id FROM subscriptions WHERE lease_token = $1 AND paused_at IS NULL ORDER BY id FOR UPDATE),
@@ -89,7 +89,7 @@ pub(super) async fn release(server: &Server, token: &str) -> Result<()> {
     server.execute("DELETE FROM sending_nodes WHERE token = $1", &[&token]).await.map(drop)
 }
 
-/// A head that was made to be locked, of a log that is empty, is not shown.
+/// Leaves out heads of empty logs, which exist only to be locked.
 pub(super) async fn heads(server: &Server) -> Result<Vec<Head>> {
     let sql = "SELECT org, head, hurried FROM log_heads WHERE head > 0 ORDER BY org";
     each(&server.query(sql, &[]).await?, |cells| {
@@ -97,7 +97,7 @@ pub(super) async fn heads(server: &Server) -> Result<Vec<Head>> {
     })
 }
 
-/// What [`outgoing`] reads.
+/// The columns that [`outgoing`] reads.
 const OUTGOING: &str = "m.position, m.account, m.event, m.event_id, m.data, m.signature";
 
 fn outgoing(cells: &mut Cells<'_>) -> Result<Outgoing> {
@@ -111,7 +111,7 @@ fn outgoing(cells: &mut Cells<'_>) -> Result<Outgoing> {
     })
 }
 
-/// Through a filter, each event gives its first positions; the messages at the first of all these are read.
+/// With a filter, each event contributes its first positions; the messages at the first of all these are read.
 pub(super) async fn feed(
     server: &Server,
     reader: Reader<'_>,

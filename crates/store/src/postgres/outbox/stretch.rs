@@ -1,15 +1,16 @@
 //! What a subscription gets of a stretch of the log, as SQL.
 //!
-//! A stretch is a range, or what the log has after a subscription's cursor. In the statements made here it is a row `t`
-//! (`org`, `subscription`, `uuid`, `after`, `last`, `since`, `dead`, `tests`, `events`) for a subscription `s`; `events` are
-//! those it is about, or NULL for all. `tests` says whether the event that everybody gets is among them: only in what is
-//! still to be sent, as nobody misses that. Its members are the messages between `after` and
-//! `last` that the subscription gets and that are not among its failures. A failure counts for itself.
+//! A stretch is a range, or the part of the log after a subscription's cursor. In these statements it is a row `t`
+//! (`org`, `subscription`, `uuid`, `after`, `last`, `since`, `dead`, `tests`, `events`) for a subscription `s`.
+//! `events` lists its events, or is NULL for all. `tests` is true if test events, which go to every subscription, are
+//! included: only in messages still to be sent, because a paused subscription does not miss them. The members of a
+//! stretch are the messages between `after` and `last` that the subscription gets and that are not among its failures,
+//! which are counted separately.
 
 use crate::outbox::{TO_EVERYBODY, TO_THE_OTHERS};
 
-/// Which events a stretch is about, if of all only `$n`, or those with no `$n`, are asked for. `tests` says whether the
-/// event that everybody gets is among them.
+/// The events of a stretch, optionally limited to the event `only`, if that is not NULL. `tests` says whether test
+/// events are included.
 fn events(filter: &str, tests: &str, only: Option<&str>) -> String {
     let all = format!(
         "CASE WHEN {filter} IS NULL THEN NULL
@@ -25,7 +26,7 @@ fn events(filter: &str, tests: &str, only: Option<&str>) -> String {
     )
 }
 
-/// The stretches of a subscription `s`, as far as they go beyond a position.
+/// The stretches of a subscription `s`, limited to positions beyond one.
 pub(super) fn stretches(beyond: &str, only_event: Option<&str>) -> String {
     format!(
         "SELECT s.org, s.id AS subscription, s.uuid, GREATEST(r.after, {beyond}) AS after, r.last, r.since,
@@ -40,12 +41,13 @@ pub(super) fn stretches(beyond: &str, only_event: Option<&str>) -> String {
     )
 }
 
-/// That a message `m` in a stretch `t` is not about the subscription itself, and not one that nobody misses.
+/// The condition that a message `m` in a stretch `t` is not about the subscription itself, and not a test event unless
+/// `t.tests` is true.
 fn is_for_it() -> String {
     format!("NOT (m.event = '{TO_THE_OTHERS}' AND m.subject = t.uuid) AND (t.tests OR m.event <> '{TO_EVERYBODY}')")
 }
 
-/// How many members a stretch `t` has, as a number. Without events nothing is counted but the few exceptions.
+/// The number of members of a stretch `t`. If `events` is NULL, only the few exceptions are counted.
 pub(super) fn count() -> String {
     let within = "m.org = t.org AND m.position > t.after AND m.position <= t.last";
     format!(
@@ -68,11 +70,11 @@ pub(super) fn count() -> String {
     )
 }
 
-/// What [`members`] gives of a message.
+/// The columns that [`members`] returns.
 pub(super) const LINE: &str = "m.position, m.event, m.event_id, m.account, m.recorded_at, m.effective_at";
 
-/// The members of a stretch `t` for which a condition holds; at most `limit`, by position, if there is a limit. Those
-/// about one account are found by the account.
+/// The members of a stretch `t` that satisfy a condition; at most `limit`, by position, if there is a limit. Members
+/// about one account are found through the account.
 pub(super) fn members(account: Option<&str>, condition: &str, limit: Option<&str>) -> String {
     let first = limit.map(|limit| format!("ORDER BY m.position LIMIT {limit}")).unwrap_or_default();
     let within = format!(
@@ -100,7 +102,7 @@ pub(super) fn dead_at(now: &str) -> String {
     format!("LEAST({now}::bigint, GREATEST(t.since, m.recorded_at, m.effective_at))")
 }
 
-/// Makes a range of what the log has after the cursor of a paused subscription `$1`, if it gets anything of that.
+/// Makes a range of the log after the cursor of a paused subscription `$1`, if the subscription gets anything of it.
 pub(super) fn keep_missed() -> String {
     format!(
         "INSERT INTO ranges (org, subscription, after, last, filter, since, replaying)
@@ -116,8 +118,8 @@ pub(super) fn keep_missed() -> String {
     )
 }
 
-/// The members of one stretch that a subscription missed, given as parameters: `$1` organization, `$2` subscription, `$3`
-/// its uuid, `$4` after, `$5` last, `$6` since, `$7` filter.
+/// One stretch that a subscription missed, given as parameters: `$1` organization, `$2` subscription, `$3` its uuid,
+/// `$4` after, `$5` last, `$6` since, `$7` filter.
 pub(super) fn given() -> String {
     format!(
         "SELECT $1::bigint AS org, $2::bigint AS subscription, $3::text AS uuid, $4::bigint AS after,

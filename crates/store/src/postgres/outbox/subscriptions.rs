@@ -1,7 +1,7 @@
-//! Subscriptions as callers make and change them.
+//! Subscriptions as callers create and change them.
 //!
-//! A new subscription begins at the head of the log, and a resumed one goes on from there. The head is locked while it
-//! is read: whoever announces something now has either done so, or will do so beyond it.
+//! A new subscription begins at the head of the log, and a resumed one continues from there. The head is locked while
+//! it is read: a concurrent message is either already in the log, or gets a position beyond the head.
 
 use super::super::again::{Tries, Try};
 use super::super::arrays::{limit, micros};
@@ -22,7 +22,7 @@ use tokio_postgres::Row;
 const BEGIN: Frame = Frame { begin: Some("BEGIN"), commit: false };
 const COMMIT: Frame = Frame { begin: None, commit: true };
 
-/// A new one waits with an impossible cursor for the head to be locked.
+/// A new subscription gets the impossible cursor -1 until the head is locked.
 const MAKE: &str = "
     INSERT INTO subscriptions (org, uuid, url, filter, paused_reason, paused_at, consecutive_errors, streak, created_at,
         last_success_at, cursor, version, from_console, max_per_second, max_in_flight, probe_at)
@@ -32,7 +32,7 @@ const MAKE: &str = "
         max_per_second = CASE WHEN $14 THEN excluded.max_per_second ELSE subscriptions.max_per_second END,
         max_in_flight = CASE WHEN $15 THEN excluded.max_in_flight ELSE subscriptions.max_in_flight END";
 
-/// What waits to be sent again, or is dead, and is not in the filter `$3` any more goes; `$4` goes to every subscription.
+/// Deletes retries and dead letters that the filter `$3` no longer includes; event `$4` goes to every subscription.
 const NARROW: [&str; 4] = [
     "UPDATE attempts a SET next_at = NULL FROM failures f, subscriptions s, messages m
      WHERE s.org = $1 AND s.url = $2 AND f.org = s.org AND f.subscription = s.id AND f.retry_at IS NOT NULL
@@ -51,15 +51,15 @@ const NARROW: [&str; 4] = [
        AND cardinality(r.filter) = 0 AND $3::text[] IS NOT NULL AND $4 <> ''",
 ];
 
-/// Of those who make subscriptions of one organization, one at a time counts them.
+/// Serializes the creation of subscriptions of one organization, so that they are counted one at a time.
 const ALONE_IN: &str = "SELECT FROM organizations WHERE org = $1 FOR NO KEY UPDATE";
 
-/// A row if there is no room for this URL.
+/// Returns a row if there is no room for this URL.
 const FULL: &str = "
     SELECT FROM (SELECT count(*) AS kept, count(*) FILTER (WHERE url = $2) AS same FROM subscriptions WHERE org = $1) c
     WHERE c.kept >= $3 AND c.same = 0";
 
-/// Makes sure that there is a head to lock.
+/// Ensures that there is a head to lock.
 const HAVE_HEAD: &str = "INSERT INTO log_heads (org, head) VALUES ($1, 0) ON CONFLICT DO NOTHING";
 const LOCK_HEAD: &str = "SELECT head FROM log_heads WHERE org = $1 FOR UPDATE";
 
@@ -70,29 +70,29 @@ const BEGIN_AT_HEAD: &str = "
 pub(super) const PAUSE: &str = "
     UPDATE subscriptions SET paused_reason = $2, paused_at = $3, probe_at = $4, version = version + 1 WHERE id = $1";
 
-/// What was to be tried again is dead from then on.
+/// Pending retries are dead from then on.
 const BURY_FAILURES: &str = "
     UPDATE failures SET dead_at = $3, retry_at = NULL
     WHERE org = $1 AND subscription = $2 AND retry_at IS NOT NULL";
 
-/// What was being replayed is dead again, and is kept for as long as what dies now.
+/// Ranges being replayed are dead again, and are kept as long as messages that die now.
 const BURY_RANGES: &str = "
     UPDATE ranges SET replaying = false, since = GREATEST(since, $3)
     WHERE org = $1 AND subscription = $2 AND replaying";
 
-/// A new start: the row of failures is over, whoever was counting it.
+/// A new start: ends the series of failures, even for a node that is counting it.
 const RESUME: &str = "
     UPDATE subscriptions s
     SET paused_reason = NULL, paused_at = NULL, cursor = h.head, consecutive_errors = 0, streak = s.streak + 1,
         version = s.version + 1, probe_at = NULL
     FROM log_heads h WHERE h.org = s.org AND s.id = $1";
 
-/// What was refused until a subscription is held, `$3`, is due at `$4`.
+/// Messages that were deferred until the end of the hold, `$3`, are due at `$4`.
 const PUT_FORWARD: &str = "
     UPDATE failures SET retry_at = LEAST(retry_at, $4)
     WHERE org = $1 AND subscription = $2 AND status = 429 AND retry_at <= $3";
 
-/// Whoever sends for the subscription sees by its version that there is something to look for, and that it is not held.
+/// The new version shows the sender that there is something to send, and that the subscription is not on hold.
 const CHANGED: &str = "UPDATE subscriptions SET version = version + 1, probe_at = NULL WHERE org = $1 AND id = $2";
 
 const RANGES: &str = "SELECT id FROM ranges WHERE org = $1 AND subscription = $2";
@@ -135,7 +135,7 @@ async fn subscribe_once(
     make(transaction, new, given, most, audit).await
 }
 
-/// Makes a subscription, unless it is one too many, and commits.
+/// Creates a subscription, unless it is one too many, and commits.
 async fn make(
     transaction: &mut Transaction,
     new: &Subscription,
@@ -215,7 +215,7 @@ pub(super) async fn save_console_url(
     }
 }
 
-/// The record before goes, unless it has the URL that is asked for.
+/// Removes the previously saved URL, unless it is the requested one.
 async fn save_console_url_once(
     transaction: &mut Transaction,
     org: OrgId,
@@ -245,14 +245,14 @@ pub(super) async fn subscriptions(server: &Server, org: OrgId) -> Result<Vec<Sub
     each(&server.query(&sql, &[&org]).await?, read)
 }
 
-/// Locks a subscription by its name for callers.
+/// Locks a subscription by its public id.
 pub(super) async fn lock(transaction: &mut Transaction, org: OrgId, uuid: &str) -> Try<Option<Subscription>> {
     let sql = format!("SELECT {SUBSCRIPTION} FROM subscriptions s WHERE s.org = $1 AND s.uuid = $2 FOR UPDATE");
     let rows = transaction.fly(BEGIN, &[Step::new(&sql, vec![Box::new(org), Box::new(uuid)])]).await?;
     first(&rows)
 }
 
-/// Changes a locked subscription, and commits; gives it as it is then.
+/// Changes a locked subscription, and commits; returns it as it is then.
 async fn change(
     transaction: &mut Transaction,
     id: SubscriptionId,
@@ -310,13 +310,13 @@ async fn pause_once(
     change(transaction, before.id, steps, audit).await
 }
 
-/// What a pause does to all that was to be sent again.
+/// A pause makes everything that was to be sent again dead.
 pub(super) fn bury<'a>(org: OrgId, id: SubscriptionId, pause: &Pause) -> [Step<'a>; 2] {
     let at = pause.at.micros();
     [BURY_FAILURES, BURY_RANGES].map(|sql| Step::new(sql, vec![Box::new(org), Box::new(id), Box::new(at)]))
 }
 
-/// An active subscription is to be looked at, and is not held any longer.
+/// Notifies the sender of an active subscription, and ends its hold.
 pub(super) fn changed<'a>(of: &Subscription, now: Time) -> Vec<Step<'a>> {
     let forward = |until: Time| -> Vec<Param<'a>> {
         vec![Box::new(of.org), Box::new(of.id), Box::new(until.micros()), Box::new(now.micros())]
@@ -361,7 +361,7 @@ async fn resume_once(
     resume_locked(transaction, paused, keep_missed, None, audit).await
 }
 
-/// Resumes a paused subscription that is locked, and commits. A position that was just delivered is in no range.
+/// Resumes a locked, paused subscription, and commits. A position that was just delivered is put in no range.
 pub(super) async fn resume_locked(
     transaction: &mut Transaction,
     paused: &Subscription,
@@ -381,7 +381,8 @@ pub(super) async fn resume_locked(
     let rows = transaction.fly(Frame::default(), &steps).await?;
     let numbers = |step: usize| each(rows.get(step).map_or(&[], Vec::as_slice), |cells| cells.next::<i64>());
     let (earlier, delivered, failed) = (numbers(2)?, numbers(4)?, numbers(5)?);
-    // What a replay of delivered messages was to send when it was paused stays, though it was delivered before.
+    // Ranges of delivered messages that were to be sent again when it was paused stay, although those were delivered
+    // before.
     take_out(transaction, (org, paused.id), &delivered.into_iter().chain(failed).collect(), &earlier).await?;
     take_out(transaction, (org, paused.id), &just_delivered.into_iter().collect(), &[]).await?;
     change(transaction, paused.id, vec![Step::new(RESUME, vec![Box::new(paused.id)])], audit).await
@@ -398,7 +399,7 @@ pub(super) async fn unsubscribe(server: &Server, org: OrgId, uuid: &str, audit: 
     }
 }
 
-/// Its attempts are shown no more, and go when they are old: there may be millions.
+/// Its attempts are no longer shown, and are deleted when they expire: there may be millions.
 async fn unsubscribe_once(transaction: &mut Transaction, org: OrgId, uuid: &str, audit: Audited<'_>) -> Try<bool> {
     let Some(found) = lock(transaction, org, uuid).await? else { return Ok(false) };
     let mut steps = Vec::from(remove(org, found.id));

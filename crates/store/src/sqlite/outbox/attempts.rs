@@ -1,4 +1,4 @@
-//! What was tried, for people.
+//! Attempts, for display.
 
 use super::subscriptions::chosen;
 use crate::Result;
@@ -12,7 +12,7 @@ use rusqlite::{Connection, Row, params};
 const COLUMNS: &str = "a.id, a.place, m.event, m.event_id, m.account, a.number, a.at, a.latency_us, a.status, a.error, \
      a.response, a.next_at";
 
-/// Each subscription's attempts from its end, as far as is needed.
+/// Each subscription's attempts from the latest on, as far as needed.
 const BY_SUBSCRIPTION: &str = "
     FROM attempts a INDEXED BY attempts_by_subscription CROSS JOIN messages m ON m.place = a.place
     WHERE a.subscription = ?1";
@@ -36,7 +36,7 @@ pub(super) fn list(
     limit: usize,
 ) -> Result<Vec<AttemptLine>> {
     let from = if filter.account.is_some() { BY_ACCOUNT } else { BY_SUBSCRIPTION };
-    // Parameters that a list has no use for are bound all the same.
+    // Parameters that a list does not need must still be bound.
     let bound = if filter.account.is_some() { "" } else { " AND ?8 IS NOT NULL AND ?9 IS NULL" };
     let sql = format!("SELECT {COLUMNS}{from}{bound}{ASKED_FOR}");
     let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));

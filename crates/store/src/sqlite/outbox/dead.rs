@@ -12,28 +12,28 @@ use daybook_engine::time::Time;
 use rusqlite::{Connection, Row, params};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much of a stretch is looked at in one go.
+/// How many members of a stretch are read at a time.
 const PAGE: usize = 1_000;
 
 /// A stretch of the log that a subscription did not get.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
-    /// The number of the range; nothing for what a paused subscription has after its cursor.
+    /// The number of the range; `None` for the log after the cursor of a paused subscription.
     pub(super) range: Option<i64>,
-    /// Begins after this position.
+    /// The position before its first.
     pub(super) after: i64,
-    /// Ends with this position.
+    /// Its last position.
     pub(super) last: i64,
-    /// Which events of it.
+    /// Which events of it; `None` for all.
     pub(super) filter: Option<Vec<String>>,
     /// Since when it is dead.
     pub(super) since: Time,
-    /// What was sent of it out of order.
+    /// Positions of it that were sent out of order.
     pub(super) ahead: Ahead,
 }
 
 impl Stretch {
-    /// What the subscription gets of it.
+    /// The messages of it that the subscription gets.
     pub(super) fn selection<'a>(&'a self, of: &'a Subscription) -> Selection<'a> {
         Selection::of(Reader { filter: self.filter.as_deref(), missed: true, ..of.reader() })
     }
@@ -71,12 +71,12 @@ pub(super) fn stretches(connection: &Connection, of: &Subscription) -> Result<Ve
     Ok(found)
 }
 
-/// Keeps a stretch as a range of its own, dead, unless there is nothing in it.
+/// Stores a stretch as a dead range, unless it is empty.
 pub(super) fn keep_range(connection: &Connection, of: &Subscription, stretch: &Stretch) -> Result<()> {
     insert_range(connection, of, stretch, false)
 }
 
-/// Keeps a stretch as a range of its own, unless there is nothing in it.
+/// Stores a stretch as a range, unless it is empty.
 pub(super) fn insert_range(
     connection: &Connection,
     of: &Subscription,
@@ -96,8 +96,8 @@ pub(super) fn insert_range(
     Ok(())
 }
 
-/// Takes single positions out of the ranges of a subscription, but for the ranges with these numbers. A range that is cut
-/// goes, and its pieces have new numbers.
+/// Removes single positions from the ranges of a subscription, except from the ranges with these numbers. A range that
+/// is split is deleted, and its pieces get new numbers.
 pub(super) fn take_out(
     connection: &Connection,
     of: &Subscription,
@@ -117,8 +117,8 @@ pub(super) fn take_out(
     Ok(())
 }
 
-/// The positions of a stretch of the log that are selected and have a failure of their own: these count as failures, not as
-/// part of the stretch.
+/// The positions of a stretch of the log that are selected and have a failure of their own: these count as failures,
+/// not as part of the stretch.
 pub(super) fn failed_within(
     connection: &Connection,
     of: &Subscription,
@@ -146,12 +146,12 @@ pub(super) fn count_unfailed(
     Ok(all.saturating_sub(failed_within(connection, of, selection, (after, last))?.len() as u64))
 }
 
-/// Whether a moment is asked for.
+/// Whether the filter selects a moment.
 pub(super) fn in_time(filter: &DeliveryFilter, moment: Time) -> bool {
     filter.since.is_none_or(|since| moment >= since) && filter.until.is_none_or(|until| moment < until)
 }
 
-/// The dead letters of a stretch that are asked for, after a position, at most `limit`, with the moment they died.
+/// The matching dead letters of a stretch, after a position, at most `limit`, with the moment they died.
 pub(super) fn matching(
     connection: &Connection,
     of: &Subscription,
@@ -165,7 +165,7 @@ pub(super) fn matching(
     let mut found = Vec::new();
     let mut after = after.max(stretch.after);
     while found.len() < limit {
-        // What is about an account is found all at once.
+        // Messages about an account are read all at once.
         let most = if filter.account.is_some() { usize::MAX } else { PAGE.min(limit) };
         let page = members(connection, &selection, filter.account.as_deref(), (after, stretch.last), most)?;
         let is_last = page.len() < most;
@@ -227,7 +227,7 @@ pub(super) fn letters(
     after: Option<(i64, SubscriptionId)>,
     limit: usize,
 ) -> Result<Vec<DeadLetter>> {
-    // A message that failed and lies in a stretch too is shown as what failed.
+    // A message that failed and is also in a stretch is shown as a failure.
     let mut letters = BTreeMap::new();
     for of in chosen(connection, org, filter.subscription)? {
         let after = after.map_or(0, |(position, id)| if of.id > id { position - 1 } else { position });

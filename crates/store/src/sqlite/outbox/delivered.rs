@@ -1,8 +1,8 @@
-//! Delivered messages are sent again.
+//! Sends delivered messages again.
 //!
-//! What was delivered is found by the attempts, from the last one back to the moment that is asked for. It becomes ranges
-//! that are being replayed: one, where everything that the subscription gets was delivered; a few, where a message between
-//! was not.
+//! The delivered messages are found through the attempts, from the last one back to the requested moment. They become
+//! ranges that are being replayed: a single one if everything that the subscription gets was delivered, several if a
+//! message in between was not.
 
 use super::dead::{Stretch, insert_range, ranges};
 use super::selection::{Selection, scan};
@@ -18,7 +18,7 @@ use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many attempts are read in one go.
+/// How many attempts are read at a time.
 const PAGE: i64 = 5_000;
 
 pub(super) fn replay(
@@ -51,7 +51,7 @@ pub(super) fn replay(
     Ok(Some(done))
 }
 
-/// The positions of what a subscription took at the time that is asked for; absent if there are too many.
+/// The positions that a subscription accepted in the requested period; `None` if there are too many.
 fn delivered(
     connection: &Connection,
     of: &Subscription,
@@ -136,7 +136,7 @@ fn insert(
     Ok(())
 }
 
-/// Of which events ranges are: messages of others between do not cut them.
+/// The events of the ranges: messages of other events in between do not split them.
 fn events_of(of: &Subscription, filter: &DeliveryFilter, wanted: &BTreeMap<i64, String>) -> Option<Vec<String>> {
     if of.filter.is_none() && filter.event.is_none() && filter.account.is_none() {
         return None;

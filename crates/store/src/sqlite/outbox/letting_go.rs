@@ -1,4 +1,4 @@
-//! What nobody needs any more.
+//! Deletes expired rows.
 
 use super::dead::{Stretch, keep_range, stretches};
 use super::run;
@@ -41,8 +41,8 @@ fn failures(connection: &Connection, of: SubscriptionId, before: Time, limit: us
     run(connection, sql, params![of, before.micros(), count(limit)])
 }
 
-/// Takes what expired from the beginning of a stretch. What did not and lies among it (as it is about a moment to come)
-/// becomes a range of its own, so that it holds nothing back.
+/// Removes expired messages from the beginning of a stretch. A message among them that has not expired (because it is
+/// about a future moment) becomes a range of its own, so that the others can be removed.
 fn shorten(connection: &Connection, of: &Subscription, stretch: &Stretch, before: Time, limit: usize) -> Result<u64> {
     let looked_at = members(connection, &stretch.selection(of), None, (stretch.after, stretch.last), limit)?;
     let is_expired = |moment: Time| moment <= before;
@@ -74,8 +74,8 @@ fn shorten(connection: &Connection, of: &Subscription, stretch: &Stretch, before
     Ok(expired)
 }
 
-/// How far a stretch can be shortened in which nothing is left for the subscription: over what is so old that it would
-/// have expired too.
+/// How far a stretch without messages for the subscription can be shortened: past messages so old that they would have
+/// expired too.
 fn over_the_rest(
     connection: &Connection,
     org: OrgId,
@@ -88,7 +88,7 @@ fn over_the_rest(
     Ok(old.map_or(after, |(position, _)| position))
 }
 
-/// Position and moment of recording of the messages after a position and up to another, at most `limit`.
+/// Position and time of recording of the messages after one position and up to another, at most `limit`.
 fn oldest(connection: &Connection, org: OrgId, (after, through): (i64, i64), limit: usize) -> Result<Vec<(i64, Time)>> {
     let sql = "SELECT place, recorded_at FROM messages WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3";
     let params = params![place(org, after), place(org, through), count(limit)];
@@ -96,7 +96,7 @@ fn oldest(connection: &Connection, org: OrgId, (after, through): (i64, i64), lim
 }
 
 /// Attempts are numbered as they are recorded, which is almost the order in which they began: the oldest are among the
-/// first. The counts of their hours go with them.
+/// first. Also deletes the counts of expired hours.
 pub(super) fn attempts(connection: &Connection, before: Time, limit: usize) -> Result<u64> {
     figures::forget_hours(connection, before)?;
     let sql = "DELETE FROM attempts WHERE id IN \
@@ -104,7 +104,7 @@ pub(super) fn attempts(connection: &Connection, before: Time, limit: usize) -> R
     run(connection, sql, params![before.micros(), count(limit)])
 }
 
-/// The last position of a log that nobody needs.
+/// The last position of a log that is no longer needed.
 const NOT_NEEDED: &str = "
     SELECT min(
         (SELECT head FROM log_heads WHERE org = ?1),

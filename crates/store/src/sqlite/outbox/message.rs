@@ -1,4 +1,4 @@
-//! One message: where it stands with each subscription, and sending it again.
+//! One message: its status for each subscription, and sending it again.
 
 use super::dead::{self, take_out};
 use super::run;
@@ -90,7 +90,7 @@ fn attempt(row: &Row<'_>, position: i64) -> rusqlite::Result<Attempt> {
     })
 }
 
-/// A failure that was counted keeps the row of failures it was counted in; others were counted in none.
+/// A failure that was counted keeps its series of failures; others were counted in none.
 const AGAIN: &str = "
     INSERT INTO failures (subscription, position, attempts, first_failed_at, retry_at, dead_at, reason, status, streak)
     VALUES (?1, ?2, 0, NULL, ?3, NULL, '', NULL, -1)
@@ -112,7 +112,7 @@ pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, positi
     match standing.of(&message, now) {
         Stand::NotForIt => return Ok(Again::NotForIt),
         Stand::Waiting if standing.subscription.held_until.is_some_and(|until| until > now) => {
-            // It waits because the URL is held.
+            // It waits because the URL is on hold.
             change(connection, &standing.subscription, now)?;
             return Ok(Again::Sent);
         }
@@ -120,7 +120,7 @@ pub(super) fn send_again(connection: &Connection, org: OrgId, uuid: &str, positi
         Stand::Delivered(_) | Stand::Retry(_) | Stand::Dead(_) | Stand::Dropped | Stand::Forgotten => {}
     }
     let of = &standing.subscription;
-    // What is being replayed has it for other events, and is under way.
+    // Ranges being replayed contain it only for other events, and are in progress.
     let replayed: Vec<i64> = dead::ranges(connection, of.id, true)?.iter().filter_map(|range| range.range).collect();
     take_out(connection, of, &BTreeSet::from([position]), &replayed)?;
     run(connection, AGAIN, params![of.id, position, now.micros()])?;

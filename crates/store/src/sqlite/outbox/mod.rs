@@ -1,22 +1,22 @@
-//! The outgoing side.
+//! Outgoing messages on SQLite: see [`crate::outbox`].
 //!
-//! One process uses the file, so a lease is only a name: the token that came last may record, and one that came before
-//! has lost.
+//! Only one process uses the file, so a lease is only a name: the latest token may record, and earlier ones have lost
+//! their lease.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`selection`] | which messages of a log somebody gets |
-//! | [`subscriptions`] | who gets messages; pausing and resuming |
+//! | [`selection`] | which messages of a log a subscription gets |
+//! | [`subscriptions`] | subscriptions; pausing and resuming |
 //! | [`dead`] | dead letters: failures, ranges, and what a paused subscription misses |
-//! | [`attempts`] | what was tried |
-//! | [`message`] | one message: where it stands, and sending it again |
-//! | [`sending`] | what is to be sent |
-//! | [`record`] | what was sent |
-//! | [`probing`] | trying one message of a paused subscription |
-//! | [`replay`] | dead letters are sent again |
-//! | [`delivered`] | delivered messages are sent again |
-//! | [`search`] | finding messages, and how each URL stands |
-//! | [`letting_go`] | what nobody needs any more |
+//! | [`attempts`] | attempts |
+//! | [`message`] | one message: its status, and sending it again |
+//! | [`sending`] | reads what to send |
+//! | [`record`] | records deliveries |
+//! | [`probing`] | tries one message of a paused subscription |
+//! | [`replay`] | sends dead letters again |
+//! | [`delivered`] | sends delivered messages again |
+//! | [`search`] | search for messages, and the state of each URL |
+//! | [`letting_go`] | deletes expired rows |
 
 mod attempts;
 mod dead;
@@ -45,7 +45,7 @@ use async_trait::async_trait;
 use daybook_engine::time::Time;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-/// Runs a write so that all of it is kept, or nothing.
+/// Runs a write in one transaction.
 pub(super) fn whole<T>(connection: &mut Connection, write: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
     let answer = write(&transaction)?;
@@ -53,7 +53,7 @@ pub(super) fn whole<T>(connection: &mut Connection, write: impl FnOnce(&Transact
     Ok(answer)
 }
 
-/// Runs a write without an answer; says how many rows it changed.
+/// Runs a write; returns how many rows it changed.
 pub(super) fn run(connection: &Connection, sql: &str, params: &[&dyn rusqlite::ToSql]) -> Result<u64> {
     let mut statement = connection.prepare_cached(sql).map_err(broken)?;
     let changed = statement.execute(params).map_err(broken)?;
@@ -210,7 +210,7 @@ impl Outbox for Sqlite {
         self.write(move |connection| whole(connection, |write| replay::replay(write, org, &filter, now, false))).await
     }
 
-    /// There is no other process, so leases do not end, there is no limit, and the share is all.
+    /// There is no other process, so leases do not end, there is no limit, and the share is everything.
     async fn lease(&self, token: &str, _now: Time, _until: Time, _limit: usize) -> Result<Leased> {
         let token = token.to_owned();
         let asked = token.clone();

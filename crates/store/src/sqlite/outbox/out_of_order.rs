@@ -1,9 +1,10 @@
-//! What was sent out of order, once a subscription is paused.
+//! Messages that were sent out of order before a subscription is paused.
 //!
-//! A sender has messages under way at once, so some after the cursor are finished with while earlier ones are not. When the
-//! subscription is paused, everything after its cursor counts as dead letters, and what was delivered must not be among them:
-//! the cursor goes to the last position that is finished with, and the holes before it become ranges of their own. The same
-//! goes for ranges that were being replayed. A hole that was under way meanwhile is taken out when it is recorded.
+//! A sender has several messages in flight, so some after the cursor are finished while earlier ones are not. When the
+//! subscription is paused, everything after its cursor counts as dead letters, which must not include delivered
+//! messages. So the cursor moves to the last finished position, and the holes before it become ranges of their own. The
+//! same applies to ranges that were being replayed. A hole that was in flight meanwhile is removed when its result is
+//! recorded.
 
 use super::dead::{self, Stretch, insert_range, keep_range};
 use super::run;
@@ -12,7 +13,7 @@ use crate::outbox::{Ahead, Subscription, without_gaps};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 
-/// Parts what is finished with from what is not, after the cursor of a paused subscription and in its ranges.
+/// Separates finished from unfinished positions, after the cursor of a paused subscription and in its ranges.
 pub(super) fn part(connection: &Connection, of: &Subscription, since: Time) -> Result<()> {
     for range in dead::ranges(connection, of.id, false)?.iter().filter(|range| range.ahead.reached > range.after) {
         run(connection, "DELETE FROM ranges WHERE id = ?1", params![range.range])?;
@@ -32,7 +33,7 @@ pub(super) fn part(connection: &Connection, of: &Subscription, since: Time) -> R
     run(connection, sql, params![of.id]).map(|_| ())
 }
 
-/// The stretches between two positions that are not finished with.
+/// The unfinished stretches between two positions.
 fn unfinished(after: i64, last: i64, ahead: &Ahead) -> Vec<(i64, i64)> {
     let holes = ahead.holes.iter().copied().filter(|hole| *hole > after && *hole <= last);
     let mut stretches = without_gaps(holes);

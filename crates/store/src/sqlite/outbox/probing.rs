@@ -1,4 +1,4 @@
-//! Trying one message of a paused subscription.
+//! Tries one message of a paused subscription.
 
 use super::dead::{Stretch, keep_range, take_out};
 use super::record::{add_attempts, write_failures};
@@ -13,7 +13,7 @@ use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 
-/// How many are to be tried.
+/// How many subscriptions have a probe due.
 pub(super) fn due(connection: &Connection, now: Time) -> Result<i64> {
     let sql = "SELECT count(*) FROM subscriptions WHERE paused_at IS NOT NULL AND probe_at <= ?1";
     one(connection, sql, [now.micros()], |row| row.get(0)).map(Option::unwrap_or_default)
@@ -53,7 +53,7 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
         Some(failure) if is_still_paused => {
             write_failures(connection, *id, std::slice::from_ref(failure), None).map_err(broken)?;
             take_out(connection, &before, &position, &[])?;
-            // The filter may have been narrowed while it was under way.
+            // The filter may have been narrowed while the message was in flight.
             drop_unwanted(connection, &before, Some(attempt.position))?;
             let sql = "UPDATE subscriptions SET probe_at = ?2, pause_reason = coalesce(?3, pause_reason) WHERE id = ?1";
             run(connection, sql, params![id, probed.probe_at.map(Time::micros), probed.reason])?;
@@ -64,7 +64,8 @@ pub(super) fn record(connection: &Connection, probed: &Probed) -> Result<Recorde
     Ok(now.map_or(Recorded::Lost, |now| Recorded::Kept(Box::new(now))))
 }
 
-/// A message after the cursor was delivered though its subscription stays paused: what lies before it becomes a range.
+/// A message after the cursor was delivered although its subscription stays paused: the positions before it become a
+/// range.
 fn finish_beyond(connection: &Connection, of: &Subscription, position: i64) -> Result<()> {
     let Some(pause) = of.paused.as_ref().filter(|_| position > of.cursor) else { return Ok(()) };
     let (after, last, filter) = (of.cursor, position - 1, of.filter.clone());

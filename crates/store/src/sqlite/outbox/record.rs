@@ -1,4 +1,4 @@
-//! What was sent.
+//! Records deliveries.
 
 use super::dead::take_out;
 use super::out_of_order;
@@ -34,12 +34,12 @@ pub(super) fn record(connection: &Connection, deliveries: &Deliveries) -> Result
     }
     move_ranges(connection, deliveries)?;
     if before.version != deliveries.version {
-        // It may have been paused and resumed meanwhile: then a range has what was under way.
+        // It may have been paused and resumed meanwhile: then a range contains the messages that were in flight.
         let own: Vec<i64> = deliveries.ranges.iter().map(|progress| progress.range).collect();
         take_out(connection, &before, &deliveries.positions(), &own)?;
     }
     if before.filter != deliveries.filter {
-        // It was narrowed while these were under way.
+        // The filter was narrowed while these were in flight.
         let failed = deliveries.failed.iter().map(|failure| Some(failure.position));
         failed.into_iter().try_for_each(|position| drop_unwanted(connection, &before, position))?;
     }
@@ -107,7 +107,7 @@ const WRITE_FAILURE: &str = "
         retry_at = excluded.retry_at, dead_at = excluded.dead_at, reason = excluded.reason, status = excluded.status,
         streak = excluded.streak";
 
-/// While the subscription is paused nothing is tried again.
+/// Nothing is retried while the subscription is paused.
 pub(super) fn write_failures(
     connection: &Connection,
     subscription: i64,
@@ -136,7 +136,7 @@ pub(super) fn write_failures(
     Ok(())
 }
 
-/// What was sent of a range was sent, even if the range is dead again by now.
+/// Progress in a range counts even if the range is dead again by now.
 fn move_ranges(connection: &Connection, deliveries: &Deliveries) -> Result<()> {
     for Progress { range, through, ahead } in &deliveries.ranges {
         let sql = "DELETE FROM ranges WHERE id = ?1 AND subscription = ?2 AND last <= ?3";

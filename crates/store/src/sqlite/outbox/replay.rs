@@ -1,8 +1,8 @@
-//! Dead letters are sent again.
+//! Sends dead letters again.
 //!
-//! A failure becomes one that is due. A range of which everything matches is marked; one of which only a part matches is
-//! cut: by events where one is asked for (two ranges over the same positions, each with its own list of events), by
-//! positions where a time or an account is.
+//! A failure becomes due. A range that matches entirely is marked as replaying. If only part of it matches, it is
+//! split: by events if the filter has one (two ranges over the same positions, each with its own list of events), by
+//! positions if it has a time or an account.
 
 use super::dead::{self, Stretch, insert_range, stretches};
 use super::run;
@@ -46,7 +46,7 @@ pub(super) fn replay(
     Ok(done)
 }
 
-/// The dead failures of a subscription that are asked for.
+/// The dead failures of a subscription that match.
 const FAILED: &str = "
     subscription = ?2 AND dead_at IS NOT NULL AND (?3 IS NULL OR dead_at >= ?3) AND (?4 IS NULL OR dead_at < ?4)
     AND ((?5 IS NULL AND ?6 IS NULL)
@@ -71,12 +71,12 @@ fn replay_failures(connection: &Connection, of: &Subscription, filter: &Delivery
     run(connection, &sql, params).map(|_| ())
 }
 
-/// Whether members are told apart by more than their event.
+/// Whether the filter depends on more than the event of a message.
 fn looks_at_members(filter: &DeliveryFilter) -> bool {
     filter.account.is_some() || filter.since.is_some() || filter.until.is_some()
 }
 
-/// How many messages of a stretch are asked for. One that has a failure of its own is counted with the failures.
+/// How many messages of a stretch match. A message with a failure of its own is counted with the failures.
 fn count_members(
     connection: &Connection,
     of: &Subscription,
@@ -93,7 +93,7 @@ fn count_members(
     Ok(matching.iter().filter(|(member, _)| !failed.contains(&member.position)).count() as u64)
 }
 
-/// Marks a range, or the part of it that is asked for.
+/// Marks a range, or its matching part, as replaying.
 fn replay_range(
     connection: &Connection,
     of: &Subscription,
@@ -127,7 +127,7 @@ fn replay_range(
     others.iter().try_for_each(|part| insert_range(connection, of, part, false))
 }
 
-/// Cuts a stretch into what is of an event and what is of others.
+/// Splits a stretch into an event and the other events.
 fn cut_by_event(
     connection: &Connection,
     of: &Subscription,
@@ -143,7 +143,7 @@ fn cut_by_event(
     Ok((part(matching), part(others)))
 }
 
-/// Cuts a stretch into runs of messages that are asked for, and runs of others.
+/// Splits a stretch into runs of matching messages and runs of others.
 fn cut_by_members(
     connection: &Connection,
     of: &Subscription,

@@ -1,4 +1,4 @@
-//! Finding messages, and how each URL stands.
+//! Search for messages, and the state of each URL.
 
 use super::dead::{Stretch, count_unfailed, failed_within, ranges};
 use super::selection::{Selection, scan};
@@ -11,7 +11,7 @@ use crate::sqlite::rows::{self, LAST_ORG, LAST_POSITION, place, position};
 use daybook_engine::time::Time;
 use rusqlite::{Connection, params};
 
-/// What [`rows::message`] reads, without data and signature; place and moments come before.
+/// The columns that [`rows::message`] reads, without data and signature; place and times precede them.
 const COLUMNS: &str =
     "account, sequence, event, event_id, cause, subject, effective_at, recorded_at, x'' AS data, '' AS signature";
 
@@ -29,7 +29,7 @@ pub(super) fn log(
         return Ok(Found::default());
     }
     let before = before.min(head(connection, org)? + 1);
-    // The few messages about an account are all looked at.
+    // An account has few messages, so all of them are read.
     let from = if filter.account.is_some() { 1 } else { (before - SEARCHED).max(1) };
     let (since, until) = (filter.since.map(Time::micros), filter.until.map(Time::micros));
     let index = if filter.account.is_some() { "INDEXED BY messages_by_account" } else { "NOT INDEXED" };
@@ -55,8 +55,8 @@ pub(super) fn log(
     Ok(Found { messages: found, next: Some(next).filter(|_| !is_over) })
 }
 
-/// Whether nothing before a stretch matches: there is nothing, or it was recorded too early. A message that went into the
-/// log when it was recorded says by when all before it were.
+/// Whether nothing before a range of positions can match: there is nothing, or it was recorded too early. A message
+/// that went into the log when it was recorded shows by when all before it were recorded.
 fn is_over(
     connection: &Connection,
     org: OrgId,
@@ -97,7 +97,7 @@ pub(super) fn waiting(
     Ok(Found { messages, next })
 }
 
-/// How every subscription stands.
+/// The state of every subscription.
 pub(super) fn url_figures(connection: &Connection) -> Result<Vec<UrlFigures>> {
     let mut figures = Vec::new();
     for is_paused in [false, true] {
@@ -150,8 +150,8 @@ fn url(connection: &Connection, of: &Subscription, is_paused: bool) -> Result<Ur
     Ok(UrlFigures { org: of.org, uuid: of.uuid.clone(), is_paused, pause_reason, pending, oldest_pending, dead })
 }
 
-/// A stretch of all events is measured; one of some events is counted up to a limit. A message that has a failure of its
-/// own is counted with the failures.
+/// A stretch of all events is measured by its ends; one of some events is counted up to a limit. A message with a
+/// failure of its own is counted with the failures.
 fn bounded_count(
     connection: &Connection,
     of: &Subscription,

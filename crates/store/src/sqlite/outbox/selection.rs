@@ -1,8 +1,8 @@
-//! Which messages of a log somebody gets.
+//! Which messages of a log a subscription gets.
 //!
-//! Somebody who gets all events reads the log itself, a stretch of the table. Somebody who gets a few reads each
-//! event's stretch of the index, only as far as is needed, and the stretches are put together in the order of the log:
-//! what is not for him costs nothing, however much of it there is.
+//! A subscription to all events reads a range of the table itself. A subscription to a few reads each event's range of
+//! the index, only as far as needed, and merges them in the order of the log: messages of other events cost nothing,
+//! however many there are.
 
 use crate::Result;
 use crate::outbox::{Reader, TO_EVERYBODY, TO_THE_OTHERS};
@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 type Sql<T> = rusqlite::Result<T>;
 
-/// Which messages of a log somebody gets.
+/// Which messages of a log a subscription gets.
 #[derive(Clone, Debug)]
 pub(super) struct Selection<'a> {
     org: OrgId,
-    /// Exactly these events, each once; nothing for all.
+    /// Exactly these events, without duplicates; `None` for all.
     events: Option<Vec<&'a str>>,
     uuid: &'a str,
-    /// Whether the event that goes to everybody is left out.
+    /// Whether test events, which go to every subscription, are left out.
     missed: bool,
 }
 
@@ -39,14 +39,14 @@ impl<'a> Selection<'a> {
         Selection { org: reader.org, events, uuid: reader.uuid, missed: reader.missed }
     }
 
-    /// What is left when only one event is asked for.
+    /// The same selection, limited to one event.
     pub(super) fn narrowed(self, to: Option<&'a str>) -> Selection<'a> {
         let Some(event) = to else { return self };
         let events = if self.gets_event(event) { vec![event] } else { vec![] };
         Selection { events: Some(events), ..self }
     }
 
-    /// Whether it has all events, but for a few that are left out.
+    /// Whether it includes all events, except for a few that are left out.
     pub(super) fn is_everything(&self) -> bool {
         self.events.is_none()
     }
@@ -60,7 +60,7 @@ impl<'a> Selection<'a> {
         self.gets_event(event) && !(event == TO_THE_OTHERS && subject == self.uuid)
     }
 
-    /// The places of a stretch of the log: after the first, up to the second. Nothing if it is empty.
+    /// The places of a stretch of the log: after the first, up to the second. `None` if it is empty.
     fn places(&self, after: i64, through: i64) -> Option<(i64, i64)> {
         let (after, through) = (after.max(0), through.min(LAST_POSITION));
         let there = (0..=LAST_ORG).contains(&self.org) && after < through;
@@ -83,7 +83,7 @@ const COUNT_ABOUT: &str = "
     SELECT count(*) FROM messages INDEXED BY messages_by_event
     WHERE event = ?1 AND place > ?2 AND place <= ?3 AND subject = ?4";
 
-/// Columns of what is selected after one position and up to another, in order, at most `limit`.
+/// Columns of the selected messages after one position and up to another, in order, at most `limit`.
 pub(super) fn scan<T>(
     connection: &Connection,
     selection: &Selection<'_>,
@@ -119,8 +119,8 @@ pub(super) fn scan<T>(
     places.into_iter().map(|place| message.query_row([place], &read).map_err(broken)).collect()
 }
 
-/// How many are selected after one position and up to another. The log has no gaps, so that all of it is not counted but
-/// measured.
+/// How many messages are selected after one position and up to another. The log has no gaps, so a selection of all
+/// events is measured by its ends, not counted.
 pub(super) fn count(connection: &Connection, selection: &Selection<'_>, after: i64, through: i64) -> Result<u64> {
     let Some((first, last)) = selection.places(after, through) else { return Ok(0) };
     let about = |event: &str| {
@@ -145,7 +145,7 @@ pub(super) fn count(connection: &Connection, selection: &Selection<'_>, after: i
     Ok(sum.unsigned_abs())
 }
 
-/// The events that a stretch of a log has, by name.
+/// The events that occur in a stretch of a log, by name.
 pub(super) fn events_within(connection: &Connection, org: OrgId, after: i64, through: i64) -> Result<Vec<String>> {
     let everything = Selection { org, events: None, uuid: "", missed: true };
     let Some((first, last)) = everything.places(after, through) else { return Ok(Vec::new()) };
@@ -186,8 +186,8 @@ fn member(row: &Row<'_>) -> Sql<Member> {
     })
 }
 
-/// What is selected after one position and up to another, in order, at most `limit`; where an account is given, only
-/// what is about it.
+/// The selected messages after one position and up to another, in order, at most `limit`; if an account is given, only
+/// those about it.
 pub(super) fn members(
     connection: &Connection,
     selection: &Selection<'_>,

@@ -1,4 +1,4 @@
-//! What is to be sent, and by whom.
+//! What to send, and the token that may send it.
 
 use super::dead;
 use super::run;
@@ -15,7 +15,7 @@ use rusqlite::{Connection, Row, params};
 
 type Sql<T> = rusqlite::Result<T>;
 
-/// The active subscriptions, if the token has them all.
+/// The active subscriptions, if the token holds them all.
 pub(super) fn held(connection: &Connection, token: &str) -> Result<Option<Vec<Subscription>>> {
     let sql = "SELECT 1 FROM subscriptions WHERE paused_at IS NULL AND token IS NOT ?1 LIMIT 1";
     match one(connection, sql, [token], |_| Ok(()))? {
@@ -24,7 +24,7 @@ pub(super) fn held(connection: &Connection, token: &str) -> Result<Option<Vec<Su
     }
 }
 
-/// Gives all active subscriptions to a token, whoever had them.
+/// Gives all active subscriptions to a token, whichever token held them.
 pub(super) fn take_over(connection: &Connection, token: &str) -> Result<Vec<Subscription>> {
     let sql = "UPDATE subscriptions SET token = ?1 WHERE paused_at IS NULL AND token IS NOT ?1";
     run(connection, sql, params![token])?;

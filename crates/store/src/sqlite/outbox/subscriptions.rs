@@ -1,4 +1,4 @@
-//! Who gets messages; pausing and resuming.
+//! Subscriptions; pausing and resuming.
 
 use super::dead;
 use super::out_of_order;
@@ -24,7 +24,7 @@ const COLUMNS: &str = "org, id, uuid, url, events, pause_reason, paused_at, cons
 
 fn subscription(row: &Row<'_>) -> Sql<Subscription> {
     let reason: Option<String> = row.get(5)?;
-    // One column for both: of a paused one when it is tried, of an active one until when it is held.
+    // One column for both: the next probe of a paused subscription, the end of the hold of an active one.
     let next = optional_time(row, 18)?;
     Ok(Subscription {
         org: row.get(0)?,
@@ -51,19 +51,19 @@ fn paused(reason: Option<String>, at: Option<Time>, probe_at: Option<Time>) -> O
     Some(Pause { reason: reason?, at: at?, probe_at })
 }
 
-/// What is finished with out of order, as it is kept in two columns.
+/// Reads the positions that are finished out of order, from two columns.
 pub(super) fn ahead(row: &Row<'_>, index: usize) -> Sql<Ahead> {
     let holes = serde_json::from_str(row.get_ref(index + 1)?.as_str()?)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(index + 1, Type::Text, Box::new(error)))?;
     Ok(Ahead { reached: row.get(index)?, holes })
 }
 
-/// Holes, to be kept.
+/// Holes as they are stored.
 pub(super) fn holes_text(ahead: &Ahead) -> Result<String> {
     serde_json::to_string(&ahead.holes).map_err(|error| StoreError::Broken(error.to_string()))
 }
 
-/// A list of events as it is kept.
+/// Reads a stored list of events.
 pub(super) fn events(row: &Row<'_>, index: usize) -> Sql<Option<Vec<String>>> {
     let parse = |text| {
         serde_json::from_str(text)
@@ -72,7 +72,7 @@ pub(super) fn events(row: &Row<'_>, index: usize) -> Sql<Option<Vec<String>>> {
     row.get_ref(index)?.as_str_or_null()?.map(parse).transpose()
 }
 
-/// A list of events, to be kept.
+/// A list of events as it is stored.
 pub(super) fn events_text(filter: Option<&[String]>) -> Result<Option<String>> {
     filter.map(serde_json::to_string).transpose().map_err(|error| StoreError::Broken(error.to_string()))
 }
@@ -82,7 +82,7 @@ pub(super) fn of_organization(connection: &Connection, org: OrgId) -> Result<Vec
     all(connection, &sql, [org], subscription)
 }
 
-/// An organization's subscriptions, or the one of them that is asked for, by number.
+/// An organization's subscriptions, or only the requested one, by number.
 pub(super) fn chosen(connection: &Connection, org: OrgId, asked: Option<SubscriptionId>) -> Result<Vec<Subscription>> {
     let sql = format!("SELECT {COLUMNS} FROM subscriptions WHERE org = ?1 AND (?2 IS NULL OR id = ?2) ORDER BY id");
     all(connection, &sql, params![org, asked], subscription)
@@ -137,7 +137,7 @@ fn is_one_too_many(connection: &Connection, asked: &Subscription, most: usize) -
     one(connection, sql, params, |row| row.get(0)).map(Option::unwrap_or_default)
 }
 
-/// The console's record before goes, unless it has the URL that is asked for.
+/// Removes the previously saved URL of the console, unless it is the requested one.
 pub(super) fn save_console_url(
     connection: &Connection,
     org: OrgId,
@@ -194,13 +194,13 @@ fn keep(connection: &Connection, asked: &Subscription, given: Given) -> Result<S
     by_url(connection, asked)?.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))
 }
 
-/// Retries and dead letters about an event that the filter leaves out.
+/// Retries and dead letters for events that the filter excludes.
 const UNWANTED: &str = "
     FROM failures WHERE subscription = ?2 AND (?5 IS NULL OR position = ?5)
         AND EXISTS (SELECT 1 FROM messages m WHERE m.place = ?1 + failures.position AND m.event <> ?4
             AND m.event NOT IN (SELECT value FROM json_each(?3)))";
 
-/// What waits to be sent again, or is dead, and is not in the filter any more goes.
+/// Deletes retries and dead letters that the filter no longer includes.
 fn narrow(connection: &Connection, of: &Subscription) -> Result<()> {
     let Some(filter) = &of.filter else { return Ok(()) };
     drop_unwanted(connection, of, None)?;
@@ -217,11 +217,11 @@ fn narrow(connection: &Connection, of: &Subscription) -> Result<()> {
     Ok(())
 }
 
-/// Removes retries and dead letters, or the one at a position, that the filter leaves out.
+/// Removes retries and dead letters, or the one at a position, that the filter excludes.
 pub(super) fn drop_unwanted(connection: &Connection, of: &Subscription, position: Option<i64>) -> Result<()> {
     let events = events_text(of.filter.as_deref())?;
     if events.is_some() {
-        // Their last attempts do not say any longer that another one comes.
+        // Removes the scheduled retry from their last attempts.
         let last = format!(
             "UPDATE attempts SET next_at = NULL WHERE subscription = ?2
                 AND (place, next_at) IN (SELECT ?1 + position, retry_at {UNWANTED})"
@@ -244,7 +244,7 @@ pub(super) fn pause(connection: &Connection, org: OrgId, uuid: &str, pause: &Pau
     by_id(connection, org, found.id)
 }
 
-/// Pauses a subscription: what was to be sent again is dead.
+/// Pauses a subscription: pending retries become dead.
 pub(super) fn stop(connection: &Connection, id: SubscriptionId, pause: &Pause) -> Result<()> {
     let Pause { reason, at, probe_at } = pause;
     let sql = "UPDATE subscriptions SET pause_reason = ?2, paused_at = ?3, probe_at = ?4 WHERE id = ?1";
@@ -265,8 +265,8 @@ pub(super) fn resume(connection: &Connection, org: OrgId, uuid: &str, now: Time)
     resume_found(connection, found).map(Some)
 }
 
-/// Whoever sends for an active subscription sees by its version that there is something to look for, and that it is not
-/// held any longer. What was refused until then is due now.
+/// The new version shows the sender of an active subscription that there is something to send, and that it is no longer
+/// on hold. Messages that were deferred by the hold are due now.
 pub(super) fn change(connection: &Connection, of: &Subscription, now: Time) -> Result<()> {
     if let Some(held_until) = of.held_until {
         let sql = "UPDATE failures SET retry_at = min(retry_at, ?3) WHERE subscription = ?1 AND status = 429 AND retry_at <= ?2";
@@ -288,10 +288,11 @@ pub(super) fn resume_found(connection: &Connection, found: Subscription) -> Resu
         since: pause.at,
         ahead: found.ahead.clone(),
     };
-    // What a replay of delivered messages was to send when it was paused stays, though it was delivered before.
+    // Ranges of delivered messages that were to be sent again when it was paused stay, although those were delivered
+    // before.
     let earlier: Vec<i64> = dead::ranges(connection, found.id, false)?.iter().filter_map(|range| range.range).collect();
     dead::keep_range(connection, &found, &missed)?;
-    // A message that was sent while an earlier one was still under way is delivered, or has a failure of its own.
+    // A message that was sent while an earlier one was still in flight is delivered, or has a failure of its own.
     let mut sent = delivered_lately(connection, found.id)?;
     sent.extend(failed_beyond(connection, &found)?);
     dead::take_out(connection, &found, &sent, &earlier)?;
@@ -315,7 +316,7 @@ fn delivered_lately(connection: &Connection, id: SubscriptionId) -> Result<BTree
     Ok(places.into_iter().collect())
 }
 
-/// Attempts stay until they expire, unseen: there may be very many.
+/// Attempts stay, hidden, until they expire: there may be very many.
 fn remove(connection: &Connection, id: SubscriptionId) -> Result<()> {
     for sql in [
         "DELETE FROM failures WHERE subscription = ?1",
@@ -346,7 +347,8 @@ fn backlog(connection: &Connection, of: &Subscription, head: i64) -> Result<Back
     let counted = one(connection, FAILED, params![of.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (mut pending, mut dead): (i64, i64) = counted.unwrap_or_default();
     let reader = Reader { missed: of.paused.is_some(), ..of.reader() };
-    // A message that failed may be in a stretch too: while an earlier one is under way, or if it was tried during a pause.
+    // A message that failed may also be in a stretch: while an earlier one is in flight, or if it was tried during a
+    // pause.
     let count = |selection: &Selection<'_>, ends| {
         dead::count_unfailed(connection, of, selection, ends).map(|count| i64::try_from(count).unwrap_or(i64::MAX))
     };

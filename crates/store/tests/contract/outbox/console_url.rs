@@ -1,4 +1,4 @@
-//! The console's own record, and how many subscriptions there may be.
+//! The URL saved in the console, and the maximum number of subscriptions.
 
 use super::*;
 
@@ -10,7 +10,7 @@ async fn remove(store: &Arc<dyn Store>, org: OrgId) {
     assert_eq!(store.save_console_url(org, None, 100, None).await.unwrap(), None);
 }
 
-/// URL, filter and whether it is the console's, of all.
+/// URL, filter and whether it is the console's, of all subscriptions.
 async fn all(store: &Arc<dyn Store>, org: OrgId) -> Vec<(String, Option<Vec<String>>, bool)> {
     let all = store.subscriptions(org).await.unwrap();
     all.into_iter().map(|one| (one.url, one.filter, one.from_console)).collect()
@@ -77,12 +77,12 @@ pub async fn there_is_room_for_so_many(store: Arc<dyn Store>) {
     assert!(save("https://c").await, "the one before makes room");
     assert_eq!(all(&store, org).await.len(), 2);
     assert!(make(other, "https://d").await);
-    // One that finds no room leaves the record as it was.
+    // A URL that finds no room leaves the saved one as it was.
     assert!(store.save_console_url(org, Some(&wanted(org, "https://d", None)), 1, None).await.unwrap().is_none());
     assert!(all(&store, org).await.contains(&("https://c".to_owned(), None, true)));
 }
 
-/// Many at once, for the last place and for the one record.
+/// Many at once compete for the last place and for the one saved URL.
 pub async fn many_at_once_keep_to_it(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let tasks: Vec<_> = (0..8)

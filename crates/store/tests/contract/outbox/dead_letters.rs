@@ -1,4 +1,4 @@
-//! The list of dead letters: failures, ranges, and what a paused subscription misses, as one.
+//! The list of dead letters: failures, ranges, and what a paused subscription misses, merged.
 
 use super::*;
 use daybook_store::outbox::{About, DeadLetter};
@@ -94,7 +94,7 @@ pub async fn dead_letters_are_filtered(store: Arc<dyn Store>) {
     assert_eq!(positions(some).await, [7]);
 }
 
-/// What was announced before a pause is dead since the pause; what happens later than now is dead since now.
+/// A message published before a pause is dead since the pause; one effective in the future is dead since now.
 pub async fn the_moment_of_death_lies_between_the_pause_and_now(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let to = subscribe(&store, org, "https://a", None).await;

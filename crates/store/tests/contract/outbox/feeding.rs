@@ -50,7 +50,7 @@ pub async fn a_filter_is_fed_in_order_of_positions(store: Arc<dyn Store>) {
     assert_eq!(fed(&store, &to, 0, 9, 3).await, [2, 3, 4]);
     assert_eq!(fed(&store, &to, 4, 9, 2).await, [6, 7]);
     assert_eq!(fed(&store, &to, 3, 7, 100).await, [4, 6, 7]);
-    // An event named twice comes once.
+    // An event that is named twice is sent once.
     let twice = Subscription { filter: Some(vec!["paid".into(), "paid".into()]), ..to };
     assert_eq!(fed(&store, &twice, 0, 9, 100).await, [3, 4, 7]);
 }
@@ -62,7 +62,7 @@ pub async fn two_events_are_special(store: Arc<dyn Store>) {
     let tests = subscribe(&store, org, "https://tests", Some(&["test_event"])).await;
     let none = subscribe(&store, org, "https://none", Some(&[])).await;
     let about = |of: &Subscription| (org, MessageRow { subject: of.uuid.clone(), ..event("subscription_paused", 1) });
-    // A subject counts only with that event.
+    // The subject matters only for that event.
     let payment = (org, MessageRow { subject: all.uuid.clone(), ..event("paid", 1) });
     let messages = vec![(org, event("test_event", 1)), about(&all), about(&pauses), about(&none), payment];
     written(&store, vec![message_unit(messages)]).await;
@@ -71,7 +71,7 @@ pub async fn two_events_are_special(store: Arc<dyn Store>) {
     assert_eq!(fed(&store, &pauses, 0, 5, 100).await, [1, 2, 4]);
     assert_eq!(fed(&store, &tests, 0, 5, 100).await, [1]);
     assert_eq!(fed(&store, &none, 0, 5, 100).await, [1]);
-    // Nobody misses the one that goes to everybody.
+    // A test event is never among the missed messages.
     let missed = async |to: &Subscription| -> Vec<i64> {
         let messages = store.feed(Reader { missed: true, ..to.reader() }, 0, 5, 100).await.unwrap();
         messages.iter().map(|message| message.position).collect()

@@ -1,4 +1,4 @@
-//! Removing what nobody needs any more.
+//! Removal of expired rows.
 
 use super::*;
 
@@ -123,7 +123,7 @@ pub async fn messages_expire_from_the_beginning_of_each_log(store: Arc<dyn Store
     assert_eq!(positions(&store, one).await, [3, 4], "nothing from the middle");
     assert_eq!(positions(&store, two).await, [0; 0]);
     assert_eq!(store.expire_messages(at(30), 100).await.unwrap(), 0);
-    // Positions go on where they were.
+    // Positions continue where they were.
     announce(&store, two, &[("paid", 40)]).await;
     assert_eq!(positions(&store, two).await, [3]);
     let late = subscribe(&store, two, "https://late", None).await;

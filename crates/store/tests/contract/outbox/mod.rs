@@ -1,4 +1,4 @@
-//! The outgoing side: subscriptions, what they get, what failed, and what is let go.
+//! Outgoing messages: subscriptions, what they get, failures, and expiry.
 
 pub mod console_url;
 pub mod dead_letters;
@@ -19,12 +19,12 @@ use daybook_store::outbox::{
 use daybook_store::records::{MessageRow, OrgId};
 use std::sync::Arc;
 
-/// The token of the one who sends, where a test needs only one.
+/// The token of the sender, for tests that need only one.
 pub const ME: &str = "me";
 /// A moment after all others.
 pub const LATE: i64 = 1_000_000;
 
-/// A subscription to be made: its `uuid` follows from organization and URL.
+/// A subscription to be created: its `uuid` follows from organization and URL.
 pub fn wanted(org: OrgId, url: &str, filter: Option<&[&str]>) -> Subscription {
     let mark = url.bytes().fold(0_u64, |mark, byte| (mark * 31 + u64::from(byte)) & 0xffff_ffff);
     Subscription {
@@ -52,7 +52,7 @@ pub async fn subscribe(store: &Arc<dyn Store>, org: OrgId, url: &str, filter: Op
     made(store, &wanted(org, url, filter)).await
 }
 
-/// Makes a subscription for which there is room.
+/// Creates a subscription for which there is room.
 pub async fn made(store: &Arc<dyn Store>, wanted: &Subscription) -> Subscription {
     store.subscribe(wanted, Given::default(), 100, None).await.unwrap().unwrap()
 }
@@ -80,12 +80,12 @@ pub async fn fed(store: &Arc<dyn Store>, to: &Subscription, after: i64, through:
     messages.iter().map(|message| message.position).collect()
 }
 
-/// Takes all subscriptions for a token for as long as a test runs.
+/// Leases all subscriptions to a token for the duration of a test.
 pub async fn lease(store: &Arc<dyn Store>, token: &str) -> Vec<Subscription> {
     store.lease(token, at(1), at(LATE), 100).await.unwrap().held
 }
 
-/// Nothing to record yet for a subscription.
+/// Empty deliveries for a subscription.
 pub fn deliveries(of: &Subscription) -> Deliveries {
     Deliveries {
         org: of.org,
@@ -100,12 +100,12 @@ pub fn deliveries(of: &Subscription) -> Deliveries {
     }
 }
 
-/// How far a range was sent, in order.
+/// Progress of a range that was sent in order.
 pub fn progress(range: i64, through: i64) -> Progress {
     Progress { range, through, ahead: Ahead::default() }
 }
 
-/// Records what must be kept.
+/// Records deliveries, which must succeed.
 pub async fn kept(store: &Arc<dyn Store>, deliveries: Deliveries) -> Subscription {
     match store.record(deliveries).await.unwrap() {
         Recorded::Kept(subscription) => *subscription,
@@ -161,7 +161,7 @@ pub async fn backlog(store: &Arc<dyn Store>, of: &Subscription) -> Backlog {
     backlogs.into_iter().find(|(id, _)| *id == of.id).unwrap().1
 }
 
-/// Position and moment of the dead letters of a filter, as seen late.
+/// Position and moment of the matching dead letters, as of a late moment.
 pub async fn dead_by(store: &Arc<dyn Store>, org: OrgId, filter: &DeliveryFilter) -> Vec<(i64, i64)> {
     let letters = store.dead_letters(org, filter, at(LATE), None, 1_000).await.unwrap();
     letters.iter().map(|letter| (letter.about.position, letter.dead_at.seconds())).collect()
@@ -179,7 +179,7 @@ pub async fn replay(store: &Arc<dyn Store>, org: OrgId, filter: &DeliveryFilter,
     store.replay(org, filter, now, false).await.unwrap()
 }
 
-/// Positions of all that is to be sent again: in ranges, and due failures.
+/// Positions of all messages to be sent again: in ranges, and due failures.
 pub async fn sent_again(store: &Arc<dyn Store>, to: &Subscription, now: Time) -> Vec<i64> {
     let mut positions = Vec::new();
     for range in store.replaying(to.org, to.id).await.unwrap() {

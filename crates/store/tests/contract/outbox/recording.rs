@@ -1,4 +1,4 @@
-//! Leases, and recording what was sent.
+//! Leases, and recording deliveries.
 
 use super::*;
 use daybook_store::outbox::Range;
@@ -34,7 +34,7 @@ pub async fn what_is_recorded_by_another_token_is_lost(store: Arc<dyn Store>) {
     assert_eq!(store.record(all("old")).await.unwrap(), Recorded::Lost, "nobody has it yet");
     store.lease("old", at(20), at(30), 10).await.unwrap();
     assert_eq!(store.record(all("new")).await.unwrap(), Recorded::Lost);
-    // The lease has ended: the other takes over.
+    // The lease has ended: the other node takes over.
     let taken = store.lease("new", at(31), at(60), 10).await.unwrap().held;
     assert_eq!(taken, std::slice::from_ref(&to));
     assert_eq!(store.record(all("old")).await.unwrap(), Recorded::Lost);
@@ -74,7 +74,7 @@ pub async fn counts_are_kept_for_the_version_that_was_read(store: Arc<dyn Store>
     assert_eq!(current(&store, &to).await, expected);
     let now = kept(&store, Deliveries { last_success_at: None, ..record.clone() }).await;
     assert_eq!(now.last_success_at, Some(at(50)));
-    // A caller changes something meanwhile: what was counted before does not count any more.
+    // A caller changes the subscription meanwhile: the earlier count no longer applies.
     let changed = subscribe(&store, org, "https://a", Some(&["paid"])).await;
     assert_ne!(changed.version, to.version);
     let late = Deliveries { consecutive_errors: 7, streak: 8, last_success_at: Some(at(60)), ..record };
@@ -176,7 +176,7 @@ pub async fn a_pause_is_announced_with_it(store: Arc<dyn Store>) {
     assert_eq!(store.messages(org, 2, 10).await.unwrap(), [MessageRow { position: Some(3), ..about }]);
     assert_eq!(store.heads().await.unwrap()[0].head, 3);
     assert_eq!(dead(&store, &to).await, [(1, 30), (2, 30)], "and not what was announced about itself");
-    // Once more: it is paused already, and nothing is announced again.
+    // A second pause: it is paused already, and no message is published again.
     let later = Pause { at: at(40), ..why.clone() };
     let again = Deliveries { pause: Some((later, Box::new(event("subscription_paused", 40)))), ..record };
     assert_eq!(kept(&store, again).await.paused, Some(why));
@@ -268,7 +268,7 @@ pub async fn a_thousand_attempts_are_recorded_at_once(store: Arc<dyn Store>) {
     assert_eq!(backlog(&store, &to).await, Backlog::default());
 }
 
-/// A subscription that is paused and resumed while messages are under way: what comes of them is recorded afterwards.
+/// A subscription that is paused and resumed while messages are in flight: their results are recorded afterwards.
 pub async fn what_was_under_way_is_in_no_range(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let to = subscribe(&store, org, "https://a", None).await;
@@ -294,7 +294,7 @@ pub async fn what_was_under_way_is_in_no_range(store: Arc<dyn Store>) {
     assert_eq!(sent_again(&store, &to, at(60)).await, [3, 4, 5, 6]);
 }
 
-/// What a node is replaying itself moves on and is not cut, whatever a caller changes meanwhile.
+/// A range that a node is replaying itself advances and is not split, whatever a caller changes meanwhile.
 pub async fn a_range_that_is_recorded_is_not_cut(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let to = subscribe(&store, org, "https://a", None).await;

@@ -1,8 +1,8 @@
-//! Having dead letters sent again.
+//! Sending dead letters again.
 
 use super::*;
 
-/// An active subscription to everything with a dead range over the whole log, which has so recorded events.
+/// An active subscription to all events, with a dead range over the whole log of these events.
 async fn with_range(store: &Arc<dyn Store>, org: OrgId, url: &str, events: &[(&str, i64)]) -> Subscription {
     let to = subscribe(store, org, url, None).await;
     pause(store, &to, 5).await;
@@ -10,7 +10,7 @@ async fn with_range(store: &Arc<dyn Store>, org: OrgId, url: &str, events: &[(&s
     resume(store, &to).await
 }
 
-/// The third is for those who are active: nobody misses it.
+/// The third is a test event, which only active subscriptions get, so it is never missed.
 const EVENTS: &[(&str, i64)] =
     &[("paid", 10), ("closed", 11), ("test_event", 12), ("paid", 13), ("late", 14), ("paid", 15), ("closed", 16)];
 

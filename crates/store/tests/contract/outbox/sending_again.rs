@@ -1,4 +1,4 @@
-//! One message: finding it, where it stands, and sending it again.
+//! One message: finding it, its status, and sending it again.
 
 use super::*;
 use daybook_store::outbox::{Again, Stand};
@@ -70,7 +70,7 @@ pub async fn a_message_stands_somewhere_with_each(store: Arc<dyn Store>) {
     assert_eq!(stands(&store, org, 1).await[1], Stand::NotForIt, "the range is of other events");
     replay(&store, org, &only(&filtered), at(30)).await;
     assert_eq!(stands(&store, org, 5).await, [Stand::Waiting, Stand::Waiting]);
-    // A subscription that came later, and one whose attempts are not kept any more.
+    // A subscription that was created later, and one whose attempts have expired.
     let late = Subscription { created_at: at(100), ..wanted(org, "https://late", None) };
     made(&store, &late).await;
     assert_eq!(stands(&store, org, 1).await[2], Stand::NotForIt);

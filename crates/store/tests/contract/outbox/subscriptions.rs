@@ -1,4 +1,4 @@
-//! Making, pausing, resuming and removing subscriptions; keys; the hurry.
+//! Creating, pausing, resuming and removing subscriptions; keys; urgent messages.
 
 use super::*;
 use daybook_store::batch::{ProductWrite, Unit};
@@ -64,7 +64,7 @@ pub async fn a_pause_is_kept_once(store: Arc<dyn Store>) {
     assert_eq!(store.resume(org, unknown, at(50), None).await.unwrap(), None);
 }
 
-/// Also one of the same moment, while a message is being tried.
+/// Also at the same moment, while a message is being tried.
 pub async fn a_pause_by_a_person_replaces_another(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let active = subscribe(&store, org, "https://a", None).await;
@@ -107,7 +107,7 @@ pub async fn resuming_makes_the_pause_a_range(store: Arc<dyn Store>) {
     assert_eq!((resumed.paused.clone(), resumed.cursor), (None, 4));
     assert!(resumed.version > paused.version);
     announce(&store, org, &[("paid", 40)]).await;
-    // Dead since the pause, or since it was announced: and what comes now is not.
+    // Dead since the pause, or since it was published; later messages are not.
     assert_eq!(dead(&store, &active).await, [(1, 20), (3, 20), (4, 30)]);
     assert_eq!(backlog(&store, &active).await, Backlog { pending: 1, dead: 3 });
     assert_eq!(resume(&store, &active).await, resumed, "it is active already");
@@ -122,7 +122,7 @@ pub async fn resuming_forgets_the_count_of_failures(store: Arc<dyn Store>) {
     assert_eq!((counted.consecutive_errors, counted.streak), (9, 1));
     pause(&store, &active, 20).await;
     assert_eq!(resume(&store, &active).await.consecutive_errors, 0);
-    // What was sent before the pause does not bring it back.
+    // Deliveries from before the pause do not restore the count.
     let late = kept(&store, Deliveries { consecutive_errors: 10, streak: 1, ..deliveries(&counted) }).await;
     assert_eq!(late.consecutive_errors, 0);
 }
@@ -131,7 +131,7 @@ pub async fn a_pause_makes_retries_and_replays_dead(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let first = subscribe(&store, org, "https://a", None).await;
     announce(&store, org, &[("paid", 10), ("paid", 11), ("paid", 12)]).await;
-    // A range of two, being replayed.
+    // A range of two messages, being replayed.
     pause(&store, &first, 20).await;
     let resumed = resume(&store, &first).await;
     let replayed = replay(&store, org, &DeliveryFilter::default(), at(25)).await;
@@ -200,7 +200,7 @@ pub async fn removing_a_subscription_removes_what_waits(store: Arc<dyn Store>) {
     assert_eq!(replay(&store, org, &DeliveryFilter::default(), at(30)).await.replayed, 3);
     assert_eq!(store.next_retry(org, gone.id).await.unwrap(), None);
     assert_eq!(store.replaying(org, gone.id).await.unwrap(), []);
-    // Its URL is free, and its number is not used again.
+    // Its URL is free, and its number is not reused.
     let again = subscribe(&store, org, "https://gone", None).await;
     assert!(again.id > stays.id && again.id != gone.id);
     assert_eq!(backlog(&store, &again).await, Backlog::default());
@@ -232,7 +232,7 @@ pub async fn another_organization_sees_nothing_of_it(store: Arc<dyn Store>) {
     let reader = Reader { org: other, filter: None, uuid: &mine.uuid, missed: false };
     assert_eq!(store.feed(reader, 0, 10, 10).await.unwrap(), []);
     assert_eq!(store.subscriptions(org).await.unwrap(), std::slice::from_ref(&mine));
-    // The same URL is another subscription there.
+    // The same URL is a separate subscription there.
     let theirs = subscribe(&store, other, "https://a", None).await;
     assert_ne!(theirs.id, mine.id);
     assert_eq!(store.subscriptions(org).await.unwrap(), [mine]);
@@ -254,7 +254,7 @@ pub async fn a_hurry_marks_the_log(store: Arc<dyn Store>) {
     assert_eq!(heads().await, [head(one, 3, 3), head(two, 2, 0)]);
     announce(&store, one, &[("paid", 13)]).await;
     assert_eq!(heads().await, [head(one, 4, 3), head(two, 2, 0)]);
-    // A stale unit hurries nothing.
+    // A stale unit marks nothing.
     let mut late = account_unit(update(&account_key(one, "none"), 1, now()));
     late.hurry = true;
     late.messages = vec![(one, event("paid", 14))];
@@ -262,7 +262,7 @@ pub async fn a_hurry_marks_the_log(store: Arc<dyn Store>) {
     assert_eq!(heads().await, [head(one, 4, 3), head(two, 2, 0)]);
 }
 
-/// What waits for its moment is moved into the log by the unit, and hurries with it.
+/// The unit moves waiting messages that are due into the log, and they are urgent too.
 pub async fn a_hurry_takes_along_what_is_published(store: Arc<dyn Store>) {
     let org = organization(&store, "one").await;
     let key = account(&store, account_row(org, "a", "loan")).await;
@@ -288,7 +288,7 @@ pub async fn a_new_signing_key_keeps_the_old_one_for_a_while(store: Arc<dyn Stor
         (&[4][..], Some((vec![1, 2, 3], at(50))))
     );
     assert_eq!((all[1].signing_key.as_slice(), all[1].previous_signing_key.clone()), (&[1, 2, 3][..], None));
-    // What was computed with the old key is stale; the other organization's is not.
+    // A unit computed with the old key is stale; the other organization's is not.
     let computed =
         |org| Unit { modes: vec![(product_key(org, "loan"), 1)], ..message_unit(vec![(org, event("paid", 10))]) };
     stale(&store, computed(org)).await;

@@ -1,32 +1,32 @@
-//! How many messages may be under way at once.
+//! Limits how many messages are in flight at once.
 
 use super::SECOND;
 use daybook_engine::time::Time;
 use std::collections::VecDeque;
 
-/// How many after the first success.
+/// The limit after the first success.
 const AFTER_FIRST: usize = 4;
-/// A limit is tried anew after so many lengths of the hold that a refusal costs.
+/// A learnt limit is tested again after this many times the length of the hold that a refusal costs.
 const TRY_AFTER: i64 = 20;
-/// The longest time between two tries, in the same lengths.
+/// The longest time between two tests, in the same unit.
 const TRY_AFTER_MOST: i64 = 640;
 
-/// Of so many that were taken it is kept when they were under way.
+/// For this many accepted messages, the time in flight is kept.
 const MOST_KEPT: usize = 256;
 
-/// How many at once.
+/// The limit on messages in flight.
 #[derive(Debug)]
 pub(super) struct Crowd {
-    /// How many may be under way now.
+    /// How many may be in flight now.
     most: usize,
     /// The limit that was learnt.
     limit: Option<Limit>,
-    /// The most that were under way since the last hold, and the most with which one was taken.
+    /// The most that were in flight since the last hold, and the most with which one was accepted.
     peak: usize,
     taken_with: usize,
-    /// When the last ones that were taken went and were answered.
+    /// When the last accepted messages were sent and answered.
     taken: VecDeque<(Time, Time)>,
-    /// The most that were under way when one was sent that was refused.
+    /// The most that were in flight when a message was sent that was then refused.
     refused_with: usize,
 }
 
@@ -81,27 +81,28 @@ impl Crowd {
         self.most = 1;
     }
 
-    /// One was refused that was sent when so many were under way.
+    /// A message was refused that was sent when this many were in flight.
     pub(super) fn refused(&mut self, under_way: usize) {
         self.refused_with = self.refused_with.max(under_way);
     }
 
-    /// Whether about as many were under way lately as the URL ever took. How many it had is known only roughly: they arrive
-    /// in another order, and some are on their way to it, or their answers are on their way back.
+    /// Whether about as many were in flight recently as the URL ever accepted. How many the URL had at once is known
+    /// only roughly: messages arrive in another order, and some messages or responses are still in transit.
     pub(super) fn is_near_high(&self) -> bool {
         self.peak > 1 && self.peak * 10 >= self.taken_with * 8
     }
 
-    /// Whether no limit was learnt yet, or more than the limit were tried, or more than had been taken until then.
+    /// Whether no limit was learnt yet, or more messages were tried than the limit, or more than had been accepted
+    /// until then.
     pub(super) fn is_new(&self) -> bool {
         let Some(limit) = self.limit else { return true };
         self.refused_with > self.taken_with.max(1) || limit.held.is_some_and(|held| self.peak > held)
     }
 
-    /// Learns the limit from what was taken and refused.
+    /// Learns the limit from the accepted and refused messages.
     pub(super) fn learn(&mut self, now: Time, hold: i64) {
         let seen = self.taken_together().min(self.peak.saturating_sub(1)).max(1);
-        // What held until more were tried holds again.
+        // The limit that held before more were tried applies again.
         let held = self.limit.and_then(|limit| limit.held).filter(|held| self.refused_with > *held);
         let at_once = held.unwrap_or(seen);
         let before = self.limit.map_or(TRY_AFTER / 4, |limit| limit.wait / hold.max(1));
@@ -112,13 +113,13 @@ impl Crowd {
         self.most = at_once;
     }
 
-    /// The most that were under way at once and were all taken.
+    /// The most that were in flight at once and were all accepted.
     fn taken_together(&self) -> usize {
         let with = |moment: Time| self.taken.iter().filter(|(sent, ended)| *sent <= moment && moment < *ended).count();
         self.taken.iter().map(|(sent, _)| with(*sent)).max().unwrap_or(0)
     }
 
-    /// What was counted until a hold counts no more.
+    /// Discards the counts from before a hold.
     pub(super) fn forget(&mut self) {
         (self.peak, self.refused_with) = (0, 0);
         self.taken.clear();

@@ -1,17 +1,17 @@
-//! How fast a URL is sent to: how many messages at once, how many a second, and when not at all.
+//! How fast messages are sent to a URL: how many at once, how many per second, and when none at all.
 //!
-//! Nothing is known of a URL at first. One message goes, then more at once with every success, until the URL answers 429 or
-//! fails. After a failure one message goes at a time again. After a 429 nothing goes until the moment that the URL asked
-//! for, and what its limit is follows from what it took:
+//! At first, nothing is known of a URL. One message is sent, then more at once with every success, until the URL
+//! answers 429 or fails. After a failure, one message is sent at a time again. After a 429, nothing is sent until the
+//! moment that the URL requested, and its limit is inferred from what it accepted:
 //!
 //! | the URL refused | then its limit is |
 //! |---|---|
-//! | more at once than it had taken until then | how many at once: see [`crowd`] |
-//! | about as many at once as it had taken before, but far fewer in that second | how many at once |
-//! | anything else | how many a second: see [`rate`] |
+//! | more at once than it had accepted until then | the number at once: see [`crowd`] |
+//! | about as many at once as it had accepted before, but far fewer in that second | the number at once |
+//! | anything else | the number per second: see [`rate`] |
 //!
-//! A limit that was learnt is tried anew now and then, ever more rarely while it stays where it was, as each try may cost
-//! a refusal. All moments are by the clock that is passed in.
+//! A learnt limit is tested again from time to time, ever more rarely while it stays the same, because each test may
+//! cost a refusal. All times come from the caller's clock.
 
 mod crowd;
 mod rate;
@@ -22,30 +22,30 @@ use rate::Rate;
 use std::time::Duration;
 
 const SECOND: i64 = 1_000_000;
-/// How long a URL is left alone that refused and did not say for how long, and one that could not be connected to.
+/// How long sending pauses after a refusal without `Retry-After`, and after a failure to connect.
 pub(super) const USUAL_HOLD: Duration = Duration::from_secs(1);
-/// The longest time that is added if a URL refuses whatever it is sent.
+/// The longest time that is added if a URL refuses everything.
 const MOST_ADDED: i64 = 60 * SECOND;
 
-/// What the settings allow.
+/// The limits in the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Allowed {
-    /// Most messages at once.
+    /// The most messages at once.
     pub at_once: usize,
-    /// Most messages a second, if there is such a limit.
+    /// The most messages per second, if limited.
     pub per_second: Option<u32>,
 }
 
-/// How fast a URL is sent to.
+/// How fast messages are sent to a URL.
 #[derive(Debug)]
 pub(super) struct Pace {
     allowed: Allowed,
     crowd: Crowd,
     rate: Rate,
     hold: Option<Hold>,
-    /// How often in a row the URL refused and took nothing in between.
+    /// How often in a row the URL refused without accepting anything in between.
     only_refused: u32,
-    /// Whether anything was taken since the last hold.
+    /// Whether anything was accepted since the last hold.
     took_something: bool,
 }
 
@@ -54,12 +54,12 @@ pub(super) struct Pace {
 struct Hold {
     since: Time,
     until: Time,
-    /// By a 429: a limit is learnt at its end.
+    /// Caused by a 429: a limit is learnt at its end.
     refused: bool,
 }
 
 impl Pace {
-    /// The pace for a URL that nothing is known of.
+    /// The pace for a URL of which nothing is known.
     pub(super) fn new(allowed: Allowed) -> Pace {
         Pace {
             allowed,
@@ -71,12 +71,12 @@ impl Pace {
         }
     }
 
-    /// The settings were changed.
+    /// Applies changed settings.
     pub(super) fn allow(&mut self, allowed: Allowed) {
         self.allowed = allowed;
     }
 
-    /// Whether a message may go now, with so many under way.
+    /// Whether a message may be sent now, with this many in flight.
     pub(super) fn may_send(&mut self, now: Time, under_way: usize) -> bool {
         self.end_hold(now);
         self.hold.is_none()
@@ -84,24 +84,24 @@ impl Pace {
             && self.rate.next_at(now, self.allowed.per_second).is_none_or(|at| at <= now)
     }
 
-    /// When a message may go that may not go now, unless it waits for an answer.
+    /// When the next message may be sent if it may not be sent now, unless it waits for a response.
     pub(super) fn next_at(&self, now: Time) -> Option<Time> {
         let held = self.hold.map(|hold| hold.until);
         held.into_iter().chain(self.rate.next_at(now, self.allowed.per_second)).max()
     }
 
-    /// Whether nothing goes now, whatever is answered.
+    /// Whether nothing may be sent now, regardless of responses.
     pub(super) fn is_waiting(&self, now: Time) -> bool {
         self.next_at(now).is_some_and(|at| at > now)
     }
 
-    /// A message goes, and with it so many are under way.
+    /// A message is sent; including it, this many are in flight.
     pub(super) fn sent(&mut self, now: Time, under_way: usize) {
         self.crowd.sent(under_way);
         self.rate.sent(now, self.allowed.per_second);
     }
 
-    /// The URL took a message that was sent at a moment, when so many were under way.
+    /// The URL accepted a message that was sent at a moment, when this many were in flight.
     pub(super) fn taken(&mut self, now: Time, sent_at: Time, under_way: usize) {
         self.took_something = true;
         self.only_refused = 0;
@@ -114,17 +114,17 @@ impl Pace {
         self.crowd.failed();
     }
 
-    /// The URL could not be connected to: it is left alone for a moment.
+    /// The URL could not be connected to: sending pauses briefly.
     pub(super) fn unreachable(&mut self, now: Time) {
         self.crowd.failed();
         self.hold_until(now, now.plus_micros(micros(USUAL_HOLD)), false);
     }
 
-    /// The URL answered 429 to a message that was sent when so many were under way, and wants nothing until a moment. Gives
-    /// until when it gets nothing.
+    /// The URL answered 429 to a message that was sent when this many were in flight, and requested a delay until a
+    /// moment. Returns the moment until which sending is on hold.
     pub(super) fn refused(&mut self, now: Time, under_way: usize, until: Time) -> Time {
         if self.hold.is_none_or(|hold| !hold.refused) {
-            // The first of those that were under way together.
+            // The first refusal of those that were in flight together.
             if !self.took_something {
                 self.only_refused = self.only_refused.saturating_add(1);
             }
@@ -137,12 +137,12 @@ impl Pace {
         self.hold_until(now, now.plus_micros(asked + added), true)
     }
 
-    /// The URL gets nothing until a moment, as it asked for before its sender began.
+    /// Continues a hold that the URL requested before this worker started.
     pub(super) fn go_on_holding(&mut self, now: Time, until: Time) {
         self.hold_until(now, until, false);
     }
 
-    /// A person wants the URL to get messages although it asked for patience.
+    /// A person wants messages sent although the URL requested a delay.
     pub(super) fn lift(&mut self) {
         if let Some(hold) = self.hold.take().filter(|hold| hold.refused) {
             self.rate.forget(hold.since);
@@ -151,7 +151,7 @@ impl Pace {
         self.only_refused = 0;
     }
 
-    /// Gives until when the URL is held.
+    /// Returns the moment until which the URL is on hold.
     fn hold_until(&mut self, now: Time, until: Time, refused: bool) -> Time {
         let before = self.hold;
         let until = before.map_or(until, |hold| hold.until.max(until));
@@ -163,7 +163,7 @@ impl Pace {
         until
     }
 
-    /// At the end of a hold, learns from what came before it. A clock that went back ends a hold too.
+    /// At the end of a hold, learns from what happened before it. A clock that went back ends a hold too.
     fn end_hold(&mut self, now: Time) {
         let Some(Hold { since, until, refused }) = self.hold else { return };
         if now < until && now >= since {

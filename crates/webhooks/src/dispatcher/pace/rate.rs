@@ -1,46 +1,47 @@
-//! How many messages may go in a second.
+//! Limits how many messages are sent per second.
 //!
-//! A rate is kept as the gap between two messages. It is learnt from what the URL took in the time before it refused: in
-//! a second, or in as long as it then wanted to be left alone, if that is longer.
+//! A rate is stored as the gap between two messages. It is learnt from what the URL accepted before it refused: within
+//! a second, or within the length of the hold it then requested, if that is longer.
 
 use super::SECOND;
 use daybook_engine::time::Time;
 use std::collections::VecDeque;
 
-/// A message that goes late by this much or less does not delay the ones after it: they go sooner, but never more in a
-/// second than the rate says. The second is for a URL that refused one that went sooner.
+/// A message that is late by this much or less does not delay the ones after it: they are sent sooner, but never more
+/// in a second than the rate allows. The second value is for a URL that refused messages that were sent sooner.
 const SLACK: i64 = 100_000;
 const LITTLE_SLACK: i64 = 10_000;
 /// How often that must have happened.
 const TOO_OFTEN: u32 = 3;
-/// A setting of so many a second holds for any time of this length: messages may be faster than others on their way.
+/// A setting of n per second applies to any period of this length, because some messages arrive faster than others.
 const SETTING_OVER: i64 = SECOND + SECOND / 50;
-/// After how long a rate that was learnt is raised for the first time, and the longest it may take.
+/// After how long a learnt rate is raised for the first time, and the longest interval between raises.
 const RAISE_AFTER: i64 = 2 * SECOND;
 const RAISE_AFTER_MOST: i64 = 600 * SECOND;
-/// The most moments that are kept: of what was taken lately.
+/// The most send times of recently accepted messages that are kept.
 const MOST_KEPT: usize = 10_000;
-/// By how many per cent a rate is raised: ever more, while the URL takes it.
+/// By how many per cent a rate is raised: ever more, while the URL accepts it.
 const RAISES: [i64; 7] = [1, 2, 4, 8, 16, 32, 50];
-/// Two gaps lie close together that differ by this part of them.
+/// Two gaps are close together if they differ by this fraction.
 const NARROW: i64 = 20;
 
-/// How many a second.
+/// The limit on messages per second.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     learnt: Option<Learnt>,
-    /// When the last one went, and when the next may go by what was learnt, or by the setting.
+    /// When the last message was sent, and when the next may be sent by the learnt rate or the setting.
     next: Option<(Time, Time)>,
-    /// When the last ones went, as many as may go in a second.
+    /// When the last messages were sent, as many as are allowed in a second.
     sent: VecDeque<Time>,
-    /// Whether the last one went sooner after the one before than the rate says, and how often the URL refused that.
+    /// Whether the last message was sent sooner after the previous one than the rate allows, and how often the URL
+    /// refused that.
     went_sooner: bool,
     refused_sooner: u32,
-    /// When the last ones that were taken had gone.
+    /// When the last accepted messages were sent.
     taken: VecDeque<Time>,
-    /// The most that were taken in a second, as far as it is known: a little less with every refusal.
+    /// The most that were accepted in a second, as far as known: reduced a little with every refusal.
     best: usize,
-    /// How many were taken in the second before the last refusal.
+    /// How many were accepted in the second before the last refusal.
     before_refusal: usize,
     /// How often in a row the URL refused a rate that had not been raised.
     misses: u32,
@@ -49,20 +50,20 @@ pub(super) struct Rate {
 #[derive(Clone, Copy, Debug)]
 struct Learnt {
     gap: i64,
-    /// The gap with which the URL took everything for a while.
+    /// The gap with which the URL accepted everything for a while.
     good: Option<i64>,
-    /// The gap that was too small: the next one tried lies between.
+    /// The gap that was too small: the next one tried lies between the two.
     refused: Option<i64>,
-    /// When it is raised next, by which step, and how long that takes.
+    /// When it is raised next, by which step, and the interval between raises.
     raise_at: Time,
     step: usize,
     wait: i64,
-    /// How many were taken since it was last raised.
+    /// How many were accepted since it was last raised.
     taken: i64,
 }
 
 impl Rate {
-    /// When the next may go; `None` if at once.
+    /// When the next message may be sent; `None` if at once.
     pub(super) fn next_at(&self, now: Time, setting: Option<u32>) -> Option<Time> {
         // A clock that went back does not stop a URL.
         let paced = self.next.filter(|(last, _)| *last <= now && self.gap(setting).is_some()).map(|(_, next)| next);
@@ -75,7 +76,7 @@ impl Rate {
         paced.into_iter().chain(by_setting).chain(by_rate).max()
     }
 
-    /// How many may go in a second or a little more by the rate that was learnt, and in how long.
+    /// How many may be sent in a second or slightly longer by the learnt rate, and the length of that period.
     fn most_learnt(&self) -> Option<(usize, i64)> {
         let gap = self.learnt?.gap;
         let most = (SECOND / gap).saturating_add(1);
@@ -114,7 +115,7 @@ impl Rate {
         if now < learnt.raise_at {
             return;
         }
-        // A rate that was not used says nothing about a higher one.
+        // A rate that was not used does not show that a higher one would work.
         let was_used = learnt.taken.saturating_mul(learnt.gap) >= learnt.wait.min(RAISE_AFTER) / 2;
         if was_used {
             learnt.good = Some(learnt.gap);
@@ -129,27 +130,27 @@ impl Rate {
         learnt.raise_at = now.plus_micros(learnt.wait);
     }
 
-    /// How many of those that were taken had gone after a moment.
+    /// How many accepted messages were sent after a moment.
     fn taken_since(&self, first: Time) -> usize {
-        // They are kept in the order of their answers, which is nearly that in which they went.
+        // They are kept in the order of their responses, which is nearly the order in which they were sent.
         self.taken.len() - self.taken.partition_point(|sent_at| *sent_at <= first)
     }
 
-    /// Whether the URL, which refused at a moment, took far fewer in the second before than it did in another.
+    /// Whether the URL, which refused at a moment, accepted far fewer in the second before than in its best second.
     pub(super) fn is_far_below_best(&self, refused_at: Time) -> bool {
         self.taken_since(refused_at.plus_micros(-SECOND)) * 10 < self.best * 8
     }
 
-    /// What was counted until a hold counts no more.
+    /// Discards the counts from before a hold.
     pub(super) fn forget(&mut self, refused_at: Time) {
         self.before_refusal = self.taken_since(refused_at.plus_micros(-SECOND));
         self.taken.clear();
         self.best = self.best * 9 / 10;
     }
 
-    /// Learns the rate from what was taken until the URL refused at a moment, to be left alone for some time.
+    /// Learns the rate from what was accepted until the URL refused at a moment and requested a hold of this length.
     pub(super) fn learn(&mut self, now: Time, refused_at: Time, hold: i64) {
-        // A hold of about a second is one of a second, which refusals that came a little later made longer.
+        // A hold of about a second is a hold of one second that slightly later refusals made longer.
         let span = if hold < SECOND * 3 / 2 { SECOND } else { hold };
         let first = refused_at.plus_micros(-span);
         let taken = self.taken.iter().filter(|sent_at| **sent_at >= first).count();
@@ -157,22 +158,22 @@ impl Rate {
             return;
         }
         let taken = i64::try_from(taken).unwrap_or(i64::MAX).max(1);
-        // A little less than the limit.
+        // A little below the limit.
         let seen = (span / taken).saturating_mul(102) / 100;
         let lately = self.taken_since(refused_at.plus_micros(-SECOND));
         let is_a_miss = self.learnt.is_some_and(|learnt| learnt.good.is_none());
         let (gap, wait, refused) = match self.learnt {
-            // As many as when it refused the last time: that is what it takes.
+            // As many as before the last refusal: that is what the URL accepts.
             None if lately > 4 && lately.abs_diff(self.before_refusal) <= lately / NARROW as usize => {
                 (seen, 4 * RAISE_AFTER, None)
             }
             None => (seen, RAISE_AFTER, None),
-            // As close as it gets: it is tried anew from here, more rarely.
+            // As close as possible: it is tested again from here, more rarely.
             Some(Learnt { good: Some(good), gap, wait, .. }) if good - gap <= good / NARROW => {
                 (good.saturating_mul(101) / 100, wait.saturating_mul(4).min(RAISE_AFTER_MOST), None)
             }
             Some(Learnt { good: Some(good), gap, .. }) => (good, RAISE_AFTER, Some(gap)),
-            // Refused at a rate that held before: a little less. Refused again and again: much less.
+            // Refused at a rate that held before: a little less. Refused repeatedly: much less.
             Some(Learnt { gap, wait, .. }) if self.misses == 0 => {
                 (gap.saturating_mul(102) / 100, wait.max(4 * RAISE_AFTER), None)
             }

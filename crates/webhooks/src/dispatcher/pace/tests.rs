@@ -1,4 +1,4 @@
-//! The pace against receivers that are simulated, by a clock that is moved by hand.
+//! The pace against simulated receivers, with a manual clock.
 
 use super::*;
 use std::collections::VecDeque;
@@ -7,43 +7,43 @@ fn at(micros: i64) -> Time {
     Time::from_micros(1_000_000_000_000 + micros)
 }
 
-/// What a simulated receiver takes.
+/// The limit of a simulated receiver.
 #[derive(Clone, Copy, Debug)]
 enum Limit {
-    /// So many in any second.
+    /// This many in any second.
     PerSecond(usize),
-    /// So many at once.
+    /// This many at once.
     AtOnce(usize),
-    /// One every so many microseconds.
+    /// One per this many microseconds.
     Spaced(i64),
 }
 
-/// What came of sending as much as the pace allows for some time.
+/// The result of sending as much as the pace allows for some time.
 #[derive(Debug)]
 struct Run {
     taken: usize,
     refused: usize,
-    /// How many were taken in the first minute.
+    /// How many were accepted in the first minute.
     first_minute: usize,
 }
 
 const TICK: i64 = 1_000;
 
-/// A message that is under way: when it arrives, when its answer is there, and whether it is taken.
+/// A message in flight: when it arrives, when its response is there, and whether it is accepted.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     sent: i64,
-    /// How many were under way with it.
+    /// How many were in flight with it.
     with: usize,
     arrives: i64,
     is_taken: Option<bool>,
-    /// When the receiver is done with it, and when its answer is seen.
+    /// When the receiver is done with it, and when its response arrives.
     done: i64,
     answered: i64,
 }
 
-/// A receiver: its limit, how long it takes for an answer, how long it wants to be left alone when it refuses, which it does
-/// at once, up to how long a message or an answer is under way, and up to how long a busy machine keeps us from sending.
+/// A receiver: its limit, its response time, the delay it requests when it refuses (which it does at once), the longest
+/// transit time of a message or a response, and the longest time for which a busy machine keeps us from sending.
 #[derive(Clone, Copy, Debug)]
 struct Receiver {
     limit: Limit,
@@ -118,7 +118,7 @@ fn pace() -> Pace {
     Pace::new(Allowed { at_once: 64, per_second: None })
 }
 
-/// With fast answers and with slow ones, from the first second on.
+/// With fast and with slow responses, from the first second on.
 #[test]
 fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
     let cases = [
@@ -143,7 +143,7 @@ fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
         for on_the_way in [0, 2_000, 10_000] {
             let receiver = Receiver { limit, answer_after, retry_after: SECOND, on_the_way, busy: 0 };
             let run = receiver.run(&mut pace(), seconds);
-            // What is on its way is not at work, and those at once are that much fewer a second.
+            // Messages in transit are not being processed, which lowers the possible rate of a limit at once.
             let per_second = match limit {
                 Limit::AtOnce(most) => most as f64 * 1_000_000.0 / (answer_after + on_the_way) as f64,
                 _ => per_second,
@@ -160,7 +160,7 @@ fn a_url_gets_at_least_nine_tenths_of_what_it_takes() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// Messages that go late because the machine is busy do not lower a rate for good.
+/// Messages that are late because the machine is busy do not lower a rate permanently.
 #[test]
 fn a_busy_machine_sends_nearly_as_many() {
     let cases = [
@@ -179,7 +179,7 @@ fn a_busy_machine_sends_nearly_as_many() {
     }
 }
 
-/// A limit that allows no burst is far from what the first second shows: it is found all the same.
+/// A limit that allows no burst is far from what the first second shows, but is still found.
 #[test]
 fn a_limit_that_allows_no_burst_is_found() {
     let receiver =

@@ -8,13 +8,13 @@
 //!           the log)    a time)
 //! ```
 //!
-//! Reading, sending and recording go on at the same time, in one task. How fast the URL is sent to is its [`Pace`]: one
-//! message at a time to begin with and after a failure, more with every success, and what a limit of the URL's own allows.
-//! So a URL that fails is sent one message at a time, and a dead one holds one socket.
+//! Reading, sending and recording run concurrently, in one task. The [`Pace`] limits how fast messages are sent: one
+//! message at a time at first and after a failure, more with every success, up to the URL's own limit. So a failing URL
+//! gets one message at a time, and a dead one uses one socket.
 //!
-//! When the subscription is paused, by an answer or by a caller, what is in flight is waited for; a success among it takes
-//! back a pause by failures. What lies before the
-//! last message that was sent becomes single dead letters, so that the cursor says exactly what was not sent.
+//! When the subscription is paused, by a response or by a caller, the worker waits for messages in flight; a success
+//! among them revokes a pause by failures. Unsent messages before the last one that was sent become single dead
+//! letters, so that the cursor shows exactly what was not sent.
 
 mod reading;
 mod recording;
@@ -42,21 +42,22 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// The most messages between the first that is not finished with and the last that was read.
+/// The most messages between the first unfinished one and the last one that was read.
 const LONGEST_WINDOW: usize = 4_096;
-/// So many results are recorded at once, or as many as there are after [`RECORD_AFTER`].
+/// This many results are recorded at once, or as many as there are after [`RECORD_AFTER`].
 const RECORD_AT: usize = 1_000;
 const RECORD_AFTER: Duration = Duration::from_millis(20);
-/// With so many results unrecorded, nothing more is sent: what a crash sends twice is among them and what is in flight.
+/// With this many unrecorded results, nothing more is sent: after a crash, only these and messages in flight are sent
+/// twice.
 const MOST_UNRECORDED: usize = 4_000;
-/// A cursor that only passed over what a filter leaves out is recorded when it has moved this far.
+/// A cursor that only skipped messages excluded by a filter is recorded when it has moved this far.
 const FAR: i64 = 1_000;
-/// How long a worker waits when the store is away.
+/// How long a worker waits when the store is unavailable.
 const STORE_AWAY: Duration = Duration::from_millis(500);
-/// The longest sleep between two looks at the clock.
+/// The longest sleep between two checks of the clock.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// A message on its way.
+/// A message to be sent.
 struct Item {
     source: Source,
     message: Outgoing,
@@ -69,7 +70,7 @@ enum Source {
     Failures(Box<Failure>),
 }
 
-/// What was read.
+/// The result of a read.
 enum Page {
     Failures(Vec<(Failure, Outgoing)>, Option<Time>),
     Ranges(Vec<Range>),
@@ -80,7 +81,7 @@ enum Page {
 struct Done {
     item: Item,
     began_at: Time,
-    /// How many were under way with it.
+    /// How many messages were in flight with it.
     under_way: usize,
     reply: Reply,
 }
@@ -91,11 +92,11 @@ type Read = (Result<Page, StoreError>, Option<Vec<StandardKey>>);
 /// Why a worker ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Leaving {
-    /// The subscription is paused by what its URL answered.
+    /// The subscription is paused because of its URL's responses.
     Pausing(&'static str),
     /// A caller paused it or removed it.
     Told,
-    /// The server stops, or somebody else has taken the subscription over: only what was sent is recorded.
+    /// The server stops, or another node has taken over the subscription: only results are recorded.
     Stopping,
 }
 
@@ -109,47 +110,47 @@ pub(super) struct Worker {
     keys: Arc<Vec<StandardKey>>,
     queue: Queue<Item>,
     in_flight: FuturesUnordered<Task<Done>>,
-    /// The position and the event of each that is in flight.
+    /// The position and the event of each message in flight.
     sent: HashMap<i64, String>,
     pace: Pace,
-    /// Until when the URL gets nothing, as it answered 429, for the watch: microseconds.
+    /// Sending to the URL is on hold until this moment because it answered 429; read by the watch: microseconds.
     pub(super) held_until: Arc<AtomicI64>,
     ledger: Ledger,
     /// The log after the cursor.
     log: Window,
-    /// Up to where the log is to be sent now.
+    /// The position up to which the log is to be sent now.
     through: i64,
     lease_until: Time,
     /// A range that is being replayed.
     range: Option<(Range, Window)>,
-    /// Whether to look for ranges, and for failures, that are to be sent again.
+    /// Whether to look for ranges, and for failures, to send again.
     look_for_ranges: bool,
     look_for_failures: bool,
     retries: Retries,
-    /// Failures that are being sent again and not recorded yet.
+    /// Failures that are being retried and not recorded yet.
     retrying: HashSet<i64>,
-    /// What is in flight and was left out by a filter meanwhile: it is not sent again.
+    /// Messages in flight that a new filter excludes: they are not retried.
     unwanted: HashSet<i64>,
-    /// Whether what is being read was asked for before the filter was narrowed.
+    /// Whether the read in progress began before the filter was narrowed.
     reads_by_old_filter: bool,
-    /// Says that what is in flight is not waited for any longer.
+    /// Becomes true when messages in flight are no longer waited for.
     hurry: Hurry,
     range_turn: bool,
     reading: Option<Task<Read>>,
     recording: Option<Task<Result<Recorded, StoreError>>>,
     recorded_retries: Vec<i64>,
     recorded_range_to: i64,
-    /// Runs out when results have waited long enough to be recorded.
+    /// Expires when results have waited long enough to be recorded.
     record_timer: Option<Pin<Box<tokio::time::Sleep>>>,
     /// The first deliveries after a start may have been sent, and have failed, before it.
     overlap: usize,
-    /// What the store last counted: failures in a row, and which row.
+    /// The counts that the store last returned: consecutive errors, and the number of the series.
     known_counts: (i64, i64),
-    /// Whether a caller changed the subscription since it was last recorded: a new filter does not count for what the
-    /// old one passed over, so that has to be recorded.
+    /// Whether a caller changed the subscription since it was last recorded. A new filter does not apply to what the
+    /// old one skipped, so the cursor has to be recorded.
     is_changed: bool,
     leaving: Option<Leaving>,
-    /// Whether it was told to end, if it was not leaving already.
+    /// Whether it was ordered to end, even if it was leaving already.
     is_told: bool,
     attempts_made: usize,
     waiters: Vec<oneshot::Sender<usize>>,
@@ -209,7 +210,8 @@ impl Worker {
         }
     }
 
-    /// Sends until the subscription is paused, gone or another node's, or nobody gives orders any more.
+    /// Sends until the subscription is paused, removed or held by another node, or until the dispatcher drops its
+    /// orders.
     pub(super) async fn run(mut self) {
         loop {
             self.take_orders();
@@ -233,7 +235,7 @@ impl Worker {
         }
     }
 
-    /// Waits for the next thing to happen, and deals with it; false if the worker is to end at once.
+    /// Waits for the next event and handles it; returns false if the worker is to end at once.
     async fn wait(&mut self) -> bool {
         let sleep = self.until_next();
         if self.ledger.len() > 0 && self.record_timer.is_none() {
@@ -274,7 +276,7 @@ impl Worker {
         true
     }
 
-    /// Whether there is something to record though nothing is going on.
+    /// Whether there is something to record although the worker is otherwise idle.
     fn has_to_record(&self) -> bool {
         let ahead = self.log.finished_through() - self.subscription.cursor;
         self.ledger.len() > 0 || self.range_is_done() || ahead > if self.is_changed { 0 } else { FAR }
@@ -289,12 +291,12 @@ impl Worker {
         nothing_under_way && (self.leaving.is_some() || self.queue.len() == 0 || self.is_held())
     }
 
-    /// Whether messages wait that the URL is not to get yet.
+    /// Whether messages wait that must not be sent to the URL yet.
     fn is_held(&self) -> bool {
         self.queue.len() > 0 && self.pace.is_waiting(self.shared.clock.now())
     }
 
-    /// Until when the URL gets nothing, as it answered 429.
+    /// The end of the hold after a 429, if there is one.
     fn held(&self) -> Option<Time> {
         let until = Time::from_micros(self.held_until.load(Ordering::Relaxed));
         (until > self.shared.clock.now()).then_some(until)
@@ -330,15 +332,15 @@ impl Worker {
         self.change(row);
     }
 
-    /// A caller may have changed the subscription: its filter, or that something is sent again.
+    /// Applies a caller's changes to the subscription: a new filter, or messages to send again.
     fn change(&mut self, row: Subscription) {
         if row.version == self.subscription.version {
             return;
         }
         let counts = (row.consecutive_errors, row.streak);
         if row.cursor > self.log.finished_through() || counts != self.known_counts {
-            // It was paused and resumed in between: what was not sent by then is dead letters now, and whoever goes on
-            // begins where the store says.
+            // It was paused and resumed in between: messages not sent by then are dead letters now, and the next worker
+            // starts where the store says.
             self.leaving.get_or_insert(Leaving::Stopping);
             return;
         }
@@ -360,7 +362,7 @@ impl Worker {
         }
     }
 
-    /// What was being read when the filter was narrowed is narrowed when it is there.
+    /// A page whose read began before the filter was narrowed is narrowed when it arrives.
     fn narrow_old_page(&mut self) {
         if !std::mem::take(&mut self.reads_by_old_filter) {
             return;
@@ -370,7 +372,7 @@ impl Worker {
         }
     }
 
-    /// What waits and is not in the filter is not sent, and what is in flight is not sent again.
+    /// Queued messages that the filter excludes are not sent, and those in flight are not retried.
     fn narrow(&mut self, filter: &[String]) {
         let is_wanted = |event: &String| event == TO_EVERYBODY || filter.contains(event);
         let left_out = self.queue.take_out(|item| item.message.account.clone(), |item| is_wanted(&item.message.event));
@@ -395,7 +397,7 @@ impl Worker {
         }
     }
 
-    /// Does not wait any longer for what is in flight: it is sent again by the next worker.
+    /// Stops waiting for messages in flight: the next worker sends them again.
     fn abandon(&mut self) {
         let left = std::mem::take(&mut self.in_flight).len() as u64;
         self.shared.figures.in_flight.sub(left);
@@ -404,31 +406,31 @@ impl Worker {
 
     fn answer_waiters(&mut self) {
         let has_more = self.look_for_ranges || self.look_for_failures || self.log.read_to() < self.through;
-        // Attempts that no call waited for count for the next call.
+        // Attempts that no caller waited for count for the next caller.
         if self.waiters.is_empty() || (has_more && !self.is_held()) {
             return;
         }
         for waiter in self.waiters.drain(..) {
-            // Whoever asked may have gone.
+            // The caller may have given up.
             let _ = waiter.send(self.attempts_made);
         }
         self.attempts_made = 0;
     }
 }
 
-/// What the settings of all, and of a subscription, allow.
+/// The limits of the general settings and of a subscription.
 fn allowed(shared: &Shared, subscription: &Subscription) -> Allowed {
     let own = subscription.max_in_flight.map_or(usize::MAX, |most| most as usize);
     Allowed { at_once: shared.settings.most_in_flight.min(own).max(1), per_second: subscription.max_per_second }
 }
 
-/// Waits until there is a hurry.
+/// Waits until messages in flight are no longer waited for.
 async fn told_to_hurry(hurry: &mut Hurry) {
-    // The other half is gone when everything is.
+    // The sender is dropped only when everything is.
     let _ = hurry.wait_for(|is_so| *is_so).await;
 }
 
-/// Waits for something that may not be there.
+/// Waits for a task; for ever if there is none.
 async fn poll<F: Future + Unpin>(task: &mut Option<F>) -> F::Output {
     match task {
         Some(task) => task.await,

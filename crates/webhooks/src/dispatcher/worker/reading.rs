@@ -1,4 +1,4 @@
-//! Reading what is to be sent: failures that are due, ranges that are replayed, the log.
+//! Reads what to send: due failures, ranges being replayed, the log.
 
 use super::{Item, LONGEST_WINDOW, Page, STORE_AWAY, Source, Worker};
 use crate::dispatcher::window::Window;
@@ -14,7 +14,7 @@ const PAGE: usize = 512;
 const LOW_WATER: usize = 256;
 
 impl Worker {
-    /// Has more read if there is room: failures that are due first, then in turns of a range and of the log.
+    /// Starts another read if there is room: due failures first, then alternately a range and the log.
     pub(super) fn read_on(&mut self) {
         if self.reading.is_some() || self.leaving.is_some() || self.queue.len() >= LOW_WATER {
             return;
@@ -69,7 +69,7 @@ impl Worker {
         true
     }
 
-    /// Reads, and with what is to be sent the keys that sign it.
+    /// Reads a page and, if there is something to send, the keys that sign it.
     pub(super) fn read(&mut self, page: impl Future<Output = Result<Page, StoreError>> + Send + 'static) {
         let (shared, org) = (self.shared.clone(), self.subscription.org);
         self.reading = Some(Box::pin(async move {
@@ -95,7 +95,8 @@ impl Worker {
         }
         match page {
             Ok(Page::Failures(due, next_retry)) => {
-                // What was read is still the next in the store, until it is recorded: then the store is asked again.
+                // The failures just read stay the next ones in the store until they are recorded; then the store is
+                // queried again.
                 self.retries.answered(next_retry.filter(|_| due.is_empty()));
                 for (failure, message) in due {
                     self.retrying.insert(failure.position);

@@ -1,4 +1,4 @@
-//! Recording what was sent, and leaving so that the store knows exactly what was not.
+//! Records results, and ends so that the store knows exactly what was not sent.
 
 use super::sending::CONSECUTIVE_ERRORS;
 use super::{Leaving, STORE_AWAY, Task, Worker};
@@ -37,7 +37,7 @@ impl Worker {
         self.recording = Some(self.record(deliveries));
     }
 
-    /// Records, again and again while the store is away: what was sent must not be forgotten.
+    /// Records results, retrying while the store is unavailable: they must not be lost.
     pub(super) fn record(&self, deliveries: Deliveries) -> Task<Result<Recorded, StoreError>> {
         let (shared, hurry) = (self.shared.clone(), self.hurry.clone());
         Box::pin(async move {
@@ -89,8 +89,8 @@ impl Worker {
         }
     }
 
-    /// Records the last results. If the subscription is paused, exactly: what was not sent before the last that was becomes
-    /// single dead letters. If it is not, somebody goes on from the cursor.
+    /// Records the last results. If the subscription is paused, this is exact: unsent messages before the last one that
+    /// was sent become single dead letters. If it is not, the next worker continues from the cursor.
     pub(super) async fn leave(&mut self) {
         let now = self.shared.clock.now();
         let Some(Leaving::Pausing(reason)) = self.leaving.take() else {
@@ -111,7 +111,7 @@ impl Worker {
         self.record_last(Window::last_finished, Some((pause, Box::new(message)))).await;
     }
 
-    /// What was not sent though later ones were is dead.
+    /// Messages that were not sent although later ones were become dead.
     fn bury_holes(&mut self, now: Time) {
         let ranges = self.range.iter().flat_map(|(_, window)| window.holes());
         let holes: Vec<i64> = self.log.holes().into_iter().chain(ranges).collect();
@@ -120,7 +120,8 @@ impl Worker {
         }
     }
 
-    /// Records what there is, up to where each window says; gives the subscription as it is then.
+    /// Records all results, up to the position that `end` gives for each window; returns the subscription as it is
+    /// then.
     async fn record_last(
         &mut self,
         end: fn(&Window) -> i64,
@@ -147,7 +148,7 @@ impl Worker {
     }
 }
 
-/// What is announced when a URL is paused; nothing if the server stops before it can be made.
+/// The message to publish when a URL is paused; `None` if the server stops before it can be made.
 async fn announcement(shared: Arc<Shared>, paused: Subscription, pause: Pause) -> Option<MessageRow> {
     loop {
         match shared.office.paused(&paused, &pause).await {

@@ -1,7 +1,7 @@
-//! When the next retry is due: what the store said, and what was recorded since it was asked.
+//! When the next retry is due: what the store returned, and what was recorded since it was queried.
 //!
-//! The store answers as of the moment it was asked. A failure that is recorded while the answer is on its way is not in it,
-//! so what was recorded since then is kept apart and never overwritten by the answer.
+//! The store's result is as of the moment of the query. A failure that is recorded while the result is on its way is
+//! not in it, so retries recorded since then are kept separately and never overwritten by the result.
 
 use daybook_engine::time::Time;
 use daybook_store::outbox::{Deliveries, Fate};
@@ -11,7 +11,7 @@ use daybook_store::outbox::{Deliveries, Fate};
 pub(super) struct Retries {
     /// The earliest that is known to be in the store.
     next: Option<Time>,
-    /// The earliest of those that were recorded since the store was last asked.
+    /// The earliest of those that were recorded since the store was last queried.
     since_asked: Option<Time>,
     /// The earliest of those that are being recorded.
     recording: Option<Time>,
@@ -34,20 +34,20 @@ impl Retries {
         self.recording = deliveries.failed.iter().filter_map(|failure| at(failure.fate)).min();
     }
 
-    /// What was being recorded is in the store.
+    /// The results that were being recorded are in the store.
     pub(super) fn recorded(&mut self) {
         let at = self.recording.take();
         self.next = earlier(self.next, at);
         self.since_asked = earlier(self.since_asked, at);
     }
 
-    /// The store is asked now.
+    /// The store is being queried.
     pub(super) fn ask(&mut self) {
         self.since_asked = None;
     }
 
-    /// What the store answered: its next retry, unless some are due. Those are on their way, and the store is asked again
-    /// when they are recorded.
+    /// The result of the query: the next retry in the store, unless some are due. Those are being sent, and the store
+    /// is queried again when they are recorded.
     pub(super) fn answered(&mut self, next: Option<Time>) {
         self.next = earlier(next, self.since_asked);
     }

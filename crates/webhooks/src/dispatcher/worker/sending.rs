@@ -1,4 +1,4 @@
-//! Sending, and judging what came back.
+//! Sends messages, and decides what the responses mean.
 
 use super::{Done, Item, Leaving, MOST_UNRECORDED, Source, Worker};
 use crate::dispatcher::ledger::{Outcome, Weight};
@@ -11,7 +11,7 @@ use daybook_engine::time::Time;
 use daybook_store::outbox::{Failure, Outgoing};
 use std::sync::atomic::Ordering;
 
-/// Why a URL is paused, by its name in the interface.
+/// Why a URL is paused, by its name in the API.
 pub(in crate::dispatcher) const UNAUTHORIZED: &str = "UNAUTHORIZED";
 pub(in crate::dispatcher) const CONSECUTIVE_ERRORS: &str = "CONSECUTIVE_ERRORS";
 
@@ -41,7 +41,7 @@ impl Worker {
         }));
     }
 
-    /// Notes what came of an attempt.
+    /// Records the result of an attempt.
     pub(super) fn finish(&mut self, Done { item, began_at, under_way, reply }: Done) {
         let now = self.shared.clock.now();
         let Item { source, message } = item;
@@ -94,13 +94,13 @@ impl Worker {
         } else if self.ledger.consecutive_errors() >= i64::from(self.shared.settings.pause_after) {
             self.leaving.get_or_insert(Leaving::Pausing(CONSECUTIVE_ERRORS));
         } else if self.leaving == Some(Leaving::Pausing(CONSECUTIVE_ERRORS)) {
-            // A success that was under way: the URL takes messages after all.
+            // A success of a message that was in flight: the URL accepts messages after all.
             self.leaving = self.is_told.then_some(Leaving::Told);
         }
     }
 
-    /// Leaves a URL alone that answered 429, as long as it asked for, but not beyond the last retry of a message. The
-    /// message it refused is tried again when the URL gets something again, if that is later than its own next moment.
+    /// Pauses sending to a URL that answered 429, for as long as it requested, but not beyond the last retry of a
+    /// message. The refused message is retried at the end of the hold, if that is later than its own next retry.
     fn hold(&mut self, reply: &Reply, now: Time, under_way: usize, verdict: Verdict) -> Verdict {
         let usual = now.plus_micros(i64::try_from(USUAL_HOLD.as_micros()).unwrap_or(i64::MAX));
         let latest = self.shared.schedule.last(now);
@@ -127,7 +127,7 @@ pub(in crate::dispatcher) async fn post(
     door.post(Post { id: &message.event_id, timestamp_s, signature: signatures.join(" "), body }).await
 }
 
-/// How an answer counts towards a pause.
+/// How a response counts towards a pause.
 fn weigh(reply: &Reply) -> Weight {
     match (reply.status, &reply.fault) {
         (Some(429), _) => Weight::Throttled,
@@ -138,7 +138,7 @@ fn weigh(reply: &Reply) -> Weight {
     }
 }
 
-/// The moment that a receiver asked for with `Retry-After`.
+/// The moment that a receiver requested with `Retry-After`.
 fn wanted_after(reply: &Reply, now: Time) -> Option<Time> {
     reply.retry_after.map(|wanted| match wanted {
         RetryAfter::Seconds(seconds) => {
@@ -175,7 +175,7 @@ pub(in crate::dispatcher) fn reason(reply: &Reply) -> String {
     }
 }
 
-/// The beginning of what a receiver said, as text.
+/// The beginning of a response body, as text.
 pub(in crate::dispatcher) fn said(reply: &Reply) -> Option<String> {
     let text = String::from_utf8_lossy(&reply.body_start).replace('\0', "\u{fffd}");
     (!text.is_empty()).then_some(text)

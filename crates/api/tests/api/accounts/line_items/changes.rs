@@ -17,12 +17,12 @@ async fn a_payment_is_reversed_once() {
     let server = Server::with_account().await;
     let body = json!({"line_item_id": "p1", "original_amount_cents": 500});
     server.post("/accounts/a/line_items/payments/payment_record", body).await.ok();
-    // No body at all is an empty form.
+    // An absent body is an empty form.
     let path = "/accounts/a/line_items/payment_reversals/p1";
     let reversal = server.call("POST", path, Some(crate::support::ADMIN), &[], Vec::new()).await.ok();
     assert_eq!(reversal["line_item_overview"]["line_item_type"], "PAYMENT_REVERSAL");
     assert_eq!(server.get("/accounts/a").await.ok()["summary"]["total_paid_to_date_cents"], 0);
-    // The same again is the same reversal; another one is one too many.
+    // The same call again returns the same reversal; another reversal is rejected.
     assert_eq!(server.post(path, json!({})).await.ok()["line_item_id"], reversal["line_item_id"]);
     server.post(path, json!({"line_item_id": "r2"})).await.refused(409, "already_reversed");
 }
@@ -37,7 +37,7 @@ async fn a_fee_is_charged_and_waived() {
     let waiver = server.post("/accounts/a/line_items/fee_waiver/f1", json!({})).await.ok();
     assert_eq!(waiver["line_item_overview"]["line_item_type"], "FEE_WAIVER");
     assert_eq!(server.get("/accounts/a").await.ok()["summary"]["fees_balance_cents"], 0);
-    // The same again is the same waiver; another one has nothing to do.
+    // The same call again returns the same waiver; another waiver has nothing to waive.
     let path = "/accounts/a/line_items/fee_waiver/f1";
     assert_eq!(server.post(path, json!({})).await.ok()["line_item_id"], waiver["line_item_id"]);
     server.post(path, json!({"line_item_id": "w2"})).await.refused(409, "nothing_to_waive");

@@ -16,7 +16,7 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 struct HmacKey {
     hmac_secret_key: String,
-    /// Until when the previous key also signs, if this one is new.
+    /// Until when messages also carry a signature of the previous key, if this one is new.
     previous_key_until: Option<Moment>,
 }
 

@@ -1,9 +1,9 @@
 //! How a command changes the database: directly, or through the server that holds it.
 //!
 //! ```text
-//! command ─► lock free?  ── yes ─► take it, start a service, carry the order out
+//! command ─► lock free?  ── yes ─► take it, start a service, execute the order
 //!               │
-//!               no ─► lock file: where the server listens, its token ─► POST /admin/control ─► carry the order out
+//!               no ─► lock file: the URL and token of the server ─► POST /admin/control ─► execute the order
 //! ```
 //!
 //! Only one process writes to a SQLite database. So an [`Order`] is data, executed by the process that holds the

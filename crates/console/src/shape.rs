@@ -1,7 +1,7 @@
 //! Formatting of money, times and words.
 //!
-//! These types deserialize from the service's JSON and implement `Display`, so templates can write `{{ account.balance
-//! }}`. There is no arithmetic with money here.
+//! These types deserialize from the service's JSON and implement `Display`, so templates can write
+//! `{{ account.balance }}`. There is no arithmetic with money here.
 
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!          ┌─► seven healthy receivers: everything, once
-//! server ──┼─► one that never answers, one that never comes to the end of a head: an attempt at a time, cut off in time
-//!          └─► one that answers 200 and never comes to the end of its body: the status counts, the body is left
+//! server ──┼─► one that never responds, one that never ends its head: one attempt at a time, ended by the timeout
+//!          └─► one that responds 200 and never ends its body: the status counts, the body is ignored
 //! ```
 //!
 //! The server's memory and sockets are read from `/proc` during the test. The memory is compared with its value after

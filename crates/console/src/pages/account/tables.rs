@@ -21,7 +21,7 @@ mod files;
 
 pub use files::file;
 
-/// A whole list, up to a limit that no reader exceeds.
+/// A whole list, up to 10,000 rows.
 pub const EVERYTHING: Paging = Paging { limit: 10_000, after: None, before: None };
 /// The rows of a page.
 const ROWS: usize = 60;

@@ -169,7 +169,7 @@ fn kept(asked: &Typed) -> Vec<(&'static str, &str)> {
     KEPT.iter().map(|name| (*name, asked.get(name))).collect()
 }
 
-/// Reads a filter. A filter by days past due excludes ended accounts, unless the filter asks for them.
+/// Reads a filter. A filter by days past due excludes ended accounts, unless a status is selected.
 fn query(asked: &Typed) -> Result<AccountQuery, Problem> {
     let text = |name: &str| Some(asked.get(name).to_owned()).filter(|text| !text.is_empty());
     let due = match text("due") {

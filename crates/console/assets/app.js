@@ -1,7 +1,7 @@
-// What makes pages livelier. Every page works without it.
+// Conveniences. Every page works without this script.
 "use strict";
 
-// Copying: buttons show themselves only where they can do it.
+// Copy buttons: shown only if the browser can copy.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
@@ -17,7 +17,7 @@ function wake(root) {
   for (const button of root.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
 }
 
-// Pieces that follow what is typed: <form data-live="/url" data-live-into="#id">.
+// Parts of a page that update while the user types: <form data-live="/url" data-live-into="#id">.
 function later(milliseconds, work) {
   let timer;
   return (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), milliseconds); };
@@ -39,14 +39,14 @@ function liven(form) {
   form.addEventListener("input", ask);
 }
 
-// Progress that arrives by itself: <div data-progress="/url">, replaced by what the server sends, until it says "done".
+// Progress of a release: <div data-progress="/url"> shows the events that the server streams until one is "done".
 function follow(element) {
   const source = new EventSource(element.dataset.progress);
   source.addEventListener("progress", (event) => { element.innerHTML = event.data; });
   source.addEventListener("done", () => { source.close(); location.reload(); });
 }
 
-// The time machine: a slider that shows the account at its moment.
+// The time machine: a slider that shows the account at the selected date.
 function travel(form) {
   const slider = form.querySelector("input[type=range]");
   const moment = form.querySelector("[data-moment]");
@@ -68,7 +68,7 @@ function travel(form) {
   moment.addEventListener("change", ask);
 }
 
-// Finding anything.
+// The search palette.
 function palette(dialog) {
   const field = dialog.querySelector("input");
   const results = dialog.querySelector("[data-palette-results]");
@@ -101,7 +101,7 @@ function palette(dialog) {
   document.querySelector("[data-find]").addEventListener("mousedown", (event) => { event.preventDefault(); open(); });
 }
 
-// What is wrong with a form: its summary has the focus, and leads to each field, folded away or not.
+// Form errors: the summary gets the focus, and its links open and focus each field, also in a collapsed part.
 function lead(summary) {
   summary.focus();
   summary.addEventListener("click", (event) => {

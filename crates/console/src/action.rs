@@ -1,7 +1,7 @@
-//! What people can do here: calls of the API, as data.
+//! The changes that console users can make, each represented as an API call.
 //!
-//! An action knows its method, path and body, so it can be shown as the `curl` line that does the same; and it can be
-//! performed, which asks the service what the API's handler would ask.
+//! An action has a method, a path and a body, so the console can show the equivalent `curl` command. Performing an
+//! action calls the same service function as the API's handler.
 
 use crate::page::Trouble;
 use axum::http::Method;
@@ -13,14 +13,14 @@ use daybook_service::processor::job::Repeat;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Something to be done.
+/// A change to make through the service.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Makes a product.
+    /// Creates a product.
     CreateProduct(Value),
     /// Turns migration mode on or off.
     SetMigrationMode(String, Value),
-    /// Makes a customer.
+    /// Creates a customer.
     CreateCustomer(Value),
     /// Changes a customer.
     UpdateCustomer(String, Value),
@@ -28,19 +28,19 @@ pub enum Action {
     CreateAccount(Value),
     /// Sets an account's status.
     SetStatus(String, Value),
-    /// Configures a notice of an account.
+    /// Configures a notification of an account.
     SetNotification(String, Value),
     /// Records a payment.
     RecordPayment(String, Value),
-    /// Turns a pending payment valid or invalid.
+    /// Marks a pending payment as valid or invalid.
     ChangeLineItem(String, String, Value),
-    /// Withdraws what is still held.
+    /// Withdraws a held line item.
     WithdrawLineItem(String, String),
-    /// A payment bounced.
+    /// Reverses a payment that bounced.
     ReversePayment(String, String, Value),
     /// Charges a fee.
     ChargeFee(String, Value),
-    /// Forgives a fee.
+    /// Waives a fee.
     WaiveFee(String, String, Value),
     /// Raises the balance.
     CreditOffset(String, Value),
@@ -56,20 +56,20 @@ pub enum Action {
     Resubscribe(String),
     /// Removes a subscription.
     DeleteSubscription(String),
-    /// Sends dead letters again.
+    /// Replays dead letters.
     Replay(Value),
     /// Sends a test event.
     SendTestEvent,
-    /// Makes a key.
+    /// Creates an API key.
     CreateKey(Value),
-    /// Revokes a key.
+    /// Revokes an API key.
     RevokeKey(String),
-    /// Gives out another signing key, in the place of the one with this mark.
+    /// Replaces the signing key that has this fingerprint with a new one.
     RotateHmacKey(String),
 }
 
 impl Action {
-    /// The method of the call.
+    /// The HTTP method of the call.
     pub fn method(&self) -> Method {
         match self {
             Action::CreateProduct(_)
@@ -132,7 +132,7 @@ impl Action {
         }
     }
 
-    /// The body of the call, where it has one.
+    /// The JSON body of the call, or `None` if it has none.
     pub fn body(&self) -> Option<&Value> {
         match self {
             Action::CreateProduct(body)
@@ -163,7 +163,7 @@ impl Action {
         }
     }
 
-    /// The line that does the same from a shell; the key is the reader's.
+    /// The equivalent `curl` command. It takes the API key from `$DAYBOOK_KEY`.
     pub fn curl(&self, base_url: &str) -> String {
         let method = match self.method() {
             Method::GET => String::new(),
@@ -179,7 +179,7 @@ impl Action {
         line
     }
 
-    /// Does it. `once` is a word that only this one form has: sent twice, it is done once.
+    /// Performs the action. `once` is a token unique to the form: submitting the form twice performs the action once.
     pub async fn perform(self, service: &Service, who: &Caller, once: Option<&str>) -> Result<Bytes, Trouble> {
         let once = once.filter(|once| !once.is_empty());
         let repeat = once.map(|once| self.repeat(once));
@@ -232,7 +232,7 @@ impl Action {
     }
 }
 
-/// A word as a shell takes it, whatever is in it.
+/// Quotes a text for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

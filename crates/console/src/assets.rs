@@ -1,4 +1,4 @@
-//! Files that pages need: compiled in, ours, and kept by browsers as long as they do not change.
+//! Static files of the pages. They are compiled in and cached by browsers until they change.
 
 use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -12,7 +12,7 @@ const STYLE: &str = include_str!("../assets/app.css");
 const SCRIPT: &str = include_str!("../assets/app.js");
 const ICON: &str = include_str!("../assets/icon.svg");
 
-/// A word that changes when the files do: pages ask for `app.css?<version>`.
+/// A hash of the files. Pages request `app.css?<version>`, so a changed file gets a new URL.
 pub static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = Sha256::new();
     for file in [STYLE, SCRIPT, ICON] {
@@ -24,7 +24,7 @@ pub static VERSION: LazyLock<String> = LazyLock::new(|| {
     })
 });
 
-/// A file.
+/// Serves a file by its name.
 pub async fn serve(Path(name): Path<String>) -> Response {
     let (kind, text) = match name.as_str() {
         "app.css" => ("text/css; charset=utf-8", STYLE),

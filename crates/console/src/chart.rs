@@ -1,44 +1,44 @@
-//! Drawings, made here as SVG.
+//! Charts, rendered as SVG.
 //!
-//! A drawing is for the eye; what it shows is also in the title of each mark, and pages put a table beside it. Colours are
-//! classes, so that light and dark are the style sheet's. Heights are places on a drawing, not amounts: amounts come with
-//! their words.
+//! Every value in a chart is also in the title of its mark, and pages show a table next to the chart. Colours are CSS
+//! classes, so the style sheet defines the light and dark themes. The numbers here are positions on the chart, not
+//! amounts of money: each amount has its own text.
 
 use std::fmt::Write;
 
-/// The width of every drawing, in its own units.
+/// The width of every chart, in SVG units.
 const WIDTH: f64 = 640.0;
-/// The height of every drawing.
+/// The height of every chart, in SVG units.
 const HEIGHT: f64 = 170.0;
-/// Room at the left edge; and for words below and above. What the top line stands for is written above it, where it may
-/// be as long and as large as it likes.
+/// Margins: on the left, and for the text below and above the chart. The value of the top line is written above it, so
+/// that it can have any length.
 const LEFT: f64 = 2.0;
 const BELOW: f64 = 22.0;
 const ABOVE: f64 = 24.0;
-/// Half as wide as words below a column can be.
+/// Half of the greatest width of a label below a bar.
 const EDGE: f64 = 40.0;
 
-/// A column of a bar chart.
+/// A bar of a bar chart.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What stands below it; empty for nothing.
+    /// The label below the bar; may be empty.
     pub label: String,
-    /// Its parts from the bottom: class, size, words.
+    /// The segments of the bar, from bottom to top.
     pub parts: Vec<Part>,
 }
 
-/// A part of a column.
+/// A segment of a bar.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The class of its colour.
+    /// The CSS class of its colour.
     pub class: &'static str,
-    /// Its size, for drawing.
+    /// Its height, relative to the other segments.
     pub size: u64,
-    /// What it is, in words.
+    /// The text of its title.
     pub words: String,
 }
 
-/// Columns side by side. `top` says what the largest is, in words.
+/// Draws a bar chart. `top` formats the greatest value.
 pub fn bars(title: &str, bars: &[Bar], top: impl Fn(u64) -> String) -> String {
     let tallest = bars.iter().map(|bar| bar.parts.iter().map(|part| part.size).sum::<u64>()).max().unwrap_or(0).max(1);
     let mut svg = begin(title);
@@ -61,7 +61,7 @@ pub fn bars(title: &str, bars: &[Bar], top: impl Fn(u64) -> String) -> String {
         }
         if !bar.label.is_empty() {
             let (at, anchor) = match x + step / 2.0 {
-                // Words in the middle of a column at an edge would be cut off there.
+                // A centred label of a bar at an edge would be cut off.
                 _ if index + 1 == bars.len() => (WIDTH, "end"),
                 middle if middle < EDGE => (LEFT, "start"),
                 middle => (middle, "middle"),
@@ -72,18 +72,18 @@ pub fn bars(title: &str, bars: &[Bar], top: impl Fn(u64) -> String) -> String {
     end(svg)
 }
 
-/// A point of a line.
+/// A point of a line chart.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// How far along, for drawing.
+    /// Its horizontal position.
     pub at: i64,
-    /// How high, for drawing.
+    /// Its vertical position.
     pub size: i64,
-    /// What it is, in words.
+    /// The text of its title.
     pub words: String,
 }
 
-/// A line in steps: a balance stays what it is until something changes it. `now` marks a place along it.
+/// Draws a step chart: a balance stays the same until an event changes it. `now` marks a position on the time axis.
 pub fn steps(
     title: &str,
     points: &[Point],

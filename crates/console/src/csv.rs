@@ -1,13 +1,13 @@
-//! Tables to take away, as CSV (RFC 4180).
+//! CSV downloads (RFC 4180).
 //!
-//! Spreadsheets take a cell that begins with `=`, `+`, `-` or `@` for a formula, and run it. So a text that does gets an
-//! apostrophe before it, which they show as text; numbers of ours are written as they are.
+//! Spreadsheets run a cell that begins with `=`, `+`, `-` or `@` as a formula. Such a text gets a leading apostrophe,
+//! which makes it plain text. Numbers that the console formats itself are written unchanged.
 
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::Response;
 
-/// A table that is being written.
+/// A CSV file under construction.
 #[derive(Debug, Default)]
 pub struct Csv {
     text: String,
@@ -16,16 +16,16 @@ pub struct Csv {
 /// A cell.
 #[derive(Clone, Debug)]
 pub enum Cell<'a> {
-    /// Words, from whomever.
+    /// Text from any source.
     Text(&'a str),
-    /// A number that we wrote: digits, a sign, a point.
+    /// A number formatted by the console: digits, a sign, a decimal point.
     Number(String),
-    /// Nothing.
+    /// An empty cell.
     Empty,
 }
 
 impl Csv {
-    /// A table with these columns.
+    /// Starts a file with a header row.
     pub fn new(columns: &[&str]) -> Csv {
         let mut csv = Csv::default();
         csv.row(&columns.iter().map(|name| Cell::Text(name)).collect::<Vec<_>>());
@@ -47,7 +47,7 @@ impl Csv {
         self.text.push_str("\r\n");
     }
 
-    /// The table as a file of this name.
+    /// The finished file, as a download with this name.
     pub fn file(self, name: &str) -> Response {
         let mut response = Response::new(self.text.into());
         let headers = response.headers_mut();

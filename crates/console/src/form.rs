@@ -1,9 +1,9 @@
-//! Forms whose fields explain themselves, and what was typed as the JSON of a call.
+//! Forms with explained fields, and their conversion to the JSON body of a call.
 //!
-//! A page describes its form as a list of [`Field`]s. A field's name is the path of a field of the API
-//! (`summary.initial_principal_cents`), so that what was typed becomes the body of the call, and a rule that the service
-//! says is broken is shown beside the field that it names. Money is typed in dollars and sent in cents; moments are typed on
-//! the clocks of a zone and sent with their offset. What is left empty is not sent: the service has the defaults.
+//! A page describes its form as a list of [`Field`]s. A field's name is the path of an API field
+//! (`summary.initial_principal_cents`), so the typed values map directly to the body of the call, and an error of the
+//! service is shown next to the field it names. Users type money in dollars and times in the local time of a zone; the
+//! call has cents and times with an offset. Empty fields are not sent: the service applies its defaults.
 
 use crate::shape::{Moment, Money, typed_moment};
 use daybook_engine::zone::Zone;
@@ -13,18 +13,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 
-/// What is typed into a field.
+/// The type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Words.
+    /// A line of text.
     Text,
-    /// More words.
+    /// Text of several lines.
     LongText,
     /// An email address.
     Email,
-    /// A password, never shown again.
+    /// A password. Its value is never sent back to the browser.
     Password,
-    /// A password that somebody chooses.
+    /// A new password that the user chooses.
     NewPassword,
     /// A whole number.
     Whole,
@@ -32,81 +32,81 @@ pub enum Kind {
     Decimal,
     /// Money, typed in dollars, sent in cents.
     Dollars,
-    /// A moment on the clocks of the form's zone.
+    /// A time in the form's time zone.
     Moment,
     /// A date.
     Date,
-    /// One of some values, each with its explanation; the first is taken where nothing is chosen if it is empty.
+    /// One of several values, each with an explanation. If the first value is empty, it is the default.
     Choice(&'static [(&'static str, &'static str)]),
-    /// Yes or no; sent only if it is ticked.
+    /// A checkbox; sent only if it is checked.
     Flag,
 }
 
 /// A field of a form.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// The path of the field of the API.
+    /// The path of the API field.
     pub name: &'static str,
-    /// What it is called.
+    /// The label.
     pub label: &'static str,
-    /// What it means, in a sentence or two.
+    /// The help text, one or two sentences.
     pub help: &'static str,
-    /// What is typed.
+    /// The type of the value.
     pub kind: Kind,
-    /// Whether it must be typed.
+    /// Whether a value is required.
     pub required: bool,
-    /// What happens if nothing is typed, or an example.
+    /// The placeholder: the default for an empty field, or an example.
     pub placeholder: &'static str,
 }
 
 impl Field {
-    /// A field that may be left empty.
+    /// Creates an optional field.
     pub const fn new(name: &'static str, label: &'static str, kind: Kind, help: &'static str) -> Field {
         Field { name, label, help, kind, required: false, placeholder: "" }
     }
 
-    /// One that must be filled in.
+    /// Makes the field required.
     pub const fn required(self) -> Field {
         Field { required: true, ..self }
     }
 
-    /// With a word on what an empty one means, or an example.
+    /// Sets the placeholder.
     pub const fn hint(self, placeholder: &'static str) -> Field {
         Field { placeholder, ..self }
     }
 }
 
-/// What was typed, by the names of the fields.
+/// The typed values, by field name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Typed(Vec<(String, String)>);
 
 impl Typed {
-    /// Reads a form, or a query.
+    /// Reads a submitted form or a query string.
     pub fn read(text: &[u8]) -> Typed {
         Typed(url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
     }
 
-    /// What was typed into a field; empty for nothing.
+    /// The value of a field without surrounding blanks; empty if the field is absent.
     pub fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim())
     }
 
-    /// What was typed into a field, blanks and all.
+    /// The value of a field with its surrounding blanks.
     pub fn untrimmed(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether anything was typed into it.
+    /// Whether the field has a value.
     pub fn has(&self, name: &str) -> bool {
         !self.get(name).is_empty()
     }
 
-    /// All of it, as a browser would send it.
+    /// All values, encoded as a browser would send them.
     pub fn encoded(&self) -> String {
         url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.0).finish()
     }
 
-    /// Types something, for a form that begins with it.
+    /// Sets the value of a field, for a prefilled form.
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Typed {
         self.0.retain(|(known, _)| known != name);
         self.0.push((name.to_owned(), value.into()));
@@ -124,7 +124,7 @@ impl<S: Send + Sync> axum::extract::FromRequest<S> for Typed {
     }
 }
 
-/// What was asked for in the URL.
+/// The query parameters of the URL.
 #[derive(Clone, Debug, Default)]
 pub struct Asked(pub Typed);
 
@@ -139,23 +139,23 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Asked {
     }
 }
 
-/// A form as it is shown: with what was typed and what is wrong with it.
+/// A form as shown, with its typed values and its errors.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
     fields: Vec<Field>,
     typed: Typed,
     wrong: BTreeMap<String, String>,
-    /// What is wrong with none of the fields in particular.
+    /// Errors that belong to no field of the form.
     pub general: Vec<String>,
 }
 
 impl Form {
-    /// An untouched form, or one with something in it.
+    /// Creates a form with these values and no errors.
     pub fn new(fields: &[Field], typed: Typed) -> Form {
         Form { fields: fields.to_vec(), typed, ..Form::default() }
     }
 
-    /// With what the service says is wrong. A field of the API that no field of the form has is told in general.
+    /// Adds the errors of the service. An error that names an API field without a form field becomes a general error.
     pub fn refused(mut self, problem: &Problem) -> Form {
         for Detail { field, message } in &problem.details {
             if let Some(known) = self.fields.iter().find(|known| known.name == field) {
@@ -171,12 +171,12 @@ impl Form {
         self
     }
 
-    /// Every field, ready to be shown.
+    /// All fields, ready to be shown.
     pub fn inputs(&self) -> Vec<Input<'_>> {
         self.fields.iter().map(|field| self.shown(field)).collect()
     }
 
-    /// Some fields, by the beginning of their names, or by their whole names.
+    /// The fields with these names, or whose names begin with one of them and a dot.
     pub fn group(&self, names: &[&str]) -> Vec<Input<'_>> {
         let wanted = |field: &&Field| {
             names.iter().any(|name| field.name == *name || field.name.starts_with(&format!("{name}.")))
@@ -184,13 +184,13 @@ impl Form {
         self.fields.iter().filter(wanted).map(|field| self.shown(field)).collect()
     }
 
-    /// Whether anything is wrong with some fields.
+    /// Whether any of these fields has an error.
     pub fn is_wrong(&self, names: &[&str]) -> bool {
         self.group(names).iter().any(|input| !input.wrong.is_empty())
     }
 
-    /// Whether a part of the form that can be folded is shown unfolded: something in it is wrong, or the form was refused
-    /// and something was typed there.
+    /// Whether a collapsible part of the form starts expanded: one of its fields has an error, or the form was refused
+    /// and one of its fields has a value.
     pub fn is_unfolded(&self, names: &[&str]) -> bool {
         self.is_wrong(names) || self.is_refused() && self.group(names).iter().any(|input| !input.value.is_empty())
     }
@@ -200,12 +200,12 @@ impl Form {
         !self.wrong.is_empty() || !self.general.is_empty()
     }
 
-    /// The fields with which something is wrong, in their order.
+    /// The fields with errors, in form order.
     pub fn wrong_inputs(&self) -> Vec<Input<'_>> {
         self.inputs().into_iter().filter(|input| !input.wrong.is_empty()).collect()
     }
 
-    /// How the summary of what is wrong begins; empty where no field is to blame.
+    /// The first line of the error summary; empty if no field has an error.
     pub fn heading(&self) -> String {
         match self.wrong.len() {
             0 => String::new(),
@@ -214,7 +214,7 @@ impl Form {
         }
     }
 
-    /// What was typed.
+    /// The typed values.
     pub fn typed(&self) -> &Typed {
         &self.typed
     }
@@ -224,24 +224,24 @@ impl Form {
     }
 }
 
-/// A field with what was typed into it.
+/// A field with its value and its error.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The field.
     pub field: &'a Field,
-    /// What was typed.
+    /// The typed value.
     pub value: &'a str,
-    /// Which rule it breaks; empty for none.
+    /// The error message; empty if there is none.
     pub wrong: &'a str,
 }
 
 impl Input<'_> {
-    /// What an `id` attribute can be.
+    /// The value of the `id` attribute.
     pub fn id(&self) -> String {
         format!("f-{}", self.field.name.replace(['.', '[', ']'], "-"))
     }
 
-    /// The name of the template's case.
+    /// The name of the field type in the template.
     pub fn kind(&self) -> &'static str {
         match self.field.kind {
             Kind::Text => "text",
@@ -259,12 +259,12 @@ impl Input<'_> {
         }
     }
 
-    /// Whether a flag is ticked.
+    /// Whether a checkbox is checked.
     pub fn is_ticked(&self) -> bool {
         ticked(self.value) == Some(true)
     }
 
-    /// The values that can be chosen.
+    /// The values of a choice.
     pub fn choices(&self) -> &'static [(&'static str, &'static str)] {
         match self.field.kind {
             Kind::Choice(choices) => choices,
@@ -273,8 +273,8 @@ impl Input<'_> {
     }
 }
 
-/// A rule about cents, for a field where dollars are typed: `must be a whole number of cents from 1 to 500` is about an
-/// amount of more than $0.00 and at most $5.00.
+/// Rewrites an error about cents for a field in dollars: `must be a whole number of cents from 1 to 500` becomes more
+/// than $0.00 and at most $5.00.
 fn in_dollars(rule: &str) -> String {
     let range = rule.strip_prefix("must be a whole number of cents from ").and_then(|range| range.split_once(" to "));
     let Some((least, (most, rest))) = range.map(|(least, rest)| (least, split_number(rest))) else {
@@ -287,13 +287,13 @@ fn in_dollars(rule: &str) -> String {
     }
 }
 
-/// The digits that a text begins with, and the rest.
+/// Splits a text after its leading digits.
 fn split_number(text: &str) -> (&str, &str) {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// The body of a call, from what was typed.
+/// Builds the body of a call from the typed values.
 pub fn body(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
     let (body, wrong) = values(fields, typed, zone);
     if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
@@ -303,7 +303,7 @@ pub fn body(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Probl
 pub fn checked_body<T: DeserializeOwned>(fields: &[Field], typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
     let (body, mut wrong) = values(fields, typed, zone);
     let mut rest = body.clone();
-    // Reading stops at the first field that is wrong: it is done again without that one.
+    // Parsing stops at the first invalid field, so it is repeated without that field.
     while let Err(BadForm::Invalid { field, message }) = parse::<T>(rest.to_string().as_bytes()) {
         let is_typed = fields.iter().any(|known| known.name == field) && typed.has(&field);
         if !is_typed || wrong.iter().any(|known| known.field == field) || !take(&mut rest, &field) {
@@ -314,7 +314,7 @@ pub fn checked_body<T: DeserializeOwned>(fields: &[Field], typed: &Typed, zone: 
     if wrong.is_empty() { Ok(body) } else { Err(Problem::invalid_fields(wrong)) }
 }
 
-/// Takes a field out of a body, by its path; false if it is not there.
+/// Removes a field from a body, by its path. Returns false if the field is absent.
 fn take(body: &mut Value, path: &str) -> bool {
     let (parents, name) = path.rsplit_once('.').map_or(("", path), |(parents, name)| (parents, name));
     let mut at = body;
@@ -325,7 +325,7 @@ fn take(body: &mut Value, path: &str) -> bool {
     at.as_object_mut().is_some_and(|fields| fields.remove(name).is_some())
 }
 
-/// What was typed, as a body, and what cannot be one.
+/// The typed values as a body, and an error for each value that cannot be converted.
 fn values(fields: &[Field], typed: &Typed, zone: &Zone) -> (Value, Vec<Detail>) {
     let mut body = Value::Object(Map::new());
     let mut wrong = Vec::new();
@@ -345,7 +345,7 @@ fn values(fields: &[Field], typed: &Typed, zone: &Zone) -> (Value, Vec<Detail>) 
     (body, wrong)
 }
 
-/// How money is written.
+/// The error message for an amount in another format.
 const HOW_DOLLARS: &str =
     "must be an amount in dollars, such as 1,234.56: a point before the cents, commas at thousands only";
 
@@ -374,7 +374,7 @@ fn value(kind: Kind, text: &str, zone: &Zone) -> Result<Value, &'static str> {
     }
 }
 
-/// Whether what a flag says is yes: `on` is what browsers send of a ticked box that has no value.
+/// Reads the value of a checkbox. Browsers send `on` for a checked box without a value.
 fn ticked(text: &str) -> Option<bool> {
     match text {
         "true" | "on" => Some(true),
@@ -383,7 +383,7 @@ fn ticked(text: &str) -> Option<bool> {
     }
 }
 
-/// Puts a value at a path, making the objects on the way.
+/// Sets the value at a path and creates the objects on the way.
 pub fn put(body: &mut Value, path: &str, value: Value) {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     let Value::Object(fields) = body else { return };

@@ -1,9 +1,9 @@
-//! What stands before every page: who is it, may they, and did the form come from our own page.
+//! Checks before every page: authentication, authorization, and the origin of a form.
 //!
-//! Somebody signed in has a session, whose token is a cookie that scripts cannot read. From the token follows a second
-//! one, which every form carries and which another site cannot know; and browsers say themselves where a request comes
-//! from (`Sec-Fetch-Site`, `Origin`). A POST needs both. Who is not signed in yet has a passing token in a cookie of its
-//! own, for the forms of the door itself.
+//! A signed-in user has a session, whose token is in a cookie that scripts cannot read. A second token, derived from
+//! it, is in every form; another site cannot know it. In addition, browsers report the origin of a request
+//! (`Sec-Fetch-Site`, `Origin`). A POST must pass both checks. A user who is not signed in has a temporary token in a
+//! separate cookie, for the sign-in and invite forms.
 
 use crate::Console;
 use crate::page::{Notice, Trouble, Unframed};
@@ -24,37 +24,37 @@ use daybook_service::people::Visit;
 use daybook_service::problem::Problem;
 use std::sync::Arc;
 
-/// The cookie with the token of a session.
+/// The cookie with the session token.
 const SESSION: &str = "daybook_session";
-/// The cookie with the passing token of somebody at the door.
+/// The cookie with the temporary token of a user who is not signed in.
 const DOOR: &str = "daybook_door";
-/// The cookie that carries a sentence to the next page.
+/// The cookie with a message for the next page.
 const NOTICE: &str = "daybook_notice";
-/// The cookie with the colours that somebody chose.
+/// The cookie with the chosen colour theme.
 const THEME: &str = "daybook_theme";
-/// The field, and the header, with a form's token.
+/// The form field and the header with the CSRF token.
 pub const TOKEN_FIELD: &str = "csrf";
 const TOKEN_HEADER: &str = "x-csrf-token";
-/// The largest form that is looked through, in bytes.
+/// The largest form that is searched for the CSRF token, in bytes.
 const FORM_BYTES_MAX: usize = 1024 * 1024;
-/// The longest that a browser keeps a session's cookie, in seconds; the session itself ends by the service's rules.
+/// The lifetime of the session cookie in the browser, in seconds. The service decides when the session itself ends.
 const COOKIE_SECONDS: u32 = 7 * 24 * 60 * 60;
 
-/// What a route needs of whoever asks.
+/// The right that a route requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing: the door itself.
+    /// None: the route is public (the sign-in page, for example).
     Nobody,
-    /// Somebody who may look.
+    /// The right to read.
     Read,
-    /// Somebody who may change something.
+    /// The right to make changes.
     Write,
-    /// Somebody who may administer.
+    /// The right to administer.
     Administer,
 }
 
 impl Needs {
-    /// The right, where somebody must be signed in.
+    /// The required right, or `None` if the route is public.
     pub const fn right(self) -> Option<Right> {
         match self {
             Needs::Nobody => None,
@@ -65,53 +65,53 @@ impl Needs {
     }
 }
 
-/// Somebody who is signed in, looking at a page.
+/// A signed-in user who requests a page.
 #[derive(Clone, Debug)]
 pub struct Visitor {
-    /// Who.
+    /// The session and its user.
     pub visit: Arc<Visit>,
-    /// How they got here.
+    /// The context of the request.
     pub manner: Manner,
 }
 
-/// How somebody looks at a page, signed in or not.
+/// The context of a request, signed in or not.
 #[derive(Clone, Debug, Default)]
 pub struct Manner {
-    /// The token that their forms carry.
+    /// The CSRF token of the user's forms.
     pub csrf: String,
-    /// The token of their session; empty at the door.
+    /// The session token; empty without a session.
     pub session: String,
-    /// `light`, `dark`, or empty for what their system says.
+    /// `light`, `dark`, or empty for the system's theme.
     pub theme: String,
-    /// What the page before wanted to say.
+    /// A message from the previous page.
     pub notice: Option<Notice>,
-    /// The address in their browser, without the host.
+    /// The path and query of the current page.
     pub here: String,
-    /// Where they reach the server: `https://books.example.com`.
+    /// The URL of the server as the user reaches it: `https://books.example.com`.
     pub base_url: String,
-    /// Where they come from, as far as the connection tells.
+    /// The user's IP address, if the connection has one.
     pub address: Option<std::net::IpAddr>,
-    /// Why nothing is sent and no timer runs, while that is so.
+    /// Why webhooks and timers are muted, if they are.
     pub muted: Option<Muted>,
 }
 
 impl Visitor {
-    /// For whom the service is asked.
+    /// The caller on whose behalf the service acts.
     pub fn caller(&self) -> &Caller {
         &self.visit.caller
     }
 
-    /// Whether they may change things.
+    /// Whether the user may make changes.
     pub fn may_write(&self) -> bool {
         self.caller().may(Right::Write).is_ok()
     }
 
-    /// Whether they may administer.
+    /// Whether the user may administer.
     pub fn may_administer(&self) -> bool {
         self.caller().may(Right::Administer).is_ok()
     }
 
-    /// Whether their organization is for testing.
+    /// Whether the user's organization is a TEST organization.
     pub fn is_test(&self) -> bool {
         self.visit.caller.environment == "TEST"
     }
@@ -134,7 +134,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Manner {
     }
 }
 
-/// Stands before a route.
+/// Checks a request before its handler runs.
 pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Request, next: Next) -> Response {
     let (mut manner, door) = manner_of(&console, &request);
     let notice_read = manner.notice.is_some();
@@ -152,14 +152,14 @@ pub async fn stand(State((console, needs)): State<(Console, Needs)>, request: Re
     response
 }
 
-/// A sentence that a page has shown, whatever page it was, is not for the next one too.
+/// Deletes the message cookie once a page has shown the message. A redirect keeps it.
 pub fn forget_notice(response: &mut Response, manner: &Manner) {
     if !response.status().is_redirection() {
         set_cookie(response, NOTICE, "", Some(0), &manner.base_url);
     }
 }
 
-/// Has a page answer. What goes wrong is shown to somebody who is signed in inside the frame.
+/// Runs the handler. For a signed-in user, an error page gets the navigation frame.
 async fn run(request: Request, next: Next) -> Response {
     let visitor = request.extensions().get::<Visitor>().cloned();
     let mut response = next.run(request).await;
@@ -208,13 +208,13 @@ async fn admit(
     Ok(request)
 }
 
-/// Says where a call comes from, for the audit trail.
+/// Adds the IP address to the caller, for the audit trail.
 fn from_where(mut visit: Visit, manner: &Manner) -> Visit {
     visit.caller = visit.caller.from_where(manner.address, "");
     visit
 }
 
-/// Whoever is not signed in is asked to, and led back afterwards.
+/// Redirects a user who is not signed in to the sign-in page, which leads back afterwards.
 fn to_the_door(request: &Request, manner: &Manner) -> Response {
     if request.method() != Method::GET {
         let message = "your session has ended: sign in again, nothing was changed";
@@ -224,15 +224,15 @@ fn to_the_door(request: &Request, manner: &Manner) -> Response {
     redirect(&format!("/console/sign-in?next={next}"))
 }
 
-/// Who asks, if they are signed in: for pages that everybody gets.
+/// The signed-in user, if any, for pages that need no session.
 pub async fn glance(console: &Console, mut manner: Manner) -> Option<Visitor> {
     let visit = console.service.visit(&manner.session).await.ok()??;
     manner.csrf = visit.csrf.clone();
     Some(Visitor { visit: Arc::new(visit), manner })
 }
 
-/// Browsers say whether a request comes from a page of the same site; older ones at least from which origin.
-/// A proxy may ask for another host than the browser did, which the settings name then.
+/// Checks that a form was sent from a page of this site. Browsers report this in `Sec-Fetch-Site`, older ones in
+/// `Origin`. A proxy may forward another host name than the browser used; then the `public_url` setting counts.
 fn same_site(headers: &HeaderMap, public_url: Option<&str>) -> Result<(), Problem> {
     let foreign = || Problem::new("not_authorized", "the form was sent from another site, and nothing was changed");
     match header(headers, "sec-fetch-site") {
@@ -249,12 +249,12 @@ fn same_site(headers: &HeaderMap, public_url: Option<&str>) -> Result<(), Proble
     if from.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
 }
 
-/// No role helps whose form is not right.
+/// An error about an outdated form. The usual advice about roles would not help here.
 fn old_form(problem: Problem) -> Trouble {
     Trouble::new(problem).advising("Go back, reload the page, and send the form again.")
 }
 
-/// Looks for the token in the header, or in the form, which is put back as it was.
+/// Checks the token in the header or in the form. The request keeps its body.
 async fn check_token(request: Request, manner: &Manner) -> Result<Request, Problem> {
     let wrong = || {
         let message = "the form is old, or was made for somebody else, and nothing was changed";
@@ -279,13 +279,13 @@ async fn check_token(request: Request, manner: &Manner) -> Result<Request, Probl
     Ok(Request::from_parts(parts, Body::from(bytes)))
 }
 
-/// Compares without telling by time where two differ. An empty token is nobody's.
+/// Compares two tokens in constant time. An empty token never matches.
 fn equal(given: &str, token: &str) -> bool {
     let differ = given.bytes().zip(token.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
     !token.is_empty() && given.len() == token.len() && differ == 0
 }
 
-/// How a request came, and, for somebody at the door who has none, a new passing token.
+/// The context of a request, and a new temporary token if a user without a session has none yet.
 pub fn manner_of(console: &Console, request: &Request) -> (Manner, Option<String>) {
     let headers = request.headers();
     let base_url = base_url(console, headers);
@@ -311,7 +311,7 @@ fn here(uri: &Uri) -> String {
     uri.path_and_query().map_or_else(|| "/console".to_owned(), ToString::to_string)
 }
 
-/// Where people reach the server: as the settings say, or as their browser does.
+/// The URL of the server: the `public_url` setting, or what the browser requested.
 fn base_url(console: &Console, headers: &HeaderMap) -> String {
     if let Some(url) = &console.settings.public_url {
         return url.trim_end_matches('/').to_owned();
@@ -333,7 +333,7 @@ struct Cookies<'a> {
     prefix: &'static str,
 }
 
-/// Browsers take a cookie with this prefix only from the host itself, by https: no other host or network can set it.
+/// Browsers accept a cookie with this prefix only from the host itself over https, so no other host can set it.
 const HOST_ONLY: &str = "__Host-";
 
 fn prefix(base_url: &str) -> &'static str {
@@ -363,20 +363,20 @@ fn set_cookie(response: &mut Response, name: &str, value: &str, seconds: Option<
     }
 }
 
-/// Sends the browser on by GET.
+/// Redirects the browser by GET.
 pub fn redirect(to: &str) -> Response {
     let to = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/console"));
     (StatusCode::SEE_OTHER, [(LOCATION, to)]).into_response()
 }
 
-/// Sends the browser on, with a sentence for the page it comes to.
+/// Redirects the browser, with a message for the next page.
 pub fn redirect_saying(to: &str, notice: &Notice, manner: &Manner) -> Response {
     let mut response = redirect(to);
     set_cookie(&mut response, NOTICE, &notice.write(), Some(60), &manner.base_url);
     response
 }
 
-/// Begins a session in the browser, and sends it on.
+/// Sets the session cookie and redirects the browser.
 pub fn begin_session(to: &str, token: &str, manner: &Manner) -> Response {
     let mut response = redirect(to);
     set_cookie(&mut response, SESSION, token, Some(COOKIE_SECONDS), &manner.base_url);
@@ -384,14 +384,14 @@ pub fn begin_session(to: &str, token: &str, manner: &Manner) -> Response {
     response
 }
 
-/// Ends a session in the browser, and sends it on.
+/// Deletes the session cookie and redirects the browser.
 pub fn end_session(to: &str, manner: &Manner) -> Response {
     let mut response = redirect(to);
     set_cookie(&mut response, SESSION, "", Some(0), &manner.base_url);
     response
 }
 
-/// Keeps the colours that somebody chose, and sends the browser on.
+/// Saves the chosen theme in a cookie and redirects the browser.
 pub fn keep_theme(to: &str, theme: &str, manner: &Manner) -> Response {
     let mut response = redirect(to);
     let seconds = if theme.is_empty() { 0 } else { 365 * 24 * 60 * 60 };
@@ -399,14 +399,14 @@ pub fn keep_theme(to: &str, theme: &str, manner: &Manner) -> Response {
     response
 }
 
-/// A path of the console to go on to; anything else is the home page.
+/// The target of a redirect, if it is a path of the console; the home page otherwise.
 pub fn safe_path(next: &str) -> &str {
     let plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let ours = next == "/console" || next.starts_with("/console/") || next.starts_with("/console?");
     if ours && plain { next } else { "/console" }
 }
 
-/// What every answer of the console says to browsers: nothing from elsewhere, in no frame, kept by nobody.
+/// Adds the security headers: no content from other origins, no framing, no caching.
 pub async fn headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

@@ -1,29 +1,29 @@
-//! The console: web pages for the people of a lender.
+//! The console: web pages for the staff of a lender.
 //!
 //! ```text
 //! request ─► routes ─► guard ─► pages ─► service
 //!                        │        │
 //!                        │        └─► action: the same call of the API, as data (and as curl)
-//!                        └─► who is it, may they, did the form come from us
+//!                        └─► session, right, origin of the form
 //!
-//! pages ─► templates/*.html ─► answer        shapes: what a page reads of the service's answers
+//! pages ─► templates/*.html ─► response
 //! ```
 //!
-//! Pages are rendered here and work without JavaScript; `assets/app.js` makes some of them livelier. What a page shows, it
-//! has from the service's answers, the same JSON that the API gives: [`shape`] reads the parts that are shown. What a page
-//! changes is an [`action::Action`], which is a call of the API; so each can be shown as a `curl` line. State that a
-//! reader chose (filters, the moment of the time machine) is in the URL.
+//! Pages are rendered on the server and work without JavaScript; `assets/app.js` adds conveniences. Pages show data
+//! from the service's responses, the same JSON that the API returns; [`shape`] reads the parts that are shown. Every
+//! change is an [`action::Action`], which is an API call, so the console can show it as a `curl` command. The state
+//! that a user chooses (filters, the time machine's date) is in the URL.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `routes` | every route on one screen, with the right it needs |
-//! | `guard` | sessions, rights, where a form came from |
-//! | `page` | the frame around every page; what goes wrong, as a page |
-//! | `form` | fields that explain themselves, and what was typed as the JSON of a call |
-//! | `action` | what can be done, as calls of the API |
-//! | `shape` | money, moments and words as pages show them |
-//! | `chart`, `csv`, `listing` | drawings; tables to take away; pages of lists |
-//! | `pages` | a file for each room |
+//! | `routes` | every route, with the right it requires |
+//! | `guard` | sessions, rights, the origin of forms |
+//! | `page` | the frame around every page, and error pages |
+//! | `form` | forms with explained fields, and their conversion to JSON |
+//! | `action` | the possible changes, as API calls |
+//! | `shape` | formatting of money, times and words |
+//! | `chart`, `csv`, `listing` | charts; CSV downloads; paging |
+//! | `pages` | one file or folder for each section |
 
 mod action;
 mod assets;
@@ -43,21 +43,21 @@ use axum::Router;
 use daybook_service::Service;
 use std::sync::Arc;
 
-/// What every handler is given.
+/// The state of every handler.
 #[derive(Clone, Debug)]
 pub(crate) struct Console {
     service: Service,
     settings: Arc<ConsoleSettings>,
 }
 
-/// How the console is served.
+/// Settings of the console.
 #[derive(Clone, Debug, Default)]
 pub struct ConsoleSettings {
-    /// The address that people reach the server at, for links and `curl` lines. Nothing: what their browser says.
+    /// The public URL of the server, for links and `curl` commands. If `None`, the host that the browser requested.
     pub public_url: Option<String>,
 }
 
-/// The console of a service.
+/// The routes of the console.
 pub fn router(service: Service, settings: ConsoleSettings) -> Router {
     routes::serve(Console { service, settings: Arc::new(settings) })
 }

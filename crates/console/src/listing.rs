@@ -1,4 +1,4 @@
-//! Lists: a page at a time for eyes, all of it for a table to take away; and links that keep what was asked for.
+//! Lists: paging, complete lists for CSV downloads, and links that keep the filter.
 
 use crate::form::Typed;
 use crate::page::{Trouble, read};
@@ -9,14 +9,14 @@ use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The most rows of a table to take away.
+/// The most rows of a CSV download.
 pub const MOST_ROWS: usize = 10_000;
-/// How many rows a page shows.
+/// The rows of a page.
 const ROWS: &str = "50";
 const AFTER: &str = "starting_after";
 const BEFORE: &str = "ending_before";
 
-/// A path with a query; what is empty is left out.
+/// A path with a query string, without empty parameters.
 pub fn link(path: &str, pairs: &[(&str, &str)]) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
@@ -26,7 +26,7 @@ pub fn link(path: &str, pairs: &[(&str, &str)]) -> String {
     }
 }
 
-/// Which page was asked for.
+/// The requested page.
 pub fn paging(asked: &Typed) -> Result<Paging, Problem> {
     let mark = |name| Some(asked.get(name)).filter(|mark| !mark.is_empty());
     Paging::read(Some(ROWS), mark(AFTER), mark(BEFORE))
@@ -37,11 +37,11 @@ pub fn paging(asked: &Typed) -> Result<Paging, Problem> {
 pub struct Listed<T> {
     /// Its entries.
     pub results: Vec<T>,
-    /// Where it lies.
+    /// Its position in the list.
     pub paging: Marks,
 }
 
-/// Where a page lies in its list.
+/// The position of a page in its list.
 #[derive(Debug, Default, Deserialize)]
 pub struct Marks {
     starting_after: Option<String>,
@@ -50,23 +50,23 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Where the next page begins, for a list that is read one way; nothing after the last.
+    /// The cursor of the next page, for a list that is read in one direction; `None` after the last page.
     pub fn next(self) -> Option<String> {
         self.starting_after.filter(|_| self.has_more)
     }
 }
 
-/// The links to the pages before and after; empty where there is none.
+/// Links to the previous and the next page; empty where there is none.
 #[derive(Debug, Default)]
 pub struct Pager {
-    /// The page before.
+    /// The previous page.
     pub earlier: String,
-    /// The page after.
+    /// The next page.
     pub later: String,
 }
 
 impl Pager {
-    /// The links beside a page of a list.
+    /// The links of a page.
     pub fn new(path: &str, kept: &[(&str, &str)], asked: &Typed, marks: &Marks) -> Pager {
         let backwards = asked.has(BEFORE);
         let to = |exists: bool, name: &str, mark: &Option<String>| match mark {
@@ -80,7 +80,7 @@ impl Pager {
     }
 }
 
-/// All entries of a list, up to [`MOST_ROWS`].
+/// Fetches all entries of a list, up to [`MOST_ROWS`].
 pub async fn all<'a, T: DeserializeOwned>(
     ask: impl Fn(Paging) -> BoxFuture<'a, Result<Bytes, Problem>>,
 ) -> Result<Vec<T>, Trouble> {
@@ -99,8 +99,8 @@ pub async fn all<'a, T: DeserializeOwned>(
     }
 }
 
-/// What was typed as `name: value`, a line each, as the `external_fields` of a call. What stands in double quotes is read
-/// as a string of JSON: so a name may have a colon in it, and a value a line break or blanks around it.
+/// Parses lines of `name: value` as the `external_fields` of a call. A name or value in double quotes is read as a JSON
+/// string, so a name can contain a colon, and a value can contain line breaks or surrounding blanks.
 pub fn external_fields(text: &str) -> Result<Vec<ExternalField>, &'static str> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let pair = |line: &str| {
@@ -111,14 +111,14 @@ pub fn external_fields(text: &str) -> Result<Vec<ExternalField>, &'static str> {
         };
         let value = value.trim();
         let value = serde_json::from_str::<String>(value).unwrap_or_else(|_| value.to_owned());
-        // What is quoted keeps the blanks around it.
+        // A quoted name keeps its blanks.
         let key = if quoted.is_some() { key } else { key.trim() };
         Ok(ExternalField { key: key.to_owned(), value })
     };
     lines.map(pair).collect()
 }
 
-/// The name in quotes that a line begins with, if it does, and what follows the colon after it.
+/// The quoted name at the beginning of a line, if there is one, and the text after its colon.
 fn quoted_name(line: &str) -> Option<(String, &str)> {
     let mut strings = serde_json::Deserializer::from_str(line).into_iter::<String>();
     let name = strings.next()?.ok()?;
@@ -126,7 +126,7 @@ fn quoted_name(line: &str) -> Option<(String, &str)> {
     Some((name, rest))
 }
 
-/// A name and a value that somebody keeps with a thing.
+/// An external field: a name and a value stored by the lender.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ExternalField {
     /// The name.
@@ -135,7 +135,7 @@ pub struct ExternalField {
     pub value: String,
 }
 
-/// The same, as they are typed: read again, they are what they were.
+/// Writes external fields in the format that [`external_fields`] parses.
 pub fn typed_fields(fields: &[ExternalField]) -> String {
     let written = |text: &str, is_plain: bool| {
         let is_plain = is_plain && text.trim() == text && !text.starts_with('"') && !text.contains(char::is_control);
@@ -148,7 +148,7 @@ pub fn typed_fields(fields: &[ExternalField]) -> String {
     fields.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Names the field of a form for a place inside a list: `order[2]` is a part of `order`.
+/// Replaces a list element with its form field in error details: `order[2]` becomes `order`.
 pub fn without_places(mut problem: Problem) -> Problem {
     for detail in &mut problem.details {
         if let Some((field, place)) = detail.field.clone().split_once('[') {
@@ -201,7 +201,7 @@ mod tests {
             for value in odd {
                 let field = ExternalField { key: key.to_owned(), value: value.to_owned() };
                 let shown = typed_fields(&[field.clone(), field.clone()]);
-                // As browsers send it: with other line breaks, and trimmed by the form.
+                // Browsers send other line breaks, and the form trims the text.
                 let sent = shown.replace('\n', "\r\n");
                 assert_eq!(external_fields(sent.trim()), Ok(vec![field.clone(), field]), "{shown}");
             }

@@ -1,4 +1,4 @@
-//! The frame around every page, and what goes wrong, as a page.
+//! The frame around every page, and error pages.
 
 use crate::Console;
 use crate::guard::{Manner, Visitor, keep_theme, redirect, safe_path};
@@ -14,16 +14,16 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::any::Any;
 
-/// What most handlers answer with.
+/// The result of most handlers.
 pub type Answer = Result<Response, Trouble>;
 
-/// How soon a page is asked for again by itself, in seconds.
+/// The delay after which the browser reloads a page, in seconds.
 const REFRESHED_AFTER_S: &str = "2";
 
-/// The rooms in the navigation.
+/// The sections of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// None of them.
+    /// No section.
     None,
     /// The home page.
     Home,
@@ -37,26 +37,26 @@ pub enum Section {
     Webhooks,
     /// Test cases.
     Cases,
-    /// Keys.
+    /// API keys.
     Keys,
-    /// Who did what.
+    /// The audit trail.
     Audit,
-    /// People.
+    /// Users.
     People,
 }
 
-/// A line of the navigation.
+/// An entry of the navigation.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Which.
+    /// Its section.
     pub section: Section,
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Where it is.
+    /// Its path.
     pub path: &'static str,
 }
 
-/// Every room, in order.
+/// All entries, in order.
 pub const PLACES: &[Place] = &[
     Place { section: Section::Home, name: "Home", path: "/console" },
     Place { section: Section::Accounts, name: "Accounts", path: "/console/accounts" },
@@ -69,31 +69,31 @@ pub const PLACES: &[Place] = &[
     Place { section: Section::Audit, name: "Audit trail", path: "/console/audit" },
 ];
 
-/// The frame around a page. Every template has one as `page`.
+/// The frame around a page. Every template has it as `page`.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// What it is called.
+    /// The title.
     pub title: String,
-    /// Which room it is in.
+    /// Its section.
     pub section: Section,
-    /// Who looks; nothing at the door.
+    /// The signed-in user; `None` on public pages.
     pub visitor: Option<Visitor>,
-    /// How they look.
+    /// The context of the request.
     pub manner: Manner,
 }
 
 impl Page {
-    /// A page for somebody who is signed in.
+    /// A page for a signed-in user.
     pub fn new(title: impl Into<String>, section: Section, visitor: &Visitor) -> Page {
         Page { title: title.into(), section, visitor: Some(visitor.clone()), manner: visitor.manner.clone() }
     }
 
-    /// A page at the door.
+    /// A page for a user who is not signed in.
     pub fn at_the_door(title: impl Into<String>, manner: &Manner) -> Page {
         Page { title: title.into(), section: Section::None, visitor: None, manner: manner.clone() }
     }
 
-    /// Every room that the one who looks may enter.
+    /// The sections that the user may open.
     pub fn places(&self) -> impl Iterator<Item = &'static Place> {
         let administers = self.may_administer();
         PLACES.iter().filter(move |place| {
@@ -101,22 +101,22 @@ impl Page {
         })
     }
 
-    /// The token that forms carry.
+    /// The CSRF token for forms.
     pub fn csrf(&self) -> &str {
         &self.manner.csrf
     }
 
-    /// Whether the one who looks may change things.
+    /// Whether the user may make changes.
     pub fn may_write(&self) -> bool {
         self.visitor.as_ref().is_some_and(Visitor::may_write)
     }
 
-    /// Whether the one who looks may administer.
+    /// Whether the user may administer.
     pub fn may_administer(&self) -> bool {
         self.visitor.as_ref().is_some_and(Visitor::may_administer)
     }
 
-    /// Whether the organization is for testing.
+    /// Whether the organization is a TEST organization.
     pub fn is_test(&self) -> bool {
         self.visitor.as_ref().is_some_and(Visitor::is_test)
     }
@@ -130,19 +130,19 @@ pub fn show(template: &impl Template) -> Answer {
     }
 }
 
-/// A page that browsers ask for again by themselves, as something of it is still being counted.
+/// Makes the browser reload a page that is still waiting for a count.
 pub fn refreshed(page: Response) -> Response {
     ([(REFRESH, REFRESHED_AFTER_S)], page).into_response()
 }
 
-/// Renders a page that says that what was typed is not right yet.
+/// Renders a form with its errors.
 pub fn show_again(template: &impl Template) -> Answer {
     let mut response = show(template)?;
     *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
     Ok(response)
 }
 
-/// The same for a form that the service refused: who is too fast is told when to come again.
+/// Renders a form that the service refused. If the user was rate limited, the response states when to retry.
 pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
     let mut response = show_again(template)?;
     if problem.kind == Kind::TooMany {
@@ -152,40 +152,40 @@ pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
     Ok(response)
 }
 
-/// Reads the part that a page shows out of an answer of the service.
+/// Reads the part of a service response that a page shows.
 pub fn read<T: DeserializeOwned>(answer: &Bytes) -> Result<T, Trouble> {
     serde_json::from_slice(answer)
         .map_err(|error| Trouble::new(Problem::internal(format!("an answer cannot be shown: {error}"))))
 }
 
-/// A sentence that one page leaves for the next.
+/// A message that one page leaves for the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Whether something was done, or was not.
+    /// Whether it reports a success.
     pub good: bool,
-    /// What.
+    /// The message.
     pub text: String,
 }
 
 impl Notice {
-    /// Something was done.
+    /// A message about a success.
     pub fn done(text: impl Into<String>) -> Notice {
         Notice { good: true, text: text.into() }
     }
 
-    /// Something was not done.
+    /// A message about a failure.
     pub fn not_done(text: impl Into<String>) -> Notice {
         Notice { good: false, text: text.into() }
     }
 
-    /// As the value of a cookie.
+    /// Encodes the message as the value of a cookie.
     pub fn write(&self) -> String {
         let sign = if self.good { '+' } else { '-' };
         let short: String = self.text.chars().take(600).collect();
         url::form_urlencoded::byte_serialize(format!("{sign}{short}").as_bytes()).collect()
     }
 
-    /// From the value of a cookie.
+    /// Decodes the value of a cookie.
     pub fn read(value: &str) -> Option<Notice> {
         let pair = format!("n={value}");
         let (_, text) = url::form_urlencoded::parse(pair.as_bytes()).next()?;
@@ -194,43 +194,43 @@ impl Notice {
     }
 }
 
-/// What is said of a bug.
+/// The message for an internal error.
 const INSIDE: &str = "something went wrong inside the server";
 
-/// A problem that was answered without the frame, as nobody knew for whom. The guard does, and answers again.
+/// A problem rendered without the frame because the user was unknown. The guard knows the user and renders it again.
 #[derive(Clone, Debug)]
 pub struct Unframed(pub Problem);
 
-/// What went wrong, on its way to somebody.
+/// An error that becomes an error page.
 #[derive(Debug)]
 pub struct Trouble {
-    /// What the service, or the console, says.
+    /// The error of the service or the console.
     pub problem: Problem,
     page: Option<Box<Page>>,
-    /// What one can do now, where it is not what such problems usually need.
+    /// Advice that replaces the usual advice for this kind of problem.
     advice: Option<&'static str>,
 }
 
 impl Trouble {
-    /// Nobody in particular asked.
+    /// An error without a known user.
     pub fn new(problem: Problem) -> Trouble {
-        // Nobody has a role to which time is not real.
+        // No role allows this, so the usual advice does not apply.
         let advice = (problem.code == "live_environment").then_some("Do it in a TEST organization.");
         Trouble { problem, page: None, advice }
     }
 
-    /// With what one can do now.
+    /// Sets the advice.
     pub fn advising(self, advice: &'static str) -> Trouble {
         Trouble { advice: Some(advice), ..self }
     }
 
-    /// As an answer to somebody who is signed in.
+    /// The error page for a signed-in user.
     pub fn seen_by(mut self, visitor: &Visitor) -> Response {
         self.page = Some(Box::new(Page::new("Not done", Section::None, visitor)));
         self.into_response()
     }
 
-    /// As an answer to somebody who is not.
+    /// The error page for a user who is not signed in.
     pub fn at_the_door(mut self, manner: &Manner) -> Response {
         self.page = Some(Box::new(Page::at_the_door("Not done", manner)));
         self.into_response()
@@ -255,11 +255,11 @@ struct TroublePage {
     page: Page,
     heading: &'static str,
     problem: Problem,
-    /// What one can do now.
+    /// What the user can do now.
     advice: &'static str,
 }
 
-/// What to call a family of problems, and what one can do.
+/// The status, the heading and the usual advice for a kind of problem.
 fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
     match kind {
         Kind::Malformed => (StatusCode::BAD_REQUEST, "That could not be read", "Go back and try again."),
@@ -332,7 +332,7 @@ impl IntoResponse for Trouble {
     }
 }
 
-/// What somebody chose to see.
+/// The form of the theme switch.
 #[derive(Debug, Deserialize)]
 pub struct Colours {
     #[serde(default)]
@@ -341,18 +341,18 @@ pub struct Colours {
     next: String,
 }
 
-/// Keeps the colours that somebody chose.
+/// Saves the chosen theme.
 pub async fn choose_theme(visitor: Visitor, Form(colours): Form<Colours>) -> Response {
     let theme = if ["light", "dark"].contains(&colours.theme.as_str()) { colours.theme.as_str() } else { "" };
     keep_theme(safe_path(&colours.next), theme, &visitor.manner)
 }
 
-/// `/console/` is the home page too.
+/// Redirects `/console/` to the home page.
 pub async fn to_home() -> Response {
     redirect("/console")
 }
 
-/// There is no such page.
+/// The page for an unknown path.
 pub async fn no_such_page(State(console): State<Console>, request: axum::extract::Request) -> Response {
     let problem = Problem::not_found("page", request.uri().path());
     let (manner, _) = crate::guard::manner_of(&console, &request);
@@ -368,7 +368,7 @@ pub async fn no_such_page(State(console): State<Console>, request: axum::extract
     response
 }
 
-/// A page failed in a way that nobody thought of.
+/// The page after a panic in a handler.
 #[expect(clippy::needless_pass_by_value, reason = "the layer gives it so")]
 pub fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
@@ -376,12 +376,12 @@ pub fn panicked(panic: Box<dyn Any + Send>) -> Response {
     Trouble::new(Problem::internal(message)).into_response()
 }
 
-/// A piece of a page, for a script that asked for it.
+/// A part of a page, requested by the script.
 pub fn fragment(template: &impl Template) -> Answer {
     show(template)
 }
 
-/// Something that is no page.
+/// A response that is not HTML.
 pub fn plain(kind: &'static str, body: impl Into<axum::body::Body>) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));

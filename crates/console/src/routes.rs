@@ -1,6 +1,6 @@
-//! Every route, with the right that it needs.
+//! Every route, with the right it requires.
 //!
-//! The router and the list that tests walk are made from the same table, so that no route is forgotten by either.
+//! The router and the list that tests check are built from the same table, so neither can miss a route.
 
 use crate::guard::{self, Needs};
 use crate::{Console, assets, page, pages};
@@ -11,17 +11,17 @@ use axum::routing::{MethodRouter, get, post};
 use daybook_service::access::Right;
 use tower_http::catch_panic::CatchPanicLayer;
 
-/// The largest form, in bytes.
+/// The largest form body, in bytes.
 const FORM_BYTES_MAX: usize = 1024 * 1024;
 
-/// What is known of a route.
+/// A route, for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteFacts {
     /// `GET` or `POST`.
     pub method: &'static str,
-    /// The path, with its parameters in braces.
+    /// The path, with parameters in braces.
     pub path: &'static str,
-    /// The right that somebody signed in needs; nothing where nobody need be signed in.
+    /// The required right; `None` for a public route.
     pub needs: Option<Right>,
 }
 
@@ -36,7 +36,7 @@ macro_rules! table {
 }
 
 table! {
-    // The door.
+    // Public pages.
     Nobody get "/console/sign-in" pages::sign_in::show;
     Nobody post "/console/sign-in" pages::sign_in::sign_in;
     Nobody get "/console/welcome/{link}" pages::sign_in::welcome;
@@ -44,7 +44,7 @@ table! {
     Read post "/console/sign-out" pages::sign_in::sign_out;
     Read post "/console/theme" page::choose_theme;
 
-    // Home, and finding anything.
+    // Home and search.
     Read get "/console" pages::home::show;
     Read get "/console/find" pages::find::show;
 
@@ -58,7 +58,7 @@ table! {
     Write post "/console/products/{product_id}/migration" pages::products::migration::switch;
     Read get "/console/products/{product_id}/progress" pages::products::migration::progress;
 
-    // Accounts: the list, opening one.
+    // Accounts: the list, and opening one.
     Read get "/console/accounts" pages::accounts::show;
     Write get "/console/accounts/new" pages::accounts::opening::new;
     Write post "/console/accounts/new" pages::accounts::opening::create;
@@ -110,7 +110,7 @@ table! {
     Read get "/console/cases/{file}" pages::cases::show_one;
     Write post "/console/cases/{file}/run" pages::cases::running::run_one;
 
-    // Keys.
+    // API keys.
     Administer get "/console/keys" pages::keys::show;
     Administer post "/console/keys" pages::keys::api_keys::create;
     Administer get "/console/keys/{client_id}/revoke" pages::keys::api_keys::ask_revoke;
@@ -120,10 +120,10 @@ table! {
     Administer get "/console/keys/hmac/rotate" pages::keys::signing::ask_rotate;
     Administer post "/console/keys/hmac/rotate" pages::keys::signing::rotate;
 
-    // Who did what.
+    // The audit trail.
     Administer get "/console/audit" pages::audit::show;
 
-    // People.
+    // Users.
     Administer get "/console/people" pages::people::show;
     Administer post "/console/people/invite" pages::people::invite;
     Administer post "/console/people/links/withdraw" pages::people::withdraw;
@@ -134,7 +134,7 @@ table! {
     Read post "/console/people/me/sessions" pages::people::me::end_sessions;
 }
 
-/// Every route there is.
+/// All routes.
 pub fn routes() -> Vec<RouteFacts> {
     let facts = FACTS.iter().map(|(method, path, needs)| RouteFacts {
         method: if *method == "get" { "GET" } else { "POST" },
@@ -144,7 +144,7 @@ pub fn routes() -> Vec<RouteFacts> {
     facts.collect()
 }
 
-/// Everything, ready to serve.
+/// Builds the router.
 pub(crate) fn serve(console: Console) -> Router {
     let mut router: Router<Console> = Router::new();
     for (path, needs, handler) in table() {

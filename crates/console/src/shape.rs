@@ -1,7 +1,7 @@
-//! Money, moments and words as pages show them.
+//! Formatting of money, times and words.
 //!
-//! These types read themselves out of the service's JSON and write themselves as people read them, so that templates
-//! only say `{{ account.balance }}`. Nothing is computed with money here.
+//! These types deserialize from the service's JSON and implement `Display`, so templates can write
+//! `{{ account.balance }}`. There is no arithmetic with money here.
 
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
@@ -15,20 +15,20 @@ use std::fmt;
 pub struct Money(pub i64);
 
 impl Money {
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub const fn is_zero(&self) -> bool {
         self.0 == 0
     }
 
-    /// As a plain decimal, for fields and tables to take away: `-1234.56`.
+    /// A plain decimal, for form fields and CSV: `-1234.56`.
     pub fn plain(&self) -> String {
         let sign = if self.0 < 0 { "-" } else { "" };
         let cents = self.0.unsigned_abs();
         format!("{sign}{}.{:02}", cents / 100, cents % 100)
     }
 
-    /// Reads what somebody typed: `1,234.56`, `$12`, `12.5`. Digits beyond cents are refused, and so are commas that do
-    /// not part thousands: in `15,00` one would be a point to half of the world.
+    /// Parses a typed amount: `1,234.56`, `$12`, `12.5`. More than two decimals are refused, and so are commas that do
+    /// not separate thousands: in `15,00`, many users would mean a decimal comma.
     pub fn typed(text: &str) -> Option<Money> {
         let text = text.trim();
         let (negative, text) = match text.strip_prefix(['-', '\u{2212}']) {
@@ -47,7 +47,7 @@ impl Money {
     }
 }
 
-/// Whole dollars without their commas, if each stands between thousands.
+/// Removes the commas, if each separates thousands.
 fn without_commas(whole: &str) -> Option<String> {
     let Some((first, rest)) = whole.split_once(',') else { return Some(whole.to_owned()) };
     let begins = (1..=3).contains(&first.len()) && !first.starts_with('0');
@@ -63,7 +63,7 @@ impl fmt::Display for Money {
     }
 }
 
-/// Money in few letters, for the edge of a drawing: `$950`, `$12.6k`, `$9.4bn`. Rounded to the nearest.
+/// A short amount for a chart's axis: `$950`, `$12.6k`, `$9.4bn`. Rounded to the nearest unit.
 pub fn short_money(cents: i64) -> String {
     const UNITS: [(u64, &str); 4] = [(1_000_000_000_000, "tn"), (1_000_000_000, "bn"), (1_000_000, "m"), (1_000, "k")];
     let dollars = (cents.unsigned_abs() + 50) / 100;
@@ -80,18 +80,18 @@ pub fn short_money(cents: i64) -> String {
     }
 }
 
-/// A number of things, with its thousands apart.
+/// A number with thousands separators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Count(pub u64);
 
 impl Count {
-    /// Whether there is none.
+    /// Whether it is zero.
     pub const fn is_zero(&self) -> bool {
         self.0 == 0
     }
 
-    /// `1 account`, `2 accounts`.
+    /// The number with its noun: `1 account`, `2 accounts`.
     pub fn of(&self, one: &str, many: &str) -> String {
         format!("{self} {}", if self.0 == 1 { one } else { many })
     }
@@ -110,7 +110,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// A moment, as the service writes it: RFC 3339 with the offset of the product's zone, or UTC.
+/// A time as the service writes it: RFC 3339 with the offset of the product's zone, or UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Moment(pub String);
@@ -118,12 +118,12 @@ pub struct Moment(pub String);
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl Moment {
-    /// A moment on the clocks of a zone.
+    /// A time in a zone.
     pub fn new(time: Time, zone: &Zone) -> Moment {
         Moment(daybook_service::view::time::Local::new(time, zone).to_string())
     }
 
-    /// The moment itself.
+    /// The time itself.
     pub fn time(&self) -> Option<Time> {
         Time::parse(&self.0)
     }
@@ -146,12 +146,12 @@ impl Moment {
         }
     }
 
-    /// `2025-02-15`, as date fields want it.
+    /// `2025-02-15`, the format of date fields.
     pub fn date(&self) -> &str {
         self.0.get(0..10).unwrap_or_default()
     }
 
-    /// `2025-02-15T09:00:00`, as fields for moments want it.
+    /// `2025-02-15T09:00:00`, the format of date and time fields.
     pub fn field(&self) -> &str {
         self.0.get(0..19).unwrap_or_default()
     }
@@ -173,8 +173,8 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Reads a moment that was typed on the clocks of a zone: `2025-02-15T09:00`, with seconds or without, or a date alone,
-/// which is its first moment. One with an offset is taken as it is.
+/// Parses a typed local time of a zone: `2025-02-15T09:00`, with or without seconds, or a date, which means the start
+/// of that day. A time with an offset is taken as it is.
 pub fn typed_moment(text: &str, zone: &Zone) -> Option<Time> {
     let text = text.trim();
     if let Some(time) = Time::parse(text) {
@@ -186,7 +186,7 @@ pub fn typed_moment(text: &str, zone: &Zone) -> Option<Time> {
     Some(zone.at(day, TimeOfDay::parse(&clock)?))
 }
 
-/// `DELINQUENT` as people say it: `Delinquent`; `CHARGE_OFF`: `Charge off`.
+/// A constant's name as plain text: `DELINQUENT` becomes `Delinquent`, `CHARGE_OFF` becomes `Charge off`.
 pub fn plain_words(name: &str) -> String {
     let text = name.replace('_', " ").to_lowercase();
     let mut letters = text.chars();

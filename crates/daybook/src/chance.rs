@@ -1,21 +1,21 @@
-//! Numbers that only look random: the same seed gives the same ones. For portfolios to try things with, and for tests.
+//! Pseudo-random numbers: the same seed gives the same sequence. For demo data and tests.
 
-/// A source of numbers (SplitMix64).
+/// A generator (SplitMix64).
 #[derive(Clone, Debug)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// A source for a seed.
+    /// A generator with this seed.
     pub fn of_seed(seed: u64) -> Chance {
         Chance(seed)
     }
 
-    /// Another source, for the one with this number.
+    /// A separate generator for the item with this number.
     pub fn for_one(&self, number: u64) -> Chance {
         Chance(self.0 ^ number.wrapping_add(1).wrapping_mul(0xD134_2543_DE82_EF95))
     }
 
-    /// A number below a limit, which is not 0.
+    /// A number below `limit`, which must not be 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -24,23 +24,23 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// One of some things, which are not none.
+    /// One of the given items. There must be at least one.
     pub fn one_of<T: Copy>(&mut self, things: &[T]) -> T {
         things[self.below(things.len() as u64) as usize]
     }
 
-    /// Puts things in another order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, things: &mut [T]) {
         for place in (1..things.len()).rev() {
             things.swap(place, self.below(place as u64 + 1) as usize);
         }
     }
 
-    /// So many different numbers below a limit, or all there are.
+    /// `count` different numbers below `limit`, or all of them if there are fewer.
     pub fn some_below(&mut self, limit: u64, count: u64) -> Vec<u64> {
         let mut drawn = Vec::new();
         let mut left = count.min(limit);
-        // Each number is taken with the chance that is left for it.
+        // Each number is taken with the probability that leaves the right number of others.
         for number in 0..limit {
             if self.below(limit - number) < left {
                 drawn.push(number);

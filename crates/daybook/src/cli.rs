@@ -1,8 +1,7 @@
-//! The command line: every command, its arguments, and examples of it.
+//! The command line: every command, its arguments, and examples.
 //!
-//! What a command finds out goes to stdout, what it has to say goes to stderr. `--json` is there wherever stdout is
-//! data. Flags that are settings come in as text and are read with the other sources of settings, see
-//! [`config`](crate::config).
+//! A command prints its result on stdout and its messages on stderr. Commands whose result is data have `--json`. Flags
+//! that are settings are read as text, together with the other sources of settings; see [`config`](crate::config).
 
 mod audit;
 mod bench;
@@ -398,7 +397,7 @@ mod tests {
     #[test]
     fn every_command_shows_an_example() {
         fn check(command: &clap::Command) {
-            // What is hidden is started by the command itself, and has no reader.
+            // Hidden commands are started only by the program itself.
             let is_shown = |sub: &&clap::Command| sub.get_name() != "help" && !sub.is_hide_set();
             let leaves: Vec<_> = command.get_subcommands().filter(is_shown).collect();
             if leaves.is_empty() {

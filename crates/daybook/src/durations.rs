@@ -1,20 +1,20 @@
-//! Lengths of time as people write them: `15s`, `1m`, `5d`, `500ms`, `2h`, and `0`.
+//! Durations as text: `15s`, `1m`, `5d`, `500ms`, `2h`, and `0`.
 //!
-//! One whole number and one unit, so that there is one way to read what stands in a configuration file.
+//! A duration is one integer and one unit, so that a value in a configuration file has one meaning.
 
 use std::time::Duration;
 
 /// The units, largest first, with their length in milliseconds.
 const UNITS: &[(&str, u64)] = &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// The longest length of time that a setting may have: longer is a typing error.
+/// The longest duration of a setting: a longer one is a typing error.
 pub const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);
 
-/// What a length of time looks like, for error messages.
+/// The error message for an invalid duration.
 pub const RULE: &str = "must be a whole number with a unit (ms, s, m, h or d), such as 500ms, 15s or 5d, or 0; \
                         at most 3650d";
 
-/// Reads a length of time. `None` if the text breaks the [`RULE`].
+/// Parses a duration. `None` if the text breaks the [`RULE`].
 pub fn parse(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Option<Duration> {
     (length <= LONGEST).then_some(length)
 }
 
-/// Writes a length of time in the largest unit that fits without a rest.
+/// Writes a duration in the largest unit that divides it evenly.
 pub fn show(length: Duration) -> String {
     let length_ms = length.as_millis();
     let fits = UNITS.iter().find(|(_, unit_ms)| length_ms.is_multiple_of(u128::from(*unit_ms)));

@@ -1,9 +1,9 @@
-//! Who is using a SQLite database: one server, or one command that writes.
+//! The lock of a SQLite database: it is used by one server, or by one command that writes.
 //!
-//! Beside the database `daybook.db` lies `daybook.db.lock`. Whoever writes holds an exclusive `flock` on it, which the
-//! system takes back when the process ends, however it ends; so a file that nobody locks is harmless and is left lying.
-//! A server that is ready writes into it where it listens and a token ([`Held::announce`]). A command that finds the
-//! lock taken reads that ([`RunningServer`]) and goes through the server; one that does not, does the work itself.
+//! The lock file `daybook.db.lock` is next to the database `daybook.db`. A process that writes holds an exclusive
+//! `flock` on it, which the system releases when the process ends for any reason; an unlocked file is harmless and
+//! stays. A server that is ready writes its address and a token into the file ([`Held::announce`]). A command that
+//! finds the file locked reads them ([`RunningServer`]) and uses the server; otherwise it does the work itself.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -15,10 +15,10 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// More than any announcement takes.
+/// Larger than any announcement.
 const FILE_BYTES_MAX: u64 = 64 * 1_024;
 
-/// The lock of a database. Dropping it lets go.
+/// The lock of a database. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct Held {
     file: File,
@@ -29,12 +29,12 @@ pub struct Held {
 pub struct RunningServer {
     /// Its process id.
     pub pid: u32,
-    /// Where it listens, once it does. A command that does not serve never says.
+    /// Its URL, once it listens. A command that does not serve has none.
     pub url: Option<String>,
-    /// Where it takes orders of commands, if that is elsewhere.
+    /// The URL of its control endpoint, if that is different.
     #[serde(default)]
     pub control_url: Option<String>,
-    /// What it asks of commands that go through it.
+    /// The token that it requires from commands.
     pub control_token: Option<String>,
 }
 
@@ -44,10 +44,10 @@ impl fmt::Debug for RunningServer {
     }
 }
 
-/// Why a lock was not taken.
+/// Why the lock was not acquired.
 #[derive(Debug)]
 pub enum NotTaken {
-    /// Somebody else has it; `None` for a moment, when it has just been taken.
+    /// Another process holds it; `None` if it has only just been acquired.
     Running(PathBuf, Option<RunningServer>),
     /// The file cannot be used.
     Io(PathBuf, io::Error),
@@ -72,7 +72,7 @@ impl fmt::Display for NotTaken {
 
 impl std::error::Error for NotTaken {}
 
-/// Takes the lock of a SQLite database, at once or not at all.
+/// Acquires the lock of a SQLite database without waiting.
 pub fn take(database: &Path) -> Result<Held, NotTaken> {
     let path = lock_path(database);
     let failed = |error| NotTaken::Io(path.clone(), error);
@@ -83,23 +83,24 @@ pub fn take(database: &Path) -> Result<Held, NotTaken> {
         Err(error) => return Err(failed(error.into())),
     }
     let mut held = Held { file };
-    // What an earlier holder wrote is over; and the file may be older than the rule that it is for its owner alone.
+    // Clears what an earlier holder wrote. The file may also be older than the rule that only its owner can read it.
     held.file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
     let holder = RunningServer { pid: std::process::id(), url: None, control_url: None, control_token: None };
     held.write(&holder).map_err(failed)?;
     Ok(held)
 }
 
-/// Who seems to hold the lock of a SQLite database, found out without touching it: for telling, not for deciding.
+/// The apparent holder of the lock of a SQLite database, read without touching the lock: for messages, not for
+/// decisions.
 pub fn glimpse(database: &Path) -> Option<RunningServer> {
     let holder = announced(&mut File::open(lock_path(database)).ok()?)?;
     let pid = Pid::from_raw(holder.pid.try_into().ok()?)?;
-    // A process of somebody else is there all the same.
+    // `EPERM` means that the process exists but belongs to another user.
     matches!(test_kill_process(pid), Ok(()) | Err(Errno::PERM)).then_some(holder)
 }
 
 impl Held {
-    /// Tells commands where the server listens, and the token it asks for.
+    /// Announces the server's URLs and its token to commands.
     pub fn announce(&mut self, url: &str, control_url: &str, control_token: &str) -> io::Result<()> {
         self.write(&RunningServer {
             pid: std::process::id(),
@@ -111,7 +112,7 @@ impl Held {
 
     fn write(&mut self, holder: &RunningServer) -> io::Result<()> {
         let text = serde_json::to_vec(holder)?;
-        // Emptied first: whoever reads in between finds nothing, never half of two things.
+        // Emptied first: a concurrent reader finds an empty file, never a mixture.
         self.file.set_len(0)?;
         self.file.rewind()?;
         self.file.write_all(&text)
@@ -120,12 +121,12 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // The token is of no use any more. If this fails the file is stale, which is harmless.
+        // The token is no longer valid. If this fails, the file is stale, which is harmless.
         let _ = self.file.set_len(0);
     }
 }
 
-/// `daybook.db.lock` beside the real file: two names for one database must not mean two locks.
+/// `daybook.db.lock` next to the real file: two paths to one database must not result in two locks.
 fn lock_path(database: &Path) -> PathBuf {
     let real = fs::canonicalize(database).unwrap_or_else(|_| database.to_owned());
     let mut name = real.into_os_string();

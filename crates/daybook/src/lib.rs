@@ -1,9 +1,9 @@
-//! What the `daybook` command is made of.
+//! The parts of the `daybook` command.
 //!
-//! `main` parses the command line ([`cli`]) and hands it to [`commands`]. A command loads its settings ([`config`]),
-//! starts [`logging`], finds the secrets key ([`secrets_file`]), and, where it writes to a SQLite database, takes the
-//! database's lock or finds the server that holds it ([`instance`]). What is made up for trying things out comes from a
-//! seed ([`chance`]).
+//! `main` parses the command line ([`cli`]) and passes it to [`commands`]. A command loads its settings ([`config`]),
+//! starts [`logging`], loads the secrets key ([`secrets_file`]), and, if it writes to a SQLite database, acquires the
+//! database's lock or finds the server that holds it ([`instance`]). Generated data is derived from a seed
+//! ([`chance`]).
 
 pub mod chance;
 pub mod cli;

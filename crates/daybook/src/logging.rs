@@ -1,11 +1,11 @@
-//! Log lines, on stderr: stdout belongs to data.
+//! Logging to stderr; stdout is for data.
 //!
-//! Text for people, or a JSON object a line for machines: then nothing else goes to stderr, neither what a command says to
-//! people nor why the program failed. A `--dev` start leaves out what only an operator wants: date
-//! and module. Colours only on a terminal, and never with `NO_COLOR`.
+//! The format is text, or one JSON object per line. With JSON, nothing else goes to stderr: messages and errors of a
+//! command are JSON too. `--dev` leaves out the date and the module. Colours are used only on a terminal, and never
+//! with `NO_COLOR`.
 //!
-//! A server writes its lines from a thread of its own. Where stderr is a pipe that is not read, lines are dropped and
-//! counted once the queue is full, and calls are answered as ever. What is queued is written before the process ends.
+//! A server writes its log from a separate thread. If stderr is a pipe that is not read and the queue is full, lines
+//! are dropped and counted, and requests are served as usual. Queued lines are written before the process ends.
 
 use crate::config::Settings;
 use crate::config::values::LogFormat;
@@ -18,37 +18,37 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGua
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Names what a command says to people, among the lines of a log in JSON.
+/// The target of messages for users in a JSON log.
 pub const TALK: &str = "daybook::talk";
 
-/// Whether stderr is for JSON alone.
+/// Whether stderr contains only JSON.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Lines that may wait to be written. The longest are some hundred bytes.
+/// The most queued lines. The longest have some hundred bytes.
 const QUEUED_LINES: usize = 32_768;
 
-/// What writes a server's lines: dropped, it writes what is queued.
+/// The writer of a server's log. Dropping it writes the queued lines.
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
-/// The lines that were dropped.
+/// The counter of dropped lines.
 static DROPPED: Mutex<Option<ErrorCounter>> = Mutex::new(None);
 
-/// How to log.
+/// The style of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Text or JSON.
     pub format: LogFormat,
     /// `info`, or levels by module.
     pub level: String,
-    /// Whether text lines are short.
+    /// Whether text lines leave out the date and the module.
     pub friendly: bool,
     /// Whether text lines are coloured.
     pub colour: bool,
 }
 
 impl Style {
-    /// The style that the settings ask for, on this process's stderr.
+    /// The style for these settings, on this process's stderr.
     pub fn of(settings: &Settings) -> Style {
-        // no-color.org: set and not empty, whatever the value.
+        // no-color.org: any value that is not empty.
         let wants_none = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Style {
             format: settings.log_format,
@@ -64,7 +64,7 @@ pub fn start(style: &Style) -> Result<(), String> {
     start_with(style, io::stderr)
 }
 
-/// Starts logging to stderr from a thread of its own, for a server. [`finish`] writes what is queued.
+/// Starts logging to stderr from a separate thread, for a server. [`finish`] writes the queued lines.
 pub fn start_for_server(style: &Style) -> Result<(), String> {
     let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(QUEUED_LINES).thread_name("log");
     let (writer, guard) = builder.finish(io::stderr());
@@ -73,12 +73,12 @@ pub fn start_for_server(style: &Style) -> Result<(), String> {
     start_with(style, writer)
 }
 
-/// Writes what is queued, or gives up after a second where stderr takes nothing.
+/// Writes the queued lines, or gives up after a second if stderr is blocked.
 pub fn finish() {
     drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-/// Figures about the log.
+/// Metrics of the log.
 pub fn metrics() -> Families {
     let figures = Registry::default();
     if let Some(dropped) = &*DROPPED.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -101,7 +101,7 @@ where
     Ok(())
 }
 
-/// Starts logging in JSON for a program that will only say why it cannot start.
+/// Starts logging in JSON for a program that will only report why it cannot start.
 pub fn start_json() {
     let style = Style { format: LogFormat::Json, level: "info".to_owned(), friendly: false, colour: false };
     if let Err(error) = start(&style) {
@@ -109,12 +109,12 @@ pub fn start_json() {
     }
 }
 
-/// Whether stderr is for JSON alone.
+/// Whether stderr contains only JSON.
 pub fn is_json() -> bool {
     IS_JSON.load(Relaxed)
 }
 
-/// Says something to people, in the form that the log has. A stderr that takes nothing is no reason to stop.
+/// Prints a message for users, in the format of the log. Errors of stderr are ignored.
 pub fn say(text: &str) {
     if !is_json() {
         let _ = io::stderr().lock().write_all(text.as_bytes());
@@ -123,12 +123,12 @@ pub fn say(text: &str) {
     }
 }
 
-/// Says why the program failed, in the form that the log has.
+/// Reports why the program failed, in the format of the log.
 pub fn tell_failure(failure: &dyn std::fmt::Display) {
     if is_json() {
         tracing::error!("{failure}");
     } else {
-        // After what was logged before.
+        // Written after the queued lines.
         finish();
         eprintln!("daybook: {failure}");
     }

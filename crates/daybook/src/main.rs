@@ -1,13 +1,13 @@
 //! The daybook command: a loan-servicing platform in one binary.
 //!
-//! The command line says what to do, `daybook::commands` does it. Data goes to stdout, talk to stderr. Exit codes: 0
-//! done, 1 tried and failed, 2 asked for something that makes no sense.
+//! `daybook::commands` runs the command. Data goes to stdout, messages to stderr. Exit codes: 0 for success, 1 for a
+//! failure, 2 for invalid arguments or settings.
 
 use clap::Parser;
 use daybook::cli::Cli;
 use std::process::ExitCode;
 
-// Folding a portfolio is many small allocations on many threads.
+// Processing a portfolio makes many small allocations on many threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,9 +1,9 @@
-//! The secrets key: 32 random bytes that encrypt what is secret in the database.
+//! The secrets key: 32 random bytes that encrypt the secrets in the database.
 //!
-//! It is given as text (`DAYBOOK_SECRETS_KEY`), or lies in a file that is made at the first start. The file is for its
-//! owner alone and holds the key as Base64, so that it can be copied into the variable; hexadecimal is read too. A file
-//! that others could read, or that holds anything else, is refused: a key that leaked or was cut short must be noticed
-//! now and not on the day it is needed.
+//! The key is given as text (`DAYBOOK_SECRETS_KEY`), or it is in a file that the first start creates. Only the owner
+//! can read the file. It contains the key as Base64, so that it can be copied into the variable; hexadecimal is
+//! accepted too. A file that others can read, or with any other content, is refused: a leaked or truncated key must be
+//! noticed now, not when it is needed.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,13 +13,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// How long a key is.
+/// The length of a key.
 pub const KEY_BYTES: usize = 32;
 
-/// More than any way to write a key takes.
+/// Larger than any encoded key.
 const FILE_BYTES_MAX: u64 = 1_024;
 
-/// The secrets key. Its `Debug` does not tell.
+/// The secrets key. Its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretsKey(pub [u8; KEY_BYTES]);
 
@@ -32,13 +32,13 @@ impl fmt::Debug for SecretsKey {
 /// Why there is no key.
 #[derive(Debug)]
 pub enum KeyError {
-    /// The text given is no key.
+    /// The given text is not a key.
     BadText,
-    /// The file holds something else; with how many bytes it has.
+    /// The file does not contain a key; with its size in bytes.
     BadFile(PathBuf, usize),
-    /// Others than the owner may use the file; with its mode.
+    /// Users other than the owner can access the file; with its mode.
     Open(PathBuf, u32),
-    /// Reading or making it failed.
+    /// Reading or creating the file failed.
     Io(PathBuf, io::Error),
 }
 
@@ -73,18 +73,18 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// Where the key came from.
+/// The source of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It was given as text.
     Given,
-    /// The file was there.
+    /// The file existed.
     Found,
-    /// The file was made now.
+    /// The file was created now.
     Made,
 }
 
-/// The key: the one given, or the file's, which is made if it is missing. `mint` makes a new key.
+/// The given key, or the key in the file, which is created if it is missing. `mint` generates a new key.
 pub fn find_or_make(
     given: Option<&str>,
     path: &Path,
@@ -105,7 +105,7 @@ pub fn find_or_make(
     }
 }
 
-/// Reads a key from Base64 or hexadecimal.
+/// Parses a key in Base64 or hexadecimal.
 pub fn parse(text: &str) -> Option<SecretsKey> {
     let text = text.trim();
     let bytes = if text.len() == 2 * KEY_BYTES { from_hex(text)? } else { STANDARD.decode(text).ok()? };
@@ -120,7 +120,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 
 fn read(file: File, path: &Path) -> Result<SecretsKey, KeyError> {
     let failed = |error| KeyError::Io(path.to_owned(), error);
-    // Asked of the open file, not of the path, which may lead elsewhere a moment later.
+    // The mode of the open file, not of the path, which may point elsewhere a moment later.
     let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
         return Err(KeyError::Open(path.to_owned(), mode));
@@ -131,7 +131,7 @@ fn read(file: File, path: &Path) -> Result<SecretsKey, KeyError> {
     key.ok_or_else(|| KeyError::BadFile(path.to_owned(), bytes.len()))
 }
 
-/// Makes the file, and returns when it is on the disk: data that is encrypted next must not outlive its key.
+/// Creates the file and syncs it to disk: data encrypted next must not outlive its key.
 fn make(path: &Path, key: &SecretsKey) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(format!("{}\n", STANDARD.encode(key.0)).as_bytes())?;
@@ -140,7 +140,7 @@ fn make(path: &Path, key: &SecretsKey) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Draws 32 random bytes from the operating system.
+/// Generates 32 random bytes from the operating system.
 pub fn mint_secret() -> [u8; KEY_BYTES] {
     daybook_service::ids::random_bytes()
 }

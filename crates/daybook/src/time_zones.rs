@@ -1,7 +1,7 @@
-//! The setting `time-zones`: a folder of compiled time zones in place of those in the program.
+//! The setting `time-zones`: a folder of compiled time zones that replaces the built-in ones.
 //!
-//! The folder is laid out as the package `tzdata` lays out `/usr/share/zoneinfo`: a TZif file for each zone, named like the
-//! zone. A zone that has no file is the program's own.
+//! The folder has the layout of `/usr/share/zoneinfo` in the package `tzdata`: a TZif file for each zone, named like
+//! the zone. A zone without a file uses the built-in data.
 
 use crate::config::Problem;
 use daybook_engine::zone;
@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What a file of a compiled time zone begins with.
+/// The first bytes of a compiled time zone.
 const MAGIC: &[u8] = b"TZif";
-/// Zones under these names are others of the same name: without leap seconds, and with.
+/// Subfolders with other versions of the same zones: without and with leap seconds.
 const OTHERS: [&str; 2] = ["posix", "right"];
-/// The most that a file of a zone has; the largest have about 4,000.
+/// The largest file of a zone; the largest in use have about 4,000 bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Has the program go by the zones in a folder from now on.
+/// Makes the program use the zones in a folder from now on.
 pub fn use_folder(folder: &Path) -> Result<(), Problem> {
     let problem = |sentence: String| Problem(format!("time-zones {}: {sentence}", folder.display()));
     let mut files = BTreeMap::new();
@@ -49,7 +49,7 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) ->
     Ok(())
 }
 
-/// What the data in a folder are called: as the folder says, or by its name.
+/// The version of the data in a folder: stated in the folder, or else the folder's name.
 fn version(folder: &Path) -> String {
     let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let of_source = || read("tzdata.zi")?.lines().next()?.strip_prefix("# version ").map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The built command, asked about its settings.
+//! The settings of the built command.
 #![cfg(test)]
 
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The command in an empty environment and a folder of its own.
+/// Runs the command in an empty environment and in a folder.
 fn daybook(folder: &Path, variables: &[(&str, &str)], args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_daybook"));
     command.env_clear().envs(variables.iter().copied()).current_dir(folder).args(args);
@@ -21,7 +21,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("stderr is text")
 }
 
-/// A setting's value and source, as `config show --json` tells them.
+/// A setting's value and source, as in `config show --json`.
 fn shown(output: &Output, setting: &str) -> (Value, String) {
     assert!(output.status.success(), "{}", stderr(output));
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("stdout is JSON");

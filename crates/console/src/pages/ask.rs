@@ -1,6 +1,6 @@
-//! Asking once more, before something is done that cannot simply be taken back.
+//! A confirmation page before a change that cannot easily be undone.
 //!
-//! The page says in words what will happen, shows the call that does it, and has the one button that does.
+//! The page describes the effect, shows the equivalent call, and has one button that makes the change.
 
 use crate::action::Action;
 use crate::guard::Visitor;
@@ -9,24 +9,24 @@ use askama::Template;
 use daybook_service::ids::mint_secret;
 use daybook_service::problem::Problem;
 
-/// A question, with one button.
+/// A confirmation page with one button.
 #[derive(Debug, Default)]
 pub struct Ask {
-    /// What is to be done: `Revoke the key "till"`.
+    /// The change: `Revoke the key "till"`.
     pub title: String,
-    /// Where one came from: a path and its name.
+    /// The previous page: its path and name.
     pub back: (String, &'static str),
-    /// What will happen, a sentence or two each.
+    /// The effect, in paragraphs.
     pub words: Vec<String>,
-    /// Where the form is sent.
+    /// The path that the form is sent to.
     pub path: String,
-    /// What it carries.
+    /// The hidden fields of the form.
     pub fields: Vec<(&'static str, String)>,
-    /// What stands on the button; empty if there is nothing to do.
+    /// The label of the button; empty if there is nothing to confirm.
     pub button: &'static str,
-    /// Whether it takes something away.
+    /// Whether the change removes something.
     pub danger: bool,
-    /// The call that does the same, where there is one.
+    /// The equivalent `curl` command; empty if there is none.
     pub curl: String,
 }
 
@@ -36,22 +36,22 @@ struct AskPage {
     page: Page,
     ask: Ask,
     once: String,
-    /// Why it was not done, if somebody tried.
+    /// Why the change was refused, after an attempt.
     refused: Vec<String>,
 }
 
 impl Ask {
-    /// With the call that does the same.
+    /// Adds the equivalent `curl` command.
     pub fn with_curl(self, action: &Action, visitor: &Visitor) -> Ask {
         Ask { curl: action.curl(&visitor.manner.base_url), ..self }
     }
 
-    /// Asks.
+    /// Renders the page.
     pub fn show(self, section: Section, visitor: &Visitor) -> Answer {
         show(&self.page(section, visitor, Vec::new()))
     }
 
-    /// Asks again, with why it was not done.
+    /// Renders the page again, with the reason for a refusal.
     pub fn show_again(self, section: Section, visitor: &Visitor, problem: &Problem) -> Answer {
         let mut refused: Vec<String> =
             problem.details.iter().map(|detail| format!("{} {}", detail.field, detail.message)).collect();

@@ -1,4 +1,4 @@
-//! The audit trail: who did what, to what, when, from where. The latest first.
+//! The audit trail: who did what, when, and from which address. Newest first.
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
@@ -18,12 +18,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// The address of this room.
+/// The path of this section.
 const HERE: &str = "/console/audit";
 /// The fields of the filter, in order.
 const FIELDS: [&str; 5] = ["actor", "action", "subject_id", "since", "until"];
 
-/// What is shown of a record.
+/// A record of the audit trail.
 #[derive(Debug, Deserialize)]
 struct Record {
     number: i64,
@@ -37,12 +37,12 @@ struct Record {
     subject_id: Option<String>,
     details: Value,
     hash: String,
-    /// What the person or the key is called.
+    /// The name of the user or the key.
     #[serde(skip)]
     actor_name: Option<String>,
 }
 
-/// What people and keys are called, by their ids as records have them.
+/// The names of users and keys, by their ids in the records.
 type Names = HashMap<String, String>;
 
 async fn names(console: &Console, visitor: &Visitor) -> Result<Names, Trouble> {
@@ -53,7 +53,7 @@ async fn names(console: &Console, visitor: &Visitor) -> Result<Names, Trouble> {
 }
 
 impl Record {
-    /// Where the thing is shown; empty where it has no page.
+    /// The path of the subject's page; empty if it has none.
     fn subject_page(&self) -> String {
         let id = self.subject_id.as_deref().unwrap_or_default();
         let room = match self.subject_type.as_str() {
@@ -65,31 +65,31 @@ impl Record {
         format!("/console/{room}/{id}")
     }
 
-    /// What kind of thing it is, in words.
+    /// The type of the subject, in plain text.
     fn subject_words(&self) -> String {
         self.subject_type.replace('_', " ")
     }
 
-    /// The action, in words.
+    /// The action, in plain text.
     fn action_words(&self) -> String {
         let words = self.action.replace('_', " ");
         let mut letters = words.chars();
         letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
     }
 
-    /// Whether something was refused.
+    /// Whether the record is about a failure.
     fn is_bad(&self) -> bool {
         self.action.ends_with("_failed")
     }
 
-    /// The details, a line for each.
+    /// The details, as names and values.
     fn detail_lines(&self) -> Vec<(String, String)> {
         let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match &self.details {
             Value::Object(details) => {
                 details.iter().map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
             }
-            // Somebody changed it by hand.
+            // Only a record edited in the database has this form.
             other => vec![("details".to_owned(), plain(other))],
         }
     }
@@ -101,11 +101,11 @@ struct AuditPage {
     page: Page,
     typed: Typed,
     records: Vec<Record>,
-    /// What is wrong with the filter.
+    /// Errors in the filter.
     wrong: Vec<String>,
-    /// Whether it is not the first page.
+    /// Whether this is a later page than the first.
     is_onward: bool,
-    /// The next page; empty if there is none.
+    /// The link to the next page; empty if there is none.
     next: String,
 }
 
@@ -119,17 +119,17 @@ impl AuditPage {
         if query.is_empty() { HERE.to_owned() } else { format!("{HERE}?{query}") }
     }
 
-    /// The same list as a file.
+    /// The link to the CSV download.
     fn csv(&self) -> String {
         self.at(&[("format", "csv")])
     }
 
-    /// Its first page.
+    /// The link to the first page.
     fn first(&self) -> String {
         self.at(&[])
     }
 
-    /// Whether everything is shown.
+    /// Whether no filter is set.
     fn shows_all(&self) -> bool {
         FIELDS.iter().all(|name| !self.typed.has(name))
     }
@@ -168,7 +168,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked)
     }
 }
 
-/// As the service takes it; every field that is wrong is named.
+/// The filter as a query of the service. The error names every invalid field.
 fn query(typed: &Typed) -> Result<AuditQuery, Problem> {
     let mut wrong = Vec::new();
     let text = |name: &str| Some(typed.get(name).to_owned()).filter(|text| !text.is_empty());

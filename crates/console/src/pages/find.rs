@@ -1,6 +1,6 @@
-//! Finding anything: by id, by name, by what a page is called.
+//! Search by id, by name, or by page title.
 //!
-//! The same answer is a page, and, for the palette that opens with Ctrl K, only the list in it.
+//! The response is a page, or, for the search palette (Ctrl K), only the list of results.
 
 use crate::Console;
 use crate::form::Asked;
@@ -11,10 +11,10 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use daybook_service::find::FoundKind;
 
-/// The most things found beside pages.
+/// The most results in addition to pages.
 const MOST: usize = 30;
 
-/// Pages beside the rooms themselves: name, path, words it is looked for by.
+/// Pages outside the navigation: name, path, search terms.
 const PAGES: &[(&str, &str, &str)] = &[
     ("New account", "/console/accounts/new", "open loan create"),
     ("New customer", "/console/customers/new", "create borrower"),
@@ -26,7 +26,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("API reference", "/docs", "documentation openapi"),
 ];
 
-/// A line of the list.
+/// A search result.
 #[derive(Debug)]
 struct Hit {
     kind: &'static str,
@@ -50,7 +50,7 @@ struct Results {
     hits: Vec<Hit>,
 }
 
-/// What was found.
+/// The search results.
 pub async fn show(State(console): State<Console>, visitor: Visitor, headers: HeaderMap, Asked(asked): Asked) -> Answer {
     let q = asked.get("q").to_owned();
     let page = Page::new("Find", Section::None, &visitor);
@@ -74,7 +74,7 @@ pub async fn show(State(console): State<Console>, visitor: Visitor, headers: Hea
     crate::page::show(&FindPage { page, q, hits })
 }
 
-/// Pages whose name has what was typed; for nothing typed, the rooms.
+/// Pages whose name contains all typed words; without any, the sections of the navigation.
 fn pages(page: &Page, q: &str) -> Vec<Hit> {
     let words: Vec<String> = q.split_whitespace().map(str::to_lowercase).collect();
     let fits = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word.as_str()));

@@ -1,7 +1,7 @@
-//! Home: how the portfolio stands, and what needs attention.
+//! Home: the state of the portfolio, and what needs attention.
 //!
-//! Every figure leads to the list behind it. An organization that has nothing yet is led through its first steps instead;
-//! one that has so much that it is still being counted is told so.
+//! Every number links to its list. An organization without data sees the first steps instead. While the numbers of a
+//! large organization are still being counted, the page states this.
 
 use crate::Console;
 use crate::chart::{Bar, Part, bars};
@@ -18,19 +18,19 @@ use daybook_service::portfolio::{Attention, DayFigure, DeliveryFigure, Portfolio
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// A line of a table with a bar: a part of the portfolio.
+/// A table row with a bar: a share of the portfolio.
 #[derive(Debug)]
 struct Share {
     name: String,
     path: String,
     count: Count,
     balance: Option<Money>,
-    /// The length of the bar, of 100.
+    /// The length of the bar, in percent.
     length: u64,
     class: &'static str,
 }
 
-/// Money by day, as a drawing and as a table.
+/// Amounts by day, as a chart and as a table.
 #[derive(Debug)]
 struct ByDay {
     drawing: String,
@@ -38,7 +38,7 @@ struct ByDay {
     total: Money,
 }
 
-/// Deliveries by hour, as a drawing and as a table.
+/// Deliveries by hour, as a chart and as a table.
 #[derive(Debug)]
 struct ByHour {
     drawing: String,
@@ -46,7 +46,7 @@ struct ByHour {
     none: bool,
 }
 
-/// Something that somebody should look at.
+/// Something that needs attention.
 #[derive(Debug)]
 struct Concern {
     class: &'static str,
@@ -55,7 +55,7 @@ struct Concern {
     mend: &'static str,
 }
 
-/// A step of the beginning.
+/// A first step.
 #[derive(Debug)]
 struct Step {
     done: bool,
@@ -69,7 +69,7 @@ struct Step {
 struct HomePage {
     page: Page,
     as_of: Moment,
-    /// When sums were counted that are not those of now.
+    /// When the totals were computed, if they are outdated.
     outdated: Option<Moment>,
     zone: String,
     accounts: Count,
@@ -169,7 +169,7 @@ fn past_due(portfolio: &Portfolio) -> Vec<Share> {
     portfolio.past_due.iter().map(share).collect()
 }
 
-/// How long a bar is drawn, of 100; what is there at all is seen.
+/// The length of a bar, in percent. A count above zero is always visible.
 fn length(count: u64, most: u64) -> u64 {
     if count == 0 { 0 } else { (count.saturating_mul(100) / most.max(1)).max(1) }
 }
@@ -179,7 +179,7 @@ fn by_day(title: &str, figures: &[DayFigure], total_cents: i64, class: &'static 
     let columns = figures.iter().enumerate().map(|(index, figure)| {
         let day = Moment(figure.day.clone()).day();
         let words = format!("{day}: {} in {}", Money(figure.amount_cents), Count(figure.count).of("item", "items"));
-        // A word below every seventh day, counted from today.
+        // A label below every seventh day, counted from today.
         let label = if (last - index).is_multiple_of(7) { short(&day) } else { String::new() };
         let size = u64::try_from(figure.amount_cents).unwrap_or(0);
         Bar { label, parts: vec![Part { class, size, words }] }

@@ -1,4 +1,4 @@
-//! The rooms of the console, a file (or a folder) for each.
+//! The sections of the console, one file or folder each.
 
 pub mod account;
 pub mod accounts;

@@ -1,4 +1,4 @@
-//! The door: signing in, signing out, and links that make a new user.
+//! Public pages: signing in and accepting an invite; and signing out.
 
 use crate::Console;
 use crate::form::{Asked, Field, Form, Kind, Typed};
@@ -37,7 +37,7 @@ pub async fn show(manner: Manner, Asked(asked): Asked) -> Answer {
     crate::page::show(&SignIn { page: Page::at_the_door("Sign in", &manner), form, next })
 }
 
-/// Signs somebody in.
+/// Signs a user in.
 pub async fn sign_in(State(console): State<Console>, manner: Manner, typed: Typed) -> Answer {
     let next = safe_path(typed.get("next")).to_owned();
     match console.service.sign_in(typed.get("email"), password(&typed), manner.address).await {
@@ -70,7 +70,7 @@ impl Welcome {
     }
 }
 
-/// What a one-time link leads to.
+/// The form of an invite link.
 pub async fn welcome(State(console): State<Console>, manner: Manner, Path(link): Path<String>) -> Answer {
     match Welcome::new(&console, &manner, &link, Form::new(WELCOME, Typed::default())).await {
         Ok(page) => crate::page::show(&page),
@@ -78,7 +78,7 @@ pub async fn welcome(State(console): State<Console>, manner: Manner, Path(link):
     }
 }
 
-/// Makes the user that a one-time link is for, and signs them in.
+/// Creates the user of an invite link and signs them in.
 pub async fn accept(State(console): State<Console>, manner: Manner, Path(link): Path<String>, typed: Typed) -> Answer {
     let person = NewPerson {
         name: typed.get("name").to_owned(),
@@ -101,7 +101,7 @@ async fn refuse(console: &Console, manner: &Manner, link: &str, typed: &Typed, p
     page.unwrap_or_else(|trouble| trouble.at_the_door(manner))
 }
 
-/// Signs somebody out.
+/// Signs the user out.
 pub async fn sign_out(State(console): State<Console>, visitor: Visitor) -> Answer {
     console.service.sign_out(&visitor.manner.session, visitor.manner.address).await?;
     Ok(end_session("/console/sign-in", &visitor.manner))

@@ -1,5 +1,5 @@
-//! Every form of the console that changes something leaves one record in the audit trail. The forms are read from the table
-//! of routes: one that is added and leaves no record fails here. And the page that shows the trail.
+//! Every console form that changes data leaves one record in the audit trail. The forms are read from the route table,
+//! so a new form without a record fails this test. Also tests the page that shows the trail.
 
 use crate::account::{confirmation, hidden};
 use crate::world::{Answer, PASSWORD, SCRIPT, World, assert_harmless, encoded, form_of, json_of};
@@ -25,7 +25,7 @@ const CHANGES_NOTHING: [&str; 8] = [
     "/console/keys/hmac",
 ];
 
-/// A console whose forms are tried.
+/// A console whose forms are submitted.
 struct Tried {
     world: World,
     routes: BTreeSet<&'static str>,
@@ -39,7 +39,7 @@ impl Tried {
         page["results"].as_array().expect("a list").clone()
     }
 
-    /// Sends a form, which must do what it is for and leave one record.
+    /// Submits a form, which must succeed and leave one record.
     async fn sends(&mut self, route: &'static str, action: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
         let before = self.records().await.len();
         let answer = self.world.post(path, fields).await;
@@ -55,7 +55,7 @@ impl Tried {
         self.routes.insert(route);
     }
 
-    /// Sends the form of a page as it stands, with what is typed.
+    /// Submits the form of a page with its hidden fields.
     async fn sends_page(&mut self, route: &'static str, action: &str, path: &str, page: &str) -> Answer {
         let fields = hidden(page);
         let fields: Vec<(&str, &str)> =
@@ -63,7 +63,7 @@ impl Tried {
         self.sends(route, action, path, &fields).await
     }
 
-    /// A form of somebody who is not signed in.
+    /// Submits a form without a session.
     async fn at_the_door(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let page = self.world.send(Request::get(path).body(Body::empty()).expect("a request")).await;
         let cookie = page.header("set-cookie").split(';').next().expect("a cookie").to_owned();

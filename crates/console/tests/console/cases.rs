@@ -1,4 +1,4 @@
-//! Test cases: ours pass, a wrong one shows what differs, and an account becomes one.
+//! Test cases: the built-in ones pass, a failing one shows the difference, and an account can be exported as one.
 
 use crate::world::{World, assert_harmless};
 use daybook_cases::builtin;

@@ -1,5 +1,4 @@
-//! Every door is guarded: who is not signed in, who has not the role, and whose form is not ours is refused, at every
-//! route there is.
+//! Every route is guarded: it refuses requests without a session, without the required role, and with a forged form.
 
 use crate::world::{World, encoded};
 use axum::body::Body;
@@ -7,7 +6,7 @@ use axum::http::{Method, Request};
 use daybook_console::{RouteFacts, routes};
 use daybook_service::access::{Right, Role};
 
-/// A path with something in the place of its parameters.
+/// A path with a value for each parameter.
 fn path_of(route: &RouteFacts) -> String {
     let parts = route.path.split('/').map(|part| if part.starts_with('{') { "x1" } else { part });
     parts.collect::<Vec<_>>().join("/")
@@ -53,13 +52,13 @@ async fn a_form_that_is_not_ours_does_nothing() {
     assert!(guarded("POST").count() > 0);
     for route in guarded("POST") {
         let path = path_of(&route);
-        // No token, an empty one, and that of somebody else.
+        // No token, an empty one, and that of another user.
         for body in ["", "csrf=", "csrf=nonsense", &encoded(&[("csrf", &stranger.session.csrf)])] {
             let request = world.request(Method::POST, &path).header("content-type", FORM);
             let request = request.header("sec-fetch-site", "same-origin").body(Body::from(body.to_owned()));
             assert_eq!(world.send(request.expect("a request")).await.status, 403, "{route:?} with {body:?}");
         }
-        // The token is right, the page it was sent from is not.
+        // The token is right, but the form was sent from another site.
         for (header, from) in [
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-site", "same-site"),
@@ -70,7 +69,7 @@ async fn a_form_that_is_not_ours_does_nothing() {
             let request = request.body(Body::from(encoded(&[("csrf", &world.session.csrf)])));
             assert_eq!(world.send(request.expect("a request")).await.status, 403, "{route:?} from {from}");
         }
-        // What is no form has its token in the header, or none.
+        // A request that is not a form needs its token in the header.
         let request = world.request(Method::POST, &path).header("content-type", "application/json");
         let request = request.body(Body::from(format!("{{\"csrf\":\"{}\"}}", world.session.csrf)));
         assert_eq!(world.send(request.expect("a request")).await.status, 403, "{route:?} as JSON");
@@ -129,7 +128,7 @@ async fn a_sentence_is_shown_on_one_page_only() {
 
 #[test]
 fn whatever_changes_something_needs_more_than_looking() {
-    // Leaving, one's own password, and the colours of one's own browser.
+    // Signing out, the user's own password, and the user's own theme.
     let own = [
         "/console/sign-out",
         "/console/people/me/password",

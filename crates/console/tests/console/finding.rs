@@ -1,4 +1,4 @@
-//! Finding anything, on a page and in the palette.
+//! Search, on its page and in the palette.
 
 use crate::world::{World, assert_harmless};
 use daybook_service::access::Role;

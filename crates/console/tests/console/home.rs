@@ -1,4 +1,4 @@
-//! The home page, of an organization that has nothing and of one that has something.
+//! The home page, of an organization without data and of one with data.
 
 use crate::world::{KeptFromAll, World, assert_harmless};
 use daybook_service::access::Role;
@@ -38,7 +38,7 @@ async fn figures_lead_to_the_lists_behind_them() {
     let current = world.get("/console/accounts?due=current").await.page();
     assert!(!current.contains(">a1<") && current.contains(">a2<"), "{current}");
     world.go_to("2025-03-25T12:00:00-04:00").await;
-    // Her session is over by then, and somebody else looks.
+    // Her session has ended by then, so another user looks.
     let world = world.seen_by(Role::ReadOnly).await;
     let later = world.get("/console/accounts?due=30-59").await.page();
     assert!(later.contains(">a1<") && !later.contains(">a2<"), "{later}");
@@ -59,7 +59,7 @@ async fn what_needs_attention_leads_to_where_it_is_mended() {
     }
 }
 
-/// While many accounts are counted for the first time, the page says so and comes again by itself.
+/// While many accounts are counted for the first time, the page states this and reloads automatically.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_takes_long_to_count_is_told_and_shown_later() {
     let address = Server::shared().database();
@@ -68,7 +68,7 @@ async fn what_takes_long_to_count_is_told_and_shown_later() {
     let world = world.over(service);
     world.product("loan", json!({}), false).await;
     world.account("a1", "loan", "2025-02-01T12:00:00-05:00", json!({})).await;
-    // Money by day cannot be summed up without the line items.
+    // Amounts by day cannot be summed while the line items are locked.
     let kept = KeptFromAll::of(&address, "line_items").await;
     let answer = world.get("/console").await;
     assert_eq!(answer.header("refresh"), "2");

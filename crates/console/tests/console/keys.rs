@@ -1,17 +1,17 @@
-//! Keys: secrets are shown once and in one place; the one webhook URL follows its rules.
+//! Keys: each secret is shown once and in one place; the console's webhook URL follows its rules.
 
 use crate::account::{hidden, send, words};
 use crate::world::{Answer, World, json_of};
 use daybook_service::access::Role;
 use serde_json::json;
 
-/// What stands in the element that can be copied, the `index`th on a page.
+/// The text of the `index`th copyable element of a page.
 fn copied(page: &str, index: usize) -> String {
     let text = page.split("data-copy-text>").nth(index + 1).and_then(|rest| rest.split("</code>").next());
     text.expect("there is something to copy").to_owned()
 }
 
-/// Everything that an answer says outside its body.
+/// The headers of a response.
 fn said_aside(answer: &Answer) -> String {
     format!("{:?}", answer.headers)
 }
@@ -84,7 +84,7 @@ async fn a_form_that_rotates_is_good_for_the_key_it_was_shown_for() {
     send(&world, path, &ask).await.page();
     let second = key().await;
     assert_ne!(first, second);
-    // The same form again, another one that was opened before, and one of nobody.
+    // The same form again, an older one, and one without the key's fingerprint.
     let nobody = world.post(path, &[("once", "x")]).await;
     for answer in [send(&world, path, &ask).await, send(&world, path, &old).await, nobody] {
         let page = answer.page();
@@ -171,24 +171,24 @@ async fn the_one_webhook_url_follows_its_rules() {
     let left_alone =
         [(API.to_owned(), r#"["account_closed"]"#.to_owned()), (OTHER.to_owned(), r#"["payment_missed"]"#.to_owned())];
 
-    // Saved, it gets everything; those of the API are left alone.
+    // A saved URL gets all events; subscriptions made by the API stay.
     assert_eq!(world.save(&format!("  {ONE} ")).await.leads_to(), "/console/keys");
     let page = world.get("/console/keys").await.page();
     assert!(page.contains(&format!("<code>{ONE}</code>")) && page.contains(&format!("value=\"{ONE}\"")), "{page}");
     assert_eq!(world.urls().await, [left_alone.to_vec(), all_events(&[ONE])].concat());
-    // Saved again, nothing changes.
+    // Saving the same URL again changes nothing.
     let before = world.subscriptions().await;
     assert_eq!(world.save(ONE).await.status, 303);
     assert_eq!(world.subscriptions().await, before);
-    // Another one takes its place.
+    // Another URL replaces it.
     assert_eq!(world.save(TWO).await.status, 303);
     assert_eq!(world.urls().await, [left_alone.to_vec(), all_events(&[TWO])].concat());
-    // One of the API is taken over, and its filter dropped; the one before is removed.
+    // A URL subscribed by the API becomes the console's and loses its filter; the previous one is removed.
     let uuid = world.subscriptions().await[0]["webhook_uuid"].clone();
     assert_eq!(world.save(API).await.status, 303);
     assert_eq!(world.urls().await, [all_events(&[API]), vec![left_alone[1].clone()]].concat());
     assert!(world.subscriptions().await.iter().any(|one| one["webhook_uuid"] == uuid), "it is the same subscription");
-    // What is no URL changes nothing.
+    // An invalid URL changes nothing.
     for nonsense in ["nonsense", "ftp://example.com/x", "http://10.0.0.1/x", "javascript:alert(1)"] {
         let refused = world.save(nonsense).await;
         assert_eq!(refused.status, 422, "{nonsense}");
@@ -196,7 +196,7 @@ async fn the_one_webhook_url_follows_its_rules() {
         assert!(refused.body.contains(&format!("value=\"{nonsense}\"")), "what was typed stays");
     }
     assert_eq!(world.urls().await, [all_events(&[API]), vec![left_alone[1].clone()]].concat());
-    // An empty one removes it, and only it; once more changes nothing.
+    // An empty URL removes the console's subscription and no other; repeating this changes nothing.
     for _ in 0..2 {
         assert_eq!(world.save("").await.status, 303);
         assert_eq!(world.urls().await, [left_alone[1].clone()]);

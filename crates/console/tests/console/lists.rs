@@ -1,4 +1,4 @@
-//! Lists of accounts and customers, the tables to take away, and the forms that make and change them.
+//! Lists of accounts and customers, CSV downloads, and the forms that create and change them.
 
 use crate::account::{hidden, words};
 use crate::world::{FORMULA, SCRIPT, World, assert_harmless, form_of, json_of};
@@ -156,7 +156,7 @@ async fn what_is_wrong_is_said_beside_the_field() {
     }
 }
 
-/// 1,200.00 from 15 June 2024, looked at on 1 March 2025: eight instalments were missed, each with a late fee of 15.00.
+/// 1,200.00 lent on 15 June 2024, opened on 1 March 2025: eight missed instalments, each with a late fee of 15.00.
 #[tokio::test]
 async fn a_backdated_account_is_shown_before_it_is_opened() {
     let world = World::new().await;
@@ -185,7 +185,7 @@ async fn a_backdated_account_is_shown_before_it_is_opened() {
     }
     assert!(world.service.get_account(&world.who, "old", None).await.is_err(), "nothing is stored");
     assert_eq!(world.log().await, before, "nothing is announced");
-    // Every hidden field of the page opens the account that it showed.
+    // The hidden fields of the page open the account that it showed.
     let hidden = hidden_fields(&page);
     let hidden: Vec<(&str, &str)> = hidden.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(world.post("/console/accounts/new", &hidden).await.leads_to(), "/console/accounts/old");
@@ -193,7 +193,7 @@ async fn a_backdated_account_is_shown_before_it_is_opened() {
     assert_eq!(account["summary"]["fees_balance_cents"], 12_000);
     let announced = world.log().await - before;
     assert!(page.contains(&format!("{announced} webhooks are sent")), "{announced}: {page}");
-    // What is there already, and what is nothing but a beginning with a borrower, is not asked about.
+    // An existing account, and a new account with a borrower that begins now, need no confirmation.
     assert_eq!(world.post("/console/accounts/new", &typed).await.leads_to(), "/console/accounts/old");
     let plain = [
         ("product_id", "loan"),
@@ -239,7 +239,7 @@ async fn a_form_that_is_refused_says_so_at_its_top() {
     );
     assert!(page.contains("Nothing was saved. ") && page.contains("<a href=\"#f-email\">Email must be"), "{page}");
     assert!(page.contains("id=\"f-email\"") && page.contains("aria-invalid=\"true\""), "{page}");
-    // What was typed is in sight, also where a part of the form can be folded.
+    // The typed values are visible, also in a collapsible part of the form.
     let business = &page[page.find("<summary>Business</summary>").expect("a part") - 30..];
     assert!(business[..30].contains(" open"), "{business}");
     let untouched = world.get("/console/customers/new").await.page();
@@ -255,13 +255,13 @@ async fn a_number_that_was_typed_is_not_lost_unnoticed() {
     assert!(!page.body.contains("4321"), "no page shows it");
     let again = "Social security number has to be typed again";
     assert!(page.body.contains(again) && page.body.contains("name=\"ssn_typed\" value=\"1\""), "{}", page.body);
-    // The other field is corrected, and the number forgotten: nothing is saved.
+    // The user corrects the other field and forgets the number: nothing is saved.
     let corrected = [("customer_id", "bo"), ("name_first", "Bo"), ("email", "bo@example.com"), ("ssn_typed", "1")];
     let page = world.post("/console/customers/new", &corrected).await;
     assert!(page.status == 422 && page.body.contains(again), "{}", page.body);
     assert!(page.body.contains("name=\"ssn_typed\" value=\"1\""), "it is asked for until it is typed: {}", page.body);
     assert!(world.service.get_customer(&world.who, "bo").await.is_err());
-    // Typed again it is saved; left out on purpose the customer is added without it.
+    // Typed again, the number is saved. Left out explicitly, the customer is added without it.
     let typed_again = [corrected.as_slice(), &[("ssn", "987-65-4321")]].concat();
     assert_eq!(world.post("/console/customers/new", &typed_again).await.leads_to(), "/console/customers/bo");
     assert_eq!(json_of(world.service.get_customer(&world.who, "bo").await)["ssn_last_four"], "4321");
@@ -352,7 +352,7 @@ async fn what_somebody_else_changed_is_not_wiped_by_an_old_form() {
     assert!(refused.body.contains("value=\"Day\""), "what was typed stays");
     let bo = json_of(world.service.get_customer(&world.who, "bo").await);
     assert_eq!((&bo["email"], &bo["name_last"]), (&json!("new@example.com"), &json!(null)));
-    // Whoever has seen it may decide: what is typed now counts.
+    // After seeing the conflict, the user may submit again: the values typed now count.
     let typed = [("name_last", "Day"), ("email", "new@example.com"), ("external_fields", "crm: 1")];
     assert_eq!(sent(&refused.body, &typed).await.leads_to(), "/console/customers/bo");
     assert_eq!(sent(&refused.body, &typed).await.leads_to(), "/console/customers/bo", "sent twice");

@@ -1,6 +1,6 @@
-//! The console, from the outside of its crate: requests go in as a browser sends them, and pages come out.
+//! Integration tests of the console: requests as a browser sends them, and the resulting pages.
 //!
-//! Each test has a world of its own: a database in memory, a clock that is moved by hand, and somebody who is signed in.
+//! Each test has its own world: a database in memory, a clock set by the test, and a signed-in user.
 #![cfg(test)]
 
 mod account;

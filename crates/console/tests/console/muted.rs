@@ -1,4 +1,4 @@
-//! While the database is muted, every page says so.
+//! While the database is muted, every page shows a banner.
 
 use crate::world::World;
 use axum::body::Body;
@@ -7,7 +7,7 @@ use daybook_console::routes;
 
 const BANNER: &str = "class=\"banner\" role=\"status\"";
 
-/// Every page that can be opened without knowing more than its path, and one that there is not.
+/// Every page whose path has no parameters, and one that does not exist.
 async fn pages(world: &World) -> Vec<(String, String)> {
     let whole = routes().into_iter().filter(|route| route.method == "GET" && !route.path.contains('{'));
     let paths = whole.map(|route| route.path.to_owned()).chain(["/console/nothing-here".to_owned()]);
@@ -35,7 +35,7 @@ async fn every_page_of_a_muted_database_says_so() {
         assert!(page.contains(BANNER), "{path} does not say that it is muted");
         assert!(page.contains("a &#60;test&#62; asked for it") && page.contains("daybook unmute"), "{path}: {page}");
     }
-    // At the door too.
+    // The sign-in page too.
     let request = Request::builder().method(Method::GET).uri("/console/sign-in").body(Body::empty());
     assert!(world.send(request.expect("a request")).await.body.contains(BANNER));
 }

@@ -1,4 +1,4 @@
-//! People: links that work once, roles, and who is kept out.
+//! Users: invite links that work once, roles, and deactivated users.
 
 use crate::account::{hidden, send, words};
 use crate::world::{PASSWORD, World};
@@ -13,7 +13,7 @@ fn link(page: &str) -> String {
     path.to_owned()
 }
 
-/// Somebody at the door opens a page there and sends its form.
+/// A user without a session opens a page and submits its form.
 async fn come_in(world: &World, path: &str, email: &str) -> u16 {
     let open = |request: Request<Body>| async { world.send(request).await };
     let page = open(Request::get(path).body(Body::empty()).expect("a request")).await;

@@ -1,4 +1,4 @@
-//! Products: their terms in words, the form with every policy, and the migration switch from end to end.
+//! Products: their terms in words, the form with every policy, and a complete migration.
 
 use crate::world::{KeptFromAll, World, assert_harmless, form_of, json_of};
 use daybook_testkit::postgres::Server;
@@ -204,7 +204,7 @@ async fn a_release_tells_how_far_it_is_until_it_is_done() {
     world.product("old", json!({}), true).await;
     world.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
     world.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
-    // The stream is asked while nothing is released, and the release happens behind its back.
+    // The stream is opened before the release, which then happens in the background.
     let (stream, ()) = tokio::join!(world.get("/console/products/old/progress"), async {
         tokio::task::yield_now().await;
         world.settle().await;
@@ -220,7 +220,7 @@ async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
     world.product("old", json!({}), true).await;
     world.account("bad", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
     world.account("good", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
-    // A fee that does not exist is waived: only the release can find that.
+    // Waives a fee that does not exist: only the release can detect this.
     let waiver = json!({"line_item_id": "w", "effective_at": "2025-02-10T09:00:00-05:00"});
     json_of(world.service.waive_fee(&world.who, None, "bad", "dbk_late_fee_1", form_of(&waiver)).await);
     world.post("/console/products/old/migration", &[("to", "off")]).await.leads_to();
@@ -234,7 +234,7 @@ async fn an_account_that_cannot_be_released_is_told_with_its_reason() {
     assert!(list.contains("1 failed"), "{list}");
 }
 
-/// While what is held is counted, the page says so.
+/// While held events are counted, the page states this.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_takes_long_to_count_is_shown_later() {
     let address = Server::shared().database();

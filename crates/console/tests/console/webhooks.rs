@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl World {
-    /// A world with things in it that sends messages to receivers on this machine.
+    /// A world with data that sends messages to receivers on this machine.
     pub async fn sending() -> World {
         let world = World::filled().await;
         let guard = Guard { dev: true, networks: Vec::new() };
@@ -21,7 +21,7 @@ impl World {
         world.over(service)
     }
 
-    /// Sends what is to be sent now.
+    /// Sends all due messages.
     pub async fn deliver(&self) {
         let at_once = dispatcher::Settings { batch_interval: Duration::ZERO, ..dispatcher::Settings::default() };
         let dispatcher = self.service.dispatcher(at_once).expect("it has a sender");
@@ -29,7 +29,7 @@ impl World {
         dispatcher.stop().await;
     }
 
-    /// Subscribes a URL by the API, and gives the subscription's name.
+    /// Subscribes a URL through the API and returns the id of the subscription.
     pub async fn subscribe(&self, url: &str, filter: &[&str]) -> String {
         let mut body = json!({ "webhook_url": url });
         if !filter.is_empty() {
@@ -45,7 +45,7 @@ impl World {
         all["results"].as_array().expect("a list").clone()
     }
 
-    /// Announces something: a customer of this name.
+    /// Causes an event: creates a customer with this name.
     pub async fn announce(&self, name: &str) {
         self.customer(&json!({ "customer_id": name, "name_last": name })).await;
     }
@@ -172,7 +172,7 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     let dead = world.get("/console/webhooks/dead-letters").await.page();
     assert!(dead.contains("it was not sent: the URL was paused"), "{dead}");
 
-    // While the URL is paused they stay.
+    // While the URL is paused, its dead letters stay.
     let replay = "/console/webhooks/dead-letters/replay";
     let ask = world.get(replay).await.page();
     assert!(ask.contains("There is nothing to send again") && ask.contains("2 dead letters stay"), "{ask}");

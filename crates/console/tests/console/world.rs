@@ -1,4 +1,4 @@
-//! A console to try things on.
+//! A console for tests.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -18,30 +18,30 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tower::util::ServiceExt as _;
 
-/// When every world begins.
+/// The start time of every world.
 pub const BEGINNING: &str = "2025-03-01T12:00:00-05:00";
 /// A password that is long enough.
 pub const PASSWORD: &str = "a long enough sentence";
-/// A name that would run in a page that does not escape it.
+/// A name that would run as a script in a page that does not escape it.
 pub const SCRIPT: &str = "<script>alert(1)</script>";
-/// A value that would run in a spreadsheet.
+/// A value that would run as a formula in a spreadsheet.
 pub const FORMULA: &str = "=HYPERLINK(\"http://x\")";
 
-/// A console with one organization, somebody signed in, and a clock.
+/// A console with one organization, a signed-in user and a clock.
 #[derive(Clone)]
 pub struct World {
-    /// The service below it.
+    /// Its service.
     pub service: Service,
     /// Its clock.
     pub clock: Arc<Manual>,
-    /// The one signed in, for the service.
+    /// The signed-in user, as a caller of the service.
     pub who: Caller,
-    /// Their session.
+    /// The user's session.
     pub session: Session,
     router: Router,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     /// The status code.
@@ -53,19 +53,19 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A header; empty for none.
+    /// A header; empty if absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The page, if it is one that says it is right.
+    /// The body, if the status is 200.
     #[track_caller]
     pub fn page(self) -> String {
         assert_eq!(self.status, 200, "{}", self.body);
         self.body
     }
 
-    /// Where it leads, if it leads somewhere.
+    /// The target of a redirect.
     #[track_caller]
     pub fn leads_to(&self) -> &str {
         assert_eq!(self.status, 303, "{}", self.body);
@@ -73,11 +73,11 @@ impl Answer {
     }
 }
 
-/// A table that somebody has for themselves: nobody else can read it.
+/// An exclusive lock on a table: no other connection can read it.
 pub struct KeptFromAll(tokio_postgres::Client);
 
 impl KeptFromAll {
-    /// A table of the PostgreSQL database at an address.
+    /// Locks a table of the PostgreSQL database at an address.
     pub async fn of(address: &str, table: &str) -> KeptFromAll {
         let (client, connection) = tokio_postgres::connect(address, tokio_postgres::NoTls).await.expect("it connects");
         tokio::spawn(connection);
@@ -85,7 +85,7 @@ impl KeptFromAll {
         KeptFromAll(client)
     }
 
-    /// Lets others read it again.
+    /// Releases the lock.
     pub async fn give_back(self) {
         self.0.batch_execute("COMMIT").await.expect("it ends");
     }
@@ -96,12 +96,12 @@ pub fn time(text: &str) -> Time {
     Time::parse(text).unwrap_or_else(|| panic!("{text} is no time"))
 }
 
-/// A form of the service from JSON.
+/// A form of the service, from JSON.
 pub fn form_of<T: DeserializeOwned>(value: &Value) -> T {
     form::parse(value.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{bad}: {value}"))
 }
 
-/// Reads an answer of the service.
+/// Reads a response of the service.
 #[track_caller]
 pub fn json_of(answer: Result<Bytes, Problem>) -> Value {
     let bytes = answer.unwrap_or_else(|problem| panic!("{problem} {:?}", problem.details));
@@ -109,17 +109,17 @@ pub fn json_of(answer: Result<Bytes, Problem>) -> Value {
 }
 
 impl World {
-    /// A new one, for testing loans in; an administrator is signed in.
+    /// A new world with a `TEST` organization, in which an administrator is signed in.
     pub async fn new() -> World {
         World::of("TEST").await
     }
 
-    /// A new one whose organization is `TEST` or `LIVE`.
+    /// A new world whose organization is `TEST` or `LIVE`.
     pub async fn of(environment: &str) -> World {
         World::on("sqlite::memory:", environment).await
     }
 
-    /// A new one on the database at an address.
+    /// A new world on the database at an address.
     pub async fn on(store: &str, environment: &str) -> World {
         let clock = Arc::new(Manual::at(time(BEGINNING)));
         let service = Service::open(store, clock.clone(), &[7; 32]).await.expect("it starts");
@@ -132,7 +132,7 @@ impl World {
         World { service, clock, who, session, router }
     }
 
-    /// The same world, seen by somebody with another role.
+    /// The same world for a user with another role.
     pub async fn seen_by(&self, role: Role) -> World {
         let admin = self.service.operator(None).await.expect("there is one organization");
         let link = self.service.invite(&admin, role).await.expect("a link");
@@ -141,24 +141,24 @@ impl World {
         World { who, session, ..self.clone() }
     }
 
-    /// The same world over another service, one that sends messages, say.
+    /// The same world with another service, for example one that sends messages.
     pub fn over(self, service: Service) -> World {
         let router = daybook_console::router(service.clone(), ConsoleSettings::default());
         World { service, router, ..self }
     }
 
-    /// Moves the clock, and does what is due.
+    /// Moves the clock and processes what is due.
     pub async fn go_to(&self, now: &str) {
         self.clock.set(time(now));
         self.settle().await;
     }
 
-    /// Does what is due.
+    /// Processes what is due.
     pub async fn settle(&self) {
         self.service.settle_due().await.expect("what is due is done");
     }
 
-    /// Sends a request as it is.
+    /// Sends a request unchanged.
     pub async fn send(&self, request: Request<Body>) -> Answer {
         let response = self.router.clone().oneshot(request).await.expect("a router always answers");
         let (parts, body) = response.into_parts();
@@ -167,7 +167,7 @@ impl World {
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    /// A request of a browser that is signed in.
+    /// A request of a signed-in browser.
     pub fn request(&self, method: Method, path: &str) -> axum::http::request::Builder {
         let cookie = format!("daybook_session={}", self.session.token);
         Request::builder().method(method).uri(path).header("cookie", cookie).header("host", "books.example.com")
@@ -178,13 +178,13 @@ impl World {
         self.send(self.request(Method::GET, path).body(Body::empty()).expect("a request")).await
     }
 
-    /// Opens a piece of a page, as the script asks for it.
+    /// Requests a part of a page, as the script does.
     pub async fn fragment(&self, path: &str, name: &str) -> Answer {
         let request = self.request(Method::GET, path).header("x-fragment", name);
         self.send(request.body(Body::empty()).expect("a request")).await
     }
 
-    /// Sends a form of ours.
+    /// Submits a form with the right token.
     pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let mut typed = fields.to_vec();
         typed.push(("csrf", &self.session.csrf));
@@ -193,7 +193,7 @@ impl World {
         self.send(request.body(Body::from(encoded(&typed))).expect("a request")).await
     }
 
-    /// Makes a product: 12 months at 12 %, with a late fee of 15.00, and what else is said of its policies.
+    /// Creates a product: 12 months at 12 %, with a late fee of 15.00 and the given policies.
     pub async fn product(&self, id: &str, life: Value, holds: bool) {
         let mut policies = json!({"default_attributes": {"default_late_fee_cents": 1_500}});
         for (name, value) in life.as_object().expect("an object") {
@@ -209,7 +209,7 @@ impl World {
         json_of(self.service.create_product(&self.who, None, form_of(&form)).await);
     }
 
-    /// How many messages were announced.
+    /// The number of messages announced.
     pub async fn log(&self) -> usize {
         let longest = daybook_service::paging::Paging { limit: 200, ..Default::default() };
         let mut count = 0;
@@ -226,12 +226,12 @@ impl World {
         count
     }
 
-    /// Makes a customer.
+    /// Creates a customer.
     pub async fn customer(&self, form: &Value) {
         json_of(self.service.create_customer(&self.who, None, form_of(form)).await);
     }
 
-    /// Opens an account over 1,200.00, with what else is said of it.
+    /// Opens an account over 1,200.00, with additional fields.
     pub async fn account(&self, id: &str, product: &str, effective_at: &str, more: Value) {
         let mut form = json!({
             "account_id": id,
@@ -251,8 +251,8 @@ impl World {
         json_of(self.service.record_payment(&self.who, None, account, form_of(&form)).await);
     }
 
-    /// A product `loan`, a customer `ann` and her account `a1`, which missed two instalments; a customer and an external
-    /// field with bad intentions at account `a2`, and a customer without an account.
+    /// A product `loan`; a customer `ann` and her account `a1`, which missed two instalments; an account `a2` whose
+    /// customer and external field have malicious values; and a customer without an account.
     pub async fn filled() -> World {
         let world = World::new().await;
         world.product("loan", json!({}), false).await;
@@ -275,7 +275,7 @@ impl World {
     }
 }
 
-/// Makes the user that a link is for.
+/// Creates the user of an invite link.
 async fn accept(service: &Service, link: &str, name: &str) -> Session {
     let email = format!("{}@example.com", name.to_lowercase());
     let new = NewPerson { name: name.to_owned(), email, password: PASSWORD.to_owned() };
@@ -287,7 +287,7 @@ pub fn encoded(fields: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }
 
-/// Whether a page has a word of a visitor as an element of its own.
+/// Checks that no malicious name became an element of the page.
 #[track_caller]
 pub fn assert_harmless(page: &str) {
     assert!(!page.contains("<script>alert"), "a name runs in the page");

@@ -1,4 +1,4 @@
-//! `daybook bench`: what can be measured, and how much of it.
+//! `daybook bench`: the benchmarks and their sizes.
 
 use clap::{Args, Subcommand};
 

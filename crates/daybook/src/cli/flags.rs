@@ -1,4 +1,4 @@
-//! Settings as flags. They are taken as text; what they mean is decided with the other sources of settings.
+//! Settings as flags. Flags are read as text; `config` parses them together with the other sources of settings.
 
 use clap::Args;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Commands about the command itself: errors explained, completions, manual pages.
+//! Commands about the program itself: explained errors, completions, manual pages.
 
 use clap::Args;
 use clap_complete::Shell;

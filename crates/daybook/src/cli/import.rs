@@ -1,4 +1,4 @@
-//! `daybook import` and `daybook demo-data`: a portfolio from files, and files to try it with.
+//! `daybook import` and `daybook demo-data`: loading a portfolio from files, and sample files.
 
 use super::RemoteArgs;
 use clap::Args;

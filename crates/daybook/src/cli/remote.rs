@@ -1,4 +1,4 @@
-//! Which server a tool works with, and as whom.
+//! The server that a tool works with, and its key.
 
 use super::CommonFlags;
 use clap::Args;

@@ -1,6 +1,6 @@
-//! `daybook audit`: who did what.
+//! `daybook audit`: the audit trail.
 //!
-//! Reads the database itself, beside a server that uses it; changes nothing.
+//! Reads the database directly, also while a server uses it. Changes nothing.
 
 use super::opening::open_service;
 use super::org::listed;
@@ -14,10 +14,10 @@ use daybook_service::paging::{LONGEST_PAGE, Paging};
 use daybook_service::{AuditQuery, Service};
 use serde_json::{Value, json};
 
-/// What stands for what belongs to no organization.
+/// The value of `--org` for records that belong to no organization.
 const NONE: &str = "-";
 
-/// Prints what was asked for.
+/// Prints the requested records.
 pub fn run(args: &AuditArgs) -> Result<(), Failure> {
     let settings = prepare(&args.flags)?;
     wait_for(show(args, &settings))
@@ -63,7 +63,7 @@ async fn list(service: &Service, args: &AuditArgs) -> Result<String, Failure> {
     Ok(if args.json { format!("{found:#}\n") } else { listed(&found, fields) })
 }
 
-/// The organization that is asked for, or what belongs to none.
+/// The requested organization, or the records that belong to none.
 async fn who(service: &Service, org: Option<&str>) -> Result<Caller, Failure> {
     Ok(if org == Some(NONE) { service.operator_of_none() } else { service.operator(org).await? })
 }

@@ -1,8 +1,9 @@
-//! `daybook backup`: a copy of a SQLite database, made while it is in use.
+//! `daybook backup`: copies a SQLite database while it is in use.
 //!
-//! The copy is the database as of one moment, and is muted: a server on it sends nothing until it is told. Its file is
-//! made here, for its owner alone and only if there is none. It is copied under another name and gets its own when it is
-//! whole; when the copying fails both are removed again, so that a file with the name of a backup is one.
+//! The copy is a consistent snapshot, and it is muted: a server on it sends nothing until it is unmuted. The command
+//! creates the target file, readable only by its owner, and refuses an existing one. It copies under another name and
+//! renames the copy when it is complete. If the copy fails, both files are removed, so a file with the name of a backup
+//! is always complete.
 
 use super::opening::open_store_as;
 use super::{Failure, prepare, say, wait_for};
@@ -37,7 +38,7 @@ pub fn run(args: &BackupArgs) -> Result<(), Failure> {
 }
 
 async fn copy(settings: &Settings, to: &Path) -> Result<(), Failure> {
-    // Of whatever version its tables are: a copy is made before they are brought up to date.
+    // The tables may have any version: a backup is made before an upgrade.
     let store = open_store_as(settings, Tables::AsTheyAre).await?;
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("the copy {}: {error}", to.display()));
     let taken = |error: io::Error| match error.kind() {
@@ -48,7 +49,7 @@ async fn copy(settings: &Settings, to: &Path) -> Result<(), Failure> {
     let unfinished = beside(to);
     let copied = copy_under_another_name(&*store, &unfinished, to).await;
     if copied.is_err() {
-        // What is left is no backup. If it cannot be removed, the failure that is told is the first one.
+        // The remaining files are not a backup. If they cannot be removed, the first error is still the one to report.
         let _ = fs::remove_file(to);
         let _ = fs::remove_file(unfinished);
     }
@@ -57,7 +58,7 @@ async fn copy(settings: &Settings, to: &Path) -> Result<(), Failure> {
 
 async fn copy_under_another_name(store: &dyn Store, unfinished: &Path, to: &Path) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
-    // One that was killed may have left some.
+    // A killed run may have left a file.
     match fs::remove_file(unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(error)),
         _ => {}
@@ -69,7 +70,7 @@ async fn copy_under_another_name(store: &dyn Store, unfinished: &Path, to: &Path
     fs::rename(unfinished, to).and_then(|()| keep(to)).map_err(told)
 }
 
-/// Makes a file for its owner alone, if there is none.
+/// Creates a file that only its owner can read. Fails if it exists.
 fn make(file: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map(drop)
 }
@@ -80,7 +81,7 @@ fn beside(file: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Returns when the file and its name are on the disk.
+/// Syncs the file and its directory entry to disk.
 fn keep(file: &Path) -> io::Result<()> {
     File::open(file)?.sync_all()?;
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

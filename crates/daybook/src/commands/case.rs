@@ -1,6 +1,6 @@
-//! `daybook case from-account`: a real account's history as a test case.
+//! `daybook case from-account`: writes an account's history as a test case.
 //!
-//! Whoever has the database writes it: the server that is running on it, or this command.
+//! The process that holds the database writes it: the running server, or this command.
 
 use super::control::Order;
 use super::{Failure, prepare, print, say};
@@ -8,7 +8,7 @@ use crate::cli::{CaseAction, CaseCommand, CaseFromAccountArgs};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 
-/// Does what was asked with a case.
+/// Runs `daybook case …`.
 pub fn run(command: &CaseCommand) -> Result<(), Failure> {
     match &command.command {
         CaseAction::FromAccount(args) => from_account(args),

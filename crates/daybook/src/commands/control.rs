@@ -1,14 +1,14 @@
-//! How a command gets something done: by itself, or by the server that holds the database.
+//! How a command changes the database: directly, or through the server that holds it.
 //!
 //! ```text
-//! command ─► lock free?  ── yes ─► take it, start a service, carry the order out
+//! command ─► lock free?  ── yes ─► take it, start a service, execute the order
 //!               │
-//!               no ─► lock file: where the server listens, its token ─► POST /admin/control ─► carry the order out
+//!               no ─► lock file: the URL and token of the server ─► POST /admin/control ─► execute the order
 //! ```
 //!
-//! A SQLite database has one process that writes. So an [`Order`] is data, carried out by whoever has the database; both
-//! ways give the same answer. PostgreSQL has no such lock, and no such door. The token is drawn anew at each start and
-//! lies in a file that only the owner of the database can read.
+//! Only one process writes to a SQLite database. So an [`Order`] is data, executed by the process that holds the
+//! database; the result is the same either way. PostgreSQL needs neither the lock nor the control endpoint. The server
+//! creates a new token at each start and stores it in a file that only the owner of the database can read.
 
 mod client;
 
@@ -35,106 +35,106 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// The path of the door.
+/// The path of the control endpoint.
 pub const PATH: &str = "/admin/control";
-/// The header that carries the token.
+/// The header with the token.
 const TOKEN_HEADER: &str = "x-daybook-control-token";
-/// How often, and how long apart, a lock is looked at whose holder does not say where it listens.
+/// The number of attempts to read where the lock's holder listens, and the pause between them.
 const LOOKS: u32 = 50;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// Something to be done with the database.
+/// An operation on the database.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
-    /// Make an organization and its first key.
+    /// Creates an organization and its first key.
     CreateOrganization {
         /// Its name.
         name: String,
         /// `TEST` or `LIVE`.
         environment: String,
     },
-    /// List organizations.
+    /// Lists organizations.
     ListOrganizations,
-    /// Make a key.
+    /// Creates a key.
     CreateKey {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
-        /// What to call it.
+        /// Its name.
         name: String,
-        /// What it may do.
+        /// Its role.
         role: String,
     },
-    /// List keys.
+    /// Lists keys.
     ListKeys {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
     },
-    /// Revoke a key.
+    /// Revokes a key.
     RevokeKey {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
-        /// Which key.
+        /// The id of the key.
         client_id: String,
     },
-    /// Lend a key to the command that asks, or lend it for longer.
+    /// Lends a key to the command, or extends its lifetime.
     LendKey {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
-        /// The id that the command chose.
+        /// The id, chosen by the command.
         client_id: String,
-        /// The secret that the command chose.
+        /// The secret, chosen by the command.
         client_secret: String,
     },
-    /// End the lending of a key.
+    /// Ends the lending of a key.
     TakeKeyBack {
-        /// The secret that the command chose.
+        /// The secret, chosen by the command.
         client_secret: String,
     },
-    /// Make a link into the console.
+    /// Creates an invite link for the console.
     LinkPerson {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
-        /// What whoever uses it may do.
+        /// The role of the invited user.
         role: String,
     },
-    /// Give somebody who forgot their password another one.
+    /// Resets a user's password.
     ResetPassword {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
-        /// Their address.
+        /// The user's email address.
         email: String,
     },
-    /// List who may come into the console.
+    /// Lists the console users.
     ListPeople {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
     },
-    /// Roll an account.
+    /// Rolls an account.
     Roll {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
         /// The body of `PATCH /admin/roll/account`.
         roll: Value,
     },
-    /// Have nothing sent, and no timer run.
+    /// Mutes the database: no messages, no timers.
     Mute,
-    /// Have what waits in a muted database sent and worked through.
+    /// Unmutes the database: pending messages and timers are processed.
     Unmute {
-        /// Only say what waits.
+        /// Only report what is pending.
         dry_run: bool,
     },
-    /// Write the history of an account as a test case.
+    /// Writes the history of an account as a test case.
     WriteCase {
-        /// Of which organization.
+        /// The organization.
         organization: Option<String>,
-        /// Which account.
+        /// The account.
         account_id: String,
     },
 }
 
 impl Order {
-    /// Gets the order done, by whoever has the database, and gives the answer.
+    /// Executes the order in the process that holds the database and returns the result.
     pub fn get_done(&self, settings: &Settings) -> Result<Value, Failure> {
         let Some(path) = settings.sqlite_path() else { return self.do_here(settings) };
         match holder(path)? {
@@ -160,7 +160,7 @@ impl Order {
         })
     }
 
-    /// The URL is where people reach the server.
+    /// Executes the order. `url` is the server's public URL.
     async fn carry_out(&self, service: &Service, url: &str) -> Result<Value, Problem> {
         match self {
             Order::CreateOrganization { name, environment } => {
@@ -239,18 +239,18 @@ impl Order {
     }
 }
 
-/// Where somebody with a token comes into the console for the first time.
+/// The URL of an invite.
 pub fn welcome_link(url: &str, token: &str) -> String {
     format!("{url}/console/welcome/{token}")
 }
 
-/// Where people reach the server: as the settings say, or at its address.
+/// The server's public URL: the setting, or its listen address.
 pub fn public_url(settings: &Settings, address: SocketAddr) -> String {
     let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
     settings.public_url.clone().unwrap_or_else(|| format!("{scheme}://{}", reachable(address)))
 }
 
-/// Where this machine reaches an address that stands for all of its addresses.
+/// A loopback address for an unspecified address such as 0.0.0.0.
 pub fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         let is_v4 = address.is_ipv4();
@@ -272,7 +272,8 @@ enum Holder {
     Server(RunningServer),
 }
 
-/// Who has the database: nobody, and so this process now, or a server. `None` if there is no database.
+/// The holder of the database: this process, which has just taken the lock, or a server. `None` if there is no
+/// database.
 fn holder(path: &Path) -> Result<Option<Holder>, Failure> {
     if !path.exists() {
         return Ok(None);
@@ -283,7 +284,7 @@ fn holder(path: &Path) -> Result<Option<Holder>, Failure> {
         match instance::take(path) {
             Ok(held) => return Ok(Some(Holder::Me(held))),
             Err(NotTaken::Running(_, Some(server))) if server.url.is_some() => return Ok(Some(Holder::Server(server))),
-            // A server that is starting, or a command that is nearly done.
+            // A server is starting, or another command is about to finish.
             Err(NotTaken::Running(..)) if looks < LOOKS => thread::sleep(BETWEEN_LOOKS),
             Err(not_taken) => return Err(not_taken.into()),
         }
@@ -297,7 +298,7 @@ struct Door {
     url: Arc<str>,
 }
 
-/// The door that commands of the same machine use. It is no part of the API.
+/// The control endpoint for commands on the same machine. It is not part of the API.
 pub fn route(service: Service, token: &str, url: &str) -> Router {
     Router::new().route(PATH, post(answer)).with_state(Door { service, token: token.into(), url: url.into() })
 }
@@ -325,7 +326,7 @@ fn refusal(status: StatusCode, sentence: &str) -> Response {
     (status, axum::Json(json!({ "error": sentence }))).into_response()
 }
 
-/// Compares in a time that does not tell where the first difference is.
+/// Compares in constant time.
 fn is_same(given: &[u8], expected: &[u8]) -> bool {
     let differing = given.iter().zip(expected).fold(0, |differing, (a, b)| black_box(differing | (a ^ b)));
     given.len() == expected.len() && differing == 0

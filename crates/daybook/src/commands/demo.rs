@@ -1,10 +1,10 @@
-//! `daybook serve --demo`: the test cases as a small portfolio.
+//! `daybook serve --demo`: loads the test cases as a small portfolio.
 //!
-//! The cases are compiled in. Each is moved by whole months, so that its last event lies in the month before today: a
-//! case that ends with a missed instalment is a loan that missed one last month, not one of years ago. Then products,
-//! customers, accounts and events are loaded through the same use cases that callers use, in migration mode, and
-//! released. Rolls are left out: the accounts live in real time. What was recorded late in a live case is loaded at the
-//! moment it was recorded, which is when it counted.
+//! The cases are compiled in. Each is shifted by whole months so that its last event is in the month before today: a
+//! case that ends with a missed instalment becomes a loan that missed one last month, not years ago. Products,
+//! customers, accounts and events are loaded through the service in migration mode and then released. Rolls are left
+//! out, as the accounts are in real time. An event that a live case records late is loaded with the time of recording,
+//! which is when it took effect.
 
 use super::Failure;
 use daybook_cases::scenario::Event;
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Fills an empty database. Gives the sentence that tells of it.
+/// Fills an empty database. Returns a sentence about the result.
 pub async fn load(service: &Service, now: Time) -> Result<String, Failure> {
     if !is_empty(service).await? {
         return Ok("The database is not empty: no demo data was loaded.".to_owned());
@@ -49,14 +49,14 @@ async fn is_empty(service: &Service) -> Result<bool, Failure> {
     Ok(products.is_some_and(|page| page["results"].as_array().is_some_and(Vec::is_empty)))
 }
 
-/// Moves moments by whole months, on the clocks of a zone.
+/// Shifts times by whole months, in the local time of a zone.
 struct Shift<'a> {
     zone: &'a Zone,
     months: i32,
 }
 
 impl Shift<'_> {
-    /// The shift that brings a case's end as near to `now` as it can without passing it.
+    /// The shift that moves a case's end as close to `now` as possible without passing it.
     fn until<'a>(case: &Scenario, now: Time, zone: &'a Zone) -> Shift<'a> {
         let end = case.ends_at().time;
         let (year, month, _) = zone.day_at(now).ymd();
@@ -115,7 +115,7 @@ impl Demo<'_> {
         self.service.set_migration_mode(&self.who, None, product, form).await.map(drop)
     }
 
-    /// Lets everything that was loaded happen.
+    /// Releases everything that was loaded.
     async fn release(&self) -> Result<(), Failure> {
         for product in &self.products {
             self.hold(product, false).await?;
@@ -143,7 +143,7 @@ mod tests {
         let (file, text) = builtin()[7];
         let case = daybook_cases::parse(Path::new(file), text).expect("a case");
         assert_eq!(case.ends_at().text, "2025-06-01T12:00:00-04:00");
-        // In winter the clocks show another offset, and the same hour.
+        // In winter the offset differs, but the local time is the same.
         for (now, end) in [
             ("2026-12-01T12:00:01-05:00", "2026-12-01T12:00:00-05:00"),
             ("2026-12-01T11:59:59-05:00", "2026-11-01T12:00:00-05:00"),

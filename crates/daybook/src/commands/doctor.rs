@@ -1,7 +1,7 @@
-//! `daybook doctor`: looks for what would keep the server from working well.
+//! `daybook doctor`: checks for conditions that would keep the server from working well.
 //!
-//! Each check is a [`Finding`]: fine, worth a thought, or wrong. Checks go on after one that fails, as far as they can:
-//! somebody who asks a doctor wants the whole list. Nothing is made: a database or key that is not there yet is told.
+//! Each check yields a [`Finding`]: ok, warning or failure. As far as possible, later checks run after one that failed,
+//! so that the report is complete. The command creates nothing: a missing database or key is reported.
 
 use super::opening::{is_missing, open_key, open_store_as, start_service};
 use super::table::table;
@@ -24,13 +24,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
-/// A disk with less than this left is nearly full.
+/// Below this free space a disk is nearly full.
 const LITTLE_SPACE_BYTES: u64 = 1_024 * MIB;
-/// A disk with less than this left is full any moment.
+/// Below this free space a disk is about to be full.
 const NO_SPACE_BYTES: u64 = 64 * MIB;
-/// 2025-01-01: a clock that is before the day this was written is wrong.
+/// 2025-01-01: a clock before this time is wrong.
 const WRITTEN: Time = Time::from_seconds(1_735_689_600);
-/// 2100-01-01: so is one that is after this.
+/// 2100-01-01: a clock after this time is wrong.
 const FAR_AWAY: Time = Time::from_seconds(4_102_444_800);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Verdict {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug)]
 struct Finding {
     check: &'static str,
@@ -76,7 +76,7 @@ impl Finding {
     }
 }
 
-/// Checks, and prints what was found.
+/// Runs the checks and prints the findings.
 pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let findings = match settings(args.flags.common.config.as_deref(), args.flags.given()) {
         Ok(loaded) => {
@@ -162,7 +162,7 @@ async fn database(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Ar
             } else {
                 Finding::fail("database", sentence)
             });
-            // What is in tables of another version cannot be read.
+            // Tables of another version cannot be read.
             is_current.then_some(store)
         }
         Err(failure) => {
@@ -172,7 +172,7 @@ async fn database(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Ar
     }
 }
 
-/// Looks into a database that is there: its structures, its key, its newest time.
+/// Checks an existing database: its structure, its key, its newest time.
 async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &mut Vec<Finding>) {
     match store.check().await {
         Ok(sentences) if sentences.is_empty() => findings.push(Finding::ok("structure", "no damage found")),
@@ -202,7 +202,7 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
         Ok(None) => {}
         Err(problem) => findings.push(Finding::fail("muted", problem.to_string())),
     }
-    // Not of a database that nobody has started yet: starting a service would bind it to this key.
+    // Only if the database has been served before: starting a service would bind a new database to this key.
     let Some(key) = key else {
         findings.push(Finding::fail("secrets", "the database was made with a secrets key, and there is none"));
         return;
@@ -216,7 +216,7 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
     }
 }
 
-/// Whether the database goes by the time-zone data of this build.
+/// Whether the database uses the time-zone data of this build.
 async fn time_zones(service: &Service) -> Vec<Finding> {
     match service.zone_differences().await {
         Ok(differing) if differing.is_empty() => vec![Finding::ok("time zones", format!("data {}", data_version()))],

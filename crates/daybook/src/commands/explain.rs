@@ -1,6 +1,6 @@
-//! `daybook explain`: the page of an error's code, for a terminal.
+//! `daybook explain`: prints the page of an error code in a terminal.
 //!
-//! The pages are those of `docs/errors`, which the server shows under `/docs/errors`.
+//! The pages are those of `docs/errors`, which the server also serves under `/docs/errors`.
 
 use super::table::table;
 use super::{Failure, print, suggest};
@@ -8,7 +8,7 @@ use crate::cli::ExplainArgs;
 use daybook_api::error_pages;
 use std::io::{self, IsTerminal};
 
-/// Explains a code, or lists all.
+/// Explains a code, or lists all codes.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let Some(asked) = &args.code else { return list() };
     let code = asked.trim_matches('`');
@@ -27,14 +27,14 @@ fn list() -> Result<(), Failure> {
     print(&table(&rows))
 }
 
-/// The first sentence of what it means.
+/// The first sentence of the section "What it means".
 fn first_sentence(page: &str) -> &str {
     let (_, meaning) = page.split_once("## What it means\n").unwrap_or(("", page));
     let line = meaning.trim_start().lines().next().unwrap_or_default();
     line.find(". ").map_or(line, |end| &line[..=end])
 }
 
-/// A page of Markdown as plain text: headings stand out, code is set in.
+/// A page of Markdown as plain text: bold headings, indented code.
 fn for_terminal(page: &str, is_styled: bool) -> String {
     let mut text = String::new();
     let mut is_code = false;
@@ -56,7 +56,7 @@ fn for_terminal(page: &str, is_styled: bool) -> String {
     text
 }
 
-/// `[a page](page.md)` is `a page`: a terminal leads nowhere.
+/// Replaces links by their text: `[a page](page.md)` becomes `a page`.
 fn without_links(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked: a sentence, and an exit code.
+//! Why a command failed: a sentence, and an exit code.
 
 use crate::config::Problems;
 use crate::instance::NotTaken;
@@ -8,21 +8,21 @@ use daybook_store::error::StoreError;
 use std::fmt;
 use std::io;
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The settings are wrong.
+    /// The settings are invalid.
     Settings(Problems),
-    /// It was tried and failed; the sentence says why.
+    /// The command was tried and failed; the sentence states why.
     Failed(String),
-    /// It was not tried, because it makes no sense; the sentence says why.
+    /// The command was not tried because its arguments make no sense; the sentence states why.
     Senseless(String),
-    /// The answer could not be written.
+    /// The output could not be written.
     Output(io::Error),
 }
 
 impl Failure {
-    /// The process's exit code: 2 for a request that makes no sense, 1 for one that failed.
+    /// The exit code of the process: 2 for invalid arguments or settings, 1 for a failure.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Settings(_) | Failure::Senseless(_) => 2,
@@ -49,7 +49,7 @@ impl From<Problems> for Failure {
     }
 }
 
-/// The code is for programs; people get the sentence, and each field's if there are several.
+/// The error code is for programs. Users get the message and, if there are several, the message of each field.
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
         let mut sentence = problem.message;

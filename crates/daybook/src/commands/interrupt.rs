@@ -1,17 +1,17 @@
-//! Being told to stop in the middle of something long: it ends at the next safe moment, and what it has made for itself is
-//! taken away. Told again, it ends at once.
+//! Handles interrupts of long commands: the command ends at the next safe point and removes its temporary files. A
+//! second interrupt ends it at once.
 
 use super::serve::Stop;
 use super::{Failure, say, wait_for};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Signals are the whole process's, and so is this.
+/// Set by the first signal. Signals belong to the whole process, so this is global.
 static IS_TOLD: AtomicBool = AtomicBool::new(false);
-/// The code of a process that a person has broken off.
+/// The exit code of a process interrupted by the user.
 const BROKEN_OFF: i32 = 130;
 
-/// From now on Ctrl+C, a closed terminal and an order to end are heard.
+/// Handles Ctrl+C, a closed terminal and SIGTERM from now on.
 pub fn listen() {
     thread::spawn(|| {
         let heard = wait_for(async {
@@ -28,7 +28,7 @@ pub fn listen() {
     });
 }
 
-/// Fails if somebody said to stop.
+/// Fails if the command was interrupted.
 pub fn check() -> Result<(), Failure> {
     if !IS_TOLD.load(Ordering::Relaxed) {
         return Ok(());

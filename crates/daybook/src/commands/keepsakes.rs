@@ -1,13 +1,12 @@
-//! What a first start shows once, such as the first key's secret, and where it goes: never into a log.
+//! What a first start shows only once, such as the secret of the first key. It never goes to a log.
 //!
-//! | who reads | where it goes |
+//! | reader | destination |
 //! |---|---|
-//! | a terminal | to the terminal: stderr, or stdout where stderr is elsewhere or writes JSON |
-//! | a log, a pipe, a service manager | into a file for its owner alone, whose path is logged; with `--dev` too |
-//! | whatever reads stderr, with `--demo` (text) | to stderr: the data are made up, and the secret opens nothing else |
+//! | a terminal | the terminal: stderr, or stdout if stderr is redirected or is JSON |
+//! | a log, a pipe, a service manager | a file readable only by its owner, whose path is logged; also with `--dev` |
+//! | any reader of stderr, with `--demo` (text) | stderr: the data are made up, and the secret opens nothing else |
 //!
-//! What is kept for the end of the start is shown at the latest when it is dropped: a start that fails or is stopped
-//! shows it all the same.
+//! The text is shown at the end of the start, and at the latest on drop: a start that fails or is stopped shows it too.
 
 use super::say;
 use crate::config::Settings;
@@ -17,10 +16,10 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The end of the file's name.
+/// The suffix of the file's name.
 const SUFFIX: &str = "first-start";
 
-/// Where it goes.
+/// The destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Stderr,
@@ -28,7 +27,7 @@ enum Way {
     File,
 }
 
-/// What is shown once.
+/// The text to show once.
 #[derive(Debug)]
 pub struct Keepsakes {
     text: String,
@@ -38,19 +37,19 @@ pub struct Keepsakes {
 }
 
 impl Keepsakes {
-    /// Nothing yet.
+    /// An empty text.
     pub fn of(settings: &Settings) -> Keepsakes {
         let way = way(settings.log_format, settings.demo, io::stderr().is_terminal(), io::stdout().is_terminal());
         Keepsakes { text: String::new(), holds_secret: false, way, file: file_of(settings) }
     }
 
-    /// Keeps something for later.
+    /// Adds a text to be shown later.
     pub fn keep(&mut self, text: &str, holds_secret: bool) {
         self.text.push_str(text);
         self.holds_secret |= holds_secret;
     }
 
-    /// Reminds of the file of an earlier start, if this start has nothing to show.
+    /// Logs a reminder if the file of an earlier start still exists and this start has nothing to show.
     pub fn remind(&self) {
         if self.text.is_empty() && self.file.exists() {
             let file = self.file.display();
@@ -58,7 +57,7 @@ impl Keepsakes {
         }
     }
 
-    /// Shows it, once.
+    /// Shows the text, once.
     pub fn show(&mut self) {
         let text = std::mem::take(&mut self.text);
         if text.is_empty() {
@@ -105,7 +104,7 @@ fn way(format: LogFormat, is_demo: bool, stderr_is_terminal: bool, stdout_is_ter
     }
 }
 
-/// In the folder of the database's file; on PostgreSQL in that of the secrets key.
+/// The file, in the folder of the SQLite database, or of the secrets key for PostgreSQL.
 fn file_of(settings: &Settings) -> PathBuf {
     match settings.sqlite_path() {
         Some(path) => {
@@ -117,7 +116,8 @@ fn file_of(settings: &Settings) -> PathBuf {
     }
 }
 
-/// Whole or not at all, and never readable by others. One that lies there is of a database that is gone.
+/// Writes the file atomically and readable only by its owner. An existing file belongs to a database that no longer
+/// exists.
 fn write_for_owner(path: &Path, text: &str) -> io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".unfinished");

@@ -1,4 +1,4 @@
-//! `daybook keys`: making, listing and revoking API keys.
+//! `daybook keys`: creates, lists and revokes API keys.
 
 use super::control::Order;
 use super::org::{listed, text};
@@ -6,7 +6,7 @@ use super::table::table;
 use super::{Failure, prepare, print, say};
 use crate::cli::{KeysAction, KeysCommand, KeysCreateArgs, KeysListArgs, KeysRevokeArgs};
 
-/// Does what was asked with keys.
+/// Runs `daybook keys …`.
 pub fn run(command: &KeysCommand) -> Result<(), Failure> {
     match &command.command {
         KeysAction::Create(args) => create(args),

@@ -1,10 +1,10 @@
-//! Where a server listens: for callers, for those who run it, and for commands of the same machine.
+//! The addresses of a server: for callers, for operators, and for commands on the same machine.
 //!
 //! | listener | when | what it serves |
 //! |---|---|---|
-//! | `--listen` | always | everything; without metrics and control where these are apart |
-//! | `--admin-listen` | if asked for | metrics, control, health |
-//! | a free port on loopback | with TLS, on SQLite | everything, in plain HTTP, for commands of the same machine |
+//! | `--listen` | always | everything; without metrics and control if `--admin-listen` is set |
+//! | `--admin-listen` | if set | metrics, control, health |
+//! | a free port on loopback | with TLS, on SQLite | everything, in plain HTTP, for commands on the same machine |
 
 use super::{Failure, control};
 use crate::config::Settings;
@@ -21,12 +21,12 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// What is served apart from everything else, if asked for.
+/// Paths that only `--admin-listen` serves, if it is set.
 const APART: [&str; 2] = ["/metrics", control::PATH];
-/// What is served there too.
+/// Paths that `--admin-listen` serves in addition.
 const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Ports that are taken.
+/// The bound listeners.
 #[derive(Debug)]
 pub struct Listeners {
     main: (TcpListener, SocketAddr),
@@ -36,7 +36,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Reads the certificate, and takes every port.
+    /// Reads the certificate and binds every port.
     pub fn open(settings: &Settings) -> Result<Listeners, Failure> {
         let tls = match (&settings.tls_cert, &settings.tls_key) {
             (Some(cert), Some(key)) => Some(Arc::new(Tls::load(cert, key).map_err(Failure::Failed)?)),
@@ -49,17 +49,17 @@ impl Listeners {
         Ok(Listeners { main, admin, local, tls })
     }
 
-    /// Where callers come in.
+    /// The address for callers.
     pub fn address(&self) -> SocketAddr {
         self.main.1
     }
 
-    /// The same as a URL.
+    /// The URL for callers.
     pub fn url(&self) -> String {
         format!("{}://{}", if self.tls.is_some() { "https" } else { "http" }, self.main.1)
     }
 
-    /// Where commands of the same machine call the API, and where they give orders.
+    /// The URLs for commands on the same machine: of the API, and of the control endpoint.
     pub fn urls_of_commands(&self) -> (String, String) {
         let url = |address: SocketAddr| format!("http://{}", control::reachable(address));
         let calls = self.local.as_ref().map_or(self.main.1, |(_, address)| *address);
@@ -67,7 +67,7 @@ impl Listeners {
         (url(calls), url(orders))
     }
 
-    /// Serves everything everywhere, until it is told to close.
+    /// Serves all listeners until the server closes.
     pub async fn serve(self, door: Arc<Door>, router: Router, closing: watch::Receiver<bool>) {
         let keeping_up = self.tls.clone().map(|tls| tokio::spawn(tls.keep_up()));
         let shown = if self.admin.is_some() { without_apart(router.clone()) } else { router.clone() };
@@ -91,14 +91,14 @@ fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     door::listen(wanted).map_err(|error| Failure::Failed(format!("nothing can listen on {wanted}: {error}")))
 }
 
-/// Everything but what is served apart.
+/// The router without the administrative paths.
 fn without_apart(router: Router) -> Router {
     router.layer(from_fn(async |request: Request, next: Next| {
         if APART.contains(&request.uri().path()) { no_such_page(&request) } else { next.run(request).await }
     }))
 }
 
-/// What is served apart, and health.
+/// The administrative paths and health only.
 fn apart_alone(router: Router) -> Router {
     router.layer(from_fn(async |request: Request, next: Next| {
         let is_there = [APART, HEALTH].concat().contains(&request.uri().path());
@@ -111,7 +111,7 @@ fn no_such_page(request: &Request) -> Response {
     door::refusal(StatusCode::NOT_FOUND, "not_found", &sentence)
 }
 
-/// Warns where real loans are served to a network that can read along.
+/// Warns if LIVE loans are served unencrypted to a network.
 pub async fn warn_if_readable(settings: &Settings, service: &Service, address: SocketAddr) -> Result<(), Failure> {
     let is_readable =
         !address.ip().to_canonical().is_loopback() && settings.tls_cert.is_none() && settings.trust_proxies.is_empty();

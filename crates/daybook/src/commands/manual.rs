@@ -1,18 +1,18 @@
-//! `daybook completions` and `daybook man`: made of the command line's own description.
+//! `daybook completions` and `daybook man`, generated from the command line's definition.
 
 use super::{Failure, print, say};
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use clap::CommandFactory;
 use std::fs;
 
-/// Prints what completes the command in a shell.
+/// Prints a completion script for a shell.
 pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "daybook", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the first manual page, or writes all of them.
+/// Prints the main manual page, or writes all pages.
 pub fn man(args: &ManArgs) -> Result<(), Failure> {
     let Some(folder) = &args.to else {
         let mut page = Vec::new();

@@ -1,7 +1,7 @@
-//! `daybook migrate`: brings a database of an earlier build up to date, as a start of the server would.
+//! `daybook migrate`: upgrades a database of an earlier build, as the start of a server would.
 //!
-//! Opening the database brings its tables up to date; accounts that earlier rules wrote are then folded again by those of
-//! today. Stopped in between, it goes on where it was when it is started again.
+//! Opening the database upgrades its tables. Accounts processed under earlier rules are then recomputed under the
+//! current ones. If it is interrupted, the next run continues.
 
 use super::opening::{make_store, must_be_there, open_key, start_service};
 use super::progress::Progress;
@@ -15,7 +15,7 @@ use daybook_service::zones::{MovedMoment, ZonesTakenUp};
 use serde_json::json;
 use std::time::Duration;
 
-/// Migrates, and prints what that did.
+/// Migrates the database and prints the result.
 pub fn run(args: &MigrateArgs) -> Result<(), Failure> {
     let settings = prepare(&args.flags)?;
     let _held = settings.sqlite_path().filter(|path| path.exists()).map(instance::take).transpose()?;
@@ -30,15 +30,15 @@ pub fn run(args: &MigrateArgs) -> Result<(), Failure> {
     }
 }
 
-/// What was done.
+/// The result.
 struct Done {
-    /// The migrations of the tables that were run, by number.
+    /// The numbers of the table migrations that were run.
     tables: Vec<i64>,
-    /// Accounts that were folded again.
+    /// The accounts that were recomputed.
     refolded: Refolded,
-    /// Things whose words were written.
+    /// The number of records added to the search index.
     words: u64,
-    /// Time zones whose data changed, and what that moved.
+    /// Time zones whose data changed, and the effects.
     zones: ZonesTakenUp,
 }
 
@@ -54,7 +54,7 @@ async fn migrate(settings: &Settings) -> Result<Done, Failure> {
     Ok(Done { tables, refolded, words, zones })
 }
 
-/// Folds every account again that earlier rules wrote, and shows how far that is.
+/// Recomputes every account that was processed under earlier rules, and shows the progress.
 pub async fn refold(service: &Service) -> Result<Refolded, Failure> {
     let waiting = u64::try_from(service.accounts_to_refold().await?).unwrap_or(0);
     if waiting == 0 {

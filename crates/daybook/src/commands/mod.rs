@@ -1,4 +1,4 @@
-//! What each command does: one file a command, and the dispatch here.
+//! The commands, one file each, and their dispatch.
 //!
 //! ```text
 //! serve ─────────────────────► opening ─► demo ─► HTTP (api, control)
@@ -10,8 +10,8 @@
 //! test ──────────────────────► cases, in memory, or remote ─► a server
 //! ```
 //!
-//! [`opening`] gets from settings to a service. [`control`] is how a command asks a running server to do something.
-//! A command that fails gives a [`Failure`], which is one sentence on stderr and an exit code.
+//! [`opening`] turns settings into a service. [`control`] lets a command use a running server. A command that fails
+//! returns a [`Failure`]: one sentence on stderr and an exit code.
 
 mod audit;
 mod backup;
@@ -62,7 +62,7 @@ use std::future::Future;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Config(config) => match &config.command {
@@ -96,7 +96,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// Loads the settings of a command from its flags, the process's environment and the file.
+/// Loads the settings of a command from its flags, the environment and the file.
 pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<Loaded, Problems> {
     let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
     let given = Given { config, flags, variable: &variable };
@@ -112,14 +112,14 @@ pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<Loaded, Prob
     loaded
 }
 
-/// Loads the settings of a command that is done in a moment, and starts logging for it.
+/// Loads the settings of a short command and starts its logging.
 fn prepare(flags: &CommonFlags) -> Result<Settings, Failure> {
     let loaded = settings(flags.config.as_deref(), flags.given())?;
     quiet_logging(&loaded)?;
     Ok(loaded.settings)
 }
 
-/// Logs what is worth a warning, unless somebody asked for something else: a command has an answer to print.
+/// Logs only warnings and errors, unless the level is set: the command has its own output.
 fn quiet_logging(loaded: &Loaded) -> Result<(), Failure> {
     let mut style = Style::of(&loaded.settings);
     if loaded.rows.iter().any(|row| row.setting == "log-level" && row.source == Source::Default) {
@@ -128,19 +128,19 @@ fn quiet_logging(loaded: &Loaded) -> Result<(), Failure> {
     logging::start(&style).map_err(Failure::Failed)
 }
 
-/// Runs something to its end.
+/// Runs a future to completion.
 fn wait_for<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(|error| Failure::Failed(format!("no threads could be started: {error}")))?.block_on(future)
 }
 
-/// Prints an answer on stdout.
+/// Prints a result on stdout.
 fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::Output)
 }
 
-/// Says something on stderr, in the form that the log has.
+/// Prints a message on stderr, in the format of the log.
 fn say(text: &str) {
     logging::say(text);
 }

@@ -1,14 +1,15 @@
-//! `daybook mute` and `daybook unmute`: whether a database is quiet, as a restored copy is.
+//! `daybook mute` and `daybook unmute`: stop and resume messages and timers of a database, for example of a restored
+//! copy.
 //!
-//! On SQLite the server that holds the database does it, if there is one, and at once; on PostgreSQL every node follows
-//! within a second.
+//! On SQLite, the server that holds the database applies the change at once, if there is one. On PostgreSQL, every node
+//! applies it within a second.
 
 use super::control::Order;
 use super::{Failure, prepare, print, say};
 use crate::cli::{MuteArgs, UnmuteArgs};
 use serde_json::Value;
 
-/// Mutes.
+/// Mutes the database.
 pub fn mute(args: &MuteArgs) -> Result<(), Failure> {
     let muted = Order::Mute.get_done(&prepare(&args.flags)?)?;
     say(&format!(
@@ -19,7 +20,7 @@ pub fn mute(args: &MuteArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Unmutes, and prints what waited.
+/// Unmutes the database and prints what was pending.
 pub fn unmute(args: &UnmuteArgs) -> Result<(), Failure> {
     let done = Order::Unmute { dry_run: args.dry_run }.get_done(&prepare(&args.flags)?)?;
     print(&if args.json { format!("{done:#}\n") } else { as_text(&done) })

@@ -1,8 +1,9 @@
-//! From settings to a service: the database, the secrets key, and both together.
+//! From settings to a service: opens the database and the secrets key.
 //!
-//! `serve` makes what is missing: the file, the tables, the key. Every other command works on what is there, and says so
-//! when it is not. Only `serve` and `migrate` change tables: all others refuse a database whose tables are of another
-//! version, and leave it as it is. A key is never made for a database that was made with another: its secrets could not be opened.
+//! `serve` creates what is missing: the file, the tables, the key. Every other command requires them to exist. Only
+//! `serve` and `migrate` change tables: all others refuse a database whose tables have another version and leave it
+//! unchanged. A new key is never created for a database that was encrypted with another one, as its secrets could not
+//! be decrypted.
 
 use super::Failure;
 use crate::config::Settings;
@@ -19,12 +20,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a server of a database is waited for at the start.
+/// How long a start waits for the database server.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// How long between two tries.
+/// The pause between two attempts.
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
-/// Opens the database, or makes it, and brings its tables up to date. A database server that is not there yet is waited for.
+/// Opens or creates the database and upgrades its tables. Waits for a database server that is not reachable yet.
 pub async fn make_store(database: &str, patience: Duration) -> Result<Arc<dyn Store>, Failure> {
     let is_server = !database.starts_with("sqlite:");
     let watch = Stopwatch::start();
@@ -43,19 +44,19 @@ fn cannot_open(database: &str, error: &StoreError) -> Failure {
     Failure::Failed(format!("the database {} cannot be opened: {error}", without_password(database)))
 }
 
-/// Opens a database that is there and whose tables are up to date. They are not changed.
+/// Opens an existing database whose tables are current. They are not changed.
 pub async fn open_store(settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
     open_store_as(settings, Tables::MustBeCurrent).await
 }
 
-/// Opens a database that is there. Its tables are not changed.
+/// Opens an existing database. Its tables are not changed.
 pub async fn open_store_as(settings: &Settings, tables: Tables) -> Result<Arc<dyn Store>, Failure> {
     must_be_there(settings)?;
     let opened = daybook_store::open_as(&settings.database, tables).await;
     opened.map_err(|error| cannot_open(&settings.database, &error))
 }
 
-/// A database in a file must be there.
+/// Requires that the file of a SQLite database exists.
 pub fn must_be_there(settings: &Settings) -> Result<(), Failure> {
     if let Some(path) = settings.sqlite_path().filter(|path| !path.exists()) {
         return Err(Failure::Failed(format!(
@@ -66,29 +67,31 @@ pub fn must_be_there(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the file of a SQLite database, if there is none, for its owner alone: it will hold what people owe.
+/// Creates the file of a SQLite database if it is missing, readable only by its owner, as it will contain borrowers'
+/// data.
 pub fn make_file(path: &Path) -> Result<(), Failure> {
     let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
     made.map(drop).map_err(|error| Failure::Failed(format!("the database {} cannot be made: {error}", path.display())))
 }
 
-/// A secrets key whose database may be lost: a key is made with its database, so one without the other says that a file
-/// was moved, removed or not restored. A new database would hide that.
+/// A secrets key whose database may be lost. A key is created together with its database, so a key without a database
+/// means that a file was moved, removed or not restored. Creating a new database would hide that.
 #[derive(Debug)]
 pub struct LoneKey<'a> {
-    /// The key file that was there before anything was opened; `None` where a new book is wanted, or the key was given.
+    /// The key file that existed before anything was opened; `None` if a new database is wanted, or the key is a
+    /// setting.
     path: Option<&'a Path>,
 }
 
 impl<'a> LoneKey<'a> {
-    /// Looks whether there is a key file.
+    /// Checks whether the key file exists.
     pub fn look(settings: &'a Settings, is_new_book: bool) -> LoneKey<'a> {
         let path = settings.secrets_key_file.as_path();
         let is_there = settings.secrets_key.is_none() && !is_missing(path) && !is_new_book;
         LoneKey { path: is_there.then_some(path) }
     }
 
-    /// Refuses a file that is missing or empty.
+    /// Refuses a database file that is missing or empty.
     pub fn check_file(&self, database: &Path) -> Result<(), Failure> {
         let is_empty = match std::fs::metadata(database) {
             Ok(found) => found.len() == 0,
@@ -118,7 +121,7 @@ impl<'a> LoneKey<'a> {
     }
 }
 
-/// The secrets key of a database. It is made if there is none, unless the database was made with one.
+/// The secrets key of a database. It is created if it is missing, unless the database was encrypted with another one.
 pub async fn make_key(settings: &Settings, store: &dyn Store) -> Result<SecretsKey, Failure> {
     let path = settings.secrets_key_file.as_path();
     if settings.secrets_key.is_none() && is_missing(path) && !store.organizations().await?.is_empty() {
@@ -130,7 +133,7 @@ pub async fn make_key(settings: &Settings, store: &dyn Store) -> Result<SecretsK
     find_key(settings, || Ok(secrets_file::mint_secret())).map_err(Failure::from)
 }
 
-/// The secrets key, which must be there.
+/// The secrets key, which must exist.
 pub fn open_key(settings: &Settings) -> Result<SecretsKey, KeyError> {
     find_key(settings, || Err(io::Error::new(io::ErrorKind::NotFound, "it is missing; the first start makes it")))
 }
@@ -143,24 +146,24 @@ fn find_key(
     secrets_file::find_or_make(given, &settings.secrets_key_file, mint).map(|(key, _)| key)
 }
 
-/// Whether there is no file, as far as can be seen.
+/// Whether the file is missing. If that cannot be determined, it counts as existing.
 pub fn is_missing(path: &Path) -> bool {
     !path.try_exists().unwrap_or(true)
 }
 
-/// A service over a database that is there. Its timers do not run.
+/// A service on an existing database. Its timers do not run.
 pub async fn open_service(settings: &Settings) -> Result<Service, Failure> {
     let store = open_store(settings).await?;
     let key = open_key(settings)?;
     start_service(store, &key).await
 }
 
-/// A service over a store. Its timers do not run.
+/// A service on a store. Its timers do not run.
 pub async fn start_service(store: Arc<dyn Store>, key: &SecretsKey) -> Result<Service, Failure> {
     start_service_by(store, Arc::new(System), key).await
 }
 
-/// A service over a store that goes by a clock. Its timers do not run.
+/// A service on a store, with a given clock. Its timers do not run.
 pub async fn start_service_by(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -169,7 +172,7 @@ pub async fn start_service_by(
     Ok(Service::start(store, clock, &key.0).await?)
 }
 
-/// The machine's clock, compared with what the database knows before anything is done by it.
+/// The machine's clock, compared with the times in the database before it is used.
 pub async fn watch_clock(settings: &Settings, store: &dyn Store, is_confirmed: bool) -> Result<Arc<Watched>, Failure> {
     let limits = Limits { most_skew: settings.max_clock_skew, most_jump: settings.max_clock_jump };
     let watched = Arc::new(Watched::new(Arc::new(System), limits));
@@ -186,7 +189,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_is_not_there_is_told_without_its_password() {
-        // Port 1 is nobody's.
+        // No server listens on port 1.
         let address = "postgres://daybook:hush@127.0.0.1:1/daybook";
         let failure = make_store(address, Duration::ZERO).await.expect_err("nobody listens");
         let sentence = failure.to_string();

@@ -1,4 +1,4 @@
-//! `daybook org`: making and listing organizations.
+//! `daybook org`: creates and lists organizations.
 
 use super::control::Order;
 use super::table::table;
@@ -6,7 +6,7 @@ use super::{Failure, prepare, print, say};
 use crate::cli::{ListArgs, OrgAction, OrgCommand, OrgCreateArgs};
 use serde_json::Value;
 
-/// Does what was asked with organizations.
+/// Runs `daybook org …`.
 pub fn run(command: &OrgCommand) -> Result<(), Failure> {
     match &command.command {
         OrgAction::Create(args) => create(args),
@@ -43,14 +43,14 @@ pub fn listed<const COLUMNS: usize>(answer: &Value, fields: [&str; COLUMNS]) -> 
     table(&rows)
 }
 
-/// A text of somebody else for a terminal: characters that control it, or turn the direction of writing, are replaced.
+/// Makes untrusted text safe for a terminal: control characters and changes of text direction are replaced.
 fn harmless(text: &str) -> String {
     let is_harmful =
         |letter: char| letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|letter| if is_harmful(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
-/// A field as people read it.
+/// A field as text.
 pub fn text(value: &Value, field: &str) -> String {
     match &value[field] {
         Value::Null => "-".to_owned(),

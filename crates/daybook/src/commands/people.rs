@@ -1,11 +1,11 @@
-//! `daybook people`: links into the console, and who uses it.
+//! `daybook people`: invite links, password resets and the list of console users.
 
 use super::control::Order;
 use super::org::{listed, text};
 use super::{Failure, prepare, print, say};
 use crate::cli::{PeopleAction, PeopleCommand, PeopleLinkArgs, PeopleListArgs, PeopleResetArgs};
 
-/// Does what was asked with people.
+/// Runs `daybook people …`.
 pub fn run(command: &PeopleCommand) -> Result<(), Failure> {
     match &command.command {
         PeopleAction::Link(args) => link(args),

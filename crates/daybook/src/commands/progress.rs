@@ -1,4 +1,4 @@
-//! Progress bars, on stderr and only where somebody looks: a log or a pipe gets a line when something is done.
+//! Progress bars on stderr, only if it is a terminal: a log or a pipe gets one line at the end.
 
 use super::say;
 use crate::logging;
@@ -9,7 +9,7 @@ use std::time::Duration;
 const TEMPLATE: &str = "{prefix:>12} [{bar:32}] {human_pos}/{human_len} {msg} {elapsed} ({eta} left)";
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// How far something is.
+/// The progress of a task.
 #[derive(Clone, Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins something of so many steps, called `what` (`loading accounts`).
+    /// Starts a task of `total` steps, called `what` (`loading accounts`).
     pub fn begin(what: &str, total: u64) -> Progress {
         let is_shown = io::stderr().is_terminal() && !logging::is_json();
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
@@ -33,33 +33,33 @@ impl Progress {
         Progress { bar, what: what.to_owned(), is_shown }
     }
 
-    /// So many more steps are done.
+    /// Adds completed steps.
     pub fn add(&self, steps: u64) {
         self.bar.inc(steps);
     }
 
-    /// So many steps are done altogether.
+    /// Sets the number of completed steps.
     pub fn is_at(&self, steps: u64) {
         self.bar.set_position(steps);
     }
 
-    /// There are so many steps altogether after all.
+    /// Changes the total number of steps.
     pub fn is_of(&self, steps: u64) {
         self.bar.set_length(steps);
     }
 
-    /// Ends it: the bar goes, and one line stays.
+    /// Ends the task: removes the bar and prints one line.
     pub fn end(self, sentence: &str) {
         self.bar.finish_and_clear();
         say(&format!("{}: {sentence}\n", self.what));
     }
 
-    /// Ends it without a word.
+    /// Ends the task without a line.
     pub fn clear(self) {
         self.bar.finish_and_clear();
     }
 
-    /// Whether somebody sees it.
+    /// Whether the bar is visible.
     pub fn is_shown(&self) -> bool {
         self.is_shown
     }

@@ -1,7 +1,8 @@
-//! How a tool comes to talk with a server: by a URL and a key, or by finding the one that runs on this machine.
+//! How a tool connects to a server: by a URL and a key, or by finding the server on this machine.
 //!
-//! A server on a SQLite database says where it listens (see [`instance`](crate::instance)), and whoever may read that may
-//! have keys made. So on one machine a tool needs no arguments: a key is lent to it for as long as it runs.
+//! A server on a SQLite database announces its address and a token (see [`instance`](crate::instance)), and a process
+//! that can read them may obtain a key. So a tool on the same machine needs no arguments: the server lends it a key for
+//! as long as it runs.
 
 use super::control::Order;
 use super::{Failure, prepare};
@@ -14,19 +15,19 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often a lent key is lent again, while the command runs: a fraction of how long it works.
+/// The interval for extending a lent key while the command runs: a fraction of its lifetime.
 const LEND_AGAIN: Duration = Duration::from_secs(20);
 
-/// A server, and the right to ask it things.
+/// A server, and a key for it.
 pub struct Connection {
-    /// The caller.
+    /// The client.
     pub client: Client,
-    /// The key that is lent to this command, for as long as it runs.
+    /// The key lent to this command, for as long as it runs.
     _lent: Option<LentKey>,
 }
 
 impl Connection {
-    /// Finds the server that the arguments name, and a key for it.
+    /// Connects to the server that the arguments name, and obtains a key.
     pub fn open(args: &RemoteArgs) -> Result<Connection, Failure> {
         let settings = prepare(&args.flags)?;
         let url = match &args.url {
@@ -48,13 +49,12 @@ impl Connection {
     }
 }
 
-/// A key that the server lends to this command. The server keeps it in memory, for a minute and a half: a thread has it
-/// lent again and again while the command runs, also by a server that was started again meanwhile. So a command that is
-/// killed leaves no key behind.
+/// A key that the server lends to this command. The server keeps it in memory for a minute and a half. A thread extends
+/// it while the command runs, also after a restart of the server. So a killed command leaves no key behind.
 struct LentKey {
     settings: Settings,
     client_secret: String,
-    /// Closed when the command is done.
+    /// Dropped when the command ends.
     ending: Option<Sender<()>>,
     lending: Option<JoinHandle<()>>,
 }
@@ -74,7 +74,7 @@ impl LentKey {
             let settings = settings.clone();
             move || {
                 while ended.recv_timeout(LEND_AGAIN) == Err(RecvTimeoutError::Timeout) {
-                    // A server that is away is asked again: the key is needed only when it is back.
+                    // While the server is down, the key is not needed; the next attempt follows.
                     if instance_is_running(&settings) {
                         let _ = order.get_done(&settings);
                     }
@@ -85,16 +85,16 @@ impl LentKey {
     }
 }
 
-/// The key is over with the command.
+/// Returns the key when the command ends.
 impl Drop for LentKey {
     fn drop(&mut self) {
         drop(self.ending.take());
         if let Some(lending) = self.lending.take() {
-            // A panic of the thread has nothing to tell that matters here.
+            // A panic of the thread does not matter here.
             let _ = lending.join();
         }
         if instance_is_running(&self.settings) {
-            // If the server does not hear it, the key ends by itself.
+            // If this call fails, the key expires automatically.
             let _ = Order::TakeKeyBack { client_secret: self.client_secret.clone() }.get_done(&self.settings);
         }
     }
@@ -104,7 +104,7 @@ fn instance_is_running(settings: &Settings) -> bool {
     running(settings).is_ok()
 }
 
-/// Where the server of this machine's database listens.
+/// The URL of the server on this machine's database.
 fn running(settings: &Settings) -> Result<String, Failure> {
     let Some(path) = settings.sqlite_path() else {
         return Err(Failure::Failed("--url: is needed where the database is PostgreSQL".to_owned()));

@@ -1,4 +1,4 @@
-//! `daybook roll`: an account's clock goes forward, for trying things out.
+//! `daybook roll`: moves an account's clock forward, for testing.
 
 use super::control::Order;
 use super::org::text;

@@ -1,4 +1,4 @@
-//! `daybook rules-report`: the accounts whose balances or status moved when newer rules folded them again.
+//! `daybook rules-report`: the accounts whose balances or status changed when they were recomputed under newer rules.
 
 use super::opening::open_service;
 use super::table::table;
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 17] = [
     "failure",
 ];
 
-/// Prints what moved.
+/// Prints the changes.
 pub fn run(args: &RulesReportArgs) -> Result<(), Failure> {
     let settings = prepare(&args.flags)?;
     let moved = wait_for(moved(&settings))?;
@@ -108,7 +108,7 @@ fn as_csv(moved: &[Moved]) -> String {
     text
 }
 
-/// A cell of CSV (RFC 4180). Spreadsheets run a text that begins like a formula: an apostrophe keeps it a text.
+/// A CSV cell (RFC 4180). A text that a spreadsheet would run as a formula gets a leading apostrophe.
 fn quoted(text: &str) -> String {
     let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

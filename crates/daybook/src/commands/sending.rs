@@ -1,4 +1,4 @@
-//! From settings to how webhooks are sent.
+//! Turns settings into the configuration of webhooks.
 
 use super::Failure;
 use crate::config::Settings;
@@ -7,7 +7,7 @@ use daybook_webhooks::guard::{Guard, System};
 use daybook_webhooks::sender::{self, Sender};
 use std::sync::Arc;
 
-/// What sends messages, and says where URLs may point.
+/// The sender of messages, with the rules for URLs.
 pub fn sender(settings: &Settings) -> Result<Sender, Failure> {
     let guard = Guard { dev: settings.dev, networks: settings.allow_networks.clone() };
     let resolver = Arc::new(System::asking(settings.name_servers.clone()));
@@ -15,7 +15,7 @@ pub fn sender(settings: &Settings) -> Result<Sender, Failure> {
     Sender::new(settings, resolver).map_err(|error| Failure::Failed(format!("webhooks cannot be sent: {error}")))
 }
 
-/// When messages are sent, and how long what became of them is kept.
+/// When messages are sent, and how long their results are kept.
 pub fn settings(settings: &Settings) -> dispatcher::Settings {
     dispatcher::Settings {
         batch_interval: settings.webhook_batch_interval,

@@ -1,15 +1,14 @@
-//! `daybook serve`: the server, from the first look at the settings to the last answer.
+//! `daybook serve`: the server, from start to shutdown.
 //!
 //! ```text
 //! settings ─► lock ─► listen ─► database ─► key ─► service ─► organization ─► refold ─► demo ─► timers ─► ready
 //!                                                                                                           │
-//!                            lock let go ◄─ service stopped ◄─ calls in flight finished ◄─ SIGTERM, SIGINT ◄┘
+//!                          lock released ◄─ service stopped ◄─ calls in flight finished ◄─ SIGTERM, SIGINT ◄┘
 //! ```
 //!
-//! It listens before it makes anything, so that a port that is taken does not cost a secret that is shown once. Callers
-//! who come early wait; the lock file and the ready line say when no request waits. What a first start shows once
-//! ([`super::keepsakes`]) is shown last, below the log of the demo; a start that fails or is stopped shows it all the
-//! same.
+//! It binds its port before it creates anything: if the port is in use, a secret shown only once is not lost. Early
+//! requests wait; the lock file and the ready line announce when they no longer do. What a first start shows only once
+//! ([`super::keepsakes`]) is shown last, below the log of the demo data; a start that fails or is stopped shows it too.
 
 use super::control::{public_url, welcome_link};
 use super::keepsakes::Keepsakes;
@@ -38,14 +37,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// How long calls in flight may take to finish once the server is told to stop.
+/// The time limit for requests in progress after a stop signal.
 const FAREWELL: Duration = Duration::from_secs(30);
 
-/// Serves until it is told to stop.
+/// Serves until it is stopped.
 pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
     let settings = settings(flags.common.config.as_deref(), flags.given())?.settings;
     logging::start_for_server(&Style::of(&settings)).map_err(Failure::Failed)?;
-    // Outlives the runtime, and with it every thread that uses the database.
+    // The lock outlives the runtime, and with it every thread that uses the database.
     let mut held = settings.sqlite_path().map(instance::take).transpose()?;
     wait_for(serve(&settings, flags, held.as_mut()))
 }
@@ -65,7 +64,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     let sender = sending::sender(settings)?;
     let service = start_service_by(store, clock.clone(), &key).await?.with_sender(sender);
     service.begin_muting(flags.muted).await?;
-    // Heard from here on: a start that is stopped still shows what is shown once.
+    // From here on, a start that is stopped still shows what is shown only once.
     let mut stop = Stop::listen()?;
     let mut keepsakes = Keepsakes::of(settings);
     begin(settings, &service, &url, &mut keepsakes).await?;
@@ -115,13 +114,13 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     Ok(())
 }
 
-/// Figures of the door and of the process, for `/metrics`.
+/// The metrics of connections, the process and the log, for `/metrics`.
 fn figures_of(door: &Arc<Door>) -> MoreFigures {
     let (door, process) = (door.clone(), Process::default());
     MoreFigures(Arc::new(move || [door.metrics(), process.families(door.now()), logging::metrics()].concat()))
 }
 
-/// Makes what a first start makes.
+/// Creates the first organization, key and console user.
 async fn begin(settings: &Settings, service: &Service, url: &str, keepsakes: &mut Keepsakes) -> Result<(), Failure> {
     let bootstrap = Bootstrap {
         environment: match settings.environment {
@@ -131,7 +130,7 @@ async fn begin(settings: &Settings, service: &Service, url: &str, keepsakes: &mu
         client_id: settings.bootstrap_client_id.clone(),
         client_secret: settings.bootstrap_client_secret.as_ref().map(|secret| secret.expose().to_owned()),
     };
-    // Kept before anything else can fail: the secret cannot be found out later.
+    // Kept before anything else can fail: the secret cannot be recovered later.
     if let Some(key) = service.bootstrap(&bootstrap).await? {
         keepsakes.keep(&welcome(url, &key), key.client_secret.is_some());
     }
@@ -141,7 +140,8 @@ async fn begin(settings: &Settings, service: &Service, url: &str, keepsakes: &mu
     Ok(())
 }
 
-/// Folds accounts again that earlier rules wrote, loads what a start loads, and counts ahead what pages show.
+/// Recomputes accounts processed under earlier rules, completes the search index, applies newer time-zone data, loads
+/// demo data, and counts in advance what pages show.
 async fn fill(settings: &Settings, service: &Service) -> Result<(), Failure> {
     super::migrate::refold(service).await?;
     service.fill_in_words().await?;
@@ -157,7 +157,7 @@ async fn fill(settings: &Settings, service: &Service) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sees to it that somebody can come into the console, and says how; nothing if somebody can already.
+/// Ensures that a user can sign in to the console. Returns the instructions, or `None` if a user exists.
 async fn entrance(settings: &Settings, service: &Service, url: &str) -> Result<Option<String>, Failure> {
     if let (Some(email), Some(password)) = (&settings.bootstrap_email, &settings.bootstrap_password) {
         let is_made = service.first_person(email, password.expose()).await?;
@@ -200,16 +200,16 @@ fn control_token() -> Result<String, Failure> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The signals that end a server, or a tool.
+/// The signals that stop a server or a tool.
 pub(super) struct Stop {
     terminate: Signal,
     interrupt: Signal,
-    /// A terminal that is closed ends a tool; a server goes on, unless the system ends it.
+    /// A closed terminal stops a tool, but not a server, unless the system ends it.
     hangup: Option<Signal>,
 }
 
 impl Stop {
-    /// From now on the signals are heard, and no longer end the process by themselves.
+    /// Handles the signals from now on; they no longer end the process immediately.
     pub(super) fn listen() -> Result<Stop, Failure> {
         let (terminate, interrupt) = (hear(SignalKind::terminate())?, hear(SignalKind::interrupt())?);
         Ok(Stop { terminate, interrupt, hangup: None })
@@ -221,7 +221,7 @@ impl Stop {
         Ok(Stop { hangup, ..Stop::listen()? })
     }
 
-    /// Waits for one.
+    /// Waits for a signal.
     pub(super) async fn told(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -242,7 +242,7 @@ async fn hung_up(signal: Option<&mut Signal>) {
     }
 }
 
-/// Whether whoever started this wants it to outlive the terminal, as `nohup` does: hearing the signal would undo that.
+/// Whether SIGHUP is ignored, as under `nohup`: handling the signal would undo that.
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -250,7 +250,8 @@ fn is_hangup_ignored() -> bool {
     ignored.is_some_and(|mask| mask & 1 == 1)
 }
 
-/// Answers calls. Told to stop, takes no more and finishes those in flight; told again, or after a while, does not wait.
+/// Serves requests. After a stop signal, accepts no more and finishes those in progress; after a second one, or the
+/// time limit, stops at once.
 async fn answer_until_stopped(
     door: &Arc<Door>,
     listeners: Listeners,

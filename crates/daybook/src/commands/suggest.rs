@@ -1,11 +1,11 @@
-//! What somebody may have meant by a name that does not exist.
+//! Suggests existing names for a mistyped one.
 
 use strsim::levenshtein;
 
-/// More than so many changed letters is another word.
+/// Names with more differing letters than this are not suggested.
 const CHANGES_MAX: usize = 3;
 
-/// The names that are close to a word, the closest first: a few letters apart, or one a part of the other.
+/// The names similar to a word, most similar first: a few letters differ, or one contains the other.
 pub fn close_to<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_lowercase().replace(['-', ' '], "_");
     let mut found: Vec<(usize, &str)> = Vec::new();
@@ -21,7 +21,7 @@ pub fn close_to<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// A sentence that names what is close, or how to see all.
+/// A sentence with the similar names, or how to list all.
 pub fn sentence<'a>(word: &str, names: impl IntoIterator<Item = &'a str>, all: &str) -> String {
     match close_to(word, names).as_slice() {
         [] => format!("{all} lists them"),

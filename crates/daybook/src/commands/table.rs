@@ -1,6 +1,6 @@
-//! Tables for people: columns as wide as their widest cell.
+//! Text tables: columns as wide as their widest cell.
 
-/// A line for each row, the first being the heads of the columns.
+/// One line per row; the first row is the header.
 pub fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; COLUMNS] = std::array::from_fn(width);

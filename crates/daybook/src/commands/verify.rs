@@ -1,10 +1,11 @@
-//! `daybook verify`: every account is folded again from its inputs and compared with what is stored.
+//! `daybook verify`: recomputes every account from its inputs and compares it with the stored data.
 //!
-//! A server may be working meanwhile: an account that changes while it is looked at seems to differ. So what differs is
-//! looked at again, and only what differs every time counts.
+//! A server may be running: an account that changes during the check appears to differ. Differing accounts are
+//! therefore checked again, and only those that differ every time are reported.
 //!
-//! With `--fix`, derived data becomes what the journals give. The journal is not touched, and nothing is sent. A SQLite
-//! database that a server uses is refused; on PostgreSQL an account is corrected only if it was not changed meanwhile.
+//! With `--fix`, derived data is replaced by what the journals yield. The journal is not changed, and nothing is sent.
+//! A SQLite database in use by a server is refused; on PostgreSQL an account is corrected only if it did not change in
+//! the meantime.
 
 use super::opening::open_service;
 use super::{Failure, prepare, print, say, wait_for};
@@ -18,10 +19,10 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
-/// How often something must differ to count.
+/// The number of checks that must find a difference.
 const LOOKS: usize = 3;
 
-/// Verifies, and prints what was found.
+/// Verifies the accounts and prints the differences.
 pub fn run(args: &VerifyArgs) -> Result<(), Failure> {
     let settings = prepare(&args.flags)?;
     let fixed = if args.fix {

@@ -12,10 +12,10 @@ use daybook_client::encoded;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 
-/// The most messages that are asked for at once.
+/// The most messages requested at once.
 const PAGE: usize = 200;
 
-/// Does what is asked with webhooks.
+/// Runs `daybook webhooks …`.
 pub fn run(command: &WebhooksCommand) -> Result<(), Failure> {
     match &command.command {
         WebhooksAction::List(args) => list(args),

@@ -1,13 +1,13 @@
-//! Every setting there is, on one screen.
+//! Every setting, in one table.
 
-/// What is known about a setting before anybody has set it.
+/// The definition of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// As on the command line, without the dashes: `webhook-timeout`.
+    /// The name of the flag, without the dashes: `webhook-timeout`.
     pub name: &'static str,
-    /// The value if nobody sets it. `None`: it is then not set at all, or follows from other settings.
+    /// The default. If `None`, the setting is unset by default, or follows from other settings.
     pub default: Option<&'static str>,
-    /// Whether there is a flag. Secrets have none: other users of a machine can read a command line.
+    /// Whether there is a flag. Secrets have none: other users of the machine can read a command line.
     pub has_flag: bool,
     /// How much of the value may be shown.
     pub show: Show,

@@ -1,9 +1,9 @@
-//! Settings: what they are, where they come from, what they mean.
+//! Settings: their definitions, sources and values.
 //!
-//! `definitions` lists every setting. `sources` collects what was written as a flag, in the environment and in the file,
-//! and picks the winner, still as text. `values` reads each text by its rule. [`load`] puts them together and gives
-//! typed [`Settings`] plus the table that `daybook config show` prints, or every [`Problem`] at once, each naming the
-//! setting, the value, where it was written, and the rule.
+//! `definitions` lists every setting. `sources` collects the flags, the environment and the file, and picks the value
+//! that takes precedence, still as text. `values` parses each text by its rule. [`load`] combines them. It returns
+//! typed [`Settings`] and the table that `daybook config show` prints, or every [`Problem`] at once, each with the
+//! setting, the value, its source and the rule.
 
 pub mod definitions;
 pub mod sources;
@@ -19,36 +19,36 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use values::{Environment, LogFormat, Network, Read, Secret};
 
-/// Everything that can be set.
+/// All settings.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where the server listens; port 0 picks a free one.
+    /// The listen address; port 0 picks a free port.
     pub listen: SocketAddr,
-    /// Where metrics and control are served apart from everything else.
+    /// The separate listen address for metrics and control.
     pub admin_listen: Option<SocketAddr>,
-    /// The server's certificate and those that lead to a root, in PEM form.
+    /// The server's certificate chain, in PEM form.
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key, in PEM form.
     pub tls_key: Option<PathBuf>,
-    /// Where people reach the server, for links; without a slash at its end.
+    /// The public URL of the server, for links; without a trailing slash.
     pub public_url: Option<String>,
-    /// Networks of proxies whose word about their clients is believed.
+    /// Networks of proxies whose forwarding headers are trusted.
     pub trust_proxies: Vec<Network>,
-    /// `sqlite:PATH` or `postgres://…`; may hold a password.
+    /// `sqlite:PATH` or `postgres://…`; may contain a password.
     pub database: String,
     /// Whether loopback webhook URLs are allowed and logs are friendlier.
     pub dev: bool,
-    /// Whether an empty database is filled with the scenarios.
+    /// Whether an empty database is filled with demo data.
     pub demo: bool,
-    /// Of the first organization.
+    /// The environment of the first organization.
     pub environment: Environment,
-    /// How long webhook messages are collected before they are sent; 0: sent at once.
+    /// How long webhook messages are collected before they are sent; 0 sends them at once.
     pub webhook_batch_interval: Duration,
-    /// The first retry after a failure; the whole schedule scales with it.
+    /// The delay of the first retry; the whole retry schedule scales with it.
     pub webhook_retry_first: Duration,
-    /// How long a receiver may take to answer.
+    /// The time limit for a receiver's response.
     pub webhook_timeout: Duration,
-    /// After how many failed messages in a row a URL is paused.
+    /// The number of consecutive failed messages after which a URL is paused.
     pub webhook_pause_after: u32,
     /// How long undelivered messages are kept.
     pub dead_letter_retention: Duration,
@@ -56,31 +56,31 @@ pub struct Settings {
     pub message_retention: Duration,
     /// How long the record of delivery attempts is kept.
     pub attempt_retention: Duration,
-    /// Requests a second and key; `None`: no limit.
+    /// Requests per second and key; `None` for no limit.
     pub rate_limit: Option<u32>,
-    /// Connections in all; fewer if the system's limit of open files does not allow them.
+    /// The most connections; fewer if the system's limit of open files requires it.
     pub max_connections: u32,
-    /// Connections from one address.
+    /// The most connections from one address.
     pub max_connections_per_address: u32,
-    /// How long the head of a request may take to arrive.
+    /// The time limit for the head of a request.
     pub header_timeout: Duration,
-    /// How long a connection may be open between two requests.
+    /// The time limit between two requests of a connection.
     pub idle_timeout: Duration,
-    /// How long the body of a request may take to arrive.
+    /// The time limit for the body of a request.
     pub body_timeout: Duration,
-    /// How far the clock may be off before nothing is processed.
+    /// The clock error beyond which nothing is processed.
     pub max_clock_skew: Duration,
-    /// How far the clock may be ahead of the latest moment known before a start has to be confirmed.
+    /// How far the clock may be ahead of the latest known time before a start must be confirmed.
     pub max_clock_jump: Duration,
-    /// Accounts a second that are verified while serving; `None`: none are.
+    /// Accounts verified per second while serving; `None` for none.
     pub verify_rate: Option<NonZeroU32>,
     /// Private networks that webhook URLs may point into.
     pub allow_networks: Vec<Network>,
-    /// The name servers that are asked for the addresses of webhook URLs; none: those of the machine.
+    /// The name servers for webhook URLs; if empty, those of the machine.
     pub name_servers: Vec<SocketAddr>,
-    /// A folder of compiled time zones, in place of those in the program.
+    /// A folder of compiled time zones that replaces the built-in ones.
     pub time_zones: Option<PathBuf>,
-    /// Where the secrets key is kept, unless it is given.
+    /// The file of the secrets key, unless the key is a setting.
     pub secrets_key_file: PathBuf,
     /// The secrets key itself, as text.
     pub secrets_key: Option<Secret>,
@@ -109,18 +109,18 @@ fn sqlite_path(database: &str) -> Option<&Path> {
     database.strip_prefix("sqlite:").filter(|path| *path != ":memory:").map(Path::new)
 }
 
-/// A setting as it is shown: secrets masked.
+/// A setting as shown, with secrets masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The setting's name.
     pub setting: &'static str,
     /// Its value; `None` if it is not set.
     pub value: Option<String>,
-    /// Where it was set.
+    /// Its source.
     pub source: Source,
 }
 
-/// Settings, and how they came about.
+/// The settings and their sources.
 #[derive(Clone)]
 pub struct Loaded {
     /// The typed values.
@@ -146,17 +146,17 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// What the caller of the program gave: flags, and a way to ask for environment variables.
+/// The inputs of the program: flags, and access to environment variables.
 pub struct Given<'a> {
     /// The file named by `--config`.
     pub config: Option<&'a Path>,
-    /// Values of flags by setting.
+    /// The values of flags, by setting.
     pub flags: Vec<(&'static str, Vec<String>)>,
     /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Puts flags, environment, file and defaults together.
+/// Combines flags, environment, file and defaults.
 pub fn load(given: &Given<'_>) -> Result<Loaded, Problems> {
     let flags: Layer = given.flags.iter().map(|(name, texts)| (*name, from_flag(texts))).collect();
     let environment = sources::from_environment(given.variable);
@@ -168,7 +168,7 @@ pub fn load(given: &Given<'_>) -> Result<Loaded, Problems> {
     interpret(&[&flags, &environment, &file])
 }
 
-/// Whether the log is to be JSON, as far as that can be told where other settings are wrong.
+/// Whether the log should be JSON, as far as this can be determined if other settings are invalid.
 pub fn wants_json(given: &Given<'_>) -> bool {
     let name = "log-format";
     let flag = given.flags.iter().find(|(flag, _)| *flag == name).and_then(|(_, texts)| texts.last().cloned());
@@ -196,7 +196,7 @@ fn interpret(layers: &[&Layer]) -> Result<Loaded, Problems> {
     let mut reader = Reader { layers, rows: Vec::new(), problems: Vec::new() };
     let settings = reader.settings();
     let Reader { mut rows, mut problems, .. } = reader;
-    // A row for each setting, in the order of the definitions and not of reading.
+    // One row per setting, in the order of the definitions instead of the order of reading.
     rows.sort_by_key(|row| DEFINITIONS.iter().position(|definition| definition.name == row.setting));
     if let Some(settings) = &settings {
         problems.extend(across(settings));
@@ -223,7 +223,7 @@ fn across(settings: &Settings) -> Vec<Problem> {
     sentences.map(Problem).collect()
 }
 
-/// Reads setting after setting, and notes what it showed and what was wrong.
+/// Reads one setting after the other, and collects rows and problems.
 struct Reader<'a> {
     layers: &'a [&'a Layer],
     rows: Vec<Row>,
@@ -231,7 +231,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// `None` when something was wrong; the rest is read all the same, so that all problems are told at once.
+    /// Returns `None` if a setting is invalid. It reads all others anyway, so that all problems are reported at once.
     fn settings(&mut self) -> Option<Settings> {
         let listen = self.required("listen", values::address);
         let admin_listen = self.optional("admin-listen", values::address);
@@ -319,7 +319,7 @@ impl Reader<'_> {
         self.all(name, read).map(|mut values| values.pop())
     }
 
-    /// Every value of a setting. `None` if one is wrong.
+    /// Every value of a setting. `None` if one is invalid.
     fn all<T>(&mut self, name: &str, read: impl Fn(&str) -> Read<T>) -> Option<Vec<T>> {
         let definition = definitions::find(name)?;
         let written = sources::winner(definition, self.layers);
@@ -338,7 +338,7 @@ impl Reader<'_> {
         (values.len() == written.texts.len()).then_some(values)
     }
 
-    /// The key lies beside the SQLite file, so that they move together, unless somebody says otherwise.
+    /// By default, the key is next to the SQLite file, so that they are moved together.
     fn secrets_key_file(&mut self, database: Option<&str>) -> Option<PathBuf> {
         let set = self.optional("secrets-key-file", values::path)?;
         let beside = database.and_then(sqlite_path).and_then(Path::parent).unwrap_or(Path::new(""));

@@ -1,7 +1,7 @@
-//! Where values come from, and which one wins.
+//! The sources of values, and their precedence.
 //!
-//! Flags beat the environment, the environment beats the file, the file beats the default. Everything is text here,
-//! whatever it was written as; what it means is decided once, in `values`.
+//! Flags override the environment, the environment overrides the file, and the file overrides the default. All values
+//! are text here; `values` parses them.
 
 use super::definitions::{DEFINITIONS, Definition, find};
 use super::{Problem, Problems};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Where a value was set.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// On the command line.
@@ -36,19 +36,19 @@ impl fmt::Display for Source {
     }
 }
 
-/// A value as it was written, and where.
+/// A value as written, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Several only where a setting is repeatable; none if it is not set.
+    /// The texts: several only if the setting is repeatable, none if it is not set.
     pub texts: Vec<String>,
-    /// Where it was written.
+    /// Its source.
     pub source: Source,
 }
 
 /// Values by the name of their setting.
 pub type Layer = BTreeMap<&'static str, Written>;
 
-/// Takes the values that the environment sets. An empty variable counts as not set: that is how container files unset.
+/// Reads the values in the environment. An empty variable counts as unset: this is how container files unset one.
 pub fn from_environment(variable: &dyn Fn(&str) -> Option<String>) -> Layer {
     let set = |definition: &Definition| {
         let name = definition.variable();
@@ -58,7 +58,7 @@ pub fn from_environment(variable: &dyn Fn(&str) -> Option<String>) -> Layer {
     DEFINITIONS.iter().filter_map(set).collect()
 }
 
-/// A variable cannot be repeated as a flag can, so a repeatable setting takes commas there.
+/// A variable cannot be repeated like a flag, so a repeatable setting is a comma-separated list there.
 fn listed(definition: &Definition, text: &str) -> Vec<String> {
     if is_repeatable(definition) {
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -71,7 +71,7 @@ fn is_repeatable(definition: &Definition) -> bool {
     ["allow-network", "name-server", "trust-proxy"].contains(&definition.name)
 }
 
-/// Takes the values that a TOML file sets. Keys are the flags' names, with dashes or underscores.
+/// Reads the values of a TOML file. Keys are the names of flags, with dashes or underscores.
 pub fn from_file(path: &Path, content: &str) -> Result<Layer, Problems> {
     let file = File { path, content };
     let table = DeTable::parse(content).map_err(|error| {
@@ -141,7 +141,7 @@ fn plain(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// The winner among layers, the strongest first, or else the default.
+/// The value of the layer with the highest precedence, or the default.
 pub fn winner(definition: &Definition, layers: &[&Layer]) -> Written {
     let set = layers.iter().find_map(|layer| layer.get(definition.name));
     set.cloned().unwrap_or_else(|| Written {

@@ -1,4 +1,4 @@
-//! What a setting's text means: one small reader for each kind of value, with the rule it enforces in words.
+//! Parses the values of settings: one function per kind of value, with an error message that states its rule.
 
 pub use daybook_webhooks::guard::Network;
 
@@ -11,17 +11,17 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A text that must not be shown. Its `Debug` does not tell.
+/// A text that must not be shown. Its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a text secret.
+    /// Wraps a secret text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for the one place that needs it.
+    /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -36,25 +36,25 @@ impl fmt::Debug for Secret {
 /// Whether an organization's accounts may be rolled through time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
-    /// They may.
+    /// Accounts may be rolled.
     Test,
-    /// They live in real time only.
+    /// Accounts are in real time only.
     Live,
 }
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Text.
     Text,
-    /// One JSON object a line, for machines.
+    /// One JSON object per line.
     Json,
 }
 
-/// Either a value, or the rule that its text breaks.
+/// A value, or the rule that its text breaks.
 pub type Read<T> = Result<T, &'static str>;
 
-/// Reads `127.0.0.1:8080`.
+/// Reads an address such as `127.0.0.1:8080`.
 pub fn address(text: &str) -> Read<SocketAddr> {
     text.parse().map_err(|_| "must be an IP address and a port, such as 127.0.0.1:8080 or [::1]:0")
 }
@@ -64,7 +64,7 @@ pub fn path(text: &str) -> Read<PathBuf> {
     if text.is_empty() { Err("must be a path") } else { Ok(PathBuf::from(text)) }
 }
 
-/// Reads where people reach the server.
+/// Reads the public URL of the server.
 pub fn public_url(text: &str) -> Read<String> {
     let rule = "must be http:// or https:// and a host, with a port if it is not the usual one, and no path";
     let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme)).ok_or(rule)?;
@@ -90,12 +90,12 @@ pub fn switch(text: &str) -> Read<bool> {
     text.parse().map_err(|_| "must be true or false")
 }
 
-/// Reads a length of time that may be 0.
+/// Reads a duration, which may be 0.
 pub fn length(text: &str) -> Read<Duration> {
     durations::parse(text).ok_or(durations::RULE)
 }
 
-/// Reads a length of time that may not be 0.
+/// Reads a duration, which must not be 0.
 pub fn positive_length(text: &str) -> Read<Duration> {
     match length(text)? {
         Duration::ZERO => Err("must be longer than 0"),
@@ -103,13 +103,13 @@ pub fn positive_length(text: &str) -> Read<Duration> {
     }
 }
 
-/// Reads a whole number from 1.
+/// Reads a positive integer.
 pub fn count(text: &str) -> Read<u32> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or("must be a whole number from 1 to 4294967295")
 }
 
-/// Reads `off` or a number of requests a second.
+/// Reads `off` or a number of requests per second.
 pub fn rate(text: &str) -> Read<Option<u32>> {
     if text == "off" {
         return Ok(None);
@@ -117,7 +117,7 @@ pub fn rate(text: &str) -> Read<Option<u32>> {
     count(text).map(Some).map_err(|_| "must be off, or a whole number of requests a second from 1")
 }
 
-/// Reads how many accounts a second are verified.
+/// Reads `off` or a number of accounts verified per second.
 pub fn verify_rate(text: &str) -> Read<Option<NonZeroU32>> {
     if text == "off" {
         return Ok(None);
@@ -144,7 +144,7 @@ pub fn log_format(text: &str) -> Read<LogFormat> {
     }
 }
 
-/// Reads a level, or levels by module as in `info,daybook_store=debug`.
+/// Reads a level, or levels by module such as `info,daybook_store=debug`.
 pub fn log_level(text: &str) -> Read<String> {
     let rule = "must be error, warn, info, debug or trace, or levels by module such as info,daybook_store=debug";
     let is_level = |text: &str| matches!(text, "off" | "error" | "warn" | "info" | "debug" | "trace");
@@ -155,14 +155,14 @@ pub fn log_level(text: &str) -> Read<String> {
     if text.split(',').all(is_directive) { Ok(text.to_owned()) } else { Err(rule) }
 }
 
-/// Reads the address of a name server, with its port unless it is the usual one.
+/// Reads the address of a name server; the port is optional.
 pub fn name_server(text: &str) -> Read<SocketAddr> {
     let rule = "must be an IP address, with a port if it is not 53, such as 10.0.0.53 or [fd00::53]:5353";
     let alone = || text.parse().ok().map(|ip: IpAddr| SocketAddr::new(ip, NAME_SERVER_PORT));
     text.parse().ok().or_else(alone).filter(|address| address.port() != 0).ok_or(rule)
 }
 
-/// Reads a range of addresses; a single address is a range of one.
+/// Reads a network; a single address is a network of one.
 pub fn network(text: &str) -> Read<Network> {
     let rule = "must be a range of addresses in CIDR form, such as 10.0.0.0/8 or fd00::/8";
     let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
@@ -183,7 +183,7 @@ pub fn network(text: &str) -> Read<Network> {
     Ok(Network { address, prefix_bits })
 }
 
-/// Reads the name of the first key: an id as callers may choose them.
+/// Reads the id of the first key: an id that callers may choose.
 pub fn client_id(text: &str) -> Read<String> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._:~-".contains(c);
     if (1..=128).contains(&text.len()) && text.chars().all(is_allowed) && !text.starts_with("dbk_") {
@@ -198,7 +198,7 @@ pub fn client_secret(text: &str) -> Read<Secret> {
     if text.chars().count() >= 32 { Ok(Secret::new(text)) } else { Err("must have 32 characters at least") }
 }
 
-/// Reads an e-mail address: something on both sides of one `@`.
+/// Reads an email address: text on both sides of one `@`.
 pub fn email(text: &str) -> Read<String> {
     let sides = text.split_once('@');
     let is_address = sides.is_some_and(|(name, host)| !name.is_empty() && !host.is_empty() && !host.contains('@'));
@@ -215,21 +215,21 @@ pub fn password(text: &str) -> Read<Secret> {
     if is_good { Ok(Secret::new(text)) } else { Err("must have from 10 to 200 characters") }
 }
 
-/// An address without the password in it: `postgres://daybook:(set)@host/name`.
+/// Masks the password in an address: `postgres://daybook:(set)@host/name`.
 pub fn without_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
-        // A mistyped address may hold a password where none is looked for.
+        // A mistyped address may contain a password in an unexpected place.
         let may_hold_one = text.contains('@') && !text.starts_with("sqlite:");
         return if may_hold_one { "(set)".to_owned() } else { text.to_owned() };
     };
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    // The last @ ends the credentials: a password that was not percent-encoded may hold others, and slashes too.
+    // The last @ ends the credentials: a password that is not percent-encoded may contain other @ and slashes.
     let credentials_end = rest[..authority_end].rfind('@').or_else(|| rest.rfind('@'));
     let shown = match credentials_end.map(|end| (rest[..end].split_once(':'), &rest[end..])) {
         Some((Some((user, _)), after)) => format!("{user}:(set){after}"),
         _ => rest.to_owned(),
     };
-    // libpq's way to say it in the query.
+    // libpq also accepts a password in the query.
     let shown = match shown.split_once("password=") {
         Some((before, after)) => {
             let rest = after.find('&').map_or("", |end| &after[end..]);

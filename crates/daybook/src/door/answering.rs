@@ -1,4 +1,4 @@
-//! One request of a connection, from the parser to the router and back.
+//! Handles one request of a connection, from the parser to the router and back.
 
 use super::Door;
 use super::bodies::{Arriving, Fate, Leaving, Missing};
@@ -20,32 +20,32 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tower::Service;
 
-/// What the reserve answers.
+/// The paths that reserve connections may request.
 const HEALTH_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
-/// How much of a refused body is read, and for how long, so that its sender reads the answer.
+/// The bytes of a refused body that are read, and for how long, so that the sender reads the response.
 const REFUSED_BODY_BYTES: usize = 1 << 20;
 const REFUSED_BODY_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Answers the requests of one connection.
+/// Handles the requests of one connection.
 #[derive(Clone, Debug)]
 pub struct Answering {
-    /// The door it came by.
+    /// The door that accepted it.
     pub door: Arc<Door>,
     /// The connection.
     pub connection: Arc<Connection>,
-    /// Where it sits.
+    /// Whether the connection is within the caps or in the reserve.
     pub row: Row,
     /// The other end of the connection.
     pub peer: SocketAddr,
     /// Whether the connection is encrypted.
     pub is_tls: bool,
-    /// Whether the length of a request was said in two ways.
+    /// Whether a request stated its length in two ways.
     pub is_ambiguous: Arc<AtomicBool>,
-    /// What answers.
+    /// The router.
     pub router: Router,
 }
 
-/// The connection was closed before its request was begun.
+/// The connection was closed before its request began.
 #[derive(Debug)]
 pub struct Closed;
 
@@ -58,7 +58,7 @@ impl fmt::Display for Closed {
 impl std::error::Error for Closed {}
 
 impl Answering {
-    /// Answers a request.
+    /// Handles a request.
     pub async fn answer(self, request: Request<Incoming>) -> Result<Response<Leaving>, Closed> {
         let has_body = !request.body().is_end_stream();
         if !self.connection.begin(has_body, self.door.now()) {
@@ -79,7 +79,7 @@ impl Answering {
                 self.door.figures.body_late();
                 response = late(patience);
             }
-            // If the caller hears this at all, it hears that it may come again.
+            // If the response reaches the caller, it tells the caller to retry.
             Some(Missing::Closed) => response = made_room(),
             None => {}
         }
@@ -109,7 +109,7 @@ impl Answering {
         }
     }
 
-    /// Why a request is not let through.
+    /// Why a request is refused.
     fn refusal(&self, request: &Request<Arriving>) -> Option<Refused> {
         let Row::Reserve(refused) = self.row else { return None };
         let is_health_check =
@@ -118,7 +118,7 @@ impl Answering {
     }
 
     async fn refuse(&self, refused: Refused, body: Arriving) -> Response<Body> {
-        // However much of it came: an answer that is sent before a body is read may not reach its caller.
+        // Reads the body, however much arrives: a response sent before the body is read may not reach the caller.
         let read = Limited::new(body, REFUSED_BODY_BYTES).collect();
         let _ = tokio::time::timeout(REFUSED_BODY_PATIENCE, read).await;
         self.too_many(refused)
@@ -158,7 +158,7 @@ fn late(patience: Duration) -> Response<Body> {
     refusal(StatusCode::REQUEST_TIMEOUT, "malformed_request", &sentence)
 }
 
-/// An answer in the shape that refusals of the API have.
+/// A response in the error format of the API.
 pub fn refusal(status: StatusCode, code: &str, sentence: &str) -> Response<Body> {
     let help_url = format!("/docs/errors/{code}");
     let error = json!({ "code": code, "message": sentence, "details": [], "help_url": help_url });

@@ -1,4 +1,4 @@
-//! Bodies on their way: a request's, which must arrive in time, and an answer's, which says when it has left.
+//! Bodies in transit: request bodies, which have a time limit, and response bodies, which report when they are sent.
 
 use super::connection::Connection;
 use bytes::Bytes;
@@ -16,18 +16,18 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 /// Why a body did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// It took too long.
+    /// It timed out.
     Late,
-    /// The door closed its connection meanwhile.
+    /// The door closed the connection in the meantime.
     Closed,
 }
 
-/// Why the body of a request did not arrive, for its answer.
+/// Shared between a request body and its response: why the body did not arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Fate(Arc<AtomicU8>);
 
 impl Fate {
-    /// Why it did not arrive; `None` if it did, or was not needed.
+    /// Why the body did not arrive; `None` if it did, or was not needed.
     pub fn missing(&self) -> Option<Missing> {
         match self.0.load(Relaxed) {
             1 => Some(Missing::Late),
@@ -51,20 +51,20 @@ pub struct Arriving {
     body: Incoming,
     connection: Arc<Connection>,
     patience: Duration,
-    /// Made when the body is first waited for: most are there with their heads.
+    /// Created when the body is first awaited: most bodies arrive with their heads.
     sleep: Option<Pin<Box<Sleep>>>,
     has_arrived: bool,
     fate: Fate,
 }
 
 impl Arriving {
-    /// A body that may take so long. What becomes of it is told to `fate`.
+    /// A body with a time limit. `fate` receives the outcome.
     pub fn new(body: Incoming, connection: Arc<Connection>, patience: Duration, fate: Fate) -> Arriving {
         let has_arrived = body.is_end_stream();
         Arriving { body, connection, patience, sleep: None, has_arrived, fate }
     }
 
-    /// `false`: the connection was closed before.
+    /// Records that the body is complete. Returns `false` if the connection was closed before.
     fn arrive(&mut self) -> bool {
         let is_first = !std::mem::replace(&mut self.has_arrived, true);
         !is_first || self.connection.body_arrived()
@@ -107,7 +107,7 @@ impl Body for Arriving {
     }
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub struct Leaving {
     body: axum::body::Body,
@@ -115,7 +115,7 @@ pub struct Leaving {
 }
 
 impl Leaving {
-    /// A body of an answer of a connection.
+    /// A response body of a connection.
     pub fn new(body: axum::body::Body, connection: Arc<Connection>) -> Leaving {
         Leaving { body, connection }
     }

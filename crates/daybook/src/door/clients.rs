@@ -1,4 +1,4 @@
-//! How many requests of one client are being worked on behind proxies, where connections say nothing about clients.
+//! Counts the concurrent requests of each client behind proxies, where connections do not identify clients.
 
 use super::seats::Place;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ pub struct Clients {
     counts: Mutex<HashMap<Place, usize>>,
 }
 
-/// A request that is counted. Dropping it ends that.
+/// A counted request. Dropping it removes it from the count.
 #[derive(Debug)]
 pub struct Counted {
     clients: Arc<Clients>,
@@ -20,7 +20,7 @@ pub struct Counted {
 }
 
 impl Clients {
-    /// With as many requests at a time for each.
+    /// Allows this many concurrent requests per client.
     pub fn new(most: usize) -> Clients {
         Clients { most, counts: Mutex::default() }
     }
@@ -29,7 +29,7 @@ impl Clients {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request of a client, unless it has as many as it may have.
+    /// Counts a request of a client, or returns `None` if the client is at its limit.
     pub fn admit(self: &Arc<Clients>, client: IpAddr) -> Option<Counted> {
         let place = Place::of(client);
         let mut counts = self.counts();

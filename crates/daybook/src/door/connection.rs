@@ -1,13 +1,12 @@
-//! What is known of a connection while it is open: whether it waits for its client, and since when.
+//! The state of an open connection: whether it is waiting for its client, and since when.
 //!
 //! ```text
-//! accepted ─► head arriving ─► body arriving ─► worked on ─► answer written ─► idle ─► head arriving ─► …
+//! accepted ─► head arriving ─► body arriving ─► processed ─► response sent  ─► idle ─► head arriving ─► …
 //!             └── waits for its client ──┘                    └─ if unread ─┘  └─ waits for its client
 //! ```
 //!
-//! Only a connection that waits for its client is ever closed by the door. That is decided under one lock with the
-//! beginning of a request: a request that was begun is worked on and answered, one that was not begun has changed
-//! nothing.
+//! The door closes only connections that are waiting for their client. The check and the start of a request share one
+//! lock: a request that has begun is processed and answered, and one that has not begun has changed nothing.
 
 use super::limits::Limits;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,15 +16,15 @@ use tokio::sync::Notify;
 /// Why the door closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The head of a request took too long.
+    /// The head of a request timed out.
     Headers,
-    /// No request came for long.
+    /// No request arrived within the idle timeout.
     Idle,
-    /// The client did not read its answer.
+    /// The client did not read its response.
     Unread,
-    /// Another connection of the same address needed its room.
+    /// Its slot was needed for another connection from the same address.
     Address,
-    /// Another connection needed its room.
+    /// Its slot was needed for another connection.
     Full,
 }
 
@@ -33,7 +32,7 @@ impl Ending {
     /// All of them.
     pub const ALL: [Ending; 5] = [Ending::Headers, Ending::Idle, Ending::Unread, Ending::Address, Ending::Full];
 
-    /// As the label of a metric.
+    /// The label of the metric.
     pub const fn label(self) -> &'static str {
         match self {
             Ending::Headers => "headers",
@@ -45,7 +44,7 @@ impl Ending {
     }
 }
 
-/// A connection that is open.
+/// An open connection.
 #[derive(Debug)]
 pub struct Connection {
     state: Mutex<State>,
@@ -55,26 +54,27 @@ pub struct Connection {
 #[derive(Debug)]
 struct State {
     ended: Option<Ending>,
-    /// Whether many requests share the connection (HTTP/2): its bytes then say little about where a request is.
+    /// Whether many requests share the connection (HTTP/2), so that its bytes do not show where a request begins.
     is_shared: bool,
-    /// Whether it was answered before.
+    /// Whether it has received a response before.
     is_proven: bool,
-    /// Requests that were begun and whose answers are not written.
+    /// Requests that have begun and whose responses are not fully sent.
     in_flight: u32,
-    /// How many of these wait for their bodies.
+    /// How many of these are waiting for their bodies.
     bodies: u32,
-    /// Answers that were handed over and are not written.
+    /// Responses handed over for sending but not fully sent.
     leaving: u32,
     /// When it last began to wait for its client.
     waiting_since: Duration,
-    /// When the head that is arriving began.
+    /// When the head in progress began to arrive.
     head_since: Option<Duration>,
-    /// Since when the client has not read what is written.
+    /// Since when the client has not read the data being sent.
     unread_since: Option<Duration>,
 }
 
 impl Connection {
-    /// One that was just accepted. Its first head has begun: a client that connects wants something.
+    /// A newly accepted connection. Its first head counts as begun, since a client that connects wants to send a
+    /// request.
     pub fn new(now: Duration) -> Connection {
         let state = State {
             ended: None,
@@ -94,7 +94,7 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Many requests share it from now on.
+    /// Marks the connection as shared by many requests.
     pub fn share(&self, now: Duration) {
         let mut state = self.state();
         state.is_shared = true;
@@ -102,7 +102,7 @@ impl Connection {
         state.waiting_since = now;
     }
 
-    /// Bytes came.
+    /// Records that bytes arrived.
     pub fn received(&self, now: Duration) {
         let mut state = self.state();
         if state.in_flight == 0 && !state.is_shared {
@@ -110,7 +110,8 @@ impl Connection {
         }
     }
 
-    /// A request is there. `false`: the connection was closed before, and the request must not be worked on.
+    /// Records that a request began. Returns `false` if the connection was closed before; the request must then not be
+    /// processed.
     #[must_use]
     pub fn begin(&self, has_body: bool, now: Duration) -> bool {
         let mut state = self.state();
@@ -124,7 +125,7 @@ impl Connection {
         true
     }
 
-    /// The body of a request has arrived. `false`: the connection was closed before that.
+    /// Records that the body of a request arrived. Returns `false` if the connection was closed before.
     #[must_use]
     pub fn body_arrived(&self) -> bool {
         let mut state = self.state();
@@ -132,12 +133,12 @@ impl Connection {
         state.ended.is_none()
     }
 
-    /// An answer was handed over.
+    /// Records that a response was handed over for sending.
     pub fn leaving(&self) {
         self.state().leaving += 1;
     }
 
-    /// Everything handed over is written.
+    /// Records that everything handed over is sent.
     pub fn flushed(&self, now: Duration) {
         let mut state = self.state();
         state.unread_since = None;
@@ -149,17 +150,17 @@ impl Connection {
         }
     }
 
-    /// Something could be written.
+    /// Records that some bytes were sent.
     pub fn written(&self) {
         self.state().unread_since = None;
     }
 
-    /// Nothing can be written until the client reads.
+    /// Records that nothing can be sent until the client reads.
     pub fn unread(&self, now: Duration) {
         self.state().unread_since.get_or_insert(now);
     }
 
-    /// Closes it if it is overdue; says why.
+    /// Closes it if it is overdue, and returns why.
     pub fn end_if_overdue(&self, now: Duration, limits: &Limits) -> Option<Ending> {
         let mut state = self.state();
         let ending = state.overdue(now, limits)?;
@@ -168,13 +169,14 @@ impl Connection {
         Some(ending)
     }
 
-    /// Whether it was answered before, and for how long it has waited for its client. Nothing: it is being worked on.
+    /// Whether it has received a response before, and how long it has waited for its client; `None` if a request is in
+    /// progress.
     pub fn standing(&self, now: Duration) -> (bool, Option<Duration>) {
         let state = self.state();
         (state.is_proven, state.waited(now))
     }
 
-    /// Closes it to make room, unless it is being worked on by now.
+    /// Closes it to make room, unless a request is now in progress.
     pub fn end_to_make_room(&self, ending: Ending, now: Duration) -> bool {
         let mut state = self.state();
         if state.waited(now).is_none() {

@@ -1,19 +1,19 @@
-//! Figures about connections, and lines about them that are not written too often.
+//! Metrics and rate-limited log lines about connections.
 
 use super::connection::Ending;
 use daybook_metrics::{Counter, Families, Gauge, Registry};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The least time between two lines in the log about the same thing.
+/// The least time between two log lines of the same kind.
 const BETWEEN_LINES: Duration = Duration::from_secs(1);
 
-/// Why a connection gets no more than an answer to a health check.
+/// Why a connection is admitted only for health checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Its address has as many as it may have, and all are worked on.
+    /// Its address has reached its limit, and all its connections have requests in progress.
     Address,
-    /// The server has as many as it may have, and all are worked on.
+    /// The server has reached its limit, and all connections have requests in progress.
     Full,
 }
 
@@ -21,7 +21,7 @@ impl Refused {
     /// All of them.
     const ALL: [Refused; 2] = [Refused::Address, Refused::Full];
 
-    /// As the label of a metric.
+    /// The label of the metric.
     pub const fn label(self) -> &'static str {
         match self {
             Refused::Address => "address",
@@ -29,7 +29,7 @@ impl Refused {
         }
     }
 
-    /// What the caller is told.
+    /// The error message for the caller.
     pub const fn sentence(self) -> &'static str {
         match self {
             Refused::Address => "too many connections from this address are being worked on: try again in a moment",
@@ -38,7 +38,7 @@ impl Refused {
     }
 }
 
-/// Figures about connections.
+/// Metrics of connections.
 #[derive(Debug)]
 pub struct Figures {
     registry: Registry,
@@ -49,7 +49,7 @@ pub struct Figures {
     bodies_late: Counter,
     refused: [Counter; Refused::ALL.len()],
     closed: [Counter; Ending::ALL.len()],
-    /// About connections that were closed to make room, or refused; and about those that could not be accepted.
+    /// Log lines about connections that were closed to make room or refused, and about failures to accept.
     full_lines: Seldom,
     error_lines: Seldom,
 }
@@ -77,12 +77,12 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// A connection was accepted.
+    /// Records that a connection was accepted.
     pub fn accepted(&self) {
         self.accepted.add(1);
     }
 
-    /// A connection could not be accepted.
+    /// Records that a connection could not be accepted.
     pub fn not_accepted(&self, error: &std::io::Error, now: Duration) {
         self.accept_errors.add(1);
         if let Some(times) = self.error_lines.count(now) {
@@ -90,12 +90,12 @@ impl Figures {
         }
     }
 
-    /// A connection was closed by the door.
+    /// Records that the door closed a connection.
     pub fn closed(&self, ending: Ending) {
         self.closed[ending as usize].add(1);
     }
 
-    /// A connection found no room.
+    /// Records that a connection was refused.
     pub fn refused(&self, refused: Refused, now: Duration) {
         self.refused[refused as usize].add(1);
         if let Some(times) = self.full_lines.count(now) {
@@ -103,19 +103,19 @@ impl Figures {
         }
     }
 
-    /// Connections that waited for their clients were closed so that others find room.
+    /// Records that a waiting connection was closed to make room.
     pub fn made_room(&self, now: Duration) {
         if let Some(times) = self.full_lines.count(now) {
             tracing::warn!(times, "slow or idle connections are closed to make room: there are too many");
         }
     }
 
-    /// The body of a request took too long.
+    /// Records that the body of a request timed out.
     pub fn body_late(&self) {
         self.bodies_late.add(1);
     }
 
-    /// All figures.
+    /// All metrics.
     pub fn families(&self, open: usize, limit: usize) -> Families {
         self.open.set(open as u64);
         self.limit.set(limit as u64);
@@ -123,12 +123,12 @@ impl Figures {
     }
 }
 
-/// Lets a line through at most once a second, and counts those in between.
+/// Allows one log line per second, and counts the events in between.
 #[derive(Debug, Default)]
 struct Seldom(Mutex<(Option<Duration>, u64)>);
 
 impl Seldom {
-    /// How often it was counted since the last line, if it is time for another.
+    /// The number of events since the last line, if another line is due.
     fn count(&self, now: Duration) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.1 += 1;

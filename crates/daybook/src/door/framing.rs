@@ -1,13 +1,13 @@
-//! Where requests begin and end on a connection of HTTP/1, to find those whose length is said in two ways.
+//! Finds HTTP/1 requests that state their length in two ways.
 //!
-//! A request with both `Content-Length` and `Transfer-Encoding` is how one request is smuggled inside another past a proxy
-//! that believes the other header. The parser below takes the second and forgets the first; the door refuses both. This
-//! looks at the bytes as they come, and gives up (finding nothing more) where the parser would refuse them anyway.
+//! A request with both `Content-Length` and `Transfer-Encoding` can smuggle another request past a proxy that trusts
+//! the other header. The HTTP parser uses the second header and ignores the first; the door refuses such a request.
+//! This module follows the bytes of a connection, and gives up where the parser would refuse them anyway.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// How much of a line is looked at: more than the two headers take.
+/// The inspected part of a line: longer than either header.
 const LINE_BYTES: usize = 128;
 
 /// Follows the bytes of a connection.
@@ -31,12 +31,12 @@ enum At {
 const BEGINNING: At = At::Head { lines: 0, length: None, is_chunked: false };
 
 impl Framing {
-    /// At the beginning of a connection. The flag is set when an ambiguous request is found.
+    /// Starts at the beginning of a connection. Sets the flag when it finds an ambiguous request.
     pub fn new(is_ambiguous: Arc<AtomicBool>) -> Framing {
         Framing { at: BEGINNING, line: Vec::new(), is_ambiguous }
     }
 
-    /// Follows the next bytes.
+    /// Processes the next bytes.
     pub fn follow(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             match self.at {
@@ -70,7 +70,7 @@ impl Framing {
 
     fn after_line(&self, line: &[u8]) -> At {
         match self.at {
-            // Empty lines before a request are let pass.
+            // Empty lines before a request are allowed.
             At::Head { lines: 0, .. } if line.is_empty() => BEGINNING,
             At::Head { length, is_chunked, .. } if line.is_empty() => match (length, is_chunked) {
                 (Some(_), true) => {
@@ -84,7 +84,7 @@ impl Framing {
             At::Head { lines, length, is_chunked } => match header(line) {
                 (b"content-length", value) if lines > 0 => match number(value, 10) {
                     Some(length) => At::Head { lines: lines + 1, length: Some(length), is_chunked },
-                    // A number that is none is refused, unless the other header is believed.
+                    // An invalid length is refused, unless the other header takes precedence.
                     None => At::Head { lines: lines + 1, length: Some(0), is_chunked },
                 },
                 (b"transfer-encoding", _) if lines > 0 => At::Head { lines: lines + 1, length, is_chunked: true },
@@ -104,13 +104,13 @@ impl Framing {
     }
 }
 
-/// What is left of some bytes, and of a number, after as many are skipped as there are.
+/// Skips up to `left` bytes. Returns the remaining bytes and the remaining number.
 fn skip(bytes: &[u8], left: u64) -> (&[u8], u64) {
     let count = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
     (&bytes[count..], left - count as u64)
 }
 
-/// The name of a header in small letters, if it is one of the two, and its value.
+/// The lower-case name of a header, if it is one of the two, and its value.
 fn header(line: &[u8]) -> (&'static [u8], &[u8]) {
     let Some(colon) = line.iter().position(|byte| *byte == b':') else { return (b"", line) };
     let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
@@ -128,7 +128,7 @@ fn number(digits: &[u8], radix: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Whether a connection's bytes hold an ambiguous request, however they are cut.
+    /// Whether the bytes of a connection contain an ambiguous request, regardless of how they are split.
     fn is_ambiguous(text: &str) -> bool {
         let found: Vec<bool> = [1, 2, 7, 4_096]
             .into_iter()

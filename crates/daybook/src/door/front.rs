@@ -1,8 +1,8 @@
-//! What stands before the server, and so how a request came: from whom, and by http or https.
+//! Handles proxies in front of the server: the client's address, and whether it used http or https.
 //!
-//! A proxy writes into headers for whom it asks. So can anyone: they are believed only of proxies that the settings name,
-//! and taken off everything else. What is left for the rooms behind is the client's address and one header,
-//! `X-Forwarded-Proto`, which the door has written itself.
+//! A proxy writes the client's address into headers, but so can anyone. They are trusted only from the proxies in the
+//! settings, and removed from all other requests. The rest of the server sees the client's address and one header,
+//! `X-Forwarded-Proto`, which the door sets.
 
 use crate::config::Settings;
 use crate::config::values::Network;
@@ -19,41 +19,41 @@ const TOLD_BY_PROXIES: [HeaderName; 5] = [
     HeaderName::from_static("x-forwarded-host"),
     HeaderName::from_static("x-real-ip"),
 ];
-/// Browsers use https only, for a year.
+/// Makes browsers use only https, for a year.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// What stands before the server.
+/// The proxies in front of the server.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
-    /// Networks of proxies that are believed.
+    /// Networks of trusted proxies.
     pub proxies: Vec<Network>,
-    /// Whether people reach the server by https, as the settings say.
+    /// Whether the public URL is https.
     pub is_https_only: bool,
 }
 
-/// How a request came.
+/// The origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The client; its port is 0 where a proxy speaks for it.
+    /// The client's address; the port is 0 if a proxy reported it.
     pub client: SocketAddr,
-    /// Whether a proxy speaks for it.
+    /// Whether the request was sent by a proxy.
     pub is_by_proxy: bool,
 }
 
 impl Front {
-    /// What the settings say.
+    /// Reads the settings.
     pub fn of(settings: &Settings) -> Front {
         let is_https_only = settings.public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
         Front { proxies: settings.trust_proxies.clone(), is_https_only }
     }
 
-    /// Whether an address is that of a proxy that is believed.
+    /// Whether an address belongs to a trusted proxy.
     pub fn is_proxy(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.proxies.iter().any(|network| network.contains(address))
     }
 
-    /// Finds out how a request came, and leaves in its headers what may be believed.
+    /// Determines the origin of a request and removes untrusted headers.
     pub fn receive(&self, peer: SocketAddr, is_tls: bool, headers: &mut HeaderMap) -> Arrival {
         let is_by_proxy = self.is_proxy(peer.ip());
         let client = if is_by_proxy { self.client(peer.ip(), headers) } else { None };
@@ -67,15 +67,15 @@ impl Front {
         Arrival { client: client.map_or(peer, |client| SocketAddr::new(client, 0)), is_by_proxy }
     }
 
-    /// Adds what browsers must know to an answer.
+    /// Adds the headers for browsers to a response.
     pub fn send(&self, headers: &mut HeaderMap) {
         if self.is_https_only {
             headers.insert(STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
         }
     }
 
-    /// For whom a proxy asks. A proxy writes one of the two headers and may pass the other on as a client sent it: if
-    /// they name different clients, neither is believed.
+    /// The client that a proxy reports. A proxy writes one of the two headers and may pass on the other as sent by a
+    /// client: if they name different clients, neither is trusted.
     fn client(&self, proxy: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
         let listed = texts(headers, &FORWARDED_FOR).flat_map(|text| text.split(',')).map(address);
         let listed = self.nearest_stranger(proxy, listed.collect());
@@ -88,8 +88,8 @@ impl Front {
         }
     }
 
-    /// Proxies add to the end: the last address that is no proxy of ours is the client. What stands before it, it may
-    /// have written itself. Where a place is not an address, the hop behind it is as far as is known.
+    /// Proxies append to the list, so the client is the last address that is not a trusted proxy. Addresses before it
+    /// may be forged by the client. If an entry is not an address, the hop after it is the last known one.
     fn nearest_stranger(&self, proxy: IpAddr, hops: Vec<Option<IpAddr>>) -> Option<IpAddr> {
         let mut nearest = None;
         for hop in hops.into_iter().rev() {
@@ -107,7 +107,7 @@ fn texts<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
     headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
 }
 
-/// What the nearest proxy says of the connection it was reached by.
+/// Whether the nearest proxy was reached by https.
 fn is_https_before(headers: &HeaderMap) -> Option<bool> {
     let listed = texts(headers, &FORWARDED_PROTO).last().and_then(|text| text.rsplit(',').next());
     let described = texts(headers, &FORWARDED).last().and_then(|text| text.rsplit(',').next());
@@ -122,7 +122,7 @@ fn parameter<'a>(element: &'a str, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.trim().trim_matches('"'))
 }
 
-/// An address with or without a port; one of the new sort may stand in brackets.
+/// An address with or without a port; an IPv6 address may be in brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let text = text.trim().trim_matches('"');
     let alone = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -157,7 +157,7 @@ mod tests {
         (arrival.client.ip().to_string(), is_https)
     }
 
-    /// Who connects, the headers of the request, and which client it is from.
+    /// The peer, the headers of the request, and the expected client.
     type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
 
     #[test]

@@ -1,15 +1,15 @@
-//! How much the door lets in, and for how long it waits.
+//! The caps and timeouts of the door.
 //!
-//! The caps are settings. They also have to fit into what the system gives the process: each connection is a descriptor,
-//! and the database, its files and webhooks need some too. So the door first asks for as many as the system allows.
+//! The caps are settings, but they must fit the process's limit of file descriptors: each connection uses one, and the
+//! database, files and webhooks need some too. So the door first raises that limit as far as the system allows.
 
 use crate::config::Settings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
-/// Descriptors that connections never take: for the database, webhooks and files.
+/// Descriptors reserved for the database, webhooks and files.
 const DESCRIPTORS_KEPT: u64 = 256;
-/// How long a client may take to read the next piece of its answer.
+/// The time limit for a client to read the next part of its response.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections in addition to the cap, for health checks.
 const RESERVE: usize = 16;
@@ -17,24 +17,24 @@ const RESERVE: usize = 16;
 /// The caps and timeouts of the door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections in all.
+    /// The most connections.
     pub connections: usize,
-    /// Connections from one address.
+    /// The most connections from one address.
     pub per_address: usize,
-    /// Connections in addition to the cap, which answer health checks only.
+    /// Connections in addition to the cap, for health checks only.
     pub reserve: usize,
-    /// How long the head of a request may take to arrive.
+    /// The time limit for the head of a request.
     pub header_timeout: Duration,
-    /// How long a connection may be open between two requests.
+    /// The time limit between two requests of a connection.
     pub idle_timeout: Duration,
-    /// How long the body of a request may take to arrive.
+    /// The time limit for the body of a request.
     pub body_timeout: Duration,
-    /// How long a client may leave its answer unread.
+    /// The time limit for a client to read its response.
     pub write_timeout: Duration,
 }
 
 impl Limits {
-    /// What the settings ask for, as far as the system's descriptors go.
+    /// The limits of the settings, reduced to the available descriptors.
     pub fn of(settings: &Settings) -> Limits {
         let asked = settings.max_connections as usize;
         let connections = match raise_descriptors() {
@@ -59,20 +59,20 @@ impl Limits {
         }
     }
 
-    /// How often connections are looked through for those that are overdue.
+    /// The interval between checks for overdue connections.
     pub fn between_looks(&self) -> Duration {
         let shortest = self.header_timeout.min(self.idle_timeout).min(self.write_timeout);
         (shortest / 4).clamp(Duration::from_millis(20), Duration::from_millis(500))
     }
 }
 
-/// How many connections fit into a number of descriptors. A process with very few keeps half of them.
+/// The number of connections that fit a number of descriptors. A process with very few keeps half of them in reserve.
 fn fitting(descriptors: u64) -> usize {
     let kept = DESCRIPTORS_KEPT.min(descriptors / 2) + RESERVE as u64;
     usize::try_from(descriptors.saturating_sub(kept).max(1)).unwrap_or(usize::MAX)
 }
 
-/// Raises the soft limit of descriptors to the hard one. Gives the limit now; `None` if there is none.
+/// Raises the soft limit of descriptors to the hard limit. Returns the new limit; `None` if there is none.
 fn raise_descriptors() -> Option<u64> {
     let now = getrlimit(Resource::Nofile);
     if now.current == now.maximum {

@@ -1,26 +1,27 @@
-//! The door: how callers reach the server, and why slow, idle or many ones cannot shut it.
+//! The door: accepts connections, and protects the server from slow, idle or too many clients.
 //!
 //! ```text
 //! accept ─► seat ─► HTTP, over a watched stream ─► answering ─► router
 //!            │              │
-//!            │              └─► connection: does it wait for its client, and since when
+//!            │              └─► connection: is it waiting for its client, and since when
 //!            │                        ▲
-//!            └─► full? who waits longest makes room     looked through: who is overdue is closed
+//!            │                        └─ checked at intervals: overdue connections are closed
+//!            └─► full? the connection that has waited longest is closed
 //! ```
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
 //! | [`limits`] | caps and timeouts, and the descriptors they must fit into |
-//! | [`seats`] | every open connection, by address; who makes room for whom |
-//! | [`connection`] | what is known of one of them |
-//! | [`watched`], [`bodies`] | how that is found out: by its bytes, its bodies |
+//! | [`seats`] | every open connection, by address; which one is closed to make room |
+//! | [`connection`] | the state of a connection |
+//! | [`watched`], [`bodies`] | track that state by the connection's bytes and bodies |
 //! | [`answering`] | one request, to the router and back |
-//! | [`front`], [`framing`] | proxies before the server; requests whose length is said in two ways |
-//! | [`clients`] | requests of each client behind proxies |
-//! | [`tls`] | certificates, read again when they change |
-//! | [`figures`] | metrics, and log lines that are not written too often |
+//! | [`front`], [`framing`] | proxies in front of the server; requests that state their length in two ways |
+//! | [`clients`] | concurrent requests of each client behind proxies |
+//! | [`tls`] | certificates, reloaded when they change |
+//! | [`figures`] | metrics, and rate-limited log lines |
 //!
-//! A request that was begun is never cut off by the door; what is closed is a connection that waits for its client.
+//! The door never interrupts a request that has begun; it closes only connections that are waiting for their client.
 
 mod answering;
 mod bodies;
@@ -64,17 +65,17 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use watched::Watched;
 
-/// How many connections may wait to be accepted; the system may allow fewer.
+/// The length of the accept queue; the system may allow less.
 const BACKLOG: u32 = 4_096;
-/// The most bytes of a head, and of a body at a time.
+/// The largest head, and the read buffer of a body, in bytes.
 const BUFFER_BYTES: usize = 64 * 1_024;
-/// The most requests at a time on a connection of HTTP/2.
+/// The most concurrent requests of an HTTP/2 connection.
 const STREAMS: u32 = 100;
-/// How long accepting rests when the system has no descriptors, and how many connections are closed then.
+/// How long accepting pauses when the system has no descriptors left, and how many connections are then closed.
 const REST: Duration = Duration::from_millis(50);
 const THINNED_OUT: usize = 16;
 
-/// The door of a server. Its listeners share the caps.
+/// The door of a server. All listeners share its caps.
 #[derive(Debug)]
 pub struct Door {
     limits: Limits,
@@ -85,17 +86,17 @@ pub struct Door {
     clock: Stopwatch,
 }
 
-/// What is served on a listener.
+/// What a listener serves.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// What answers.
+    /// The router.
     pub router: Router,
-    /// The certificate, where connections are encrypted.
+    /// The certificate; `None` for plain HTTP.
     pub tls: Option<Arc<Tls>>,
 }
 
 impl Door {
-    /// A door with these limits, behind what stands before it.
+    /// A door with these limits and proxies.
     pub fn new(limits: Limits, front: Front) -> Arc<Door> {
         let figures = Arc::new(Figures::default());
         let seats = Arc::new(Seats::new(limits, figures.clone()));
@@ -103,17 +104,17 @@ impl Door {
         Arc::new(Door { limits, seats, figures, clients, front, clock: Stopwatch::start() })
     }
 
-    /// The time since the door was made.
+    /// The time since the door was created.
     pub fn now(&self) -> Duration {
         self.clock.elapsed()
     }
 
-    /// Figures about connections.
+    /// Metrics of connections.
     pub fn metrics(&self) -> Families {
         self.figures.families(self.seats.taken(), self.limits.connections)
     }
 
-    /// Closes connections that are overdue, for as long as it is asked.
+    /// Closes overdue connections, until it is cancelled.
     pub async fn close_overdue(&self) {
         loop {
             tokio::time::sleep(self.limits.between_looks()).await;
@@ -121,10 +122,10 @@ impl Door {
         }
     }
 
-    /// Accepts connections and has them answered. Told to close, accepts no more, lets each connection finish what it
-    /// has begun, and ends with the last.
+    /// Accepts and serves connections. When `closing` is set, it accepts no more, lets each connection finish its
+    /// requests in progress, and returns after the last.
     pub async fn serve(self: Arc<Door>, listener: TcpListener, site: Site, mut closing: watch::Receiver<bool>) {
-        // Each connection has a copy of one half; when the last is gone, the other half says so.
+        // Each connection holds a sender. When the last one is dropped, the receiver returns.
         let (open, mut all_gone) = mpsc::channel::<()>(1);
         loop {
             let accepted = tokio::select! {
@@ -142,7 +143,7 @@ impl Door {
             }
         }
         drop((listener, open));
-        // Nothing is ever sent.
+        // Nothing is ever sent: this waits for the last sender to be dropped.
         let _ = all_gone.recv().await;
     }
 
@@ -157,7 +158,7 @@ impl Door {
         self.figures.accepted();
         let seat = match self.seats.admit(peer.ip(), self.front.is_proxy(peer.ip()), self.now()) {
             Ok(seat) => seat,
-            // Even the reserve is full: closed without a word.
+            // Even the reserve is full: the connection is closed without a response.
             Err(refused) => return self.figures.refused(refused, self.now()),
         };
         if let Err(error) = stream.set_nodelay(true) {
@@ -184,13 +185,13 @@ impl Door {
     }
 }
 
-/// Both are let go when the connection is over, the seat first.
+/// Drops both at the end of a connection, the seat first.
 fn leave(seat: Seat, open: mpsc::Sender<()>) {
     drop(seat);
     drop(open);
 }
 
-/// Shakes hands within the time that a head has, and serves what both sides speak.
+/// Completes the TLS handshake within the header timeout and serves the negotiated protocol.
 async fn serve_tls(
     stream: TcpStream,
     config: Arc<ServerConfig>,
@@ -212,7 +213,7 @@ async fn serve_tls(
     }
 }
 
-/// Drives a connection until it ends or the door ends it.
+/// Drives a connection until it ends or the door closes it.
 macro_rules! drive {
     ($served:expr, $connection:expr, $closing:expr) => {{
         let (mut served, mut is_closing) = (pin!($served), false);
@@ -243,7 +244,7 @@ where
     let stream = Watched::new(stream, connection.clone(), answering.door.clock, Some(framing));
     let service = service_fn(move |request: Request<Incoming>| answering.clone().answer(request));
     let mut builder = http1::Builder::new();
-    // The door watches the time itself: between requests another time holds than within a head.
+    // The door enforces timeouts itself, because the limit between requests differs from the limit of a head.
     builder.header_read_timeout(None).max_buf_size(BUFFER_BYTES);
     drive!(builder.serve_connection(TokioIo::new(stream), service), connection, closing)
 }
@@ -261,13 +262,13 @@ where
     drive!(builder.serve_connection(TokioIo::new(stream), service), connection, closing)
 }
 
-/// Waits until the door is told to close.
+/// Waits until the door is closing.
 async fn told(closing: &mut watch::Receiver<bool>) {
-    // An error means that the other half is gone, and with it the server.
+    // An error means that the sender is gone, and with it the server.
     let _ = closing.wait_for(|closing| *closing).await;
 }
 
-/// Whether an error of accepting concerns the connection, and not the system.
+/// Whether an accept error concerns only that connection, and not the system.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     [ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted].contains(&error.kind())

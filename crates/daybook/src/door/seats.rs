@@ -1,9 +1,9 @@
-//! Who sits where: every open connection, counted by address, and who makes room for whom.
+//! Every open connection, counted by address, and which one is closed to make room.
 //!
-//! A connection that comes when its address is at its cap, or the house is full, takes the place of the one that has
-//! waited longest for its client: of the same address, or of the address that has the most. So slow and idle connections
-//! cannot keep callers out. If all are being worked on, one of a few seats of the reserve is left, from which health
-//! checks are answered; everything else is told to come again.
+//! If a new connection arrives when its address is at its cap, or the server is full, the door closes the connection
+//! that has waited longest for its client: of the same address, or of the address with the most connections. So slow
+//! and idle connections cannot keep callers out. If all connections have requests in progress, the new one gets one of
+//! a few reserve seats, which serve health checks; all other requests are refused with the advice to retry.
 
 use super::connection::{Connection, Ending};
 use super::figures::{Figures, Refused};
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What counts as one address: one of the old sort, or the network that one household has of the new sort.
+/// What counts as one address: an IPv4 address, or the /64 network of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place(IpAddr);
 
@@ -44,16 +44,16 @@ struct Table {
     last_number: u64,
 }
 
-/// Where a connection sits.
+/// The kind of a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// Within the caps: everything is answered.
+    /// Within the caps: every request is served.
     House,
-    /// In the reserve: a health check is answered.
+    /// In the reserve: only health checks are served.
     Reserve(Refused),
 }
 
-/// A seat that is taken. Dropping it leaves it.
+/// An occupied seat. Dropping it frees it.
 #[derive(Debug)]
 pub struct Seat {
     seats: Arc<Seats>,
@@ -64,12 +64,12 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Where it is.
+    /// Its kind.
     pub fn row(&self) -> Row {
         self.row
     }
 
-    /// The connection that sits there.
+    /// Its connection.
     pub fn connection(&self) -> &Arc<Connection> {
         &self.connection
     }
@@ -82,7 +82,7 @@ impl Drop for Seat {
 }
 
 impl Seats {
-    /// Seats for as many as the limits say.
+    /// Seats for these limits.
     pub fn new(limits: Limits, figures: Arc<Figures>) -> Seats {
         Seats { limits, figures, table: Mutex::default() }
     }
@@ -91,13 +91,13 @@ impl Seats {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many seats are taken.
+    /// The number of occupied seats.
     pub fn taken(&self) -> usize {
         self.table().taken
     }
 
-    /// Gives a new connection a seat, or says why there is none. Addresses of proxies have no cap of their own: a proxy
-    /// speaks for many.
+    /// Gives a new connection a seat, or returns why there is none. Proxies have no cap per address, because a proxy
+    /// serves many clients.
     pub fn admit(self: &Arc<Seats>, address: IpAddr, is_proxy: bool, now: Duration) -> Result<Seat, Refused> {
         let place = Place::of(address);
         let mut table = self.table();
@@ -129,7 +129,7 @@ impl Seats {
         Ok(())
     }
 
-    /// Closes up to a number of connections that wait for their clients: the system has no more descriptors.
+    /// Closes up to `count` connections that are waiting for their clients, when the system has no descriptors left.
     pub fn thin_out(&self, count: usize, now: Duration) {
         let mut table = self.table();
         for _ in 0..count {
@@ -168,7 +168,7 @@ impl Table {
         self.last_number
     }
 
-    /// A connection that was closed to make room has left already.
+    /// A connection that was closed to make room has already left.
     fn leave(&mut self, place: Place, number: u64, row: Row) {
         if row != Row::House {
             self.reserve_taken -= 1;
@@ -183,13 +183,13 @@ impl Table {
         }
     }
 
-    /// Closes one connection of a place.
+    /// Closes one connection of an address.
     fn make_room_in(&mut self, place: Place, ending: Ending, now: Duration) -> bool {
         let victim = self.victim_of(&[place], now);
         self.close(victim, ending, now)
     }
 
-    /// Closes one connection of the addresses that have the most, or else of those that have the next most.
+    /// Closes one connection of the addresses with the most connections, or else of those with the next most.
     fn make_room_anywhere(&mut self, now: Duration) -> bool {
         let mut by_count: BTreeMap<usize, Vec<Place>> = BTreeMap::new();
         for (place, all) in &self.by_place {
@@ -199,9 +199,9 @@ impl Table {
         self.close(victim, Ending::Full, now)
     }
 
-    /// Who of some places makes room. Those that were never answered go first, as long as they are half or more of all;
-    /// so a crowd that sends nothing does not push out callers at work, and a crowd that was answered once does not keep
-    /// out those who come. Among equals, the one that has waited longest for its client.
+    /// The connection to close. Connections that have never received a response are closed first if they are half or
+    /// more of all: so idle newcomers do not push out active callers, and connections that got one response do not keep
+    /// newcomers out. Among equals, the one that has waited longest for its client is closed.
     fn victim_of(&self, places: &[Place], now: Duration) -> Option<(Place, u64)> {
         let (mut count, mut unproven) = (0, 0);
         let (mut of_unproven, mut of_proven) = (None, None);
@@ -259,7 +259,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// A connection whose request is being worked on.
+    /// A connection with a request in progress.
     fn busy(seats: &Arc<Seats>, address: &str) -> Seat {
         let seat = seats.admit(from(address), false, s(0)).expect("a seat");
         assert!(seat.connection().begin(false, s(0)));

@@ -1,7 +1,7 @@
-//! TLS: a certificate and its key from files, read again when they change, while connections are served.
+//! TLS: a certificate and its key from files, reloaded when they change, without interrupting connections.
 //!
-//! Files are compared by content, once a second. A pair that does not fit (one file is written before the other) leaves
-//! the earlier certificate in use, and is told once it has stayed like that for a second look.
+//! The contents of the files are compared once a second. While they do not match each other (one file is written before
+//! the other), the earlier certificate stays in use; a mismatch that persists at the second check is logged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// How often the files are looked at.
+/// The interval between checks of the files.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// The name of HTTP/2 in a handshake.
+/// The name of HTTP/2 in ALPN.
 pub const HTTP_2: &[u8] = b"h2";
 
-/// A certificate in use, and where it comes from.
+/// The certificate in use, and its files.
 #[derive(Debug)]
 pub struct Tls {
     cert: PathBuf,
@@ -39,12 +39,12 @@ impl Tls {
         Ok(Tls { cert: cert.to_owned(), key: key.to_owned(), config: RwLock::new(Arc::new(config)) })
     }
 
-    /// What the next connection is served with.
+    /// The configuration for the next connection.
     pub fn config(&self) -> Arc<ServerConfig> {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the files again whenever they change, for as long as it is asked.
+    /// Reloads the files whenever they change, until it is cancelled.
     pub async fn keep_up(self: Arc<Tls>) {
         let mut used = Pair::read(&self.cert, &self.key).ok();
         let (mut seen, mut is_told) = (used.clone(), true);

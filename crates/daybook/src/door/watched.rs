@@ -1,4 +1,5 @@
-//! A stream whose connection learns when bytes come, when everything is written, and when the client does not read.
+//! A stream that reports to its connection when bytes arrive, when everything is sent, and when the client does not
+//! read.
 
 use super::connection::Connection;
 use super::framing::Framing;
@@ -9,19 +10,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream that is watched.
+/// A tracked stream.
 #[derive(Debug)]
 pub struct Watched<S> {
     stream: S,
     connection: Arc<Connection>,
     clock: Stopwatch,
     is_unread: bool,
-    /// Where requests begin and end, on a connection of HTTP/1.
+    /// The position within HTTP/1 requests; `None` for HTTP/2.
     framing: Option<Framing>,
 }
 
 impl<S> Watched<S> {
-    /// Watches a stream for its connection.
+    /// Tracks a stream for its connection.
     pub fn new(stream: S, connection: Arc<Connection>, clock: Stopwatch, framing: Option<Framing>) -> Watched<S> {
         Watched { stream, connection, clock, is_unread: false, framing }
     }

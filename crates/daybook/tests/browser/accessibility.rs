@@ -1,38 +1,38 @@
-//! Whether people who cannot see, or cannot use a mouse, can use a page: judged by axe-core.
+//! Accessibility checks of pages with axe-core: for example for screen readers and keyboard use.
 
 use crate::browser::Browser;
 use crate::common::npm::package;
 use serde_json::Value;
 use std::fs;
 
-/// The package of npm, pinned, so that a run can be repeated.
+/// The npm package, pinned, so that a run can be repeated.
 const PACKAGE: &str = "axe-core@4.14.0";
 
-/// What is judged.
+/// The rules to check.
 #[derive(Clone, Copy, Debug)]
 pub enum Rules {
     All,
-    /// Only what may differ between light and dark.
+    /// Only rules whose result may differ between light and dark.
     Colours,
 }
 
-/// The judge.
+/// The checker.
 pub struct Axe {
     source: String,
 }
 
 impl Axe {
-    /// Nothing without npm.
+    /// Finds axe-core; `None` without npm.
     pub fn find() -> Option<Axe> {
         let place = package(PACKAGE)?;
         let source = fs::read_to_string(place.join("node_modules/axe-core/axe.min.js")).expect("the package has it");
         Some(Axe { source })
     }
 
-    /// What is seriously wrong with the page that a browser is at, in words.
+    /// The serious violations on the browser's current page, in words.
     pub async fn judge(&self, browser: &Browser, rules: Rules) -> Vec<String> {
         if browser.run("return typeof window.axe").await != "object" {
-            // Runs as the body of a function: nothing of it stays with the page but the judge itself.
+            // The source runs as a function body, so only `window.axe` stays on the page.
             browser.run(&format!("{}; window.axe = axe;", self.source)).await;
         }
         let only = match rules {

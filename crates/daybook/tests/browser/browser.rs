@@ -1,4 +1,4 @@
-//! A real browser: Chromium, steered through ChromeDriver as a person would steer it, by what is written on the page.
+//! A real browser: Chromium, controlled through ChromeDriver by the texts on the page, as a user would.
 
 use fantoccini::elements::Element;
 use fantoccini::error::CmdError;
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use url::Url;
 
-/// How often a page is looked at for something that is to appear, and how long apart.
+/// The number of checks for an expected element, and the pause between them.
 const LOOKS: u32 = 300;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// How high the window is.
+/// The height of the window.
 const HEIGHT: u32 = 900;
 
 /// A browser with one window.
@@ -25,14 +25,14 @@ pub struct Browser {
     client: Client,
     driver: Driver,
     site: String,
-    /// How wide its window is now.
+    /// The current width of its window.
     width: AtomicU32,
 }
 
-/// The program that steers the browser; both are killed with the test.
+/// The ChromeDriver process. It and the browser are killed at the end of the test.
 struct Driver {
     child: Child,
-    /// What only our browser was started with.
+    /// A command-line argument that only this browser has.
     profile: String,
 }
 
@@ -44,17 +44,17 @@ impl Drop for Driver {
     }
 }
 
-/// How a page is looked at.
+/// A way to view a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// How wide the window is.
+    /// The width of the window.
     pub width: u32,
-    /// Whether the system says dark.
+    /// Whether the system theme is dark.
     pub dark: bool,
 }
 
 impl Look {
-    /// Every way that pages are looked at.
+    /// All combinations.
     pub const ALL: [Look; 4] = [
         Look { width: 1280, dark: false },
         Look { width: 390, dark: false },
@@ -62,14 +62,14 @@ impl Look {
         Look { width: 1280, dark: true },
     ];
 
-    /// For the name of a picture.
+    /// The name, for screenshots.
     pub fn name(self) -> String {
         format!("{}-{}", if self.width > 800 { "wide" } else { "narrow" }, if self.dark { "dark" } else { "light" })
     }
 }
 
 impl Browser {
-    /// Starts a browser that looks at a site. `folder` is for what it keeps.
+    /// Starts a browser for a site. `folder` is for its profile.
     pub async fn start(site: &str, folder: &Path) -> Browser {
         let mut child = Command::new("chromedriver")
             .arg("--port=0")
@@ -111,13 +111,13 @@ impl Browser {
         browser
     }
 
-    /// Ends it.
+    /// Closes the browser.
     pub async fn close(self) {
         let _ = self.client.close().await;
         drop(self.driver);
     }
 
-    /// Sets how wide the window is, and what the system says about colours.
+    /// Sets the width of the window and the system theme.
     pub async fn look(&self, look: Look) {
         let scheme = if look.dark { "dark" } else { "light" };
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
@@ -131,25 +131,25 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
     }
 
-    /// Goes to a path of the site, or to a whole address.
+    /// Opens a path of the site, or a full URL.
     pub async fn go(&self, path: &str) {
         let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.site) };
         self.client.goto(&url).await.unwrap_or_else(|error| panic!("{url}: {error}"));
     }
 
-    /// The path it is at.
+    /// The current path.
     pub async fn path(&self) -> String {
         let url = self.client.current_url().await.expect("an address");
         url.path().to_owned()
     }
 
-    /// All that can be read on the page.
+    /// The visible text of the page.
     pub async fn text(&self) -> String {
         let text = self.run("return document.body ? document.body.innerText : ''").await;
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until something can be read on the page.
+    /// Waits until the page shows a text.
     pub async fn see(&self, words: &str) {
         let mut text = String::new();
         for _ in 0..LOOKS {
@@ -162,7 +162,7 @@ impl Browser {
         panic!("{words:?} is not on {}:\n{text}", self.path().await);
     }
 
-    /// Looks again and again, reloading, until something can be read.
+    /// Reloads until the page shows a text.
     pub async fn reload_until(&self, words: &str) {
         let mut text = String::new();
         for _ in 0..LOOKS {
@@ -176,7 +176,7 @@ impl Browser {
         panic!("{words:?} never came to {}:\n{text}", self.path().await);
     }
 
-    /// Clicks the link or button with this text, or that begins with it, in the main part of the page first.
+    /// Clicks the link or button that has this text or begins with it, in the main part of the page first.
     pub async fn click(&self, text: &str) {
         let what = "//*[self::a or self::button or self::summary]";
         let exactly = format!("{what}[normalize-space(.)={0} or @aria-label={0}]", literal(text));
@@ -203,7 +203,7 @@ impl Browser {
         let argument = serde_json::to_value(&field).expect("an element");
         let kind = field.attr("type").await.ok().flatten().unwrap_or_default();
         if ["datetime-local", "date", "range"].contains(&kind.as_str()) {
-            // What a picker does; typing depends on the language of the browser.
+            // Sets the value like a picker does; the effect of typing depends on the browser's language.
             let script = "arguments[0].value = arguments[1]; \
                           for (const name of ['input', 'change']) arguments[0].dispatchEvent(new Event(name, {bubbles: true}))";
             self.client.execute(script, vec![argument, json!(value)]).await.expect("a date can be picked");
@@ -213,7 +213,7 @@ impl Browser {
         field.send_keys(value).await.expect("it can be typed into");
     }
 
-    /// What is in the field with this label.
+    /// The value of the field with this label.
     pub async fn value(&self, label: &str) -> String {
         self.field(label).await.prop("value").await.ok().flatten().unwrap_or_default()
     }
@@ -228,7 +228,7 @@ impl Browser {
         field.unwrap_or_else(|| panic!("there is no field {label}"))
     }
 
-    /// The first element that can be seen, by the first path that finds one.
+    /// The first visible element, by the first XPath that finds one.
     async fn one(&self, paths: &[String]) -> Option<Element> {
         for _ in 0..LOOKS / 3 {
             for xpath in paths {
@@ -243,29 +243,29 @@ impl Browser {
         None
     }
 
-    /// Opens everything that can be opened, so that it can be looked at.
+    /// Expands all collapsed parts of the page.
     pub async fn unfold(&self) {
         self.run("document.querySelectorAll('main details').forEach((details) => { details.open = true; })").await;
     }
 
     /// Runs a script.
     pub async fn run(&self, script: &str) -> Value {
-        // A page may be on its way out.
+        // The page may be navigating away.
         self.client.execute(script, Vec::new()).await.unwrap_or(Value::Null)
     }
 
-    /// Runs a script that answers later.
+    /// Runs an asynchronous script.
     pub async fn run_async(&self, script: &str) -> Result<Value, CmdError> {
         self.client.execute_async(script, Vec::new()).await
     }
 
-    /// Keeps a picture of the whole page.
+    /// Takes a screenshot of the whole page.
     pub async fn picture(&self, name: &str) {
         let folder = pictures();
         std::fs::create_dir_all(&folder).expect("a folder for pictures");
         let height = self.run("return document.documentElement.scrollHeight").await.as_u64().unwrap_or(900);
         let width = self.width.load(Ordering::Relaxed);
-        // A window as high as the page, for a moment: other ways confuse where a click lands afterwards.
+        // The window is briefly as high as the page: other methods change where later clicks land.
         self.window(width, height.clamp(900, 6_000) as u32).await;
         let wanted = json!({ "format": "webp", "quality": 70 });
         let taken = self.devtools("Page.captureScreenshot", wanted).await;
@@ -275,7 +275,7 @@ impl Browser {
         std::fs::write(folder.join(format!("{name}.webp")), bytes).expect("a picture can be kept");
     }
 
-    /// What the page's own console complains about.
+    /// The errors in the browser's console.
     pub async fn complaints(&self) -> Vec<String> {
         let log = self.client.issue_cmd(Say { path: "se/log", body: json!({ "type": "browser" }) }).await;
         let lines = log.ok().and_then(|log| log.as_array().cloned()).unwrap_or_default();
@@ -290,18 +290,18 @@ impl Browser {
     }
 }
 
-/// Where pictures are kept.
+/// The folder of screenshots.
 pub fn pictures() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the folder of builds").to_owned();
     target.join("pictures")
 }
 
-/// A text as XPath takes it.
+/// A text as an XPath literal.
 fn literal(text: &str) -> String {
     if text.contains('"') { format!("'{text}'") } else { format!("\"{text}\"") }
 }
 
-/// A command that only this driver knows.
+/// A command specific to ChromeDriver.
 #[derive(Debug)]
 struct Say {
     path: &'static str,

@@ -1,13 +1,13 @@
-//! Forms that are refused, and what is asked before it is done, as people meet them: wide and narrow.
+//! Refused forms and confirmation pages, in wide and narrow windows.
 
 use crate::accessibility::{Axe, Rules};
 use crate::browser::{Browser, Look};
 use crate::site::{Site, sign_in};
 
-/// Which element has the focus.
+/// The focused element.
 const FOCUSED: &str =
     "return document.activeElement.dataset.summary !== undefined ? 'summary' : document.activeElement.id";
-/// How much wider than the window the page is.
+/// By how much the page is wider than the window.
 const WIDER: &str = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -30,7 +30,8 @@ async fn is_in_order(browser: &Browser) {
     }
 }
 
-/// A customer with a wrong email and a number: the summary has the focus, and its links lead into folded parts.
+/// A customer with an invalid email and a social security number: the summary has the focus, and its links open
+/// collapsed parts.
 async fn refused(browser: &Browser, look: Look) {
     browser.go("/console/customers/new").await;
     browser.unfold().await;
@@ -51,14 +52,14 @@ async fn refused(browser: &Browser, look: Look) {
     browser.click("Email must be").await;
     assert_eq!(browser.run(FOCUSED).await, "f-email");
     is_in_order(browser).await;
-    // Corrected without the number, it is not saved.
+    // Corrected without the number, the form is not saved.
     browser.fill("Email", "ada@example.com").await;
     browser.click("Add the customer").await;
     browser.see("One field has to be corrected").await;
     assert_eq!(browser.path().await, "/console/customers/new");
 }
 
-/// A loan of years ago, without a borrower.
+/// A loan from years ago, without a borrower.
 async fn backdated(browser: &Browser, look: Look) {
     browser.go("/console/accounts/new?product_id=auto-12").await;
     browser.fill("Principal", "1,200.00").await;

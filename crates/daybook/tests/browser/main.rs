@@ -1,7 +1,6 @@
-//! The console in a real browser: the procedure of a migration by hand only, and every page looked at.
+//! The console in a real browser: a complete migration by hand, and a check of every page.
 //!
-//! Needs Chromium and ChromeDriver, which `./check tests` installs. Pictures of what was seen are left in
-//! `target/pictures`.
+//! Needs Chromium and ChromeDriver, which `./check tests` installs. Screenshots are in `target/pictures`.
 #![cfg(test)]
 
 #[path = "../common/mod.rs"]

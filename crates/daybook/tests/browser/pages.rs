@@ -1,8 +1,8 @@
 //! Every page, with data and without, wide and narrow, light and dark.
 //!
-//! The list of pages is read from the console's own table of routes: a page that is added and not known here fails. At
-//! each it is seen that it answers, that nothing is wider than the window, that nothing comes from another host, that the
-//! browser has nothing to complain about, and that axe-core finds nothing serious. `DAYBOOK_PICTURES=1` leaves a picture of
+//! The pages are read from the console's route table, so a new page that is unknown here fails. The test checks that
+//! each page responds, that nothing is wider than the window, that nothing is loaded from another host, that the
+//! browser reports no errors, and that axe-core finds no serious violations. `DAYBOOK_PICTURES=1` saves a screenshot of
 //! each in `target/pictures`.
 
 use crate::accessibility::{Axe, Rules};
@@ -14,14 +14,14 @@ use daybook_console::routes;
 use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::{Value, json};
 
-/// What the pages with parameters are looked at with.
+/// The records that pages with parameters show.
 struct Things {
     product: String,
     account: String,
     customer: String,
     message: String,
     subscription: String,
-    /// Another one, which is paused.
+    /// A paused subscription.
     paused: String,
     person: String,
     case: String,
@@ -30,7 +30,7 @@ struct Things {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_with_data() {
     let site = Site::with_demo();
-    // A campaign looks at a portfolio as large as one's own: the same pages, and other pictures.
+    // A campaign uses a portfolio of realistic size: the same pages, with other screenshots.
     let loans = setting("DAYBOOK_LOANS", 0);
     if loans > 0 {
         site.import(loans);
@@ -63,15 +63,15 @@ async fn look_at_everything(site: &Site, things: Option<&Things>, name: &str) {
     assert!(wrong.is_empty(), "{} findings:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Every page that can be got, with its parameters filled in.
+/// Every page, with its parameters filled in.
 fn paths(things: Option<&Things>) -> Vec<String> {
     let pages = routes().into_iter().filter(|route| route.method == "GET" && route.needs.is_some());
     pages.filter_map(|route| fill_in(route.path, things)).flatten().collect()
 }
 
-/// A route's addresses; nothing where it needs a thing and there is none, or where it is no page.
+/// The URLs of a route; `None` if it needs a record that does not exist, or is not a page.
 fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
-    // What scripts ask for, and files.
+    // Fragments for scripts, and downloads.
     if path.ends_with("/progress") || path.ends_with("/download") || path == "/console/cases/from-account" {
         return None;
     }
@@ -118,7 +118,7 @@ fn fill_in(path: &str, things: Option<&Things>) -> Option<Vec<String>> {
     Some(variants)
 }
 
-/// Whether pictures are taken: they take most of the time.
+/// Whether screenshots are taken: they take most of the time.
 fn are_kept() -> bool {
     setting("DAYBOOK_PICTURES", 0) > 0
 }
@@ -130,7 +130,7 @@ async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, w
     let mut is_dark = None;
     for look in Look::ALL {
         browser.look(look).await;
-        // Colours that are changing are neither the old ones nor the new ones.
+        // Colours in a transition are neither the old ones nor the new ones.
         if is_dark.replace(look.dark) != Some(look.dark) {
             browser.go(path).await;
             browser.unfold().await;
@@ -143,7 +143,7 @@ async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, w
         if wide.as_i64() != Some(0) {
             wrong.push(format!("{path} {}: {wide} pixels too wide", look.name()));
         }
-        // What it judges does not depend on the width, and most of it not on the colours.
+        // The results do not depend on the width, and most not on the colours.
         if let Some(axe) = axe.filter(|_| look.width > 800) {
             let rules = if look.dark { Rules::Colours } else { Rules::All };
             let found = axe.judge(browser, rules).await;
@@ -156,13 +156,13 @@ async fn look_at(browser: &Browser, axe: Option<&Axe>, path: &str, name: &str, w
     if elsewhere != json!([]) {
         wrong.push(format!("{path}: loads {elsewhere}"));
     }
-    // That a page says 404 is what it should say; everything else is a mistake.
+    // A page that should respond 404 is no error; everything else is.
     let complaints = browser.complaints().await.into_iter().filter(|line| !line.contains("/console/welcome/nothing"));
     wrong.extend(complaints.map(|line| format!("{path}: the browser says {line}")));
 }
 
 impl Site {
-    /// A URL that does not take what it is sent, and ids of things to look at.
+    /// Creates a URL that refuses messages. Returns the ids of records to show.
     async fn fill(&self, receiver: &Receiver) -> Things {
         let server = self.server();
         let subscribed = server.put("/organization/subscribe", SECRET, &json!({ "webhook_url": receiver.url() }));

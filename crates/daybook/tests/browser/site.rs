@@ -1,4 +1,4 @@
-//! A server to look at, and somebody who may.
+//! A server for the browser tests, with one user.
 
 use crate::browser::Browser;
 use crate::common::place::SECRET;
@@ -6,12 +6,12 @@ use daybook_testkit::server::{Daybook, Server};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Who looks.
+/// The user's email address.
 pub const EMAIL: &str = "ann@lender.example";
-/// Their password.
+/// The user's password.
 pub const PASSWORD: &str = "a sentence is a good password";
 
-/// A running server with one person.
+/// A running server with one user.
 pub struct Site {
     server: Server,
     daybook: Daybook,
@@ -19,17 +19,17 @@ pub struct Site {
 }
 
 impl Site {
-    /// With nothing in it.
+    /// A site without data.
     pub fn empty() -> Site {
         Site::serve(&[])
     }
 
-    /// With the demo data.
+    /// A site with the demo data.
     pub fn with_demo() -> Site {
         Site::serve(&["--demo"])
     }
 
-    /// Imports so many loans with a year of payments, a portfolio as large as one's own.
+    /// Imports this many loans with a year of payments, for a portfolio of realistic size.
     pub fn import(&self, loans: u64) {
         let loans = loans.to_string();
         self.daybook.stdout_of(&["demo-data", "--loans", &loans, "--payments", "12", "--to", "portfolio"]);
@@ -62,7 +62,7 @@ impl Site {
         &self.daybook
     }
 
-    /// Where it listens.
+    /// The server's URL.
     pub fn url(&self) -> &str {
         self.server.url()
     }
@@ -73,7 +73,7 @@ impl Site {
     }
 }
 
-/// Signs in by the form.
+/// Signs in with the form.
 pub async fn sign_in(browser: &Browser) {
     browser.go("/console/sign-in").await;
     browser.fill("Email", EMAIL).await;

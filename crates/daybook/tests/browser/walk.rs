@@ -1,5 +1,5 @@
-//! The procedure of a migration, by hand only: what a person does who has the console and nothing else. Then a webhook URL is
-//! saved, breaks, is paused, and gets what it missed.
+//! A migration done only with the console. Then a webhook URL is saved, fails, is paused, and receives the messages it
+//! missed.
 
 use crate::browser::Browser;
 use crate::common::place::SECRET;
@@ -15,10 +15,10 @@ use jiff::{Span, Timestamp};
 use serde_json::Value;
 use sha2::Sha256;
 
-/// The instalment of 1,200.00 over 12 months at 12 %, by any calculator.
+/// The instalment of 1,200.00 over 12 months at 12 %, from a calculator.
 const INSTALMENT: &str = "106.62";
-/// What is left of the principal after eight of them, worked out by hand: 1,200.00, 1,105.38, 1,009.81, 913.29, 815.80,
-/// 717.34, 617.89, 517.45, 416.00.
+/// The principal after eight instalments, calculated by hand: 1,200.00, 1,105.38, 1,009.81, 913.29, 815.80, 717.34,
+/// 617.89, 517.45, 416.00.
 const LEFT: &str = "$416.00";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,7 +32,8 @@ async fn a_migration_by_hand_and_a_webhook_that_breaks() {
     browser.close().await;
 }
 
-/// Migration mode on; customer and account in the past; payments; off; the outcome.
+/// Turns migration mode on, creates a customer and a backdated account with payments, turns it off, and checks the
+/// result.
 async fn migrate(browser: &Browser) {
     browser.go("/console/products").await;
     browser.click("New product").await;
@@ -112,7 +113,7 @@ async fn migrate(browser: &Browser) {
     assert!(!items.contains("late fee"), "a loan that was paid on time has no late fee: {text}");
 }
 
-/// A day eight months ago, so that eight due dates have passed by yesterday.
+/// A date eight months ago, so that eight due dates have passed by yesterday.
 fn began() -> Date {
     let now = Timestamp::from_microsecond(System.now().micros()).expect("a time");
     let zone = TimeZone::get("America/New_York").expect("a zone");
@@ -186,7 +187,7 @@ fn first_name(request: &Request) -> String {
     message(request)["data"]["object"]["name_first"].as_str().unwrap_or_default().to_owned()
 }
 
-/// As a receiver checks it: over the bytes of `data` as they came.
+/// Verifies the signature as a receiver does: over the received bytes of `data`.
 fn is_signed(request: &Request, key: &str) -> bool {
     let text = std::str::from_utf8(&request.body).expect("text");
     let from = text.find(",\"data\":").expect("data") + 8;

@@ -1,12 +1,12 @@
-//! Clients made from the API's description, as somebody who writes none would have them: `tools/make-clients` makes them,
-//! and each goes through the procedure that migration mode is for, on a real server.
+//! Clients generated from the API's description: `tools/make-clients` generates them, and each performs a migration on
+//! a real server.
 //!
 //! ```text
 //! openapi.json ─► tools/make-clients ─► TypeScript, Python ─► procedure.ts, procedure.py ─► server
 //! ```
 //!
-//! The generators come from npm and PyPI, pinned. `DAYBOOK_PYTHON` names a Python with `requirements.txt`; `./check tests`
-//! makes one. Without it the script makes one where builds go.
+//! The generators are from npm and PyPI, pinned. `DAYBOOK_PYTHON` names a Python with `requirements.txt`;
+//! `./check tests` sets one up. Without it, the script sets one up in the build folder.
 #![cfg(test)]
 
 #[path = "../common/mod.rs"]
@@ -38,13 +38,13 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// What the clients are made of: when it changes they are made again.
+/// The inputs of the generators: when they change, the clients are generated again.
 fn sources() -> Vec<u8> {
     let files = [root().join("openapi.json"), root().join("tools/make-clients"), tests().join("requirements.txt")];
     files.iter().flat_map(|file| fs::read(file).expect("a file")).collect()
 }
 
-/// The clients, made once: tests may be processes of their own, of which one makes them and the others wait.
+/// The clients, generated once: if tests run as separate processes, one generates them and the others wait.
 fn clients() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -63,13 +63,13 @@ fn clients() -> &'static Path {
     })
 }
 
-/// A Python that has what the client needs.
+/// A Python with the client's dependencies.
 fn python() -> PathBuf {
     let made = clients().join(".generator/bin/python");
     if made.exists() { made } else { std::env::var_os("DAYBOOK_PYTHON").expect("the script used one").into() }
 }
 
-/// Runs the procedure on a server of its own, and compares the outcome with what paying on time comes to.
+/// Runs the procedure on its own server, and compares the result with a loan paid on time.
 fn procedure(run: impl Fn(&str) -> Command) {
     let place = Place::sqlite();
     let (server, door) = place.open();
@@ -108,7 +108,7 @@ fn procedure(run: impl Fn(&str) -> Command) {
     server.stop();
 }
 
-/// Checked by the compiler first: the types of the client are right, not only its calls.
+/// The compiler runs first: the types of the client must be right, not only its calls.
 #[test]
 fn a_history_is_loaded_in_typescript() {
     let client = clients().join("typescript");
@@ -136,7 +136,7 @@ fn a_history_is_loaded_in_python() {
     });
 }
 
-/// Nothing of the description was left out, but what the guide says.
+/// The clients have every operation of the description, except those named in the guide.
 #[test]
 fn the_clients_have_every_operation() {
     let description: Value =
@@ -163,7 +163,7 @@ fn the_clients_have_every_operation() {
     assert!(GUIDE.contains("`/bulk`"), "the guide says how");
 }
 
-/// What the guide shows is a part of what is tested.
+/// The code in the guide is part of the tested code.
 #[test]
 fn the_guide_shows_these_calls() {
     for (language, file) in [("typescript", "procedure.ts"), ("python", "procedure.py")] {

@@ -1,4 +1,4 @@
-"""Loads a loan with its history through the Python client, and prints what became of it.
+"""Loads a loan with its history through the Python client, and prints the result.
 
 Reads a task as JSON from its only argument: url, client_id, client_secret, product_id, opened_at, principal_cents and
 payments, each with line_item_id, original_amount_cents and effective_at.
@@ -29,7 +29,7 @@ task = json.loads(sys.argv[1])
 
 
 def good(answer):
-    """The data of an answer; a refusal is raised, with its code."""
+    """The data of a response. Raises an error with its code if the call failed."""
     if isinstance(answer, Error):
         raise RuntimeError(f"{answer.error.code}: {answer.error.message}")
     return answer
@@ -57,12 +57,12 @@ while not good(get_migration_mode.sync(product_id, client=client)).finished_at:
 account = good(get_account.sync("loan", client=client))
 fees = good(list_line_items.sync("loan", client=client, line_item_type="LATE_FEE"))
 
-# The lines of /bulk are no JSON: they go as they are.
+# The lines of /bulk are not one JSON document: they are sent unchanged.
 lines = '{"method":"POST","path":"/customers","body":{"customer_id":"ben","name_last":"Okafor"}}\n'
 headers = {"Content-Type": "application/x-ndjson"}
 bulk = client.get_httpx_client().post("/bulk", content=lines, headers=headers)
 
-# What is refused is an Error.
+# A failed call returns an Error.
 refused = get_account.sync("nobody", client=client)
 
 print(

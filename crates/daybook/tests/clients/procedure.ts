@@ -1,4 +1,4 @@
-// Loads a loan with its history through the TypeScript client, and prints what became of it.
+// Loads a loan with its history through the TypeScript client, and prints the result.
 //
 // Reads a task as JSON from its only argument: url, client_id, client_secret, product_id, opened_at, principal_cents and
 // payments, each with line_item_id, original_amount_cents and effective_at.
@@ -73,7 +73,7 @@ const fees = good(
     }),
 );
 
-// The lines of /bulk go as they are.
+// The lines of /bulk are sent unchanged.
 const lines = await api.POST("/bulk", {
     body: '{"method":"POST","path":"/customers","body":{"customer_id":"ben","name_last":"Okafor"}}\n',
     bodySerializer: (text) => text,
@@ -81,7 +81,7 @@ const lines = await api.POST("/bulk", {
     parseAs: "text",
 });
 
-// What is refused is typed, too.
+// Errors are typed, too.
 const refused = await api.GET("/accounts/{account_id}", { params: { path: { account_id: "nobody" } } });
 
 console.log(

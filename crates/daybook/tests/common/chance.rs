@@ -1,9 +1,9 @@
-//! Where chance starts, and how much of it a campaign takes, as the environment says.
+//! The seed and the size of a campaign, from the environment.
 
-/// A source of numbers.
+/// A pseudo-random generator.
 pub type Chance = daybook::chance::Chance;
 
-/// A number that the environment may give.
+/// A number from the environment, or its default.
 pub fn setting(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")),
@@ -11,7 +11,7 @@ pub fn setting(name: &str, default: u64) -> u64 {
     }
 }
 
-/// Where chance starts: `DAYBOOK_SEED`, 1 unless set.
+/// The seed: `DAYBOOK_SEED`, or 1.
 pub fn seed() -> u64 {
     setting("DAYBOOK_SEED", 1)
 }

@@ -1,7 +1,7 @@
-//! How a caller reaches a server that may go away and come back at another address.
+//! A client for a server that may stop and restart at another address.
 //!
-//! A call ends in one of three ways: an answer; no answer, so that nobody knows whether it was done; or a test that
-//! fails, where the caller insisted. A door may be shared: all who hold a copy are led to the new address together.
+//! A call ends in one of three ways: a response; no response, so that it is unknown whether the call was executed; or a
+//! failed test, if the caller insists on success. Clones share the address: [`Door::lead_to`] redirects all of them.
 
 use super::place::SECRET;
 use serde_json::Value;
@@ -9,20 +9,20 @@ use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::Duration;
 
-/// How long one call may take: longer than the server gives itself.
+/// The time limit of a call: longer than the server's own limits.
 const LONGEST_CALL: Duration = Duration::from_secs(90);
-/// How often, and how long apart, something is asked until it has come about: 10 minutes.
+/// The number of checks for an expected state, and the pause between them: 10 minutes.
 const LOOKS: u32 = 12_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// A way to a server.
+/// A client.
 #[derive(Clone, Debug)]
 pub struct Door {
     url: Arc<RwLock<String>>,
     agent: ureq::Agent,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
     pub status: u16,
@@ -35,13 +35,13 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// The body of a call that must have worked.
+    /// The body of a call that must have succeeded.
     pub fn good(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text);
         self.json()
     }
 
-    /// The code of a call that must have been refused with a status.
+    /// The error code of a call that must have failed with this status.
     pub fn refused(&self, status: u16) -> String {
         assert_eq!(self.status, status, "{}", self.text);
         self.json()["error"]["code"].as_str().expect("an error has a code").to_owned()
@@ -54,12 +54,12 @@ impl Door {
         Door { url: Arc::new(RwLock::new(url.to_owned())), agent: config.build().new_agent() }
     }
 
-    /// The same way with connections of its own.
+    /// The same client with its own connections.
     pub fn another(&self) -> Door {
         Door { url: self.url.clone(), ..Door::to("") }
     }
 
-    /// Leads to another server from now on.
+    /// Redirects to another server.
     pub fn lead_to(&self, url: &str) {
         *self.url.write().expect("no caller panicked") = url.to_owned();
     }
@@ -68,7 +68,7 @@ impl Door {
         self.url.read().expect("no caller panicked").clone()
     }
 
-    /// Makes a call; no answer is an error.
+    /// Makes a call; no response is an error.
     pub fn try_call(&self, method: &str, path: &str, content_type: &str, body: String) -> Result<Reply, ureq::Error> {
         let request = ureq::http::Request::builder()
             .method(method)
@@ -107,7 +107,7 @@ impl Door {
         self.must("PUT", path, "application/json", body.to_string())
     }
 
-    /// Makes many calls in one or more; gives their answers, each of which must be good.
+    /// Makes many calls through `/bulk` and returns their responses, each of which must be good.
     pub fn bulk(&self, lines: &[Value]) -> Vec<Value> {
         let mut answers: Vec<Value> = Vec::new();
         for some in lines.chunks(1_000) {
@@ -140,7 +140,7 @@ impl Door {
     }
 }
 
-/// Waits until something has come about; it gives what it is waiting for, or what there is instead.
+/// Waits for a condition. `look` returns the awaited value, or a description of the current state.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
     let mut last = String::new();
     for _ in 0..LOOKS {

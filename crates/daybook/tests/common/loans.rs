@@ -1,7 +1,7 @@
-//! A product, its plan calculated apart from the engine, and the calls that load its accounts.
+//! A product, its schedule calculated independently of the engine, and the calls that load its accounts.
 //!
-//! The loan: 1,200.00 over twelve months at 12 %, so 1 % a month: interest of a month is a hundredth of the principal
-//! left, and the level payment is P q^n / 100 (q^n - 1) with q = 101/100, exactly, in whole numbers.
+//! The loan is 1,200.00 over twelve months at 12 %, so 1 % a month. A month's interest is a hundredth of the principal,
+//! and the level payment is P q^n / 100 (q^n - 1) with q = 101/100, calculated exactly in integers.
 
 use super::door::{Door, Reply, until};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ pub const PRINCIPAL: i64 = 120_000;
 pub const LATE_FEE: i64 = 1_500;
 const INSTALMENTS: u32 = 12;
 
-/// A fraction rounded to the nearest whole number, a half to the even one.
+/// Rounds a fraction to the nearest integer, half to even.
 fn rounded(numerator: i128, denominator: i128) -> i64 {
     let (whole, rest) = (numerator.div_euclid(denominator), numerator.rem_euclid(denominator));
     let up = match (2 * rest).cmp(&denominator) {
@@ -27,7 +27,7 @@ pub fn level() -> i64 {
     rounded(i128::from(PRINCIPAL) * grown, 100 * (grown - whole))
 }
 
-/// The principal left and the interest paid after some months paid on time.
+/// The remaining principal and the interest paid after some months paid on time.
 pub fn paid_on_time(months: u32) -> (i64, i64) {
     let (mut principal, mut interest) = (PRINCIPAL, 0);
     for _ in 0..months {
@@ -38,7 +38,7 @@ pub fn paid_on_time(months: u32) -> (i64, i64) {
     (principal, interest)
 }
 
-/// Makes the product, with billing cycle policies and other policies of its own.
+/// Creates the product, with these billing cycle policies and other policies.
 pub fn make_product(door: &Door, product: &str, billing: Value, others: Value) {
     let mut policies = json!({
         "billing_cycle_policies": billing,
@@ -73,7 +73,7 @@ pub fn payments_of(account: &str) -> String {
     format!("/accounts/{account}/line_items/payments/payment_record")
 }
 
-/// A call of many in one.
+/// One call in a bulk request.
 pub fn line(path: &str, body: &Value) -> Value {
     json!({ "method": "POST", "path": path, "body": body })
 }
@@ -90,13 +90,13 @@ pub fn progress(door: &Door, product: &str) -> Value {
     door.get(&format!("/products/{product}/migration_mode")).good()
 }
 
-/// Turns migration mode off and waits until everything held is processed; gives the last progress.
+/// Turns migration mode off, waits until all held events are processed, and returns the last progress.
 pub fn release(door: &Door, product: &str) -> Value {
     set_migration_mode(door, product, false);
     wait_for_release(door, product)
 }
 
-/// Waits until everything held is processed; gives the last progress.
+/// Waits until all held events are processed and returns the last progress.
 pub fn wait_for_release(door: &Door, product: &str) -> Value {
     let done = until("the end of the release", || {
         let progress = progress(door, product);
@@ -117,7 +117,7 @@ pub fn balances(account: &Value) -> [i64; 4] {
     [of("principal_cents"), of("interest_balance_cents"), of("fees_balance_cents"), of("surplus_cents")]
 }
 
-/// Status and why.
+/// The status and its reason.
 pub fn standing(account: &Value) -> (&str, Option<&str>) {
     let overview = &account["account_overview"];
     (overview["account_status"].as_str().expect("a status"), overview["account_status_subtype"].as_str())

@@ -1,17 +1,17 @@
-//! What the tests that drive the built command share.
+//! Shared parts of the tests that run the built command.
 //!
 //! ```text
 //! a place: a folder, the command in it, a database ── serve ─► servers ◄── a door ◄── callers
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`place`] | where servers run: a folder and an SQLite file or a PostgreSQL database |
-//! | [`door`] | how a caller reaches a server that may go away and come back elsewhere |
-//! | [`dates`] | moments counted from now, in words of the interface |
-//! | [`loans`] | a product, its plan calculated apart from the engine, and the calls that load it |
-//! | [`chance`] | numbers that only look random |
-//! | [`npm`] | packages that only JavaScript has |
+//! | [`place`] | where servers run: a folder and a SQLite file or a PostgreSQL database |
+//! | [`door`] | a client for a server that may restart at another address |
+//! | [`dates`] | times relative to now, in the format of the API |
+//! | [`loans`] | a product, its schedule calculated independently of the engine, and the calls that load it |
+//! | [`chance`] | pseudo-random numbers |
+//! | [`npm`] | packages from npm |
 
 #![allow(dead_code, reason = "each test target uses a part")]
 

@@ -1,10 +1,10 @@
-//! Packages of npm that tests use: installed once, where builds go.
+//! npm packages for tests, installed once into the build folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where a package is, with its version (`name@1.2.3`): what was installed with it is in `node_modules` there. Nothing
+/// The folder of a package with its version (`name@1.2.3`); its dependencies are in `node_modules` there. `None`
 /// without npm.
 pub fn package(name: &str) -> Option<PathBuf> {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -14,7 +14,7 @@ pub fn package(name: &str) -> Option<PathBuf> {
     if !is_there("npm") {
         return None;
     }
-    // Whole or not at all, whoever else does the same.
+    // Installed atomically, because other tests may do the same.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let quietly = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
     let mut npm = Command::new("npm");
@@ -27,7 +27,7 @@ pub fn package(name: &str) -> Option<PathBuf> {
     Some(place)
 }
 
-/// Whether a program is on the machine.
+/// Whether a program is installed.
 pub fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

@@ -1,4 +1,4 @@
-//! Where servers run: a folder, the command in it, and an SQLite file or a PostgreSQL database.
+//! Where servers run: a folder, the command in it, and a SQLite file or a PostgreSQL database.
 
 use super::door::Door;
 use daybook_testkit::postgres;
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The secret of the first key of every place.
+/// The secret of the first key.
 pub const SECRET: &str = "a-secret-for-tests-of-32-characters-or-more";
 
 /// A folder and a database.
@@ -17,12 +17,12 @@ pub const SECRET: &str = "a-secret-for-tests-of-32-characters-or-more";
 pub struct Place {
     daybook: Daybook,
     database: String,
-    /// Removed last.
+    /// Dropped last.
     _folder: TempDir,
 }
 
 impl Place {
-    /// With an SQLite file in its folder.
+    /// With a SQLite file in its folder.
     pub fn sqlite() -> Place {
         Place::with("sqlite:daybook.db".to_owned())
     }
@@ -32,7 +32,7 @@ impl Place {
         Place::with(postgres::Server::shared().database())
     }
 
-    /// With a database at an address.
+    /// With the database at an address.
     pub fn with(database: String) -> Place {
         let folder = tempfile::tempdir().expect("a folder");
         let daybook = Daybook::new(env!("CARGO_BIN_EXE_daybook"), folder.path())
@@ -42,7 +42,7 @@ impl Place {
         Place { daybook, database, _folder: folder }
     }
 
-    /// The same, with commands that may open so many files at most.
+    /// The same, with a limit on the open files of commands.
     pub fn with_descriptors(self, count: u32) -> Place {
         let script = self.folder().join("few-descriptors");
         let text = format!("#!/bin/sh\nulimit -n {count}\nexec {} \"$@\"\n", env!("CARGO_BIN_EXE_daybook"));
@@ -61,7 +61,7 @@ impl Place {
         self.daybook.folder()
     }
 
-    /// Starts a server; several run on PostgreSQL only.
+    /// Starts a server. Several can run only on PostgreSQL.
     pub fn serve(&self) -> Server {
         self.daybook.serve(&["--database", &self.database])
     }
@@ -71,30 +71,30 @@ impl Place {
         self.daybook.serve(&[&["--database", &self.database], flags].concat())
     }
 
-    /// Starts a server with more in its environment; if it ends instead of becoming ready, gives what it said.
+    /// Starts a server with more environment variables. If it ends before it is ready, returns its output.
     pub fn try_serve_in(&self, variables: &[(&str, &str)], flags: &[&str]) -> Result<Server, String> {
         let daybook = variables.iter().fold(self.daybook.clone(), |daybook, (name, value)| daybook.with(name, value));
         daybook.try_serve(&[&["--database", &self.database], flags].concat()).map_err(|(_, stderr)| stderr)
     }
 
-    /// Starts a server on loaded demo data.
+    /// Starts a server with the demo data.
     pub fn serve_demo(&self) -> Server {
         self.daybook.serve(&["--database", &self.database, "--demo"])
     }
 
-    /// Starts a server, and opens a door to it.
+    /// Starts a server and a client of it.
     pub fn open(&self) -> (Server, Door) {
         let server = self.serve();
         let door = Door::to(server.url());
         (server, door)
     }
 
-    /// What a command about the database prints, as JSON.
+    /// The JSON output of a command on the database.
     pub fn json_of(&self, args: &[&str]) -> Value {
         self.daybook.json_of(&[args, &["--database", &self.database]].concat())
     }
 
-    /// Has every account folded again and compared with what is stored; gives how many accounts that were.
+    /// Recomputes every account and compares it with the stored data. Returns the number of accounts.
     pub fn verify(&self) -> u64 {
         let output = self.daybook.run(&["verify", "--json", "--database", &self.database]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

@@ -1,14 +1,14 @@
-//! Real servers whose clocks are wrong: by libfaketime, which Debian has as `faketime`.
+//! Real servers whose clocks are wrong, by libfaketime (Debian package `faketime`).
 //!
 //! ```text
-//! a file for each node: how far its clock is off ── read at every look at the clock ─► node
+//! a file for each node: the offset of its clock ── read at every clock reading ─► node
 //!
 //! two nodes, one right and one off ─► payments across a due moment ─► no fee before its moment, verify: no difference
 //! ```
 //!
-//! Where libfaketime is not installed these tests say so and do nothing; `./check` installs it. Those that wait for real
-//! moments are run by a command of their own: `cargo test -p daybook --test faults clocks -- --ignored --nocapture`. The same
-//! skews by clocks that are set by hand are in the service's tests, `clocks` and `clock_guard`.
+//! Without libfaketime, these tests print a message and are skipped; `./check` installs it. Those that wait in real
+//! time run separately: `cargo test -p daybook --test faults clocks -- --ignored --nocapture`. The service's tests
+//! `clocks` and `clock_guard` cover the same skews with simulated clocks.
 
 use crate::common::dates::{at, days_after, now_in, zone_where_it_is_noon};
 use crate::common::door::{Door, until};
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// How long after it is loaded, about, a loan falls due.
+/// The approximate time between loading a loan and its due time.
 const LEAD: SignedDuration = SignedDuration::from_secs(5);
 
 fn libfaketime() -> Option<PathBuf> {
@@ -34,7 +34,7 @@ fn libfaketime() -> Option<PathBuf> {
     found
 }
 
-/// A server whose clock is off by what stands in a file.
+/// A server whose clock is shifted by the offset in a file.
 #[derive(Debug)]
 struct Node {
     server: Server,
@@ -67,10 +67,10 @@ fn start(place: &Place, library: &Path, name: &str, offset: &str) -> Node {
     try_start(place, library, name, offset, &[]).unwrap_or_else(|said| panic!("the server did not start: {said}"))
 }
 
-/// A loan that falls due in some seconds, by the real clock; gives when.
+/// Opens a loan that falls due in some seconds of real time. Returns the due time.
 fn loan_falling_due(door: &Door, name: &str) -> Zoned {
     let zone = zone_where_it_is_noon();
-    // The time of day is given in whole seconds.
+    // The time of day is in whole seconds.
     let due = now_in(&zone).saturating_add(LEAD).with().subsec_nanosecond(0).build().expect("it is a time");
     let billing = json!({
         "cycle_interval": "30 days",
@@ -86,7 +86,7 @@ fn late_fees(door: &Door, account: &str) -> usize {
     items(door, account, "LATE_FEE").len()
 }
 
-/// Pays by all nodes until the loan has been due for a while. No fee may be there before the due moment.
+/// Makes payments through all nodes until some time after the due time. There must be no fee before the due time.
 fn pay_across(nodes: &[&Node], account: &str, due: &Zoned) -> (u32, u32) {
     let (mut paid, mut refused) = (0, 0);
     let end = due.saturating_add(SignedDuration::from_secs(4));
@@ -158,7 +158,7 @@ fn a_clock_that_is_set_while_the_server_runs(place: &Place) {
         set_clock(&node.file, step);
         let said = ready(503);
         assert!(said.contains("clock"), "{said}");
-        // It may have fallen due before the clock was set, on a machine that is busy.
+        // On a busy machine, the loan may have fallen due before the clock was set.
         let fees = late_fees(&node.door, &account);
         let (paid, refused) = pay_across(&[&node], &account, &due);
         assert_eq!(
@@ -188,7 +188,7 @@ fn a_start_in_the_future_is_refused(place: &Place) {
         let node = try_start(place, &library, "node", "+400d", &["--confirm-clock"]).expect("it is confirmed");
         until("late fees", || if late_fees(&node.door, "loan") == 0 { Err("none".to_owned()) } else { Ok(()) });
     } else {
-        // The database's clock is right: the node does nothing, whatever is confirmed.
+        // The database's clock is right: the node does nothing, even if its clock is confirmed.
         let node = try_start(place, &library, "node", "+400d", &["--confirm-clock"]).expect("it starts, and waits");
         assert_eq!(node.door.get("/readyz").status, 503);
         let fees = late_fees(&node.door, "loan");

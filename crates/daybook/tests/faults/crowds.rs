@@ -1,11 +1,11 @@
 //! Payments while thousands of slow and idle connections are open.
 //!
-//! The crowd never gives up: a connection that the server closes is opened again. A third of it sends the head of a
-//! request byte by byte, a third the body, a third nothing. It comes from the caller's own address, or from many.
+//! The slow clients never give up: they reopen a connection that the server closes. A third sends the head of a request
+//! byte by byte, a third the body, a third nothing. They connect from the caller's address, or from many addresses.
 //!
-//! `DAYBOOK_CROWD` says how many; unset, 300 against small caps. A campaign, which also wants 99 of 100 payments within 50
-//! milliseconds on a machine that does nothing else:
-//! `DAYBOOK_CROWD=5000 cargo test --release --workspace --test faults crowds -- --ignored --nocapture --test-threads 1`.
+//! `DAYBOOK_CROWD` is the number of connections; the default is 300, with low caps. A campaign also requires 99 of 100
+//! payments within 50 milliseconds, on an otherwise idle machine: `DAYBOOK_CROWD=5000 cargo test --release --workspace
+//! --test faults crowds -- --ignored --nocapture --test-threads 1`.
 
 use crate::common::chance::setting;
 use crate::common::door::{Door, until};
@@ -27,20 +27,20 @@ use tokio::runtime::Runtime;
 const BETWEEN_BYTES: Duration = Duration::from_millis(200);
 const BEFORE_COMING_AGAIN: Duration = Duration::from_secs(2);
 const PAYMENTS: u64 = 40;
-/// In a campaign: enough for the hundredth slowest to say something.
+/// In a campaign: enough for a meaningful 99th percentile.
 const CAMPAIGN_PAYMENTS: u64 = 1_000;
-/// How often a caller opens a new connection for one payment.
+/// The most connections that a caller opens for one payment.
 const TRIES: u32 = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
-    /// The caller's own address.
+    /// The caller's address.
     One,
     /// 250 addresses.
     Many,
 }
 
-/// Connections that are slow or do nothing, for as long as this lives.
+/// Slow and idle connections, until this is dropped.
 struct Crowd {
     opened: Arc<AtomicU64>,
     _runtime: Runtime,
@@ -84,7 +84,7 @@ async fn connect(at: SocketAddr, number: u64, from: From) -> std::io::Result<Tcp
     socket.connect(at).await
 }
 
-/// Sends as little as it can, until the connection is closed.
+/// Sends as little as possible until the connection is closed.
 async fn be_slow(mut stream: TcpStream, number: u64) {
     let beginning: &[u8] = match number % 3 {
         0 => b"",
@@ -109,8 +109,9 @@ async fn be_slow(mut stream: TcpStream, number: u64) {
     }
 }
 
-/// Pays: by one connection that is kept, which must last, and each time by a new one too. A new connection that made room
-/// before its request was begun is opened again, as callers do: it was closed, or answered 503. Gives how long each payment took.
+/// Makes payments: over one connection, which must stay open, and each time over a new one too. A new connection that
+/// is closed or answered with 503 before its request began is opened again, as callers do. Returns the time of each
+/// payment.
 fn pay(door: &Door, name: &str) -> (Vec<Duration>, u64) {
     let (mut took, mut repeated) = (Vec::new(), 0);
     let payments = if std::env::var_os("DAYBOOK_CROWD").is_some() { CAMPAIGN_PAYMENTS } else { PAYMENTS };
@@ -190,7 +191,7 @@ fn a_crowd_from_many_addresses_does_not_keep_a_caller_out() {
     a_crowd_keeps_no_caller_out(From::Many);
 }
 
-/// A server that has few descriptors.
+/// A server with few file descriptors.
 #[test]
 #[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
 fn a_server_with_few_descriptors_serves_beside_a_crowd() {
@@ -206,8 +207,8 @@ fn a_server_with_few_descriptors_serves_beside_a_crowd() {
     assert!(stderr.contains("allows fewer connections than max-connections"), "{stderr}");
 }
 
-/// The control: a server with as many threads as the others have seats, which waits for every client as long as that
-/// takes. The same crowd shuts it.
+/// The control: a server with as many threads as the others have connections, and without timeouts. The same slow
+/// clients block it.
 #[test]
 #[ignore = "needs a machine that does little else: who makes room depends on who waits longest"]
 fn a_server_without_such_a_door_is_shut_by_the_same_crowd() {

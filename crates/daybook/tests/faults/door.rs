@@ -1,4 +1,4 @@
-//! The door on a real port, before a router whose answers wait until they are let go.
+//! The door on a real port, in front of a router whose responses wait for the test.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 struct House {
     door: Arc<Door>,
     address: SocketAddr,
-    /// Calls of `/work` that have begun.
+    /// The number of `/work` calls that have begun.
     begun: Arc<AtomicUsize>,
-    /// Lets calls of `/work` end.
+    /// Lets `/work` calls complete.
     work: Arc<Semaphore>,
     closing: watch::Sender<bool>,
     serving: JoinHandle<()>,
@@ -80,7 +80,7 @@ impl House {
         stream
     }
 
-    /// What a request on a connection of its own is answered, up to the end of the connection.
+    /// Sends a request on a new connection and returns everything up to the end of the connection.
     async fn ask(&self, head: &str) -> String {
         read(self.send(&format!("{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")).await).await
     }
@@ -99,7 +99,7 @@ impl House {
     }
 }
 
-/// Everything up to the end of a connection, however it ends.
+/// Reads everything up to the end of a connection, even if it ends with an error.
 async fn read(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes).await;
@@ -150,7 +150,7 @@ async fn calls_that_are_worked_on_are_not_cut_off_and_the_reserve_answers_health
     let health = house.ask("GET /healthz").await;
     assert!(health.starts_with("HTTP/1.1 200 ") && health.ends_with("ok"), "{health}");
     assert_eq!(house.metric("daybook_connections_refused_total{reason=\"address\"}"), 2);
-    // The reserve has one seat: a second connection gets no answer.
+    // The reserve has one seat: a second connection gets no response.
     let second = house.send(SLOW_HEAD).await;
     house.until("the reserve taken", |house| house.metric("daybook_connections_accepted_total") == 8).await;
     assert_eq!(house.ask("GET /healthz").await, "");

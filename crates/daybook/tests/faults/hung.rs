@@ -1,8 +1,8 @@
-//! PostgreSQL hangs: all its processes are stopped, its connections stay open, and it says nothing. Callers hear 503 within
-//! seconds, readiness says so, and when it goes on the server does too.
+//! PostgreSQL hangs: all its processes are suspended, and its connections stay open without a response. Callers get 503
+//! within seconds, `/readyz` reports it, and when PostgreSQL resumes, the server does too.
 //!
-//! Times are what this is about, so they are bounded here, generously for a machine that does other things besides: the
-//! server gives up after 4 seconds of silence, a caller who waits to the end of its patience waits 60.
+//! This test is about time, so it has limits, generous ones for a busy machine: the server gives up after 4 seconds
+//! without a response; a caller may wait for up to 60.
 
 use crate::common::door::{Door, until};
 use crate::common::loans::payments_of;
@@ -13,7 +13,7 @@ use daybook_testkit::postgres;
 use serde_json::json;
 use std::time::Duration;
 
-/// The longest that a call, or the way back, may take.
+/// The time limit of a call, and of the recovery.
 const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 15 } else { 5 });
 
 #[test]

@@ -1,13 +1,13 @@
-//! `kill -9` under load, and in the middle of a release: nothing acknowledged is lost, nothing counts twice.
+//! `kill -9` under load, and during a release: no acknowledged payment is lost, and none counts twice.
 //!
 //! ```text
 //! callers ── payments ─► server ── killed at a moment that chance picks ──► server again, on the same database
 //!    └── the same payment again until it is acknowledged ──────────────────────┘
 //! ```
 //!
-//! `DAYBOOK_KILLS` says how many kills; unset, 20 on SQLite and 5 on PostgreSQL. A campaign of an hour or so:
-//! `DAYBOOK_KILLS=1000 cargo test -p daybook --test faults kills -- --nocapture`.
-//! `DAYBOOK_RELEASED_ACCOUNTS` says how many accounts a release has whose server is killed; unset, 400.
+//! `DAYBOOK_KILLS` is the number of kills; the default is 20 on SQLite and 5 on PostgreSQL. A campaign of about an
+//! hour: `DAYBOOK_KILLS=1000 cargo test -p daybook --test faults kills -- --nocapture`. `DAYBOOK_RELEASED_ACCOUNTS` is
+//! the number of accounts in the release during which the server is killed; the default is 400.
 
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::dates::{ZONE, at, months_after, opened_months_ago};
@@ -41,7 +41,7 @@ fn payments_survive_kills(database: &str, place: &Place, kills: u64) {
     make_accounts(&door);
     let load = Load::start(&chance, |_| door.another());
     for _ in 0..kills {
-        // Something was acknowledged since the last kill; then up to a third of a second more.
+        // Waits until a payment was acknowledged since the last kill, and then up to a third of a second more.
         let before = load.figures.acknowledged();
         until("a payment", || if load.figures.acknowledged() > before { Ok(()) } else { Err("none".to_owned()) });
         thread::sleep(Duration::from_millis(chance.below(350)));
@@ -71,7 +71,7 @@ fn a_release_on_sqlite_goes_on_after_kills() {
 #[test]
 fn a_release_on_postgres_goes_on_after_kills() {
     let server = postgres::Server::start_durable();
-    // What a killed node had taken is free after its lease of 30 seconds: each kill takes that long.
+    // The accounts leased by a killed node become free after 30 seconds, so each kill takes that long.
     a_release_goes_on_after_kills("PostgreSQL", &Place::with(server.database()), 2);
 }
 
@@ -94,9 +94,9 @@ fn load_history(door: &Door, accounts: u64) {
     door.bulk(&lines);
 }
 
-/// Waits until a release is further than it was; gives how many accounts are done, or nothing if all are.
+/// Waits until a release has progressed. Returns the number of accounts done, or `None` if all are.
 fn further_than(door: &Door, before: u64) -> Option<u64> {
-    // Asked without a pause, or it would be over between two looks; some minutes at least.
+    // Without a pause, as the release could end between two checks; for some minutes at least.
     for _ in 0..300_000 {
         let now = progress(door, "auto");
         let done = now["accounts_done"].as_u64().expect("a number");

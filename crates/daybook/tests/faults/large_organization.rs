@@ -1,12 +1,12 @@
-//! One organization opens, and later releases, loans with very much history: another one's payments are answered as ever,
-//! and memory stays within its bounds.
+//! One organization opens, and later releases, loans with a very long history. Another organization's payments are
+//! served as usual, and memory stays within its limit.
 //!
-//! Each run checks by counts: payments are answered while the calls of the large organization still run, few of its
-//! accounts are done between two of them, and all of them are done in the end and verified. A campaign has the sizes that
-//! a lender may bring, and looks at each part of the work for at most a minute and a half; the rest goes on during the next
-//! part. It holds the payments to their limit in time and the server to its limit of memory, and needs a machine that does
-//! little else and a release build:
-//! `DAYBOOK_LARGE=1000,200 cargo test --release --workspace --test faults large_organization -- --nocapture --test-threads 1`.
+//! Each run checks counts: payments are answered while calls of the large organization are still running, few of its
+//! accounts are processed between two payments, and in the end all are processed and verified. A campaign uses the
+//! sizes of a real lender and observes each part of the work for at most 90 seconds; the rest continues during the next
+//! part. It also checks the time of payments and the memory of the server, and needs a release build on an otherwise
+//! idle machine: `DAYBOOK_LARGE=1000,200 cargo test --release --workspace --test faults large_organization --
+//! --nocapture --test-threads 1`.
 
 use crate::common::door::{Door, until};
 use crate::common::loans::{line, loan, make_product, payments_of};
@@ -18,16 +18,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// Loans of 360 months, and of 75 years of days.
+/// Loans of 360 months, and daily loans of 75 years.
 const MONTHLY: usize = 40;
 const DAILY: usize = 1;
-/// What a campaign holds payments to, 99 of 100 of them.
+/// The time limit for 99 of 100 payments in a campaign.
 const LIMIT: Duration = Duration::from_millis(250);
-/// How long a campaign looks at each part of the work.
+/// How long a campaign observes each part of the work.
 const LONGEST_PART: Duration = Duration::from_secs(90);
-/// What a campaign holds the server to.
+/// The memory limit of the server in a campaign.
 const MOST_KIB: u64 = 1 << 20;
-/// Of the large organization's monthly loans, the most that are done between two payments of the other: a part of them.
+/// The most monthly loans of the large organization processed between two payments of the other: a part of them.
 const MOST_BETWEEN: usize = MONTHLY / 2;
 
 #[test]
@@ -40,7 +40,7 @@ fn a_large_organization_does_not_crowd_out_others_on_postgres() {
     check("PostgreSQL", &Place::postgres());
 }
 
-/// Sizes of a campaign: monthly loans, daily loans.
+/// The sizes of a campaign: monthly loans, daily loans.
 fn asked() -> Option<(usize, usize)> {
     let text = std::env::var("DAYBOOK_LARGE").ok()?;
     let (monthly, daily) = text.split_once(',').expect("two numbers with a comma between");
@@ -82,7 +82,7 @@ fn check(database: &str, place: &Place) {
 struct Large<'a> {
     server: &'a Server,
     secret: String,
-    /// Whether its work is no longer waited for.
+    /// Whether the test no longer waits for its work.
     is_over: AtomicBool,
 }
 
@@ -102,7 +102,7 @@ impl Large<'_> {
         self.server.post("/products", &self.secret, &form).good();
     }
 
-    /// Opens loans in one call, and waits until all are worked through: the call itself may take longer than its caller
+    /// Opens loans in one call and waits until all are processed, because the call may take longer than the client
     /// waits.
     fn open(&self, product: &str, name: &str, count: usize, from: &str) {
         let lines = (0..count).map(|number| line("/accounts", &loan(product, &format!("{name}-{number}"), from)));
@@ -121,13 +121,13 @@ impl Large<'_> {
         });
     }
 
-    /// Accounts that are not worked through.
+    /// The number of accounts not processed yet.
     fn left(&self, product: &str) -> u64 {
         let progress = self.server.get(&format!("/products/{product}/migration_mode"), &self.secret).good();
         progress["held_events"].as_u64().expect("a number")
     }
 
-    /// Accounts that are worked through.
+    /// The number of processed accounts.
     fn done(&self) -> usize {
         let page = self.server.get("/accounts?product_id=monthly&limit=200", &self.secret).good();
         let accounts = page["results"].as_array().expect("a page has results").clone();
@@ -146,14 +146,14 @@ impl Large<'_> {
     }
 }
 
-/// The other organization, which pays.
+/// The other organization, which makes payments.
 struct Payer<'a> {
     door: &'a Door,
     large: &'a Large<'a>,
     number: u64,
 }
 
-/// What a payer met.
+/// The results of a payer.
 struct Figures {
     what: String,
     took: Vec<Duration>,
@@ -162,7 +162,7 @@ struct Figures {
 }
 
 impl Payer<'_> {
-    /// Pays again and again while something is done.
+    /// Makes payments repeatedly while some work runs.
     fn pay_while(&mut self, what: &str, work: impl FnOnce() + Send) -> Figures {
         let (mut took, mut most_kib, mut between, mut before) = (Vec::new(), 0, 0, 0);
         let part = Stopwatch::start();

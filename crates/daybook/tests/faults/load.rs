@@ -1,7 +1,7 @@
-//! Load: callers that record payments without a pause and remember what was acknowledged.
+//! Load: callers that record payments without a pause and remember which were acknowledged.
 //!
-//! A payment is sent under its id until it is acknowledged: no answer, or 503, means that nobody knows whether it was
-//! recorded, and sending it again is safe. At the end every payment that was sent must be there once, and no other.
+//! Each payment is sent under its id until it is acknowledged: after no response, or a 503, it is unknown whether it
+//! was recorded, and sending it again is safe. At the end every sent payment must exist once, and no other.
 
 use crate::common::chance::Chance;
 use crate::common::door::{Door, Reply};
@@ -17,10 +17,10 @@ pub const ACCOUNTS: u64 = 50;
 const CALLERS: u64 = 4;
 const BEFORE_SENDING_AGAIN: Duration = Duration::from_millis(20);
 
-/// What was acknowledged: by account and id, the cents.
+/// The acknowledged payments: the cents, by account and id.
 pub type Acknowledged = BTreeMap<(String, String), i64>;
 
-/// What callers meet, counted while they work.
+/// Counts of the results, updated during the run.
 #[derive(Debug, Default)]
 pub struct Figures {
     pub acknowledged: AtomicU64,
@@ -43,7 +43,7 @@ impl Figures {
     }
 }
 
-/// Callers at work.
+/// Running callers.
 #[derive(Debug)]
 pub struct Load {
     pub figures: Arc<Figures>,
@@ -54,7 +54,7 @@ fn account(number: u64) -> String {
     format!("loan-{number}")
 }
 
-/// Makes the accounts that are paid to: opened today, so that nothing falls due meanwhile.
+/// Opens the accounts that are paid. They are opened today, so nothing falls due during the test.
 pub fn make_accounts(door: &Door) {
     make_product(door, "auto", json!({}), json!({}));
     let accounts = (0..ACCOUNTS).map(|number| {
@@ -67,7 +67,7 @@ pub fn make_accounts(door: &Door) {
 }
 
 impl Load {
-    /// Sets callers to work, each by its own door.
+    /// Starts the callers, each with its own client.
     pub fn start(chance: &Chance, door_of: impl Fn(u64) -> Door) -> Load {
         let figures = Arc::new(Figures::default());
         let callers = (0..CALLERS).map(|caller| {
@@ -77,7 +77,7 @@ impl Load {
         Load { callers: callers.collect(), figures }
     }
 
-    /// Lets the callers end, each when its payment is acknowledged; gives all that was acknowledged.
+    /// Ends each caller once its payment is acknowledged. Returns everything that was acknowledged.
     pub fn end(self) -> Acknowledged {
         self.figures.is_over.store(true, Ordering::SeqCst);
         self.callers.into_iter().flat_map(|caller| caller.join().expect("a caller met nothing unforeseen")).collect()
@@ -100,7 +100,7 @@ fn work(caller: u64, mut chance: Chance, door: &Door, figures: &Figures) -> Ackn
 
 fn send_until_acknowledged(door: &Door, account: &str, id: &str, cents: i64, figures: &Figures) {
     let body = json!({ "line_item_id": id, "original_amount_cents": cents });
-    // Ten minutes at least.
+    // For ten minutes at least.
     for _ in 0..30_000 {
         match door.try_post(&payments_of(account), &body) {
             Ok(Reply { status: 200, text, .. }) => {
@@ -122,7 +122,8 @@ fn send_until_acknowledged(door: &Door, account: &str, id: &str, cents: i64, fig
     panic!("{id} was never acknowledged")
 }
 
-/// Every acknowledged payment is there once with its amount, no other is, and the accounts count just these.
+/// Checks that every acknowledged payment exists once with its amount, that there are no others, and that the balances
+/// match.
 pub fn assert_all_there_once(door: &Door, acknowledged: &Acknowledged) {
     let mut there = Acknowledged::new();
     for number in 0..ACCOUNTS {

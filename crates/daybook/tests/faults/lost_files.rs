@@ -1,5 +1,5 @@
-//! A database file that is moved, removed, replaced or cut short while the server runs: nothing is acknowledged into the
-//! void.
+//! A database file that is moved, removed, replaced or truncated while the server runs: no payment is acknowledged and
+//! then lost.
 //!
 //! ```text
 //! a server ◄── payments, one after the other, each answer noted ── meanwhile the file is lost
@@ -7,7 +7,7 @@
 //!    └─ from then on: every payment 503, /readyz 503 ─► kill -9 ─► in the file that was lost: every payment that got 200
 //! ```
 //!
-//! Two ways need a file system of one's own. Where it may not be mounted, they say so and do nothing.
+//! Two cases need a separate file system. If it cannot be mounted, they print a message and are skipped.
 
 use crate::common::door::{Door, until};
 use crate::common::loans::{loan, make_product, payments_of};
@@ -24,13 +24,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// Payments that must be acknowledged before the file is lost.
+/// The number of payments acknowledged before the file is lost.
 const BEFORE: usize = 30;
-/// Payments that are tried afterwards.
+/// The number of payments tried afterwards.
 const AFTER: usize = 20;
 const ACCOUNT: &str = "loan";
 
-/// A server on a file, in a folder of its own.
+/// A server on a database file, in its own folder.
 struct Trial {
     folder: PathBuf,
     daybook: Daybook,
@@ -66,7 +66,7 @@ impl Trial {
         self.folder.join("book").join(name)
     }
 
-    /// Other names for the database and its log, by which they are found whatever becomes of the first.
+    /// Creates hard links to the database and its log, so that they can be found after the original names are lost.
     fn keep_names(&self) {
         fs::create_dir(self.folder.join("kept")).expect("a folder can be made");
         for name in ["daybook.db", "daybook.db-wal"] {
@@ -92,14 +92,14 @@ fn pay(door: &Door, id: &str) -> u16 {
     door.post(&payments_of(ACCOUNT), &body).status
 }
 
-/// A caller who pays on and on.
+/// A caller that makes payments continuously.
 struct Caller {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<String>>,
 }
 
 impl Caller {
-    /// Starts to pay, and returns when some payments are acknowledged.
+    /// Starts the payments and returns when some are acknowledged.
     fn start(door: &Door) -> Caller {
         let (is_over, is_going) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (over, going, door) = (is_over.clone(), is_going.clone(), door.another());
@@ -129,7 +129,7 @@ impl Caller {
     }
 }
 
-/// The names of all payments in a database.
+/// The ids of all payments in a database.
 fn payments_in(database: &Path) -> BTreeSet<String> {
     let connection = Connection::open(database).expect("the file opens");
     let mut names = connection.prepare("SELECT name FROM inputs").expect("it is a book");
@@ -137,7 +137,8 @@ fn payments_in(database: &Path) -> BTreeSet<String> {
     names.map(|name| name.expect("a name")).collect()
 }
 
-/// Has payments made, loses the file, and checks that nothing is acknowledged from then on; gives what was.
+/// Makes payments, loses the file, and checks that nothing is acknowledged afterwards. Returns the acknowledged
+/// payments.
 #[track_caller]
 fn lose(trial: &Trial, lose: impl FnOnce(&Trial)) -> Vec<String> {
     let caller = Caller::start(&trial.door);
@@ -160,8 +161,8 @@ fn all_are_in(database: &Path, acknowledged: &[String]) {
     assert!(acknowledged.len() >= BEFORE);
 }
 
-/// Loses the file in a way after which its bytes are still somewhere, kills the server, and finds every acknowledged
-/// payment in those.
+/// Loses the file in a way that keeps its bytes somewhere, kills the server, and finds every acknowledged payment in
+/// them.
 #[track_caller]
 fn nothing_goes_into_the_void(how: impl FnOnce(&Trial)) {
     let mut trial = Trial::new();
@@ -296,7 +297,7 @@ fn its_link_changed() {
     all_are_in(&trial.path("real.db"), &acknowledged);
 }
 
-/// A file system of one's own, which is unmounted in the end.
+/// A separate file system, unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -317,7 +318,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Lazily: a server that a failed test left behind may still use it.
+        // Lazily, as a server left behind by a failed test may still use it.
         run("umount", &["-l", self.0.to_str().expect("a path")]);
     }
 }
@@ -336,7 +337,7 @@ fn on_a_full_disk_and_with_room_again() {
     for id in &acknowledged {
         assert_eq!(trial.pay(id), 200);
     }
-    // Something else takes all the room there is.
+    // Another file fills the disk.
     let hog = trial.path("hog");
     let _ = fs::write(&hog, vec![7_u8; 16 << 20]);
     let mut refused = 0;
@@ -374,7 +375,7 @@ fn on_a_file_system_that_became_read_only() {
         assert_eq!(trial.pay(id), 200);
     }
     if !disk.remount("ro") {
-        // Files that are open for writing keep it from becoming so: nothing is lost.
+        // Files open for writing prevent the remount: nothing is lost.
         eprintln!("skipped: the file system does not become read-only while it is in use");
         return;
     }
@@ -398,12 +399,12 @@ fn a_start_is_refused_where_a_key_has_no_book() {
         let _ = fs::remove_file(trial.path("daybook.db"));
         fs::copy(trial.folder.join("away.db"), trial.path("daybook.db")).expect("it can be put back");
     }
-    // Another book, of another key.
+    // A database with another secrets key.
     let other = another_database(&trial);
     fs::copy(&other, trial.path("daybook.db")).expect("it can be replaced");
     let said = trial.daybook.try_serve(&[]).expect_err("it is another's").1;
     assert!(said.contains("the secrets key is not the one this database was made with"), "{said}");
-    // On purpose.
+    // With the flag, the loss is intentional.
     fs::remove_file(trial.path("daybook.db")).expect("it can be removed");
     trial.daybook.serve(&["--new-book"]).stop();
     trial.daybook.serve(&[]).stop();

@@ -1,28 +1,28 @@
-//! What must hold when things go wrong: processes killed, the database gone, a stop in the middle of the work.
+//! Tests under faults: killed processes, a missing database, a stop during work.
 //!
 //! | module | fault |
 //! |---|---|
-//! | [`clocks`] | clocks that differ, or are set while servers run, by libfaketime |
-//! | [`crowds`] | slow and idle connections by the thousand |
+//! | [`clocks`] | clocks that differ, or are changed while servers run, by libfaketime |
+//! | [`crowds`] | thousands of slow and idle connections |
 //! | [`door`] | slow heads, bodies and readers, one at a time |
-//! | [`hung`] | PostgreSQL hangs, and goes on |
-//! | [`kills`] | `kill -9` under load, and in the middle of a release |
-//! | [`large_organization`] | an organization with very much to work through, while another one pays |
-//! | [`lost_files`] | the database's file moved, removed, replaced, cut short, on a full disk |
-//! | [`nodes`] | four nodes on one PostgreSQL race for due work while they are killed in turn |
+//! | [`hung`] | PostgreSQL hangs and resumes |
+//! | [`kills`] | `kill -9` under load, and during a release |
+//! | [`large_organization`] | an organization with a lot of work, while another one makes payments |
+//! | [`lost_files`] | the database file moved, removed, replaced, truncated, on a full disk |
+//! | [`nodes`] | four nodes on one PostgreSQL database compete for due work while they are killed in turn |
 //! | [`outages`] | PostgreSQL stops and starts under load |
-//! | [`silent_names`] | many subscriptions at once of names whose name servers never answer |
-//! | [`soak`] | mixed load for long: memory stays bounded |
+//! | [`silent_names`] | many concurrent subscriptions of names whose name servers never respond |
+//! | [`soak`] | mixed load for a long time: memory stays bounded |
 //! | [`stop`] | SIGTERM under load |
 //! | [`webhooks_killed`] | `kill -9` while webhooks are sent |
-//! | [`webhooks_leases`] | leases renewed while what was sent is recorded |
-//! | [`webhooks_limits`] | receivers of webhooks that limit what they take |
-//! | [`webhooks_restored`] | the database lost and restored from a copy with webhooks unsent |
+//! | [`webhooks_leases`] | leases renewed while deliveries are recorded |
+//! | [`webhooks_limits`] | receivers of webhooks with rate limits |
+//! | [`webhooks_restored`] | the database lost, and restored from a copy with unsent webhooks |
 //! | [`webhooks_stopped`] | SIGTERM while webhooks are sent |
-//! | [`webhooks_zoo`] | receivers of webhooks that hang, beside healthy ones |
+//! | [`webhooks_zoo`] | receivers of webhooks that hang, next to healthy ones |
 //!
-//! Each test prints its figures and its seed; `DAYBOOK_SEED` gives another one. Counts are small enough for every run;
-//! the top of each module says how to run a long campaign.
+//! Each test prints its results and its seed; `DAYBOOK_SEED` sets another one. The default sizes are small; each
+//! module's documentation states how to run a long campaign.
 #![cfg(test)]
 
 #[path = "../common/mod.rs"]

@@ -1,17 +1,18 @@
-//! Four nodes on one PostgreSQL: due work is done once, by whichever node, even if nodes are killed while they do it.
+//! Four nodes on one PostgreSQL database: due work is done once, by any node, even if nodes are killed while they do
+//! it.
 //!
 //! ```text
 //! product `past`: loans of three months ago, held ── released ─► three due moments each ─┐
-//! product `live`: loans that fall due in some seconds ── their time comes ─────────────► ┤ four nodes race;
+//! product `live`: loans that fall due in some seconds ── they fall due ────────────────► ┤ four nodes race;
 //!                                                                                        │ every few seconds one
 //! every account: one late fee for each elapsed instalment, none twice, none missing ◄────┘ is killed and started again
 //! ```
 //!
-//! `DAYBOOK_NODE_ACCOUNTS` says how many accounts, half in each product; unset, 2,000. `DAYBOOK_NODE_KILLS` says how
-//! many kills at least; unset, 4. A campaign:
+//! `DAYBOOK_NODE_ACCOUNTS` is the number of accounts, half in each product; the default is 2,000. `DAYBOOK_NODE_KILLS`
+//! is the least number of kills; the default is 4. A campaign:
 //! `DAYBOOK_NODE_ACCOUNTS=50000 DAYBOOK_NODE_KILLS=50 cargo test -p daybook --test faults nodes -- --nocapture`.
 //!
-//! What a killed node had taken is free for the others after its lease of 30 seconds: that is most of the time here.
+//! The work leased by a killed node becomes free after 30 seconds, which is most of the time of this test.
 
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::dates::{ZONE, at, days_after, moment, now_in, opened_months_ago, zone_where_it_is_noon};
@@ -30,7 +31,7 @@ use std::time::Duration;
 
 const NODES: usize = 4;
 const ELAPSED: usize = 3;
-/// How long after all are loaded, about, the live ones fall due.
+/// The approximate time between loading the live loans and their due time.
 const LEAD: Duration = Duration::from_secs(5);
 const BETWEEN_KILLS: Duration = Duration::from_millis(2_500);
 
@@ -43,7 +44,7 @@ fn load(door: &Door, product: &str, accounts: u64, effective_at: &str) {
     door.bulk(&lines.collect::<Vec<_>>());
 }
 
-/// Loads loans whose first instalment falls due in some seconds, whatever the date and the time of day; gives when.
+/// Loads loans whose first instalment falls due in some seconds, at any date and time of day. Returns the due time.
 fn load_falling_due(door: &Door, accounts: u64, lead: Duration) -> Zoned {
     let zone = zone_where_it_is_noon();
     let due = now_in(&zone).saturating_add(SignedDuration::try_from(lead).expect("some seconds"));
@@ -57,7 +58,7 @@ fn load_falling_due(door: &Door, accounts: u64, lead: Duration) -> Zoned {
     due
 }
 
-/// Kills a node now and then, and starts it again.
+/// Kills a node at intervals and starts it again.
 struct Killing {
     is_over: Arc<AtomicBool>,
     kills: Arc<AtomicU64>,
@@ -90,7 +91,7 @@ impl Killing {
     }
 }
 
-/// Asks one node after the other until one answers: any may be dead at this moment.
+/// Calls one node after the other until one responds: any may be dead at the moment.
 fn ask(doors: &[Door], path: &str) -> Result<Value, String> {
     let mut instead = String::new();
     for door in doors {
@@ -103,7 +104,7 @@ fn ask(doors: &[Door], path: &str) -> Result<Value, String> {
     Err(instead)
 }
 
-/// Waits until the past is released and every live loan has its late fee.
+/// Waits until product `past` is released and every live loan has its late fee.
 fn wait_until_all_is_done(doors: &[Door], accounts: u64) {
     until("the end of the release", || {
         let progress = ask(doors, "/products/past/migration_mode")?;
@@ -131,7 +132,7 @@ fn four_nodes_charge_each_late_fee_once() {
     let stopwatch = Stopwatch::start();
     let accounts = setting("DAYBOOK_NODE_ACCOUNTS", 2_000) / 2;
     let least_kills = setting("DAYBOOK_NODE_KILLS", 4);
-    // Of its own: four nodes want more connections than a server that tests share may have left.
+    // A separate server: four nodes need more connections than the shared test server may have left.
     let database = postgres::Server::start();
     let place = Arc::new(Place::with(database.database()));
     let nodes: Vec<Server> = (0..NODES).map(|_| place.serve()).collect();
@@ -141,7 +142,7 @@ fn four_nodes_charge_each_late_fee_once() {
     set_migration_mode(&doors[1], "past", true);
     let loading = Stopwatch::start();
     load(&doors[2], "past", accounts, &at(opened_months_ago(ELAPSED as i64), 9, ZONE));
-    // The others will take about as long; those that come too late are charged their fee on arrival.
+    // Loading the others takes about as long; loans that are loaded too late are charged their fee at once.
     let due = load_falling_due(&doors[3], accounts, LEAD + loading.elapsed() * 3 / 2);
     let early = due.timestamp() > now_in("UTC").timestamp();
     assert_eq!(progress(&doors[0], "past")["held_events"], accounts, "another node sees what is held");

@@ -1,8 +1,8 @@
-//! PostgreSQL stops as in a crash, and starts again, under load: callers see 503 that says when to come again, never
-//! another error; the server goes on by itself; nothing acknowledged is lost, nothing counts twice.
+//! PostgreSQL crashes and restarts under load: callers get 503 with a `Retry-After`, and no other error; the server
+//! recovers automatically; no acknowledged payment is lost, and none counts twice.
 //!
-//! `DAYBOOK_OUTAGES` says how many times; unset, 3. A campaign:
-//! `DAYBOOK_OUTAGES=200 cargo test -p daybook --test faults outages -- --nocapture`.
+//! `DAYBOOK_OUTAGES` is the number of outages; the default is 3. A campaign: `DAYBOOK_OUTAGES=200 cargo test -p daybook
+//! --test faults outages -- --nocapture`.
 
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::door::until;

@@ -1,9 +1,9 @@
-//! Subscriptions of names whose name servers never answer, many at once: another organization is served as ever.
+//! Many concurrent subscriptions of names whose name servers never respond: another organization is served as usual.
 //!
-//! The lookups hold no thread, and each organization has few of them at a time. Each run checks that, and prints how long
-//! the other organization's calls took. A campaign holds the figure to its limit, and needs a release build and a machine that
-//! does little else:
-//! `DAYBOOK_SILENT_NAMES=130 cargo test --release --workspace --test faults silent_names -- --nocapture --test-threads 1`.
+//! Lookups use no thread, and each organization has a limit on concurrent lookups. Each run checks this, and prints the
+//! time of the other organization's calls. A campaign also checks that time, and needs a release build on an otherwise
+//! idle machine: `DAYBOOK_SILENT_NAMES=130 cargo test --release --workspace --test faults silent_names -- --nocapture
+//! --test-threads 1`.
 
 use crate::common::door::Door;
 use crate::common::place::Place;
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How many subscriptions are asked for at once.
+/// The number of concurrent subscriptions.
 const AT_ONCE: usize = 130;
-/// How many questions one lookup asks before a call waits for it no longer: for IPv4 and for IPv6, each again and again.
+/// The number of queries of a lookup before its call stops waiting: for IPv4 and for IPv6, each with retries.
 const QUESTIONS: usize = 6;
-/// More threads than a server of two cores has when all is well.
+/// More threads than a healthy server on two cores has.
 const MOST_THREADS: usize = 64;
-/// What a campaign holds the other organization's calls to, 99 of 100 of them.
+/// The time limit for 99 of 100 of the other organization's calls in a campaign.
 const LIMIT: Duration = Duration::from_millis(100);
 
 #[test]
@@ -68,7 +68,7 @@ fn check(database: &str, place: &Place) {
         }
         is_over.store(true, Ordering::SeqCst);
         let statuses: Vec<u16> = calls.into_iter().map(|call| call.join().expect("the call has an answer")).collect();
-        // An organization has a hundred subscriptions at most.
+        // An organization can have a hundred subscriptions.
         assert!(statuses.iter().all(|status| [200, 201, 409].contains(status)), "{statuses:?}");
         (took, threads.join().expect("the counting goes on"))
     });

@@ -1,7 +1,8 @@
-//! Memory under mixed load: payments, openings, bulk calls, lists, timelines, previews and webhooks, from several callers,
-//! for as long as `DAYBOOK_SOAK_SECONDS` says. The server's memory stays within its bound, and is level in the second half.
+//! Memory under mixed load: payments, openings, bulk calls, lists, timelines, previews and webhooks, from several
+//! callers, for `DAYBOOK_SOAK_SECONDS`. The server's memory stays within its limit, and does not grow in the second
+//! half.
 //!
-//! A short run checks the bound alone. A campaign of an hour, which also wants the second half level:
+//! A short run checks only the limit. A campaign of an hour also checks that memory does not grow in the second half:
 //! `DAYBOOK_SOAK_SECONDS=3600 cargo test --release --workspace --test faults soak -- --nocapture --test-threads 1`.
 
 use crate::common::chance::{Chance, seed, setting};
@@ -20,13 +21,13 @@ const ACCOUNTS: u64 = 2_000;
 const CALLERS: u64 = 6;
 const SECONDS: u64 = 8;
 const BETWEEN_CALLS: Duration = Duration::from_millis(8);
-/// The most memory of the server.
+/// The memory limit of the server.
 const MOST_KIB: u64 = 512 << 10;
-/// A run of this length or more is a campaign.
+/// A run of at least this length is a campaign.
 const CAMPAIGN_SECONDS: u64 = 600;
-/// By how much the end of a campaign may exceed its middle, in percent.
+/// By how much the memory at the end of a campaign may exceed that of its middle, in percent.
 const LEVEL_PERCENT: u64 = 10;
-/// Samples of memory in a run.
+/// Memory samples of a run.
 const SAMPLES: u64 = 60;
 
 #[test]
@@ -84,7 +85,7 @@ fn memory_is_bounded(database: &str, office: &Office) {
     assert!(most > 0, "no memory was measured");
     assert!(most < MOST_KIB >> 10, "{most} MiB");
     if seconds >= CAMPAIGN_SECONDS {
-        // The greatest of the third quarter against the greatest of the last: peaks come and go.
+        // Compares the maximum of the third quarter with that of the last, as single samples vary.
         let (middle, end) = samples[samples.len() / 2..].split_at(samples.len() / 4);
         let greatest = |some: &[u64]| some.iter().max().copied().unwrap_or(0);
         let most = greatest(middle) * (100 + LEVEL_PERCENT) / 100;
@@ -97,7 +98,7 @@ fn account(number: u64) -> String {
     format!("loan-{number}")
 }
 
-/// A loan that is opened today and is never paid off.
+/// A loan opened today that is never paid off.
 fn today(account: &str) -> Value {
     let mut form = loan("auto", account, "");
     form.as_object_mut().expect("an object").remove("effective_at");

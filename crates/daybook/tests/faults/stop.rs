@@ -1,10 +1,10 @@
 //! SIGTERM under load: calls that have begun are answered, the exit code is 0, and nothing acknowledged is lost.
 //!
-//! A call has begun when the server asks for its body (`100 Continue`). The bodies are sent only after the server has
-//! closed its door to others, so these calls are in the middle whatever the machine's speed.
+//! A call has begun when the server requests its body (`100 Continue`). The test sends the bodies only after the server
+//! has stopped accepting connections, so these calls are in progress at the stop, at any speed of the machine.
 //!
-//! `DAYBOOK_STOPS` says how many times; unset, 3. A campaign:
-//! `DAYBOOK_STOPS=200 cargo test -p daybook --test faults stop -- --nocapture`.
+//! `DAYBOOK_STOPS` is the number of stops; the default is 3. A campaign: `DAYBOOK_STOPS=200 cargo test -p daybook
+//! --test faults stop -- --nocapture`.
 
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::door::until;

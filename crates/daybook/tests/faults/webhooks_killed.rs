@@ -1,5 +1,5 @@
-//! `kill -9` while webhooks are sent: every message arrives, with the same bytes each time, and only what was on its way
-//! when the server was killed arrives twice.
+//! `kill -9` while webhooks are sent: every message arrives, with the same bytes each time, and only messages in flight
+//! at the kill arrive twice.
 //!
 //! ```text
 //! backlog ─► server ── killed at a moment that chance picks ──► server again ── ... ──► everything is sent
@@ -7,11 +7,12 @@
 //!                                  compared with the log in the database ◄───────────────┘
 //! ```
 //!
-//! The receiver has a gate, so that a kill falls into the sending whatever the machine's speed: it is shut while messages
-//! are announced, then lets through as many as chance picks, fewer than there are, and the kill comes when it is shut.
+//! The receiver has a gate, so that a kill happens during sending at any speed of the machine. It is closed while
+//! messages are created, then lets a random number of them through, fewer than there are, and the kill follows when it
+//! is closed again.
 //!
-//! `DAYBOOK_WEBHOOK_KILLS` says how many kills; unset, 6 on SQLite and 2 on PostgreSQL, where a new server waits until
-//! the dead one's lease of 15 seconds is over. A campaign:
+//! `DAYBOOK_WEBHOOK_KILLS` is the number of kills; the default is 6 on SQLite and 2 on PostgreSQL, where a new server
+//! waits until the lease of the dead one, 15 seconds, expires. A campaign:
 //! `DAYBOOK_WEBHOOK_KILLS=50 cargo test -p daybook --test faults webhooks_killed -- --nocapture`.
 
 use crate::common::chance::{Chance, seed, setting};
@@ -26,13 +27,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// So many customers are announced before the first message is sent, and before most kills.
+/// The numbers of customers created before the first message is sent, and before most kills.
 const BACKLOG: u64 = 3_000;
 const MORE: u64 = 600;
-/// The most that one kill may send twice: what a server has on its way to a URL, and what was answered so lately that it is
-/// not recorded yet, which is more on a busy machine.
+/// The most messages that one kill may cause to arrive twice: those in flight to a URL, and those answered but not yet
+/// recorded, which are more on a busy machine.
 const WINDOW: usize = 64 + 1_000;
-/// At once, and with time to wait at the gate.
+/// Sends at once, with a timeout long enough to wait at the gate.
 const SENDING: [&str; 4] = [AT_ONCE[0], AT_ONCE[1], "--webhook-timeout", "10m"];
 
 #[test]
@@ -47,7 +48,7 @@ fn messages_on_postgres_survive_kills() {
     messages_survive_kills("PostgreSQL", &office, setting("DAYBOOK_WEBHOOK_KILLS", 2));
 }
 
-/// Lets requests through up to a number; later ones wait for their answer.
+/// Lets requests through up to a number; later ones wait for their response.
 #[derive(Clone, Debug, Default)]
 struct Gate(Arc<AtomicUsize>);
 
@@ -71,7 +72,7 @@ impl Gate {
     }
 }
 
-/// Opens a gate when a test ends, also by a failure: a receiver waits for those at its gate.
+/// Opens the gate at the end of a test, even a failed one, because the receiver waits for the requests at its gate.
 struct OpenedInTheEnd(Gate);
 
 impl Drop for OpenedInTheEnd {
@@ -100,7 +101,7 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
     for kill in 0..kills {
         door.lead_to(server.url());
         if kill % 4 == 3 {
-            // Soon after the start, whatever the server does then.
+            // Soon after the start, at any point of the server's work.
             gate.open();
             thread::sleep(Duration::from_millis(chance.below(300)));
         } else {
@@ -110,7 +111,7 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
             let last = receiver.counts().requests + chance.below(MORE) as usize;
             gate.let_through(last);
             receiver.wait_until(|counts| counts.requests > last);
-            // Sometimes with results unrecorded, sometimes while they are recorded, sometimes after.
+            // Sometimes results are unrecorded, sometimes being recorded, sometimes recorded.
             thread::sleep(Duration::from_millis(chance.below(150)));
             at_the_gate += 1;
         }
@@ -135,6 +136,6 @@ fn messages_survive_kills(database: &str, office: &Office, kills: u64) {
     assert_eq!(arrived.lost, 0);
     assert!(arrived.duplicates <= kills as usize * WINDOW, "{arrived:?}");
     assert!(arrived.duplicates >= at_the_gate, "what stood at the gate was sent again: {arrived:?}");
-    // What was acknowledged was announced, whatever the log says.
+    // Everything acknowledged was announced, regardless of the log.
     assert_eq!(announced(&requests, "customer_create", "customer_id").len() as u64, customers);
 }

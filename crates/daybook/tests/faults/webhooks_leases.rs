@@ -1,5 +1,6 @@
-//! Leases are renewed while what was sent is recorded: no node may lose a subscription that it holds, or bury its messages.
-//! A campaign takes more rounds: `DAYBOOK_LEASE_ROUNDS=12 cargo test -p daybook --test faults webhooks_leases`.
+//! Leases are renewed while deliveries are recorded: no node may lose a subscription that it holds, or dead-letter its
+//! messages. A campaign runs more rounds:
+//! `DAYBOOK_LEASE_ROUNDS=12 cargo test -p daybook --test faults webhooks_leases`.
 
 use crate::common::chance::setting;
 use crate::common::door::Door;
@@ -29,7 +30,7 @@ fn no_message_of_a_healthy_url_is_buried_on_postgres() {
             while !bulk.is_finished() {
                 turn += 1;
                 let events = ["account_create", "customer_create"][turn % 2];
-                // Any change of a subscription has the leases looked at.
+                // Any change of a subscription triggers a check of the leases.
                 other.put("/organization/subscribe", &json!({ "webhook_url": spare.url(), "filter_events": [events] }));
             }
         });

@@ -1,7 +1,8 @@
-//! Receivers that limit what they take, and a backlog for each: none is paused, nothing is dead, and each gets nine tenths of
-//! what it can take, from the first second on. It takes minutes of real time, so it is run by its own command:
-//! `cargo test -p daybook --test faults webhooks_limits -- --ignored --nocapture`; `DAYBOOK_LIMITED_MESSAGES` says how many
-//! messages each gets (3,000 unless set). The policy itself is tested by a clock that is moved by hand, in `pace`.
+//! Receivers with rate limits, and a backlog for each: none is paused, there are no dead letters, and each receives at
+//! nine tenths of its capacity from the first second on. The test takes minutes of real time, so it runs separately:
+//! `cargo test -p daybook --test faults webhooks_limits -- --ignored --nocapture`. `DAYBOOK_LIMITED_MESSAGES` is the
+//! number of messages for each receiver; the default is 3,000. The policy itself is tested with a simulated clock in
+//! `pace`.
 
 use crate::common::chance::setting;
 use crate::common::door::Door;
@@ -15,14 +16,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What a receiver takes.
+/// The limit of a receiver.
 #[derive(Clone, Copy, Debug)]
 enum Limit {
     PerSecond(usize),
     AtOnce(usize),
 }
 
-/// A receiver: its limit, how long it takes for an answer, and whether it says for how long to leave it alone.
+/// The receivers: limit, response time, and whether the response has a `Retry-After`.
 const RECEIVERS: [(Limit, u64, bool); 6] = [
     (Limit::PerSecond(10), 50, true),
     (Limit::PerSecond(50), 50, true),
@@ -34,7 +35,7 @@ const RECEIVERS: [(Limit, u64, bool); 6] = [
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// When each that was taken came, since the first request.
+    /// When each accepted message arrived, since the first request.
     taken: Vec<Duration>,
     refused: usize,
     busy: usize,
@@ -94,7 +95,7 @@ fn limited_receivers_get_what_they_take(database: &str, office: &Office) {
     server.stop();
     let server = office.serve(&AT_ONCE);
     door.lead_to(server.url());
-    // The slowest takes ten a second: five minutes, and a minute or more for what was refused.
+    // The slowest accepts ten per second: five minutes, and at least a minute for retries.
     loop {
         let all = door.get("/organization/subscriptions").good();
         let all: Vec<Value> = all["results"].as_array().expect("a list").clone();
@@ -114,7 +115,7 @@ fn limited_receivers_get_what_they_take(database: &str, office: &Office) {
             Limit::PerSecond(most) => *most as f64,
             Limit::AtOnce(most) => *most as f64 * 1_000.0 / *answer_ms as f64,
         };
-        // What was refused comes again after a minute: until then the others count.
+        // Refused messages are retried after a minute: until then only the others count.
         let first_pass = messages - seen.refused.min(messages / 10);
         let in_minute = seen.taken.iter().filter(|at| at.as_secs() < 60).count().min(first_pass);
         let minute_s = seen.taken[in_minute - 1].as_secs_f64().max(1.0);

@@ -1,5 +1,5 @@
-//! What the tests of webhooks under faults share: a database whose servers send to loopback, a backlog, and the log as
-//! the database has it, to compare with what receivers got.
+//! Shared parts of the webhook tests under faults: a database whose servers send to loopback, a backlog, and the log in
+//! the database, to compare with what receivers got.
 
 use crate::common::door::{Door, until};
 use crate::common::loans::{line, loan, make_product, payments_of};
@@ -13,21 +13,21 @@ use tempfile::TempDir;
 
 /// Sends at once.
 pub const AT_ONCE: [&str; 2] = ["--webhook-batch-interval", "0s"];
-/// Collects: the next tick is so far away that no test meets it.
+/// Collects messages: the next batch is so far away that no test reaches it.
 pub const LATER: [&str; 2] = ["--webhook-batch-interval", "3650d"];
 
 /// A folder, the command in it, and a database.
 #[derive(Debug)]
 pub struct Office {
     pub daybook: Daybook,
-    /// With the whole path where it is a file.
+    /// The address, with an absolute path if it is a file.
     pub database: String,
-    /// Removed last.
+    /// Dropped last.
     _folder: TempDir,
 }
 
 impl Office {
-    /// With an SQLite file in its folder.
+    /// With a SQLite file in its folder.
     pub fn sqlite() -> Office {
         Office::with(|folder| format!("sqlite:{}/daybook.db", folder.path().display()))
     }
@@ -57,7 +57,7 @@ impl Office {
     }
 }
 
-/// Subscribes a URL, to some events or to all; gives the subscription's name.
+/// Subscribes a URL to some events or to all. Returns the id of the subscription.
 pub fn subscribe(door: &Door, url: &str, events: Option<&[&str]>) -> String {
     let mut form = json!({ "webhook_url": url });
     if let Some(events) = events {
@@ -72,12 +72,12 @@ pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }
 
-/// Makes the product of the accounts that [`announcements`] makes.
+/// Creates the product of the accounts in [`announcements`].
 pub fn prepare(door: &Door) {
     make_product(door, "auto", json!({}), json!({}));
 }
 
-/// Calls that make events: of four customers one has an account too, and a payment to it.
+/// Calls that cause events: customers, of which every fourth has an account with a payment.
 pub fn announcements(name: &str, customers: u64) -> Vec<Value> {
     let mut lines = Vec::new();
     for number in 0..customers {
@@ -95,7 +95,8 @@ pub fn announcements(name: &str, customers: u64) -> Vec<Value> {
     lines
 }
 
-/// Waits until these URLs have everything: they are active, and nothing waits or is dead. `look` is called at each look.
+/// Waits until these URLs have received everything: they are active, with no pending messages or dead letters. Calls
+/// `look` at each check.
 pub fn wait_until_sent(door: &Door, urls: &[String], mut look: impl FnMut()) {
     until("that everything is sent", || {
         look();
@@ -127,7 +128,7 @@ pub fn log_of(database: &str) -> Vec<MessageRow> {
     })
 }
 
-/// What a receiver got, compared with the log.
+/// The messages of a receiver, compared with the log.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arrived {
     pub messages: usize,
@@ -135,8 +136,8 @@ pub struct Arrived {
     pub lost: usize,
 }
 
-/// Compares what a receiver got with the messages that it was to get. Whatever came must be of the log, with the data
-/// and the signature that were recorded, the same bytes each time; and of each account, what came first came in order.
+/// Compares the messages of a receiver with those it should have received. Each must be in the log, with the recorded
+/// data and signature, and with the same bytes each time. The first arrivals of an account's messages must be in order.
 pub fn compare<'a>(requests: &[Request], log: impl Iterator<Item = &'a MessageRow>) -> Arrived {
     let log: BTreeMap<&str, &MessageRow> = log.map(|message| (message.event_id.as_str(), message)).collect();
     let mut bodies: BTreeMap<&str, &[u8]> = BTreeMap::new();
@@ -161,7 +162,7 @@ pub fn compare<'a>(requests: &[Request], log: impl Iterator<Item = &'a MessageRo
     Arrived { messages: log.len(), duplicates: requests.len() - bodies.len(), lost }
 }
 
-/// The things that a receiver was told were made, by their ids: those of one event.
+/// The ids of the records in a receiver's messages of one event.
 pub fn announced(requests: &[Request], event: &str, id_field: &str) -> BTreeSet<String> {
     let bodies = requests.iter().map(|request| serde_json::from_slice::<Value>(&request.body).expect("JSON"));
     let of_event = bodies.filter(|body| body["event"] == event);

@@ -1,8 +1,8 @@
-//! A copy of the database has everything that is still to be sent. A server on the copy is muted and sends nothing, over
-//! restarts, whatever it is asked; unmuted it sends all of it, once.
+//! A copy of the database contains all unsent messages. A server on the copy is muted and sends nothing, also after
+//! restarts and regardless of its calls; once unmuted, it sends everything, once.
 //!
-//! The copy is taken while the server runs, with what the database's own people use: `daybook backup` for SQLite,
-//! `pg_dump` and `pg_restore` for PostgreSQL.
+//! The copy is made while the server runs, with the usual tools: `daybook backup` for SQLite, `pg_dump` and
+//! `pg_restore` for PostgreSQL.
 
 use crate::common::door::Door;
 use crate::webhooks_office::{
@@ -54,7 +54,7 @@ fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl Fn
         door.lead_to(server.url());
         assert_eq!(door.get("/readyz").status, 200);
         assert!(door.get("/metrics").text.contains("\ndaybook_muted 1\n"));
-        // What would be sent at once: a test event, and the second time everything that waits once more.
+        // What would be sent at once: a test event, and in the second round all pending messages again.
         door.get("/organization/subscribe/test").good();
         let would = office.daybook.json_of(&[&unmute[..], &["--dry-run"]].concat());
         let waiting = &would["waiting"];
@@ -73,7 +73,7 @@ fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl Fn
     wait_until_sent(&door, &urls, || {});
     assert!(door.get("/metrics").text.contains("\ndaybook_muted 0\n"));
     server.stop();
-    // After another start nothing comes but what is new: a test event, which goes to both.
+    // After a restart only new messages arrive: a test event, sent to both.
     let server = office.serve_on(&copy, &AT_ONCE);
     door.lead_to(server.url());
     let test: Value = door.get("/organization/subscribe/test").good();

@@ -1,8 +1,8 @@
-//! SIGTERM while webhooks are sent: what was answered is recorded, so that nothing arrives twice, and a URL that hangs
-//! does not hold up the stop.
+//! SIGTERM while webhooks are sent: responses are recorded, so that nothing arrives twice, and a URL that hangs does
+//! not delay the stop.
 //!
-//! `DAYBOOK_WEBHOOK_STOPS` says how many stops (3 unless set). A campaign:
-//! `DAYBOOK_WEBHOOK_STOPS=20 cargo test -p daybook --test faults webhooks_stopped -- --nocapture`.
+//! `DAYBOOK_WEBHOOK_STOPS` is the number of stops; the default is 3. A campaign: `DAYBOOK_WEBHOOK_STOPS=20 cargo test
+//! -p daybook --test faults webhooks_stopped -- --nocapture`.
 
 use crate::common::chance::{Chance, seed, setting};
 use crate::common::door::Door;
@@ -15,12 +15,12 @@ use daybook_testkit::receiver::{Answer, Behaviour, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// So many customers are announced before the first message is sent, and before each stop.
+/// The numbers of customers created before the first message is sent, and before each stop.
 const BACKLOG: u64 = 300;
 const MORE: u64 = 60;
-/// How long the receivers take at most, in milliseconds: less than a stop waits.
+/// The longest response times of the receivers, in milliseconds: shorter than a stop waits.
 const ANSWERS_WITHIN_MS: [u64; 3] = [5, 300, 1_500];
-/// A URL that hangs does so for longer than this; a stop waits 5 seconds for it.
+/// A hanging URL hangs longer than this; a stop waits 5 seconds for it.
 const LONGEST_STOP: Duration = Duration::from_secs(9);
 
 #[test]
@@ -34,7 +34,7 @@ fn a_stop_on_postgres_sends_nothing_twice() {
     a_stop_sends_nothing_twice("PostgreSQL", &Office::postgres(&server.database()));
 }
 
-/// Answers after a time that differs from message to message.
+/// Responds after a time that differs between messages.
 fn within(most_ms: u64) -> Receiver {
     Receiver::start(Behaviour::slowly(move |number, _| {
         let wait = Chance::of_seed(number as u64 ^ most_ms).below(most_ms);

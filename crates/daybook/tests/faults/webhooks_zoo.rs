@@ -1,13 +1,13 @@
-//! Receivers that hang, beside healthy ones: the healthy ones get everything, and the others cost next to nothing.
+//! Receivers that hang, next to healthy ones: the healthy ones receive everything, and the others cost almost nothing.
 //!
 //! ```text
 //!          ┌─► seven healthy receivers: everything, once
-//! server ──┼─► one that never answers, one that never comes to the end of a head: an attempt at a time, cut off in time
-//!          └─► one that answers 200 and never comes to the end of its body: the status counts, the body is left
+//! server ──┼─► one that never responds, one that never ends its head: one attempt at a time, ended by the timeout
+//!          └─► one that responds 200 and never ends its body: the status counts, the body is ignored
 //! ```
 //!
-//! The server's memory and its sockets are read from `/proc` all the while. The memory is compared with what it was when
-//! the same work had been done for the healthy ones alone: a server that has just started has yet to fill its caches.
+//! The server's memory and sockets are read from `/proc` during the test. The memory is compared with its value after
+//! the same work for the healthy receivers alone, because a newly started server has yet to fill its caches.
 
 use crate::common::door::{Door, until};
 use crate::webhooks_office::{LATER, Office, announcements, compare, log_of, prepare, subscribe, wait_until_sent};
@@ -22,13 +22,14 @@ const CUSTOMERS: u64 = 400;
 const HEALTHY: usize = 7;
 const TIMEOUT: &str = "2s";
 const TIMEOUT_MS: i64 = 2_000;
-/// What hangs has no end: an attempt that is not cut off lasts for ever, and one that is may be noticed late by a busy machine.
+/// A hanging receiver never responds: an attempt without a timeout would last forever, and a busy machine may notice a
+/// timeout late.
 const LONGEST_ATTEMPT_MS: i64 = 30_000;
-/// So many attempts at a receiver that hangs are waited for.
+/// The number of attempts at a hanging receiver that the test waits for.
 const ATTEMPTS: usize = 3;
 const MOST_GROWTH_KIB: u64 = 64 * 1024;
 const MOST_SOCKETS: usize = 64;
-/// One in flight, and one more that is just being closed.
+/// One in flight, and one that is just being closed.
 const MOST_SOCKETS_WHERE_IT_HANGS: usize = 2;
 
 #[test]
@@ -42,13 +43,13 @@ fn receivers_that_hang_harm_nobody_on_postgres() {
     receivers_that_hang_harm_nobody("PostgreSQL", &office);
 }
 
-/// What a process holds, at its worst.
+/// The peak resource use of a process.
 #[derive(Debug)]
 struct Watch {
     pid: u32,
     memory_before_kib: u64,
     memory_kib: u64,
-    /// By the port at the other end.
+    /// By remote port.
     sockets: BTreeMap<u16, usize>,
 }
 
@@ -81,15 +82,15 @@ fn resident_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")
 }
 
-/// How many sockets a process has open, by the port at the other end.
+/// The number of open sockets of a process, by remote port.
 fn sockets_by_port(pid: u32) -> BTreeMap<u16, usize> {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).expect("the server is there");
-    // One may be closed between the list and the look.
+    // A socket may be closed between listing and reading.
     let links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
     let own: BTreeSet<String> =
         links.filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())).collect();
     let table = fs::read_to_string(format!("/proc/{pid}/net/tcp")).expect("a table of connections");
-    // The table is read in pieces, while it changes: a connection may be in it twice.
+    // The table is read in parts while it changes: a connection may be listed twice.
     let mut ports: BTreeMap<&str, &str> = BTreeMap::new();
     for line in table.lines().skip(1) {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -105,7 +106,7 @@ fn sockets_by_port(pid: u32) -> BTreeMap<u16, usize> {
     by_port
 }
 
-/// Makes messages and then has all of them sent at once: a test event takes along what came before it.
+/// Creates messages and then sends all of them at once: a test event also sends the messages before it.
 fn announce(door: &Door, name: &str) {
     door.bulk(&announcements(name, CUSTOMERS));
     door.get("/organization/subscribe/test").good();
@@ -116,8 +117,9 @@ fn attempts_for(door: &Door, webhook_uuid: &str) -> Vec<Value> {
     door.all(&format!("/organization/deliveries?webhook_uuid={webhook_uuid}"))
 }
 
-/// Every message arrived, and a message arrived twice only where an attempt is recorded as having got no status within the
-/// timeout: on a busy machine the receiver itself may be that late. A status that came in time counts, whatever the body does.
+/// Checks that every message arrived, and that a message arrived twice only if an attempt is recorded without a status
+/// within the timeout: on a busy machine the receiver itself may be that late. A status that arrives in time counts,
+/// regardless of the body.
 fn assert_all_arrived(receiver: &Receiver, log: &[MessageRow], attempts: &[Value]) {
     let arrived = compare(&receiver.requests(), log.iter());
     let failed: Vec<&Value> = attempts.iter().filter(|attempt| attempt["outcome"] == "FAILED").collect();
@@ -170,7 +172,7 @@ fn receivers_that_hang_harm_nobody(database: &str, office: &Office) {
     for (receiver, attempts) in healthy.iter().zip(&of_healthy) {
         assert_all_arrived(receiver, &log, attempts);
     }
-    // Both times as many were announced.
+    // Both rounds created the same number of messages.
     assert_all_arrived(&endless, &log[log.len() / 2..], &of_endless);
     let most = |receivers: &[Receiver]| receivers.iter().map(|one| watch.sockets_to(one)).max().unwrap_or(0);
     println!(

@@ -1,4 +1,4 @@
-//! Imports that are killed, and run again: whenever it happens, the end is the same.
+//! Imports that are killed and run again: the result is the same, whenever the kill happens.
 
 use crate::common::door::until;
 use crate::common::loans::progress;
@@ -14,10 +14,10 @@ on_both!(
     files_that_were_changed_after_the_import_are_told,
 );
 
-/// Starts an import, and kills it when a call has left it and something has come of that.
+/// Starts an import and kills it after a certain call has been sent and has taken effect.
 fn kill_at(place: &Place, url: &str, (call, number): (&'static str, u32), come: impl FnOnce()) {
     let gate = Gate::before(url, call, number);
-    // One caller and small calls, so that there is much between the first and the last.
+    // One caller and small calls, so that there are many calls between the first and the last.
     let slowly = ["--product", PRODUCT, "--rows-per-call", "20", "--connections", "1"];
     let mut child = start_import(place, &gate.url, &slowly);
     gate.wait();
@@ -32,7 +32,7 @@ fn an_import_goes_on_where_it_was_killed(place: &Place) {
     make_portfolio(place, &[]);
     make_product(place, &door);
     let payments = rows(place, "p/payments.csv").len();
-    // 3 calls for the customers, 3 for the accounts, more for the payments: within each of them.
+    // 3 calls for the customers, 3 for the accounts, more for the payments: a kill within each group.
     for (number, accounts, some_payments) in [(2, 0, false), (5, 1, false), (12, LOANS as usize, true)] {
         kill_at(place, server.url(), ("POST /bulk", number), || ());
         let [there, _, paid] = counts(&door);
@@ -55,7 +55,7 @@ fn an_import_that_was_killed_in_the_release_only_compares(place: &Place) {
     let (server, door) = place.open();
     make_portfolio(place, &[]);
     make_product(place, &door);
-    // The first turns migration mode on, the second off.
+    // The first call turns migration mode on, the second one off.
     kill_at(place, server.url(), ("PUT /products/auto-36/migration_mode", 2), || {
         until("the beginning of the release", || {
             let progress = progress(&door, PRODUCT);

@@ -1,4 +1,4 @@
-//! Borrowers who come many at once share transactions, and each is still taken or refused by itself.
+//! Many concurrent borrowers share transactions, and each is still accepted or refused separately.
 
 use crate::common::loans::line;
 use crate::common::place::Place;
@@ -13,7 +13,7 @@ fn borrowers_who_come_at_once_are_each_taken_by_themselves(place: &Place) {
     let borrower = |number: usize, name: &str| {
         line("/customers", &json!({ "customer_id": format!("c-{number}"), "name_last": name }))
     };
-    // Everybody twice in one call, and one of them under another name too.
+    // Each borrower twice in one call, and one of them also under another name.
     let mut calls: Vec<Value> = (0..2 * BORROWERS).map(|call| borrower(call % BORROWERS, "Lovelace")).collect();
     calls.push(borrower(7, "Byron"));
     let body: String = calls.iter().map(|call| format!("{call}\n")).collect();

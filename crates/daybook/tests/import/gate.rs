@@ -1,6 +1,6 @@
-//! A gate before a server that closes at a certain call: the call goes through, its answer does not, and nothing after it.
-//! Who waits behind it can be killed at a moment that is always the same. Or the call is halted until the gate is opened:
-//! so something can happen between two calls.
+//! A gate in front of a server that closes at a certain call: the call goes through, but neither its response nor
+//! anything after it. So a client can be killed at a well-defined point. Alternatively, the gate holds the call until
+//! it is opened, so that something can happen between two calls.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -19,9 +19,9 @@ pub struct Gate {
 #[derive(Debug)]
 struct State {
     call: &'static str,
-    /// How many more such calls go through with their answers.
+    /// The number of further calls that go through with their responses.
     left: Mutex<u32>,
-    /// Whether it halts the call, and lets all through once it is opened.
+    /// Whether it holds the call, and lets everything through once it is opened.
     halts: bool,
     closes: Condvar,
 }
@@ -34,7 +34,7 @@ impl State {
         !self.halts && *self.left.lock().expect("nobody panicked") == 0
     }
 
-    /// Counts what a caller sends. Whether it goes through.
+    /// Counts the calls of a client. Returns whether the bytes go through.
     fn lets_through(&self, sent: &[u8]) -> bool {
         let mut left = self.left.lock().expect("nobody panicked");
         if *left == ALL {
@@ -55,12 +55,13 @@ impl State {
 }
 
 impl Gate {
-    /// A gate before the server at a URL, which closes at the call with this number that begins so (`POST /bulk`).
+    /// A gate in front of the server at a URL, which closes at the `number`th call that begins with `call`
+    /// (`POST /bulk`).
     pub fn before(url: &str, call: &'static str, number: u32) -> Gate {
         Gate::new(url, call, number, false)
     }
 
-    /// The same, but that call waits until the gate is opened.
+    /// The same, but the call waits until the gate is opened.
     pub fn halting(url: &str, call: &'static str, number: u32) -> Gate {
         Gate::new(url, call, number, true)
     }
@@ -97,7 +98,7 @@ impl Gate {
     }
 }
 
-/// Passes bytes on while they are let through; what is not is swallowed until the other side goes away.
+/// Passes bytes on while the gate is open; discards the others until the peer disconnects.
 fn pass(mut from: TcpStream, mut to: TcpStream, lets_through: impl Fn(&[u8]) -> bool) {
     let mut bytes = vec![0; 1 << 16];
     let mut is_open = true;

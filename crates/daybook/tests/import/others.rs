@@ -1,4 +1,5 @@
-//! Others at the same product while an import runs: it neither processes what was to be held nor releases what is theirs.
+//! Other users work on the same product during an import: it neither processes events that must be held nor releases
+//! theirs.
 
 use crate::common::loans::{loan, progress, set_migration_mode, wait_for_release};
 use crate::common::place::Place;
@@ -13,14 +14,14 @@ on_both!(
     an_import_that_is_told_to_stop_can_go_on,
 );
 
-/// One caller and small calls, so that there is much between the first and the last.
+/// One caller and small calls, so that there are many calls between the first and the last.
 const SLOWLY: [&str; 6] = ["--product", PRODUCT, "--rows-per-call", "20", "--connections", "1"];
 
 fn migration_mode_turned_off_by_somebody_else_does_no_harm(place: &Place) {
     let (server, door) = place.open();
     make_portfolio(place, &[]);
     make_product(place, &door);
-    // 3 calls for the customers, 3 for the accounts: the third of the payments.
+    // 3 calls for the customers, 3 for the accounts: this is the third of the payments.
     let gate = Gate::halting(server.url(), "POST /bulk", 9);
     let child = start_import(place, &gate.url, &SLOWLY);
     gate.wait();
@@ -32,7 +33,7 @@ fn migration_mode_turned_off_by_somebody_else_does_no_harm(place: &Place) {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("was turned off by somebody else while this was loading"), "{}", ended.stderr);
     assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, paid], "nothing was processed that was to be held");
-    // Loans without their payments are late by now; the rest of their payments puts that right.
+    // Loans without their payments are late by now; loading the remaining payments corrects that.
     let told = import(place, server.url(), &["--product", PRODUCT]).good();
     assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(true), &json!(LOANS)));
     assert_eq!(counts(&door)[2], rows(place, "p/payments.csv").len());
@@ -66,7 +67,7 @@ fn an_import_that_is_told_to_stop_can_go_on(place: &Place) {
     gate.wait();
     let pid = Pid::from_child(&child);
     kill_process(pid, Signal::HUP).expect("it is told to stop");
-    // It says so when it has heard; only then does the call go through.
+    // The command reports the interrupt; only then does the call go through.
     let heard = crate::support::first_line_with(&mut child, "Stopping at the next safe moment.");
     gate.open();
     let ended = ended(child);

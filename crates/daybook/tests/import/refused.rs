@@ -1,4 +1,4 @@
-//! Imports that are refused: what is wrong is told by row and column, and nothing is loaded.
+//! Imports that are refused: errors are reported by row and column, and nothing is loaded.
 
 use crate::common::door::Door;
 use crate::common::loans::progress;
@@ -16,7 +16,7 @@ on_both!(
     quotes_are_as_the_format_has_them,
 );
 
-/// What a report names: file, line and column.
+/// The file, line and column of each error in a report.
 fn named(report: &Value) -> BTreeSet<String> {
     let shown = report["shown"].as_array().expect("a list");
     let name = |broken: &Value| {
@@ -66,7 +66,7 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
         };
         report["shown"].as_array().expect("a list").iter().map(told).collect()
     };
-    // Columns first: rows are looked at only when it is clear what they mean.
+    // Columns are checked first: rows are read only if the columns are valid.
     let told = try_it("account_id,effective_at,principal\na,2025-01-15,100\n", "account_id,original_amount_cents\n");
     let no_column = "is no column of this file; `daybook import --columns` names them all";
     let expected = [
@@ -108,14 +108,14 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
     for rule in &expected {
         assert!(told.contains(rule), "{rule}\nis not among\n{}", told.join("\n"));
     }
-    // The other values of the row with a bad date are told too.
+    // The other errors in the row with an invalid date are reported too.
     for column in ["account_id", "initial_principal_cents", "post_promo_len", "email"] {
         let head = format!("p/loans.csv:3 {column}: must be ");
         assert!(told.iter().any(|rule| rule.starts_with(&head)), "{head}\nis not among\n{}", told.join("\n"));
     }
     assert_eq!(told.len(), expected.len() + 4, "{}", told.join("\n"));
 
-    // Lines are those of the file, empty ones counted; a quote that is left open swallows no row.
+    // Line numbers are those of the file, including empty lines; an open quote does not hide the rows after it.
     let heads = "account_id,effective_at,initial_principal_cents,expected_as_of,expected_status,name_last\n";
     let rows = "\n\na,2025-01-15,0,,,A\n\r\nb,2025-01-15,100,2025-01-14,OPEN,B\nc,2025-01-15,100,2999-01-01,,\"C\n\
                 d,2025-01-15,100,,,D\n";
@@ -187,7 +187,7 @@ fn a_file_that_is_read_is_not_written_over(place: &Place) {
     server.stop();
 }
 
-/// What an import of these files tells, each value as a line.
+/// The errors of an import of these files, one line each.
 fn told(place: &Place, url: &str, loans: &str, payments: &str) -> Vec<String> {
     write_portfolio(place, loans, payments);
     let ended = import(place, url, &["--product", PRODUCT]);

@@ -10,11 +10,11 @@ use std::process::{Child, Command, Stdio};
 
 /// The product of the portfolios.
 pub const PRODUCT: &str = "auto-36";
-/// How many loans they have, and how many months each is old.
+/// The number of loans, and their age in months.
 pub const LOANS: u64 = 60;
 const MONTHS: u64 = 6;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -27,7 +27,7 @@ impl Ended {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The JSON of an import that must have found everything as expected.
+    /// The JSON of an import that must have found no differences.
     pub fn good(&self) -> Value {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.json()
@@ -41,14 +41,14 @@ fn command(place: &Place, args: &[&str]) -> Command {
     command
 }
 
-/// Waits for a command that was started.
+/// Waits for a started command.
 pub fn ended(child: Child) -> Ended {
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes| String::from_utf8(bytes).expect("what is said is text");
     Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// What a command says, up to and with a line that has these words.
+/// The output of a command up to the first line that contains these words.
 pub fn first_line_with(child: &mut Child, words: &str) -> String {
     let stderr = child.stderr.as_mut().expect("it is read from here");
     let mut said = Vec::new();
@@ -79,12 +79,12 @@ pub fn import(place: &Place, url: &str, more: &[&str]) -> Ended {
     run(place, &import_args(url, &format!("tests:{SECRET}"), more))
 }
 
-/// Starts to import the portfolio.
+/// Starts an import of the portfolio.
 pub fn start_import(place: &Place, url: &str, more: &[&str]) -> Child {
     command(place, &import_args(url, &format!("tests:{SECRET}"), more)).spawn().expect("the command starts")
 }
 
-/// Writes a portfolio to the folder `p`.
+/// Generates a portfolio in the folder `p`.
 pub fn make_portfolio(place: &Place, more: &[&str]) {
     let (loans, months) = (LOANS.to_string(), MONTHS.to_string());
     let always = ["demo-data", "--loans", &loans, "--payments", &months, "--as-of", "2026-01-31", "--to", "p"];
@@ -93,7 +93,7 @@ pub fn make_portfolio(place: &Place, more: &[&str]) {
     assert_eq!(made.code, Some(0), "{made:?}");
 }
 
-/// Writes a small portfolio by hand.
+/// Writes a small portfolio.
 pub fn write_portfolio(place: &Place, loans: &str, payments: &str) {
     let folder = place.folder().join("p");
     fs::create_dir_all(&folder).expect("a folder");
@@ -101,13 +101,13 @@ pub fn write_portfolio(place: &Place, loans: &str, payments: &str) {
     fs::write(folder.join("payments.csv"), payments).expect("a file");
 }
 
-/// Makes the product of the portfolio.
+/// Creates the product of the portfolio.
 pub fn make_product(place: &Place, door: &Door) {
     let body = fs::read_to_string(place.folder().join("p/product.json")).expect("the product is there");
     door.post("/products", &serde_json::from_str(&body).expect("the product is JSON")).good();
 }
 
-/// The rows of a file, without its first.
+/// The rows of a file, without its header.
 pub fn rows(place: &Place, file: &str) -> Vec<Vec<String>> {
     let mut reader = csv::Reader::from_path(place.folder().join(file)).expect("the file is there");
     let row = |record: csv::StringRecord| record.iter().map(str::to_owned).collect();
@@ -120,7 +120,7 @@ pub fn lines(place: &Place, file: &str) -> BTreeSet<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// What is on the server: accounts, customers, payments.
+/// The numbers of accounts, customers and payments on the server.
 pub fn counts(door: &Door) -> [usize; 3] {
     let accounts = door.all("/accounts");
     let payments = accounts.iter().map(|account| {

@@ -1,4 +1,4 @@
-//! Imports that run to their end.
+//! Imports that run to completion.
 
 use crate::common::door::Door;
 use crate::common::loans::progress;
@@ -69,7 +69,7 @@ fn what_is_wrong_is_found_and_nothing_else(place: &Place) {
     for row in found {
         let number = |place: usize| row[place].parse::<i64>().expect("a number of cents");
         assert_eq!((&*row[1], number(3) - number(2)), ("expected_principal_cents", number(4)));
-        // Every instalment that was paid is told, and what was owed then.
+        // The explanation lists every payment with the balance after it.
         let days: BTreeSet<&str> = row[5].split(" | ").map(|event| &event[..10]).collect();
         let paid = rows(place, "p/payments.csv").into_iter().filter(|payment| payment[0] == row[0]);
         paid.for_each(|payment| assert!(days.contains(&*payment[3]), "{payment:?}: {row:?}"));
@@ -97,7 +97,7 @@ fn a_dry_run_leaves_the_server_untouched(place: &Place) {
     assert_eq!(counts(&door), [0, 0, 0]);
     assert_eq!(progress(&door, PRODUCT), before);
     server.stop();
-    // With the product in a file no server is needed at all.
+    // With the product in a file, no server is needed.
     let files = ["--product-file", "p/product.json", "p/loans.csv", "p/payments.csv"];
     let args: Vec<&str> = ["import", "--dry-run", "--json"].into_iter().chain(files).collect();
     assert_eq!(run(place, &args).json(), told);
@@ -108,7 +108,7 @@ fn payments_without_ids_are_the_same_in_every_run(place: &Place) {
     make_portfolio(place, &[]);
     make_product(place, &door);
     door.post("/customers", &json!({ "customer_id": "ada", "name_last": "Lovelace" })).good();
-    // Expected of now: what was paid does not depend on which day it is.
+    // Expected as of now: the total paid does not depend on today's date.
     let loans = "account_id,effective_at,initial_principal_cents,customer_id,expected_total_paid_to_date_cents\n\
                  hand-1,2025-01-15T09:00:00-05:00,120000,ada,3000\n\
                  hand-2,2025-01-15,120000,,\n";
@@ -125,7 +125,7 @@ fn payments_without_ids_are_the_same_in_every_run(place: &Place) {
         let ids: BTreeSet<&str> = ids.iter().map(|item| item["line_item_id"].as_str().expect("an id")).collect();
         let made = ["-2025-02-15T05:00:00Z-1000", "-2025-02-15T05:00:00Z-1000-2", "-2025-03-15T12:00:00Z-1000"];
         assert_eq!(ids, made.map(|end| format!("payment{end}")).iter().map(String::as_str).collect());
-        // A date is midnight in the product's zone.
+        // A date means midnight in the product's zone.
         let two = door.get("/accounts/hand-2").good();
         assert_eq!((&two["effective_at"], &two["customers"]), (&json!("2025-01-15T00:00:00-05:00"), &json!([])));
         let one: Value = door.get("/accounts/hand-1").good();
@@ -134,7 +134,7 @@ fn payments_without_ids_are_the_same_in_every_run(place: &Place) {
     server.stop();
 }
 
-/// How many messages about the loans there are: all that was ever announced, sent or not.
+/// The number of messages about the loans, sent or not.
 fn announced(door: &Door) -> u64 {
     let accounts = door.all("/accounts");
     let events = accounts
@@ -151,7 +151,7 @@ fn webhooks_of_the_past_are_withheld_unless_asked_for(place: &Place) {
     // Each loan was opened, and each of its payments was recorded.
     assert!(withheld > LOANS + payments_in_file(place) as u64, "{told}");
     assert_eq!(announced(&door), 0);
-    // Loaded again under other ids, and asked for: as many as were withheld.
+    // Loaded again under other ids, with historical webhooks: as many as were suppressed.
     let text = std::fs::read_to_string(place.folder().join("p/loans.csv")).expect("the loans");
     let loans = text.replace("\nloan-", "\nsent-").replace(",cust-", ",sent-");
     let text = std::fs::read_to_string(place.folder().join("p/payments.csv")).expect("the payments");

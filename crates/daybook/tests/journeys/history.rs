@@ -1,4 +1,4 @@
-//! History that is more than payments: what bounced, what was waived, a status of last year; late fees put right.
+//! History with more than payments: reversals, waivers, an earlier status; corrected late fees.
 
 use crate::common::dates::{ZONE, at, days_after, months_after, opened_months_ago};
 use crate::common::loans::{
@@ -27,7 +27,7 @@ fn a_bounced_payment_of_last_year_is_loaded(place: &Place) {
     let opened = opened_months_ago(2);
     let due = |month: i64| months_after(opened, month);
     door.post("/accounts", &loan("auto", "loan", &at(opened, 9, ZONE))).good();
-    // Bounced before its due date, and paid again in time, with the fee for bouncing.
+    // Reversed before its due date, and paid again in time with the reversal fee.
     let bounced = json!({ "line_item_id": "bounce", "effective_at": at(days_after(due(1), -3), 9, ZONE) });
     pay(&door, "loan", "p2", level(), &at(due(2), 9, ZONE)).good();
     pay(&door, "loan", "p1-again", level() + REVERSAL_FEE, &at(due(1), 9, ZONE)).good();

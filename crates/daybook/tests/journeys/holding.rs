@@ -1,4 +1,5 @@
-//! While a product holds its events: what can be seen, what is refused, and that turning it on and off is harmless.
+//! While a product holds its events: what is visible, what is refused, and that turning migration mode on and off is
+//! harmless.
 
 use crate::common::dates::{ZONE, at, days_after, moment, months_after, now_in, opened_months_ago};
 use crate::common::door::Door;
@@ -21,7 +22,7 @@ fn states(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["state"].as_str().expect("a state")).collect()
 }
 
-/// `2026-05-20T12:00:00-04:00` inside a query.
+/// A time inside a query string.
 fn in_query(moment: &str) -> String {
     moment.replace('+', "%2B")
 }
@@ -48,7 +49,7 @@ fn what_is_held_is_seen_as_held_and_a_preview_shows_the_release(place: &Place) {
     assert_eq!((&now["state"], &now["held_events"]), (&json!("HOLDING"), &json!(2)));
     assert_eq!((&now["accounts_total"], &now["finished_at"]), (&json!(1), &Value::Null));
 
-    // The first instalment is paid on time, the second missed: its interest and a fee are owed.
+    // The first instalment is paid on time and the second is missed: its interest and a late fee are owed.
     let then = in_query(&moment(&now_in(ZONE)));
     let preview = door.get(&format!("/accounts/loan?effective_as_of={then}")).good();
     let (principal, _) = paid_on_time(1);

@@ -1,14 +1,14 @@
-//! What users do with the service, done to the built command over HTTP, on each database.
+//! User journeys with the built command over HTTP, on each database.
 //!
 //! | module | journey |
 //! |---|---|
 //! | [`procedure`] | a loan's history is loaded in migration mode, and the same without it |
 //! | [`holding`] | what can be seen and done while a product holds its events |
-//! | [`history`] | bounced payments, waivers, statuses of last year; late fees put right |
-//! | [`repeats`] | the same payment sent many times at once |
+//! | [`history`] | reversals, waivers, earlier statuses; corrected late fees |
+//! | [`repeats`] | the same payment sent many times concurrently |
 //! | [`portfolio`] | many accounts loaded in one call |
 //!
-//! Dates are counted from today, and none depends on which day that is.
+//! Dates are relative to today, and the tests pass on every day of the year.
 #![cfg(test)]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Many accounts and their payments loaded in one call, let go, and found right.
+//! Many accounts and their payments are loaded in one call, released and checked.
 
 use crate::common::chance::{Chance, seed};
 use crate::common::dates::{ZONE, at, months_after, opened_months_ago};

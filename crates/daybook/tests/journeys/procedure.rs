@@ -1,4 +1,4 @@
-//! The procedure that migration mode is for: load eight months of history, let it go, look at the outcome.
+//! A migration: load eight months of history, release it, and check the result.
 
 use crate::common::chance::{Chance, seed};
 use crate::common::dates::{ZONE, at, months_after, opened_months_ago};
@@ -84,7 +84,8 @@ fn the_same_calls_without_migration_mode_give_a_late_fee_for_every_elapsed_payme
     assert_eq!(fees.len(), MONTHS as usize);
     assert!(fees.iter().all(|fee| fee["line_item_summary"]["original_amount_cents"] == LATE_FEE), "{fees:?}");
     let account = door.get("/accounts/loan").good();
-    // Eight instalments and eight fees were owed, and eight instalments were paid: instalments come before fees.
+    // Eight instalments and eight fees were owed, and eight instalments were paid: payments cover instalments before
+    // fees.
     assert_eq!(account["delinquency"]["past_due_cents"], i64::from(MONTHS) * LATE_FEE);
     assert_eq!(standing(&account), ("ACTIVE", None));
     assert_eq!(paid_on_time_by_row(&door)[..8], [false; 8].map(Value::from));

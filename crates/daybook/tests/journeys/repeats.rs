@@ -1,4 +1,4 @@
-//! The same payment sent many times at once counts once.
+//! The same payment sent many times concurrently counts once.
 
 use crate::common::dates::{ZONE, moment, now_in};
 use crate::common::door::Reply;
@@ -11,7 +11,7 @@ on_both!(fifty_equal_payments_at_once_are_one, fifty_different_payments_under_on
 
 const CALLERS: i64 = 50;
 
-/// Sends a payment of each amount under one id, all at once.
+/// Sends a payment of each amount under one id, all concurrently.
 fn at_once(place: &Place, amounts: impl Iterator<Item = i64>) -> (Vec<Reply>, Vec<serde_json::Value>, i64) {
     let (server, door) = place.open();
     make_product(&door, "auto", json!({}), json!({}));

@@ -1,7 +1,7 @@
-//! Every command of the manual is run, page by page, as an operator would who follows it.
+//! Runs every command of the manual, page by page, as an operator would.
 //!
-//! A page that needs PostgreSQL (it names its port) begins where the page about PostgreSQL begins: with a role and a
-//! database, made by that page's own first block.
+//! A page that needs PostgreSQL (it contains its port) starts with the first block of the page about PostgreSQL, which
+//! creates a role and a database.
 
 use crate::page::{Block, blocks, pages};
 use crate::terminal::{Desk, Done, POSTGRES_PORT};
@@ -9,14 +9,14 @@ use daybook_testkit::postgres;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The page that says how a role and a database are made.
+/// The page that describes how to create a role and a database.
 const ABOUT_POSTGRES: &str = "postgresql.md";
 
-/// Pages that have no command that could be run, and why.
+/// Pages without commands that can be run, with the reason.
 const WITHOUT: [(&str, &str); 2] =
     [("README.md", "is the list of the pages"), ("performance.md", "is measurements, on a machine of their own")];
 
-/// A PostgreSQL server of one's own, and where its programs are.
+/// A private PostgreSQL server, and the folder of its programs.
 struct Postgres {
     programs: PathBuf,
     port: String,
@@ -38,7 +38,7 @@ impl Postgres {
         Desk::new(&self.programs, &self.port)
     }
 
-    /// Removes what pages made.
+    /// Removes the databases and roles created by pages.
     fn clear(&self) {
         let drops = ["DROP DATABASE IF EXISTS books WITH (FORCE)", "DROP DATABASE IF EXISTS rehearsal WITH (FORCE)"];
         for sql in drops.into_iter().chain(["DROP ROLE IF EXISTS books"]) {
@@ -50,7 +50,7 @@ impl Postgres {
     }
 }
 
-/// Follows a page, after the first block of another where it needs that.
+/// Runs a page, after the first block of the PostgreSQL page if it needs that.
 fn follow(postgres: &Postgres, name: &str, text: &str, first: &Block) -> Result<Done, String> {
     let page = blocks(text)?;
     let mut wanted = page.clone();
@@ -85,7 +85,7 @@ fn every_command_of_the_manual_works() {
     assert!(broken.is_empty(), "{}", broken.join("\n\n"));
 }
 
-/// Without a PostgreSQL server.
+/// A desk without a PostgreSQL server.
 fn desk() -> Desk {
     Desk::new(Path::new("/usr/bin"), "1")
 }

@@ -1,4 +1,4 @@
-//! The operators' manual (`docs/operating`) says what is so: every setting is on its page, and every command on every page
+//! The operators' manual (`docs/operating`) is correct: every setting is on its page, and every command of every page
 //! is run.
 #![cfg(test)]
 

@@ -1,35 +1,35 @@
-//! The commands of a page: its fenced blocks that begin with `sh`, and what the fence says about them.
+//! The commands of a page: its fenced blocks that begin with `sh`, and the options of the fence.
 //!
-//! | fence | what it is |
+//! | fence | meaning |
 //! |---|---|
-//! | `sh` | commands that end, and work |
-//! | `sh server` | ends in a server, which runs until the next such block, or the end of the page |
-//! | `sh server beside` | the same, beside the server that runs already |
+//! | `sh` | commands that end successfully |
+//! | `sh server` | ends with a server, which runs until the next such block, or the end of the page |
+//! | `sh server beside` | the same, in addition to the servers already running |
 //! | `sh no-run: REASON` | commands that cannot be run in a test |
 
 use std::path::{Path, PathBuf};
 
-/// What is done with a block.
+/// How a block is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It is run to its end.
+    /// Run to its end.
     Run,
-    /// It is started, and goes on; first, whatever servers run are stopped.
+    /// Started and kept running, after all running servers are stopped.
     Serve,
-    /// It is started, and goes on.
+    /// Started and kept running.
     ServeBeside,
-    /// It is not run, for this reason.
+    /// Not run, for this reason.
     NotRun(String),
 }
 
 /// A block of commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What is done with it.
+    /// How it is run.
     pub kind: Kind,
     /// The commands.
     pub script: String,
-    /// The line of its fence.
+    /// The line number of its fence.
     pub line: usize,
 }
 
@@ -38,7 +38,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating")
 }
 
-/// Every page: its name and its text, by name.
+/// Every page, as name and text, sorted by name.
 pub fn pages() -> Vec<(String, String)> {
     let entries = std::fs::read_dir(folder()).expect("the manual is there").map(|entry| entry.expect("a file").path());
     let mut pages: Vec<(String, String)> = entries
@@ -52,7 +52,7 @@ pub fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// The blocks of a page in their order, or what is wrong with one.
+/// The blocks of a page in order, or the error in one.
 pub fn blocks(text: &str) -> Result<Vec<Block>, String> {
     let mut found = Vec::new();
     let mut open: Option<(String, usize, Vec<&str>)> = None;

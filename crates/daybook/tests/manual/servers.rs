@@ -1,4 +1,5 @@
-//! A server in a terminal of its own: started by a script, ready when it says so, stopped as Ctrl-C or a service stops it.
+//! A server in a separate terminal: started by a script, ready when it prints so, stopped by Ctrl-C or a service
+//! manager.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{BufRead, BufReader, Read};
@@ -6,21 +7,21 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-/// What a server says when it is ready.
+/// The line that a server prints when it is ready.
 const READY: &str = "daybook ready on ";
 
-/// A script that ends in a server.
+/// A script that ends with a server.
 #[derive(Debug)]
 pub struct Serving {
     child: Child,
-    /// Collects what it says, until the last process of the script has ended.
+    /// Collects its stderr until the last process of the script has ended.
     said: Option<JoinHandle<String>>,
-    /// The same for what it prints after it was ready.
+    /// Collects its stdout after it was ready.
     printed: Option<JoinHandle<String>>,
 }
 
 impl Serving {
-    /// Starts it, and waits until it is ready; or says how it ended instead.
+    /// Starts it and waits until it is ready, or returns how it ended.
     pub fn start(mut command: Command) -> Result<Serving, String> {
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("bash starts");
@@ -54,7 +55,7 @@ impl Serving {
 
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
-        // It may have ended already.
+        // It may already have ended.
         let _ = kill_process_group(pid, signal);
     }
 }

@@ -1,4 +1,4 @@
-//! The page about settings has each that there is, with its default, and no other; so have the flags for one start.
+//! The page about settings lists every setting with its default, and no other; likewise the flags for one start.
 
 use crate::page::folder;
 use clap::CommandFactory;
@@ -6,7 +6,7 @@ use daybook::cli::Cli;
 use daybook::config::definitions::DEFINITIONS;
 use std::collections::BTreeSet;
 
-/// The rows of the tables under a heading: their cells.
+/// The cells of the table rows under a heading.
 fn rows_under(heading: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(folder().join("configuring.md")).expect("the page is there");
     let part = text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no heading {heading}"));

@@ -1,8 +1,8 @@
-//! The terminals of an operator who follows a page: one in which commands are typed, and one for each server.
+//! The terminals of an operator who follows a page: one for commands, and one for each server.
 //!
-//! They begin in an empty folder, with the built command on the path. What is exported in one block is there in the next; a
-//! server has a terminal of its own and knows nothing of that. Ports that a page names are replaced by free ones, so that
-//! pages can be run while other programs use the machine; that of PostgreSQL by the one of a server for tests.
+//! They start in an empty folder, with the built command on the path. Variables exported in one block exist in the
+//! next; a server has a separate terminal without them. The ports on a page are replaced by free ones, so that pages
+//! can be run while other programs use the machine, and PostgreSQL's port by that of a test server.
 
 use crate::page::{Block, Kind};
 use crate::servers::Serving;
@@ -12,25 +12,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Ports that pages name: those of servers of Daybook.
+/// The ports of Daybook servers on pages.
 const PORTS: [&str; 4] = ["8080", "8081", "8443", "9090"];
 /// The port of PostgreSQL on pages.
 pub const POSTGRES_PORT: &str = "5432";
 
-/// What was done with the blocks of a page.
+/// The result of running a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// How many were run.
+    /// The number of blocks run.
     pub run: usize,
-    /// How many were not, with a reason.
+    /// The number of blocks not run, with a reason.
     pub not_run: usize,
 }
 
-/// A folder, ports, and what was exported.
+/// A folder, ports, and exported variables.
 #[derive(Debug)]
 pub struct Desk {
     folder: TempDir,
-    /// What is exported at the end of each block.
+    /// The variables exported at the end of each block.
     exports: TempDir,
     ports: BTreeMap<&'static str, String>,
     programs: PathBuf,
@@ -38,9 +38,9 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// An empty folder. The programs of PostgreSQL are in a folder, and its server at a port.
+    /// An empty folder, with PostgreSQL's programs in a folder and its server at a port.
     pub fn new(postgres_programs: &Path, postgres_port: &str) -> Desk {
-        // All at once, so that each is another.
+        // All bound at the same time, so that they differ.
         let listeners = PORTS.map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let port_of = |listener: &TcpListener| listener.local_addr().expect("an address").port().to_string();
         let mut ports: BTreeMap<&'static str, String> =
@@ -50,7 +50,7 @@ impl Desk {
         Desk { folder, exports, ports, programs: postgres_programs.to_owned(), servers: Vec::new() }
     }
 
-    /// Does what a page's blocks say, in their order; or says which one does not work, and what it printed.
+    /// Runs the blocks of a page in order, or returns which one failed, with its output.
     pub fn follow(mut self, blocks: &[Block]) -> Result<Done, String> {
         let mut done = Done::default();
         for block in blocks {
@@ -101,7 +101,7 @@ impl Desk {
         let mut command = Command::new("bash");
         command.args(["--norc", "-c", script]).current_dir(self.folder.path()).stdin(Stdio::null()).env_clear();
         command.env("PATH", path).env("HOME", self.folder.path()).env("LANG", "C.UTF-8");
-        // The port that servers and clients have if nothing is said.
+        // The default port of servers and clients.
         command.env("DAYBOOK_LISTEN", format!("127.0.0.1:{}", self.ports["8080"]));
         command.env("PGHOST", "127.0.0.1").env("PGPORT", &self.ports[POSTGRES_PORT]).env("PGUSER", "daybook");
         command

@@ -1,4 +1,4 @@
-//! Organizations, keys and rolls: through a running server, and without one.
+//! Organizations, keys and rolls, with a running server and without one.
 
 use crate::support::{fresh, lend};
 use daybook_testkit::server::Answer;
@@ -67,11 +67,11 @@ fn organizations_do_not_see_each_other() {
     assert_eq!(code, 2, "asked for something that makes no sense");
 }
 
-/// The moment a year after the one to which an account is processed.
+/// One year after the time up to which an account is processed.
 fn a_year_later(account: &Answer) -> String {
     let account = account.good();
     let (year, rest) = text(&account, "processed_through").split_at(4);
-    // Daylight saving or not: any offset will do, and the 28th is in every year.
+    // Any offset will do, and every year has this date.
     format!("{}{}-28T00:00:00Z", year.parse::<i32>().expect("a year") + 1, &rest[..3])
 }
 

@@ -1,5 +1,5 @@
-//! The server behind a real nginx, set up as the manual says: who is locked out, what links and cookies say, what is
-//! refused and what is not reached.
+//! The server behind a real nginx, configured as in the manual: lockouts, links and cookies, refused requests, and
+//! unreachable paths.
 
 use crate::caller::{Caller, SITE, cookie_of, token_of, whole_cookie_of};
 use crate::nginx::{self, Nginx, Onward};
@@ -34,7 +34,8 @@ fn is_locked_out(answer: &Response<String>) -> bool {
     answer.body().contains("too many wrong tries")
 }
 
-/// Guesses passwords of different people, by a caller for each try, until the guesser is locked out: after five.
+/// Guesses passwords of different users, with a new client for each try, until the client address is locked out: after
+/// five.
 fn guess_until_locked_out(case: &str, caller: impl Fn(usize) -> Caller) {
     for number in 0..=5 {
         let email = format!("guess-{number}-{}@lender.example", case.len());
@@ -43,7 +44,7 @@ fn guess_until_locked_out(case: &str, caller: impl Fn(usize) -> Caller) {
     }
 }
 
-/// What Ana is answered who signs in.
+/// The response when Ana signs in.
 fn ana_signs_in(nginx: &Nginx) -> Response<String> {
     nginx.caller(ANA).sign_in(EMAIL, PASSWORD)
 }
@@ -87,7 +88,7 @@ fn who_guesses_behind_nginx_waits_alone_whatever_headers_say() {
     assert!(!log.lines().any(|line| line.ends_with("client=127.0.0.1")), "no call counts as nginx's own: {log}");
 }
 
-/// The control: all clients of a proxy that is not trusted are one.
+/// The control: all clients of an untrusted proxy count as one.
 #[test]
 fn behind_nginx_that_is_not_trusted_one_who_guesses_locks_out_all() {
     let Some(program) = nginx::program() else { return };
@@ -126,7 +127,7 @@ fn links_follow_the_public_url_whatever_host_is_called() {
     assert!(link.starts_with(&format!("{URL}/console/welcome/")), "{link}");
     drop(nginx);
     server.stop();
-    // The control: without the setting, links are as browsers say.
+    // The control: without the setting, links use the host of the request.
     let server = daybook.serve(&["--trust-proxy", "127.0.0.1/32"]);
     let nginx = Nginx::before(&program, &Onward::Plain(address_of(&server)));
     let (link, _) = invited_by(&evil(&nginx));
@@ -192,7 +193,7 @@ fn what_is_hidden_or_apart_is_not_reached_through_nginx() {
     assert!(log.contains("/healthz") && !log.contains("/readyz"), "nothing hidden has arrived: {log}");
 }
 
-/// A server with a certificate of an authority, for a name.
+/// A server with a certificate of an authority, for a host name.
 fn serve_by_tls(daybook: &Daybook, authority: &Authority, name: &str) -> Server {
     let file = |name: &str| daybook.folder().join(name);
     authority.sign(name, &file("cert.pem"), &file("key.pem"));

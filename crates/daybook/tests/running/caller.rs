@@ -1,4 +1,4 @@
-//! A caller with an address of its own: over TLS as a browser or plain, by either version of HTTP.
+//! A client with its own address: over TLS or plain, by HTTP/1.1 or HTTP/2.
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -15,48 +15,48 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// The name that the site is called by.
+/// The host name of the site.
 pub const SITE: &str = "books.example.com";
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// A caller.
+/// A client.
 #[derive(Clone, Debug)]
 pub struct Caller {
     from: Ipv4Addr,
     to: SocketAddr,
-    /// The authority that is trusted; without it the call is plain.
+    /// The trusted certificate authority; `None` for plain HTTP.
     authority: Option<Vec<u8>>,
-    /// Sent along with every request.
+    /// Headers of every request.
     headers: Vec<(String, String)>,
     host: String,
     version: Version,
 }
 
 impl Caller {
-    /// A caller in plain HTTP, from one of this machine's many loopback addresses.
+    /// A client in plain HTTP, from one of this machine's loopback addresses.
     pub fn plain(from: Ipv4Addr, to: SocketAddr) -> Caller {
         Caller { from, to, authority: None, headers: Vec::new(), host: SITE.to_owned(), version: Version::HTTP_11 }
     }
 
-    /// A caller by TLS, who trusts an authority.
+    /// A client over TLS that trusts an authority.
     pub fn by_tls(from: Ipv4Addr, to: SocketAddr, authority: &[u8]) -> Caller {
         Caller { authority: Some(authority.to_vec()), ..Caller::plain(from, to) }
     }
 
-    /// The same, who sends a header along.
+    /// Adds a header to every request.
     pub fn with(mut self, name: &str, value: &str) -> Caller {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same, who says that another host is called.
+    /// Uses another host name.
     pub fn calling(self, host: &str) -> Caller {
         Caller { host: host.to_owned(), ..self }
     }
 
-    /// The same by HTTP/2.
+    /// Uses HTTP/2.
     pub fn by_http_2(self) -> Caller {
         Caller { version: Version::HTTP_2, ..self }
     }
@@ -114,25 +114,25 @@ impl Caller {
         Runtime::new().expect("a runtime").block_on(answering)
     }
 
-    /// Reads a page.
+    /// Fetches a page.
     pub fn get(&self, path: &str) -> Response<String> {
         self.call("GET", path, &[], "")
     }
 
-    /// Sends bytes as they are, and gives all that is answered.
+    /// Sends bytes unchanged and returns the whole response.
     pub fn send_as_it_is(&self, bytes: &str) -> String {
         let exchanging = async {
             let mut stream = self.connect().await;
             stream.write_all(bytes.as_bytes()).await.expect("it is sent");
             let mut answer = Vec::new();
-            // One that is closed without a farewell has answered all the same.
+            // A connection closed without a TLS close notification has still responded.
             let _ = stream.read_to_end(&mut answer).await;
             String::from_utf8(answer).expect("text")
         };
         Runtime::new().expect("a runtime").block_on(exchanging)
     }
 
-    /// Tries to sign in; gives the answer.
+    /// Tries to sign in and returns the response.
     pub fn sign_in(&self, email: &str, password: &str) -> Response<String> {
         let page = self.get("/console/sign-in");
         let cookie = cookie_of(&page, "daybook_door");
@@ -140,7 +140,7 @@ impl Caller {
         self.send_form("/console/sign-in", &cookie, &format!("csrf={token}&email={email}&password={password}"))
     }
 
-    /// Sends a form as a browser does.
+    /// Submits a form as a browser does.
     pub fn send_form(&self, path: &str, cookie: &str, form: &str) -> Response<String> {
         let headers = [
             ("cookie", cookie),
@@ -151,7 +151,7 @@ impl Caller {
     }
 }
 
-/// A cookie that an answer sets, with all that is said of it.
+/// A cookie in a response, with its attributes.
 pub fn whole_cookie_of(answer: &Response<String>, name: &str) -> String {
     let cookies = answer.headers().get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
     let wanted = |cookie: &&str| cookie.split('=').next().is_some_and(|own| own.trim_start_matches("__Host-") == name);
@@ -160,7 +160,7 @@ pub fn whole_cookie_of(answer: &Response<String>, name: &str) -> String {
     found[0].to_owned()
 }
 
-/// The name and the value of a cookie that an answer sets.
+/// The name and value of a cookie in a response.
 pub fn cookie_of(answer: &Response<String>, name: &str) -> String {
     whole_cookie_of(answer, name).split(';').next().unwrap_or_default().to_owned()
 }

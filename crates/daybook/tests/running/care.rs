@@ -1,4 +1,4 @@
-//! Verifying, copying, examining.
+//! `verify`, `backup` and `doctor`.
 
 use crate::support::{fresh, lend};
 use daybook_testkit::server::Daybook;
@@ -70,7 +70,7 @@ fn a_backup_is_a_database_that_verifies() {
     assert!(code == 1 && stderr.contains("it is not overwritten"), "{stderr}");
     assert_eq!(fs::read(&copy).expect("the copy is readable"), before);
 
-    // Taken while the server runs, and used beside it.
+    // The copy was made while the server runs, and is used at the same time.
     assert_eq!(daybook.stdout_of(&["verify", "--database", "sqlite:copy.db"]), daybook.stdout_of(&["verify"]));
     let restored = daybook.serve(&["--database", "sqlite:copy.db"]);
     assert_eq!(restored.get("/accounts/loan-1/line_items/p1", &secret).status, 200);

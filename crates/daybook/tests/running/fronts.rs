@@ -1,4 +1,4 @@
-//! What stands before the server: proxies that are believed and callers who are not, links, cookies, a listener apart.
+//! Proxies, trusted and untrusted; links, cookies, and the separate listener.
 
 use crate::support::fresh;
 use daybook_testkit::authority::Authority;
@@ -11,7 +11,7 @@ use tokio::net::TcpSocket;
 const EMAIL: &str = "ana@lender.example";
 const PASSWORD: &str = "a-password-of-ana";
 
-/// A connection from one of this machine's many loopback addresses.
+/// A connection from one of this machine's loopback addresses.
 fn connect(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let stream = runtime.block_on(async {
@@ -27,7 +27,7 @@ fn address_of(url: &str) -> SocketAddr {
     url.split_once("://").expect("a URL").1.parse().expect("an address")
 }
 
-/// Sends a request as it is, and gives the whole answer.
+/// Sends a request unchanged and returns the whole response.
 fn exchange(from: Ipv4Addr, to: SocketAddr, request: &str) -> String {
     let mut stream = connect(from, to);
     stream.write_all(request.as_bytes()).expect("it is sent");
@@ -40,7 +40,7 @@ fn get(from: Ipv4Addr, to: SocketAddr, path: &str, headers: &str) -> String {
     exchange(from, to, &format!("GET {path} HTTP/1.1\r\nhost: inside:8080\r\nconnection: close\r\n{headers}\r\n"))
 }
 
-/// A proxy: it adds its client's address to what the client says, and passes everything on.
+/// A proxy: it appends its client's address to the header and forwards everything.
 fn proxy_before(server: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -70,7 +70,7 @@ fn proxy_before(server: SocketAddr) -> SocketAddr {
                 write!(onward, "{head}x-forwarded-for: {peer}\r\nx-forwarded-proto: https\r\n\r\n").expect("the head");
                 onward.write_all(&body).expect("the body");
                 std::io::copy(&mut onward, &mut client).expect("the answer");
-                // The client may have gone.
+                // The client may have disconnected.
                 let _ = client.shutdown(Shutdown::Both);
             });
         }
@@ -83,7 +83,7 @@ fn with_ana() -> (tempfile::TempDir, Daybook) {
     (folder, daybook.with("DAYBOOK_BOOTSTRAP_EMAIL", EMAIL).with("DAYBOOK_BOOTSTRAP_PASSWORD", PASSWORD))
 }
 
-/// Tries to sign in; gives the answer.
+/// Tries to sign in and returns the response.
 fn sign_in(from: Ipv4Addr, to: SocketAddr, email: &str, password: &str) -> String {
     let page = get(from, to, "/console/sign-in", "");
     let cookie = page.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
@@ -105,7 +105,7 @@ fn sign_in(from: Ipv4Addr, to: SocketAddr, email: &str, password: &str) -> Strin
 const GUESSER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const ANA: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
-/// Guesses passwords of different people until the guesser is locked out; then Ana signs in through the same proxy.
+/// Guesses passwords of different users until the client is locked out; then Ana signs in through the same proxy.
 fn ana_after_guesses(flags: &[&str]) -> String {
     let (_folder, daybook) = with_ana();
     let server = daybook.serve(flags);

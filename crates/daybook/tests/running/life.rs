@@ -1,4 +1,4 @@
-//! Starting and stopping.
+//! Start and stop.
 
 use crate::support::{fresh, lend};
 use daybook_testkit::server::Daybook;
@@ -123,7 +123,7 @@ fn a_start_that_cannot_be_is_one_sentence() {
     assert!(!folder.path().join("daybook.db").exists(), "nothing was made");
 }
 
-/// A server that is told to stop takes no new calls and answers the one it has begun to read.
+/// After a stop signal, a server accepts no new calls and answers the call whose body it is reading.
 #[test]
 fn a_call_in_flight_is_answered() {
     let (_folder, daybook) = fresh();
@@ -189,7 +189,7 @@ fn a_start_that_is_stopped_still_tells_the_first_secret() {
     let mut child =
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    // The demo is being loaded: the key is made, and the server is not ready.
+    // The demo data are being loaded: the key exists, and the server is not ready.
     let first = lines.next().expect("it says something").expect("text");
     assert!(first.contains("a release is done"), "{first}");
     let killed = std::process::Command::new("kill").arg(child.id().to_string()).status().expect("kill(1) is there");
@@ -212,7 +212,7 @@ fn what_was_answered_survives_a_kill() {
     assert_eq!(payment["line_item_id"], "p1");
 }
 
-/// A pipe holds 64 KiB: far less than a thousand calls log at this level.
+/// A pipe holds 64 KiB, far less than a thousand calls log at this level.
 #[test]
 fn a_log_that_is_not_read_stops_no_call() {
     let (folder, _daybook) = fresh();
@@ -234,7 +234,7 @@ fn a_log_that_is_not_read_stops_no_call() {
         assert_eq!(answer.status(), 200);
     }
     kill_process(Pid::from_child(&server), Signal::TERM).expect("it can be told to stop");
-    // What is queued for a log that takes nothing is given up.
+    // Queued lines of a log that is not read are discarded.
     assert!(server.wait().expect("it ends").success());
     drop(unread);
 }

@@ -1,4 +1,4 @@
-//! The built command as a server, and the commands beside it.
+//! The built command as a server, and the commands that work with it.
 #![cfg(test)]
 
 mod administration;

@@ -1,12 +1,12 @@
-//! A server whose database is on PostgreSQL as a provider sets it up: TLS only, an authority of its own, and of one user a
-//! certificate.
+//! A server on PostgreSQL as set up by a cloud provider: TLS only, with a private authority, and a client certificate
+//! for one user.
 
 use crate::support::{fresh, lend};
 use daybook_testkit::authority::Authority;
 use daybook_testkit::postgres;
 use tempfile::TempDir;
 
-/// The PostgreSQL server, and the files that its clients have.
+/// The PostgreSQL server, and the files of its clients.
 struct Managed {
     server: postgres::Server,
     folder: TempDir,
@@ -26,7 +26,7 @@ impl Managed {
         Managed { server: postgres::Server::start_tls(folder.path()), folder }
     }
 
-    /// The address of a new database, for a user who calls the host by a name.
+    /// The address of a new database, for a user and a host name.
     fn address(&self, user: &str, host: &str, parameters: &str) -> String {
         let address = self.server.database().replace("daybook@127.0.0.1", &format!("{user}@{host}"));
         let parameters = parameters.replace("FOLDER", self.folder.path().to_str().expect("a plain name"));
@@ -49,7 +49,7 @@ fn a_server_takes_payments_over_tls_as_each_mode_says() {
         ("carded", "localhost", ours.as_str()),
         ("daybook", "127.0.0.1", "sslmode=verify-ca&sslrootcert=FOLDER/ca.crt"),
         ("daybook", "127.0.0.1", "sslmode=require"),
-        // The server takes nothing but TLS: who gets in without asking for it has used it.
+        // The server accepts only TLS: a client that connects without requesting it has used it.
         ("daybook", "127.0.0.1", "sslmode=prefer"),
         ("daybook", "127.0.0.1", ""),
     ] {

@@ -1,5 +1,5 @@
-//! `/metrics` of running servers, on both databases, held against the manual, the alerts and the dashboard: every figure
-//! that these name is exported, every figure that is exported is in the manual, and every alert has its heading there.
+//! `/metrics` of running servers, on both databases, compared with the manual, the alerts and the dashboard: every
+//! metric that these name is exported, every exported metric is in the manual, and every alert has its heading there.
 
 use crate::support::{fresh, lend};
 use daybook_testkit::postgres;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-/// A figure's name, and whether it is a counter, a gauge or a histogram.
+/// The type of each metric by name: counter, gauge or histogram.
 type Exported = BTreeMap<String, String>;
 
 fn file(path: &str) -> String {
@@ -18,7 +18,7 @@ fn file(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every word of a text that is a figure's name. What a histogram is made of is named after it.
+/// All names of metrics in a text. The parts of a histogram count as the histogram.
 fn figures_in(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !is_part(c)).filter(|word| word.starts_with("daybook_") || word.starts_with("process_"));
@@ -34,7 +34,7 @@ fn alerts_in(rules: &str) -> Vec<String> {
     rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).map(str::to_owned).collect()
 }
 
-/// The first cells of a page's tables whose second is a type: `name`, type.
+/// The metrics in a page's tables: name and type.
 fn listed_in(page: &str) -> Exported {
     let cells = |line: &str| -> Vec<String> { line.split('|').map(|cell| cell.trim().to_owned()).collect() };
     let figure = |cells: Vec<String>| match &cells[..] {
@@ -44,7 +44,7 @@ fn listed_in(page: &str) -> Exported {
     page.lines().filter(|line| line.starts_with('|')).filter_map(|line| figure(cells(line))).collect()
 }
 
-/// The page of a server with a loan and a URL that messages were sent to.
+/// The metrics page of a server with a loan and a URL that received messages.
 fn page_of(server: &Server, receiver: &Receiver) -> String {
     let secret = server.first_secret();
     server.put("/organization/subscribe", &secret, &json!({ "webhook_url": receiver.url() })).good();

@@ -1,4 +1,5 @@
-//! `daybook mute`, `daybook unmute`, `serve --muted` and what a server of a muted database shows, on both databases.
+//! `daybook mute`, `daybook unmute`, `serve --muted` and what a server shows while the database is muted, on both
+//! databases.
 
 use crate::support::{fresh, lend};
 use daybook_testkit::postgres;
@@ -6,7 +7,7 @@ use daybook_testkit::server::{Daybook, Server};
 use std::thread;
 use std::time::Duration;
 
-/// How often, and how long apart, a server is asked until it has followed: a minute.
+/// The number of checks until a server has applied a change, and the pause between them: a minute.
 const LOOKS: u32 = 600;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
@@ -26,7 +27,7 @@ fn follows(server: &Server, muted: bool) {
     panic!("the server did not follow: {}", server.stderr());
 }
 
-/// Lines of the log are written by a thread of their own, so they may come a moment later.
+/// Checks for a log line. A separate thread writes the log, so the line may appear a moment later.
 fn logs(server: &Server, line: &str) {
     for _ in 0..LOOKS {
         if server.stderr().contains(line) {
@@ -68,7 +69,7 @@ fn mutes_and_unmutes(daybook: &Daybook, nodes: &[Server]) {
         follows(node, true);
         assert_eq!(node.get("/readyz", "").status, 200, "a muted server is ready");
     }
-    // Calls are answered, and what they write is there.
+    // Calls are answered, and their changes are stored.
     lend(&nodes[0], &secret, "loan-1");
     assert_eq!(nodes[0].get("/accounts/loan-1/line_items/p1", &secret).status, 200);
     let page = nodes[0].get("/console/sign-in", "").text;

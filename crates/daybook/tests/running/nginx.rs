@@ -1,7 +1,7 @@
-//! nginx as the manual sets it up: a real one, run by hand with the blocks of the page about proxies.
+//! nginx as configured in the manual: a real one, with the configuration blocks of the page about proxies.
 //!
-//! On Debian `./check tests` gets it from the package, and unpacks it into `target` without installing it. Where there is
-//! Debian's `apt-get` and no nginx, the tests fail; elsewhere they say that they did nothing.
+//! On Debian, `./check tests` downloads the package and unpacks it into `target` without installing it. If there is
+//! `apt-get` but no nginx, the tests fail; on other systems they print that they are skipped.
 
 use crate::caller::{Caller, SITE};
 use daybook_testkit::authority::Authority;
@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How often, and how long apart, it is looked whether nginx listens.
+/// The number of checks whether nginx listens, and the pause between them.
 const LOOKS: u32 = 3_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
@@ -28,12 +28,12 @@ pub struct Nginx {
     folder: TempDir,
 }
 
-/// How nginx reaches the server.
+/// How nginx connects to the server.
 #[derive(Debug)]
 pub enum Onward<'a> {
-    /// In plain HTTP, as the first block of the page says.
+    /// By plain HTTP, as in the first block of the page.
     Plain(SocketAddr),
-    /// By TLS, as the second block says: the server's certificate must come from this authority, and be for this name.
+    /// By TLS, as in the second block: the server's certificate must be from this authority and for this name.
     Tls(SocketAddr, &'a Authority, &'a str),
 }
 
@@ -57,24 +57,24 @@ pub fn program() -> Option<PathBuf> {
     found
 }
 
-/// The blocks of the manual that are for nginx.
+/// The nginx blocks of the manual.
 fn blocks() -> Vec<String> {
     let page = fs::read_to_string(root().join("docs/operating/tls-and-proxies.md")).expect("the page is there");
     let after = page.split("```nginx\n").skip(1);
     after.map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// A text in which something that stands there once is replaced.
+/// Replaces a text that must occur exactly once.
 fn replaced(text: &str, old: &str, new: &str) -> String {
     assert_eq!(text.matches(old).count(), 1, "{old} stands once in the manual's block:\n{text}");
     text.replace(old, new)
 }
 
 impl Nginx {
-    /// Starts it before a server.
+    /// Starts nginx in front of a server.
     pub fn before(program: &Path, onward: &Onward) -> Nginx {
         let folder = tempfile::tempdir().expect("a folder");
-        // Its workers are another user.
+        // The workers run as another user.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("its mode");
         let path = |name: &str| folder.path().join(name).to_str().expect("a plain name").to_owned();
         let authority = Authority::named("authority of nginx");
@@ -129,7 +129,7 @@ impl Nginx {
         panic!("nginx does not listen: {}", self.said())
     }
 
-    /// What it has said.
+    /// Its log.
     pub fn said(&self) -> String {
         fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
     }
@@ -139,7 +139,7 @@ impl Nginx {
         Caller::by_tls(from, self.address, &self.authority.der())
     }
 
-    /// As whom its workers run.
+    /// The user ids of its workers.
     pub fn users_of_workers(&self) -> Vec<u32> {
         let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.child.id())).unwrap_or_default();
         let user = |pid: &str| {
@@ -153,7 +153,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Told so, it ends its workers first.
+        // On SIGTERM, it ends its workers first.
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }

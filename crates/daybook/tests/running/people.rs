@@ -1,17 +1,17 @@
-//! How people get into the console: the link of the first start, links made later, a user chosen beforehand.
+//! How users get access to the console: the link of the first start, later invites, a user set up in advance.
 
 use crate::support::fresh;
 use daybook_testkit::server::Server;
 use serde_json::{Value, json};
 
-/// The token at the end of a link to a server.
+/// The token at the end of a link.
 fn token_of<'a>(link: &'a str, url: &str) -> &'a str {
     let token = link.strip_prefix(&format!("{url}/console/welcome/")).unwrap_or_else(|| panic!("{link}"));
     assert_eq!(token.len(), 43, "256 bits: {link}");
     token
 }
 
-/// What the server showed once, at its first start.
+/// What the server showed only once, at its first start.
 fn told(server: Server) -> String {
     server.first_secret();
     let kept = server.keepsakes();

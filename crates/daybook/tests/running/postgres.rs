@@ -1,4 +1,4 @@
-//! The same on PostgreSQL, where there is no lock: servers and commands share the database.
+//! The same on PostgreSQL, which needs no lock: servers and commands share the database.
 
 use crate::support::{fresh, lend};
 use daybook_testkit::postgres;

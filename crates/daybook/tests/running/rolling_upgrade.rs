@@ -1,4 +1,5 @@
-//! Nodes of two builds on one PostgreSQL database. There is one build here: what a newer one does to the tables is done by hand.
+//! Nodes of two builds on one PostgreSQL database. The test has only one build, so it makes the newer build's table
+//! changes itself.
 
 use crate::support::{fresh, lend};
 use daybook_testkit::old_database::OldDatabase;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 /// A version that this build does not know.
 const NEWER: i64 = 999;
-/// How often a node is asked, and how long between, until it has noticed.
+/// The number of checks until a node has noticed, and the pause between them.
 const LOOKS: usize = 600;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
@@ -18,7 +19,7 @@ fn pay(node: &Server, secret: &str, name: &str) -> Answer {
     node.post("/accounts/loan-1/line_items/payments/payment_record", secret, &payment)
 }
 
-/// Waits until a node says that it is not ready; gives why.
+/// Waits until a node is not ready. Returns the reason.
 fn until_not_ready(node: &Server) -> String {
     for _ in 0..LOOKS {
         let answer = node.get("/readyz", "");
@@ -47,7 +48,7 @@ fn a_node_whose_tables_became_newer_stops_and_nothing_acknowledged_is_lost() {
     }
 
     database.note_migration(NEWER);
-    // Up to a second passes until it has noticed; what it acknowledges until then counts.
+    // It takes up to a second to notice; what it acknowledges until then counts.
     let why = until_not_ready(&earlier);
     assert!(why.contains("version 999") && why.contains("start the newer build"), "{why}");
     let refused = pay(&earlier, &secret, "late");
@@ -74,7 +75,7 @@ fn a_node_whose_tables_became_newer_stops_and_nothing_acknowledged_is_lost() {
     assert_eq!(status.code(), Some(1));
     assert!(refused.contains("version 999") && refused.contains("newer program"), "{refused}");
 
-    // The newer build, which knows those tables, is this one again.
+    // The newer build, which knows those tables, is the same build again.
     database.run(&format!("DELETE FROM migrations WHERE number = {NEWER}"));
     let newer = daybook.serve(&[]);
     assert_eq!(pay(&earlier, &secret, "later").status, 503, "a node that was superseded stays so");

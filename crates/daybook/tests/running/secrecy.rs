@@ -1,4 +1,5 @@
-//! What a first start or a command shows once goes to people, never into a log; a log in JSON is JSON alone.
+//! What a first start or a command shows only once is shown to the user and never logged; a JSON log contains only
+//! JSON.
 
 use crate::support::fresh;
 use daybook_testkit::server::{Daybook, Server};
@@ -6,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// Stops a server and gives everything that it said, on stderr and on stdout.
+/// Stops a server and returns its stderr and stdout.
 fn all_said(server: Server) -> (String, String) {
     server.signal_stop();
     let (status, stdout, stderr) = server.wait();
@@ -52,7 +53,7 @@ fn what_was_chosen_needs_no_file() {
     assert!(!folder.path().join("daybook.db.first-start").exists());
 }
 
-/// The lines of a log in JSON.
+/// The lines of a JSON log.
 fn lines_of(stderr: &str) -> Vec<Value> {
     stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line:?} in {stderr}"))).collect()
 }
@@ -70,7 +71,7 @@ fn a_json_log_is_json_alone() {
     assert!(has("message", "Loaded ") && has("url", &url) && has("file", "first-start"), "{stderr}");
     assert!(!stderr.contains(&secret), "{stderr}");
 
-    // A start that fails says so in the same form.
+    // A start that fails reports this in the same format.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("an address").to_string();
     let (code, stderr) = daybook.failure_of(&["serve", "--log-format", "json", "--listen", &address]);
@@ -92,13 +93,13 @@ fn settings_that_are_wrong_are_told_in_json_too() {
     told(&daybook.clone().with("DAYBOOK_LOG_FORMAT", "json"), &["serve", "--rate-limit", "fast"]);
     fs::write(folder.path().join("settings.toml"), "log-format = \"json\"\nrate-limit = \"fast\"\n").expect("a file");
     told(&daybook, &["keys", "list", "--config", "settings.toml"]);
-    // A flag wins over the file.
+    // A flag overrides the file.
     let args = ["keys", "list", "--config", "settings.toml", "--log-format", "text"];
     let (_, stderr) = daybook.failure_of(&args);
     assert!(stderr.starts_with("daybook: "), "{stderr}");
 }
 
-/// Commands that show a secret once, and where it is in what they print.
+/// Commands that show a secret once, and its JSON pointer in their output.
 const SHOWING: [(&[&str], &str); 4] = [
     (&["keys", "create", "--role", "READ_ONLY", "--json"], "/client_secret"),
     (&["people", "link", "--json"], "/link"),
@@ -116,7 +117,7 @@ fn what_commands_show_once_is_on_their_stdout_alone() {
     let server = daybook.serve(&["--dev"]);
     let mut secrets = vec![server.first_secret()];
     let mut said = String::new();
-    // As people see it: the secret is on stdout, and what is said of it is a line of JSON.
+    // For users, the secret is on stdout, and the message about it is a line of JSON.
     let output = daybook.clone().with("DAYBOOK_LOG_LEVEL", "info").run(&[
         "keys",
         "create",

@@ -1,4 +1,4 @@
-//! A folder, the command in it, and a little traffic.
+//! A folder, the command in it, and some data.
 
 use daybook_testkit::server::{Daybook, Server};
 use serde_json::json;
@@ -11,7 +11,7 @@ pub fn fresh() -> (TempDir, Daybook) {
     (folder, daybook)
 }
 
-/// Makes a product and a loan of 1,200.00 over 12 months that was paid once.
+/// Creates a product and a loan of 1,200.00 over 12 months with one payment.
 pub fn lend(server: &Server, secret: &str, account: &str) {
     let product = json!({
         "product_id": "auto-12",

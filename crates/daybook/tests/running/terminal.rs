@@ -1,6 +1,6 @@
-//! What a first start shows once, with a terminal and without one: by `script`, which every Debian has.
+//! What a first start shows only once, with and without a terminal, by `script`, which every Debian system has.
 //!
-//! A terminal is one that a test makes. What a shell redirects from it goes into files, as a log would.
+//! The test creates the terminal. Output that the shell redirects goes into files, like a log.
 
 use crate::support::fresh;
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,19 +12,19 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// How often, and how long apart, a file is looked at for the line that says that a server is ready.
+/// The number of checks for the ready line in a file, and the pause between them.
 const LOOKS: u32 = 6_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 const READY: &str = "daybook ready on ";
 
-/// Where secrets are to be found after a first start.
+/// Where secrets appear after a first start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Terminal,
     File,
 }
 
-/// All that a start has written, by where.
+/// All output of a start, by destination.
 #[derive(Debug)]
 struct Written {
     terminal: String,
@@ -33,13 +33,13 @@ struct Written {
     file: String,
 }
 
-/// What follows a head on its line, up to a blank.
+/// The word after a label.
 fn after(head: &str, text: &str) -> Option<String> {
     let rest = text.split(head).nth(1)?;
     rest.split_whitespace().next().map(str::to_owned)
 }
 
-/// Runs a shell's command in a terminal of its own; nothing comes in by it.
+/// Runs a shell command in a separate terminal without input.
 fn in_terminal(folder: &Path, command: &str) -> Child {
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command", command, "/dev/null"]).current_dir(folder).env_clear();
@@ -47,12 +47,12 @@ fn in_terminal(folder: &Path, command: &str) -> Child {
     script.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("script(1) is there")
 }
 
-/// A server's process, by the id that the shell has told.
+/// The process of a server, by the id that the shell printed.
 fn process(pid: &str) -> Pid {
     Pid::from_raw(pid.parse().expect("a number")).expect("a process")
 }
 
-/// Starts a server, waits until it is ready, stops it, and gives all that was written.
+/// Starts a server, waits until it is ready, stops it, and returns all its output.
 fn first_start(flags: &str, redirected: &str) -> Written {
     let (folder, _) = fresh();
     let path = |name: &str| folder.path().join(name);
@@ -119,7 +119,7 @@ fn without_a_terminal_no_secret_goes_into_a_log() {
     check("", " >out 2>log", Place::File);
     check("--log-level trace", " >out 2>log", Place::File);
     check("--log-format json", " >out 2>log", Place::File);
-    // Its log goes to the terminal, and holds nothing but JSON.
+    // Its log goes to the terminal and contains only JSON.
     check("--log-format json", " >out", Place::File);
 }
 
@@ -129,7 +129,7 @@ fn a_developers_first_start_is_no_exception() {
     check("--dev", " >out 2>log", Place::File);
 }
 
-/// As `./start` starts it, which prints the key wherever it is run: the data are made up.
+/// As `./start` does. It prints the key to any destination, because the data are made up.
 #[test]
 fn a_demo_prints_its_secrets_unless_its_log_is_json() {
     check("--dev --demo", "", Place::Terminal);
@@ -151,7 +151,7 @@ fn the_first_secret_is_told_last_below_the_log_of_the_demo() {
     let secret = after("Client secret", &told).expect("the secret");
     assert!(place("Loaded ") < told.find(&secret).expect("the secret"), "{told}");
     assert!(place("a release is done") < place("This is the first start. Keep these:"), "{told}");
-    // Nothing but the link into the console comes between the key and the end of the start.
+    // Only the console link is between the key and the end of the start.
     let below = &told[place("Client secret")..];
     let log: Vec<&str> = below.lines().filter(|line| line.contains("INFO") && !line.contains("stop")).collect();
     assert_eq!(log, Vec::<&str>::new(), "{told}");

@@ -1,8 +1,9 @@
-//! Newer time-zone data: what is ahead moves, what was processed stays, and every command says so.
+//! Newer time-zone data: future due dates move, processed events stay, and every command reports it.
 //!
-//! The data are made here, by zic(8): by the earlier ones the clocks of Asunción are four hours behind UTC for ever, by the
-//! newer ones three hours since twenty days ago. A loan of 45 days ago has its first due date before today and after that
-//! change, and its next one ahead: both would fall at 21:00 UTC by the earlier data and at 20:00 by the newer ones.
+//! The test compiles the data with zic(8). In the earlier data, Asunción is always four hours behind UTC; in the newer
+//! data, three hours since twenty days ago. A loan opened 45 days ago has its first due date before today and after
+//! that change, and its next one in the future: both fall at 21:00 UTC by the earlier data, and at 20:00 UTC by the
+//! newer.
 
 use crate::support::fresh;
 use daybook_clock::{Clock, System};
@@ -21,7 +22,7 @@ const ZONE: &str = "America/Asuncion";
 const LOOKS: usize = 600;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// The date so many days from today, which is the same day while a test runs.
+/// The date this many days from today. Today stays the same during a test.
 fn day(days: i64) -> Date {
     static TODAY: LazyLock<Date> = LazyLock::new(|| {
         let now = Timestamp::from_microsecond(System.now().micros()).expect("a time of today");
@@ -30,7 +31,7 @@ fn day(days: i64) -> Date {
     TODAY.checked_add(Span::new().days(days)).expect("a date of these years")
 }
 
-/// Compiles a zone into a folder, and names the data.
+/// Compiles a zone into a folder and sets the version of the data.
 fn compile(folder: &Path, version: &str, lines: &str) {
     std::fs::create_dir(folder).expect("the folder is new");
     let source = folder.join("source");
@@ -91,7 +92,7 @@ fn period_ends(server: &Server, secret: &str, account: &str) -> Vec<Timestamp> {
     ends
 }
 
-/// Every line item: its id, when it was and what it comes to. Clocks may show another hour for the same moment.
+/// Every line item: its id, time and amounts. The same time may have another offset.
 fn items_of(server: &Server, secret: &str) -> Vec<(String, Timestamp, Value)> {
     let items = all(server, secret, "/accounts/loan-1/line_items?limit=200");
     let each = |item: &Value| {
@@ -105,7 +106,7 @@ fn moment(date: Date, hour: i8) -> Timestamp {
     date.at(hour, 0, 0, 0).to_zoned(TimeZone::UTC).expect("a moment").timestamp()
 }
 
-/// What the command says, which fails.
+/// The error message of a command that must fail.
 fn refusal(daybook: &Daybook, command: &[&str]) -> String {
     let (code, said) = daybook.failure_of(command);
     assert_eq!(code, 1, "{said}");
@@ -126,7 +127,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     server.stop();
     assert!(earlier.stdout_of(&["verify"]).ends_with(": 0 differences\n"));
 
-    // Every command of the newer build says what is to come, and changes nothing.
+    // Every command of the newer build reports the pending change and changes nothing.
     let from = format!("{ZONE}: data 2026y show other clocks than 2026x from ");
     let said = refusal(&newer, &["verify"]);
     assert!(said.contains(&from) && said.contains("daybook migrate"), "{said}");
@@ -161,7 +162,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     let unmoved = all(&server, &secret, "/accounts/far-away/events?limit=200");
     assert!(unmoved.iter().all(|event| event["event"] != "time_zone_change"), "{unmoved:?}");
 
-    // Life goes on: a payment that reaches into the past, and time.
+    // Further events: a backdated payment, and time passing.
     let payment = json!({ "line_item_id": "p1", "original_amount_cents": 10_662 });
     server.post("/accounts/loan-1/line_items/payments/payment_record", &secret, &payment).good();
     server.post("/accounts/loan-1/line_items/payment_reversals/p1", &secret, &json!({})).good();
@@ -172,7 +173,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     server.stop();
     assert!(newer.stdout_of(&["verify"]).ends_with(": 0 differences\n"));
 
-    // And back: by the earlier data again, with a past by both.
+    // Back to the earlier data, with a history processed by both.
     let server = earlier.serve(&[]);
     let log = server.stderr();
     assert!(log.contains("time-zone data changed") && log.contains("what is due next has moved"), "{log}");

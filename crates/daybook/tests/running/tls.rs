@@ -1,4 +1,4 @@
-//! The server's own TLS: both versions of HTTP, a certificate that is replaced, commands on the same machine.
+//! The server's own TLS: both versions of HTTP, a replaced certificate, and commands on the same machine.
 
 use crate::support::fresh;
 use base64::Engine;
@@ -46,7 +46,7 @@ fn write(folder: &Path, pair: &CertifiedKey<KeyPair>) {
 
 const FLAGS: [&str; 4] = ["--tls-cert", "cert.pem", "--tls-key", "key.pem"];
 
-/// A connection that trusts one certificate alone, and offers these protocols.
+/// A connection that trusts only one certificate and offers these protocols.
 async fn connect(
     address: SocketAddr,
     trusted: &CertificateDer<'static>,
@@ -68,7 +68,7 @@ fn request(address: SocketAddr) -> hyper::Request<Empty<Bytes>> {
     hyper::Request::builder().uri(uri).header("host", "books.example.com").body(Empty::new()).expect("a request")
 }
 
-/// What a call over TLS is answered, and by which version of HTTP.
+/// The response to a call over TLS, and its version of HTTP.
 async fn ask(address: SocketAddr, trusted: &CertificateDer<'static>, protocols: &[&[u8]]) -> (hyper::Version, String) {
     let stream = connect(address, trusted, protocols).await.expect("hands are shaken");
     let is_2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
@@ -112,7 +112,7 @@ fn both_versions_of_http_are_spoken_and_commands_find_the_server() {
     server.stop();
 }
 
-/// Waits until a server has said something, which takes it a second or two.
+/// Waits until a server has logged a sentence, which takes a second or two.
 fn wait_until_said(server: &Server, sentence: &str) {
     for _ in 0..600 {
         if server.stderr().contains(sentence) {
@@ -131,7 +131,7 @@ fn a_certificate_is_replaced_while_serving() {
     let server = daybook.serve(&FLAGS);
     let address = address_of(server.url());
     let runtime = Runtime::new().expect("a runtime");
-    // Connections that stay open through all of it.
+    // A connection that stays open throughout.
     let kept = runtime.block_on(connect(address, first.cert.der(), &[b"http/1.1"])).expect("hands are shaken");
     let (mut kept, driver) = runtime.block_on(http1::handshake(TokioIo::new(kept))).expect("HTTP/1");
     runtime.spawn(driver);
@@ -140,7 +140,7 @@ fn a_certificate_is_replaced_while_serving() {
     let (mut shared, driver) = runtime.block_on(shaking).expect("HTTP/2");
     runtime.spawn(driver);
 
-    // Files that cannot be used: the first certificate stays in use, and the log says why.
+    // Unusable files: the first certificate stays in use, and the log states the reason.
     let path = |name: &str| folder.path().join(name);
     let breaks: [(&dyn Fn(), &str); 4] = [
         (&|| fs::write(path("cert.pem"), cert_of(&second)).expect("a file"), "do not fit"),

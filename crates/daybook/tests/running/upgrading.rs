@@ -1,4 +1,4 @@
-//! Databases of earlier builds: migrated, killed in between, served.
+//! Databases of earlier builds: migrated, interrupted by kills, and served.
 
 use daybook_testkit::old_database::{KEPT, OldDatabase, SECRET};
 use daybook_testkit::server::Daybook;
@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Accounts in the database as it was made, and of its first organization.
+/// The number of accounts in the original database, and in its first organization.
 const ACCOUNTS: i64 = 49;
 const OF_FIRST: i64 = 47;
-/// How many copies are made of each account, so that there is something to interrupt.
+/// The number of copies of each account, so that the migration takes long enough to be interrupted.
 const COPIES: usize = 60;
-/// How often it is killed.
+/// The number of kills.
 const KILLS: usize = 3;
 
 const WAITING: &str = "SELECT count(*) FROM accounts_to_refold";
@@ -21,8 +21,8 @@ const HEADS: &str = "SELECT CAST(sum(head) AS bigint) FROM log_heads";
 const REFOLDED: &str = "SELECT count(*) FROM inputs WHERE name LIKE 'dbk_refold_%'";
 const LISTED: &str = "SELECT count(*) FROM refolds";
 
-/// Starts `migrate` and kills it the hard way when some accounts are folded again and some are not. Gives whether it was
-/// caught there.
+/// Starts `migrate` and kills it with SIGKILL when some accounts are recomputed and some are not. Returns whether it
+/// was killed in time.
 fn killed_midway(folder: &Path, database: &OldDatabase, all: i64) -> bool {
     let mut migrating = Command::new(env!("CARGO_BIN_EXE_daybook"))
         .args(["migrate", "--database", &database.address, "--secrets-key-file", "daybook.key"])
@@ -112,7 +112,7 @@ fn a_server_is_ready_when_every_account_is_folded_again() {
     }
 }
 
-/// Serves a database as a node of this build, calls it as callers do, and verifies what became of it.
+/// Serves a database with this build, makes calls, and verifies the result.
 fn served(folder: &Path, database: &OldDatabase, version: i64) {
     let daybook = daybook_in(folder);
     let server = daybook.serve(&flags(database));

@@ -1,14 +1,14 @@
-//! The API tried at random by its own description: schemathesis makes calls, good and bad, from `/openapi.json`, and
-//! looks at every answer. No call may be answered with 5XX or with something that the description does not say. And
-//! whatever was done to the accounts, they are as if folded again.
+//! Random tests of the API from its own description: schemathesis generates valid and invalid calls from
+//! `/openapi.json` and checks every response. No response may be 5XX or contradict the description. At the end,
+//! recomputing every account must give the stored data.
 //!
 //! ```text
 //! demo data ─► server ── /openapi.json ─► schemathesis (hooks.py, schemathesis.toml) ── calls ─► server ─► verify
 //! ```
 //!
-//! `DAYBOOK_PYTHON` names a Python with `requirements.txt`; `./check tests` makes one. `DAYBOOK_SCHEMATHESIS_REQUESTS`
-//! says about how many calls; unset, 2,000, of which most try every field's edges and do not depend on chance; there are
-//! never fewer of those. `DAYBOOK_SEED` says which. A campaign:
+//! `DAYBOOK_PYTHON` names a Python with `requirements.txt`; `./check tests` sets one up.
+//! `DAYBOOK_SCHEMATHESIS_REQUESTS` is the approximate number of calls; the default is 2,000. Most of these test the
+//! limits of every field and are not random; their number is fixed. `DAYBOOK_SEED` is the seed. A campaign:
 //! `DAYBOOK_SCHEMATHESIS_REQUESTS=20000 cargo test -p daybook --test schemathesis -- --nocapture`.
 #![cfg(test)]
 
@@ -23,12 +23,12 @@ use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Calls that try the edges, whatever the number asked for.
+/// The number of calls that test the limits of fields, regardless of the requested number.
 const EDGES: u64 = 3_500;
-/// Calls for one more example of each operation, about.
+/// The approximate number of calls for one more example of each operation.
 const FOR_ONE_EXAMPLE: u64 = 34;
 
-/// Makes what the description's examples speak of, so that calls reach further than "there is no such account".
+/// Creates the records named in the description's examples, so that calls get further than "not found".
 fn make_examples(door: &Door) {
     make_product(door, "auto-36", json!({}), json!({}));
     door.post("/customers", &json!({ "customer_id": "auto-36", "name_last": "Torres" })).good();
@@ -47,7 +47,7 @@ fn schemathesis(url: &str, examples: u64) -> Output {
     command.args(["run", &format!("{url}/openapi.json"), "--header", &bearer, "--no-color"]);
     command.args(["--max-examples", &examples, "--seed", &seed, "--generation-database", "none"]);
     command.args(["--no-shrink", "--continue-on-failure", "--request-timeout", "90", "--suppress-health-check", "all"]);
-    // Whatever it leaves behind goes where builds go.
+    // Its files go into the build folder.
     command.env("PYTHONPATH", &folder).env("SCHEMATHESIS_HOOKS", "hooks").current_dir(env!("CARGO_TARGET_TMPDIR"));
     command.output().unwrap_or_else(|error| panic!("{python}, which DAYBOOK_PYTHON names, does not start: {error}"))
 }

@@ -11,7 +11,7 @@ fn daybook() -> Daybook {
     Daybook::new(env!("CARGO_BIN_EXE_daybook"), std::env::temp_dir())
 }
 
-/// Every command that is shown, with those above it: `keys`, `keys create`.
+/// Every visible command with its parents: `keys`, `keys create`.
 fn commands() -> Vec<Vec<String>> {
     fn below(command: &clap::Command, above: &[String], all: &mut Vec<Vec<String>>) {
         for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help") {
@@ -57,11 +57,11 @@ fn bash_takes_its_completion_and_completes_every_command() {
     bash.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("bash reads");
     assert!(bash.wait().expect("bash ends").success());
 
-    // As a terminal would ask after `daybook ` and a tab.
+    // As a shell requests completions after `daybook ` and a tab.
     let ask = format!(
         "{script}\nCOMP_WORDS=(daybook ''); COMP_CWORD=1; _daybook daybook '' daybook; echo \"${{COMPREPLY[@]}}\""
     );
-    // By its input: the script is longer than an argument may be.
+    // By stdin: the script is longer than an argument may be.
     let mut bash = Command::new("bash").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("bash starts");
     bash.stdin.take().expect("a pipe").write_all(ask.as_bytes()).expect("bash reads");
     let output = bash.wait_with_output().expect("bash ends");

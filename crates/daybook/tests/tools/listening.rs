@@ -18,7 +18,7 @@ fn a_failed_message_comes_again_with_the_same_signature() {
     let again = ["customer_create", "-", "signature ok", "attempt 2, same signature as before", "answered 200"];
     assert_eq!(words[1][1..], again, "{lines:?}");
     assert_eq!(words[0][0], words[1][0], "the message says the same time");
-    // Each message begins the list anew.
+    // Each message starts the list from its beginning.
     desk.make_customer("ben");
     let lines = listening.wait_for_lines(4);
     assert!(lines[2].ends_with("attempt 1  answered 500"), "{lines:?}");
@@ -39,8 +39,8 @@ fn told_to_stop_it_leaves_nothing_behind() {
     }
 }
 
-/// Nothing can be done by a command that is killed: the key it was lent is in the server's memory only and ends by itself;
-/// its subscription is removed by the next one.
+/// A killed command cannot clean up: its lent key is only in the server's memory and expires automatically, and the
+/// next run removes its subscription.
 #[test]
 fn killed_it_leaves_no_key_behind_and_its_subscription_goes_with_the_next() {
     let desk = Desk::open();
@@ -152,7 +152,7 @@ fn another_key_is_learned_on_the_way() {
     assert!(lines[0].contains("  signature ok  "), "{lines:?}");
 }
 
-/// Messages that nobody signed with the organization's key, sent by somebody else.
+/// Messages from another sender that are not signed with the organization's key.
 #[test]
 fn a_forged_message_is_told() {
     let desk = Desk::open();
@@ -204,7 +204,7 @@ fn what_makes_no_sense_is_refused() {
 #[test]
 fn a_port_that_was_paused_receives_again() {
     let desk = Desk::open();
-    // Chosen by whoever was here before.
+    // A port that was in use before.
     let port = {
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         free.local_addr().expect("an address").port().to_string()

@@ -1,13 +1,14 @@
-//! The tools of the command line, as whoever writes against the API uses them.
+//! The command-line tools for developers who use the API.
 //!
-//! | module | what it shows |
+//! | module | test |
 //! |---|---|
-//! | [`listening`] | `listen` sees messages, retries and their signatures, passes them on, and leaves nothing behind |
-//! | [`triggering`] | `trigger` makes every event of the catalogue happen |
-//! | [`scheduling`] | `schedule` has the numbers that are worked by hand |
-//! | [`helping`] | `explain`, `completions` and `man` know everything there is |
+//! | [`listening`] | `listen` receives messages, retries and their signatures, forwards them, and leaves nothing behind
+//! |
+//! | [`triggering`] | `trigger` causes every event of the catalogue |
+//! | [`scheduling`] | `schedule` prints the numbers calculated by hand |
+//! | [`helping`] | `explain`, `completions` and `man` are complete |
 //! | [`webhooks`] | `webhooks` finds messages, shows them, and sends them again |
-//! | [`support`] | a server that sends at once, and a command that goes on |
+//! | [`support`] | a server that sends at once, and a command that keeps running |
 #![cfg(test)]
 
 #[path = "../common/mod.rs"]

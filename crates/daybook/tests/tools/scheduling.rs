@@ -1,4 +1,4 @@
-//! `daybook schedule`, with numbers worked by hand.
+//! `daybook schedule`, with numbers calculated by hand.
 
 use daybook_testkit::server::Daybook;
 use serde_json::Value;
@@ -23,7 +23,7 @@ fn payoff(more: &[&str]) -> i64 {
     schedule(more)["payoff"]["total_payoff_cents"].as_i64().expect("cents")
 }
 
-/// The numbers of `scenarios/01-on-time.toml`: 1 % a month of what is unpaid, 106.62 eleven times, then 106.60.
+/// The numbers of `scenarios/01-on-time.toml`: 1 % a month of the unpaid principal, 106.62 eleven times, then 106.60.
 #[test]
 fn a_year_of_level_payments() {
     let plan = schedule(&[]);
@@ -68,23 +68,23 @@ fn csv_for_programs() {
     );
 }
 
-/// By hand. After the payment of 15 February 1,105.38 is unpaid.
+/// Calculated by hand. After the payment of 15 February, 1,105.38 is unpaid.
 #[test]
 fn what_pays_it_off() {
-    // By the period: the whole interest of the open one, 1 % of 1,105.38.
+    // By period: the whole interest of the current period, 1 % of 1,105.38.
     assert_eq!(payoff(&["--payoff-at", "2025-03-01"]), 110_538 + 1_105);
-    // By the day: 14 of the 28 days from 15 February to 15 March, 11.0538 x 14 / 28 = 5.5269.
+    // By day: 14 of the 28 days from 15 February to 15 March, 11.0538 x 14 / 28 = 5.5269.
     assert_eq!(payoff(&["--payoff-at", "2025-03-01", "--daily"]), 110_538 + 553);
-    // On the day it begins: by the period 12.00 of interest are fixed already, by the day nothing has accrued.
+    // On the first day: by period, 12.00 of interest is already fixed; by day, nothing has accrued.
     assert_eq!(payoff(&["--payoff-at", "2025-01-15"]), 121_200);
     assert_eq!(payoff(&["--payoff-at", "2025-01-15", "--daily"]), 120_000);
-    // What falls due on the date itself is a part of it: 1,105.38 + 11.05.
+    // The instalment that falls due on the date itself is included: 1,105.38 + 11.05.
     assert_eq!(payoff(&["--payoff-at", "2025-03-15", "--daily"]), 110_538 + 1_105);
-    // After the end nothing is left.
+    // After the end nothing is owed.
     assert_eq!(payoff(&["--payoff-at", "2026-02-01"]), 0);
 }
 
-/// Real days: 31 of January and February, 12 % of 1,200.00 x 31 / 365 = 12.2301; x 31 / 360 = 12.40.
+/// Actual days: 31 from January to February, 12 % of 1,200.00 x 31 / 365 = 12.2301; x 31 / 360 = 12.40.
 #[test]
 fn other_ways_to_count_days() {
     let first = |more: &[&str]| column(&schedule(more), "am_interest_cents")[0];
@@ -95,31 +95,31 @@ fn other_ways_to_count_days() {
     // Three months: 36.00.
     assert_eq!(first(&["--frequency", "quarterly"]), 3_600);
     assert_eq!(first(&["--frequency", "3 months"]), 3_600);
-    // 45 days before the first due date, of months of 30: 18.00.
+    // 45 days before the first due date, in months of 30 days: 18.00.
     assert_eq!(first(&["--first-cycle", "45 days"]), 1_800);
 }
 
 #[test]
 fn other_ways_to_spread_the_principal() {
-    // 100.00 of principal each; interest falls by 1.00 a month.
+    // 100.00 of principal each; interest decreases by 1.00 a month.
     let equal = schedule(&["--method", "EQUAL_PRINCIPAL", "--payoff-at", "2025-04-01"]);
     assert_eq!(column(&equal, "am_principal_cents"), [10_000; 12]);
     let falling: Vec<i64> = (1..=12).rev().map(|month| month * 100).collect();
     assert_eq!(column(&equal, "am_interest_cents"), falling);
-    // Two instalments paid; 1,000.00 and the 10.00 of the third period.
+    // Two instalments are paid; 1,000.00 and the 10.00 of the third period remain.
     assert_eq!(equal["payoff"]["total_payoff_cents"], 101_000);
     // 144.00 of interest in twelve equal parts.
     let flat = schedule(&["--method", "FLAT"]);
     assert_eq!(column(&flat, "am_interest_cents"), [1_200; 12]);
     assert_eq!(flat["totals"]["am_interest_cents"], 14_400);
-    // Interest alone for three months.
+    // Interest only for three months.
     let late = schedule(&["--interest-only", "3", "--payoff-at", "2025-03-20"]);
     assert_eq!(column(&late, "am_min_pay_cents")[..3], [1_200; 3]);
     assert_eq!(column(&late, "am_end_principal_balance_cents")[..3], [120_000; 3]);
     assert_eq!(late["payoff"]["total_payoff_cents"], 121_200);
-    // Whole units.
+    // Instalments rounded to whole dollars.
     assert_eq!(column(&schedule(&["--round-to-cents", "100"]), "am_min_pay_cents")[0], 10_700);
-    // The 31st where a month has none.
+    // The 31st in a month that does not have one.
     let dates = |more: &[&str]| {
         let terms = ["schedule", "--principal", "1200", "--rate", "0", "--installments", "2", "--start", "2025-01-31"];
         let plan = daybook().json_of(&[&terms, more, &["--json"]].concat());

@@ -1,4 +1,4 @@
-//! A server that sends at once, and a command that goes on until it is told to stop.
+//! A server that sends at once, and a command that runs until it is stopped.
 
 use crate::common::door::{Door, until};
 use crate::common::place::SECRET;
@@ -12,21 +12,21 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use tempfile::TempDir;
 
-/// What a server needs to send at once and to try again soon.
+/// Flags of a server that sends at once and retries soon.
 const AT_ONCE: [&str; 4] = ["--webhook-batch-interval", "0s", "--webhook-retry-first", "1s"];
 
-/// A folder, a server in it, and the command beside it.
+/// A folder, a server in it, and the command.
 #[derive(Debug)]
 pub struct Desk {
     pub daybook: Daybook,
     pub door: Door,
     pub server: Server,
-    /// Removed last.
+    /// Dropped last.
     folder: TempDir,
 }
 
 impl Desk {
-    /// With a server for trying things out.
+    /// With a server in `--dev` mode.
     pub fn open() -> Desk {
         Desk::with(&["--dev"])
     }
@@ -48,29 +48,29 @@ impl Desk {
         Desk { daybook, door: Door::to(server.url()), server, folder }
     }
 
-    /// Starts a command that goes on.
+    /// Starts a command that keeps running.
     pub fn start(&self, args: &[&str]) -> Going {
         Going::start(self.folder.path(), args)
     }
 
-    /// Starts listening, and waits until it is subscribed.
+    /// Starts `daybook listen` and waits until it is subscribed.
     pub fn listen(&self, args: &[&str]) -> Going {
         let listening = self.start(&[&["listen"], args].concat());
         listening.wait_for_talk("Listening on ");
         listening
     }
 
-    /// The subscriptions there are.
+    /// All subscriptions.
     pub fn subscriptions(&self) -> Vec<Value> {
         self.door.get("/organization/subscriptions").good()["results"].as_array().expect("a list").clone()
     }
 
-    /// Makes a customer, of which one message is sent.
+    /// Creates a customer, which causes one message.
     pub fn make_customer(&self, id: &str) {
         self.door.post("/customers", &json!({ "customer_id": id, "name_last": "Torres" })).good();
     }
 
-    /// The keys that still work.
+    /// The active keys.
     pub fn working_keys(&self) -> Vec<String> {
         let keys = self.daybook.json_of(&["keys", "list", "--json"]);
         let keys = keys["results"].as_array().expect("a list").clone();
@@ -79,7 +79,7 @@ impl Desk {
     }
 }
 
-/// A command that goes on, and what it has said so far.
+/// A running command, and its output so far.
 #[derive(Debug)]
 pub struct Going {
     child: Child,
@@ -117,7 +117,7 @@ impl Going {
         Going { child, stdout, stderr }
     }
 
-    /// Waits until stdout has so many lines.
+    /// Waits until stdout has this many lines.
     pub fn wait_for_lines(&self, count: usize) -> Vec<String> {
         until("so many lines", || {
             let lines = self.stdout.lines();
@@ -125,7 +125,7 @@ impl Going {
         })
     }
 
-    /// Waits until stderr has a line that begins so; gives it.
+    /// Waits until stderr has a line that begins with a text. Returns the line.
     pub fn wait_for_talk(&self, beginning: &str) -> String {
         until("a line on stderr", || {
             let lines = self.stderr.lines();
@@ -140,7 +140,7 @@ impl Going {
         kill_process(pid, signal).expect("the command is there");
     }
 
-    /// Waits until it ends by itself; gives its exit code.
+    /// Waits until it exits. Returns its exit code.
     pub fn end(&mut self) -> Option<i32> {
         let child = &mut self.child;
         let ended = until("the end of the command", || {
@@ -150,12 +150,12 @@ impl Going {
         ended.code()
     }
 
-    /// Everything it has said on stdout.
+    /// All lines on stdout so far.
     pub fn lines(&self) -> Vec<String> {
         self.stdout.lines()
     }
 
-    /// Everything it has said on stderr.
+    /// All lines on stderr so far.
     pub fn talk(&self) -> Vec<String> {
         self.stderr.lines()
     }
@@ -163,7 +163,7 @@ impl Going {
 
 impl Drop for Going {
     fn drop(&mut self) {
-        // It may have ended already.
+        // It may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

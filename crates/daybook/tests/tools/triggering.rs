@@ -6,7 +6,7 @@ use daybook_testkit::receiver::{Behaviour, Receiver};
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// Events that cannot be made to happen, each with the reason. There is none.
+/// Events that cannot be triggered, each with the reason. There are none.
 const NOT_TRIGGERED: [(&str, &str); 0] = [];
 
 fn names(desk: &Desk) -> Vec<String> {
@@ -15,7 +15,7 @@ fn names(desk: &Desk) -> Vec<String> {
     all.map(|event| event["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// A receiver that is subscribed to one event alone.
+/// A receiver subscribed to one event only.
 fn subscribe(desk: &Desk, event: &str) -> (Receiver, String) {
     let receiver = Receiver::start(Behaviour::status(200));
     let form = json!({ "webhook_url": receiver.url(), "filter_events": [event] });
@@ -48,13 +48,13 @@ fn every_event_of_the_catalogue_is_made_to_happen() {
         assert!(events_at(&receiver).iter().all(|got| got == event), "{event}: {:?}", events_at(&receiver));
         let removed = desk.door.try_call("DELETE", &format!("/organization/subscriptions/{id}"), "", String::new());
         removed.expect("an answer").good();
-        // Whatever the recipe subscribed is gone, too.
+        // The recipe's own subscriptions are removed too.
         assert_eq!(desk.subscriptions(), [] as [Value; 0], "{event}");
     }
     assert_eq!(desk.working_keys(), ["tests"]);
 }
 
-/// Though the next batch is a day off.
+/// Even though the next batch is a day away.
 #[test]
 fn what_happens_to_an_account_does_not_wait_for_the_batch() {
     let desk = Desk::serving(&["--dev", "--webhook-batch-interval", "1d"]);
@@ -63,7 +63,7 @@ fn what_happens_to_an_account_does_not_wait_for_the_batch() {
     receiver.wait_for(1);
 }
 
-/// The lines are a script: done again with a token, on a server that knows nothing of it, they lead to the same.
+/// The printed lines are a script: run with a token on another server, they have the same result.
 #[test]
 fn what_is_printed_can_be_pasted() {
     let desk = Desk::open();

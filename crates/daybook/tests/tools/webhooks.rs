@@ -61,7 +61,7 @@ fn messages_are_found_shown_sent_again_and_replayed() {
 #[test]
 fn messages_are_searched_and_replayed_by_account_event_and_time() {
     let desk = Desk::open();
-    // It takes what is about customers.
+    // It accepts messages about customers.
     let receiver = Receiver::start(Behaviour::answers(|_, body| {
         Answer::status(if String::from_utf8_lossy(body).contains("account_create") { 404 } else { 200 })
     }));
@@ -102,7 +102,7 @@ fn messages_are_searched_and_replayed_by_account_event_and_time() {
     assert_eq!(desk.daybook.stdout_of(&args), "1 delivered message is sent again\n");
     let requests = receiver.wait_for(5);
     assert!(String::from_utf8_lossy(&requests[4].body).contains("\"account_id\":\"a1\""), "the account's own");
-    // Two were refused at first; the customer's, and the account's twice, were taken.
+    // Two were refused at first; the customer's message, and the account's message twice, were accepted.
     until("the figures of the URL", || {
         let text = desk.door.get("/metrics").text;
         let is_there = |(name, value): &(&str, u32)| {

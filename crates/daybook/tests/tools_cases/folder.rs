@@ -1,4 +1,4 @@
-//! A folder to run the command in, and cases in it.
+//! A folder with cases to run the command in.
 
 use daybook_cases::builtin;
 use daybook_testkit::server::Daybook;
@@ -14,12 +14,12 @@ pub fn fresh() -> (TempDir, Daybook) {
     (folder, daybook)
 }
 
-/// The text of one of the program's cases.
+/// The text of a built-in case.
 pub fn text_of(file: &str) -> &'static str {
     builtin().iter().find(|(name, _)| *name == file).unwrap_or_else(|| panic!("there is no case {file}")).1
 }
 
-/// Writes a case after a change.
+/// Writes a built-in case with a change.
 #[track_caller]
 pub fn write_changed(folder: &Path, name: &str, file: &str, change: &str, to: &str) {
     let text = text_of(file);
@@ -27,14 +27,14 @@ pub fn write_changed(folder: &Path, name: &str, file: &str, change: &str, to: &s
     write(folder, name, &text.replacen(change, to, 1));
 }
 
-/// Writes a file, and the folders that it is in.
+/// Writes a file and creates its folders.
 pub fn write(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);
     fs::create_dir_all(path.parent().expect("it is in a folder")).expect("the folder is made");
     fs::write(path, text).expect("the file is written");
 }
 
-/// Writes every case of the program into the folder `scenarios`.
+/// Writes every built-in case into the folder `scenarios`.
 pub fn write_all(folder: &Path) {
     for (file, text) in builtin() {
         write(folder, &format!("scenarios/{file}"), text);

@@ -1,10 +1,10 @@
-//! The page about test cases: its example does what the page says.
+//! The example on the page about test cases works as described.
 
 use crate::folder::{fresh, said, write};
 
 const PAGE: &str = include_str!("../../../../docs/guides/test-cases.md");
 
-/// The first block of the page in a language.
+/// The first code block of the page in a language.
 fn block(language: &str) -> &'static str {
     let start = format!("```{language}\n");
     let begin = PAGE.find(&start).unwrap_or_else(|| panic!("the page has no {language}")) + start.len();

@@ -1,4 +1,4 @@
-//! `--record`: what came out is written into the file, and nothing else of it changes.
+//! `--record`: the results are written into the file, and nothing else in it changes.
 
 use crate::folder::{fresh, said, text_of, write};
 use std::fs;
@@ -62,7 +62,7 @@ fn a_case_without_expectations_gets_some_and_then_passes() {
     }
     let text = daybook.stdout_of(&["test", "late.toml"]);
     assert!(text.starts_with("passed "), "{text}");
-    // What it expects can fail.
+    // The recorded expectations can fail.
     write(folder.path(), "late.toml", &recorded.replace("LATE_FEE = 1", "LATE_FEE = 2"));
     assert_eq!(daybook.run(&["test", "late.toml"]).status.code(), Some(1));
 }

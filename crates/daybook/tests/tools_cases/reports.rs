@@ -1,4 +1,4 @@
-//! What the command says of cases that pass, of cases that fail, and of files that are none.
+//! The reports of cases that pass, of cases that fail, and of files that are not cases.
 
 use crate::folder::{fresh, said, write, write_all, write_changed};
 use daybook_cases::builtin;
@@ -21,7 +21,7 @@ const FAILED: &str = "FAILED   bad/late.toml  A payment recorded late counts fro
 
 ";
 
-/// Words, whatever the widths of the columns are.
+/// The words of a text, regardless of column widths.
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
@@ -58,7 +58,7 @@ fn a_failure_is_told_with_its_line_and_what_led_there() {
     let (code, stdout, stderr) = said(daybook.run(&["test", "bad"]));
     assert_eq!((code, stderr.as_str()), (1, "daybook: 1 of 1 test cases failed\n"));
     assert_eq!(words(&stdout), words(&format!("{FAILED}\n1 case: 0 passed, 1 FAILED\n")), "{stdout}");
-    // A table has its columns one below the other.
+    // The columns of a table are aligned.
     let column = |start: &str, word: &str| {
         let line = stdout.lines().find(|line| line.trim_start().starts_with(start)).expect("the line is there");
         line.find(word).unwrap_or_else(|| panic!("{word} in {line}"))
@@ -77,7 +77,7 @@ fn a_case_that_expects_nothing_fails_and_says_so() {
     assert_eq!((code, stderr.as_str()), (1, "daybook: 1 of 1 test cases failed\n"), "{stdout}");
     let sentence = "none: nothing is compared. Write one, or have `daybook test --record` write what came out";
     assert!(stdout.contains("empty/late.toml:") && stdout.contains(sentence), "{stdout}");
-    // Recorded, it expects what came out, and passes.
+    // Once recorded, the case expects the actual results and passes.
     let (code, ..) = said(daybook.run(&["test", "--record", "empty"]));
     assert_eq!(code, 0);
     assert_eq!(said(daybook.run(&["test", "empty"])).0, 0);
@@ -158,7 +158,7 @@ fn json_is_one_document() {
     );
 }
 
-/// Elements by name with their attributes, and nothing that is not closed: enough XML for a report.
+/// The elements of an XML document with their attributes; every element must be closed. Enough XML for a report.
 fn elements(xml: &str) -> Vec<(String, Vec<(String, String)>)> {
     let plain = |text: &str| {
         let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#10;", "\n"), ("&amp;", "&")];
@@ -226,7 +226,8 @@ fn junit_has_a_testcase_for_each_case() {
     assert!(code == 1 && stderr.contains("--junit: no/such/folder/x.xml cannot be written: "), "{stderr}");
 }
 
-/// A key of the environment may be there for other commands: cases that need none run, and it is said that it is not used.
+/// A key in the environment may be for other commands: cases still run in memory, and the command prints that it does
+/// not use the key.
 #[test]
 fn a_key_of_the_environment_is_said_not_to_be_used() {
     let (folder, daybook) = fresh();

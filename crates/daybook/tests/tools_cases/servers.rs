@@ -1,4 +1,4 @@
-//! `--url` and `--server`: the same files against a running server, by its API.
+//! `--url` and `--server`: the same files against a running server, through its API.
 
 use crate::folder::{fresh, said, text_of, write, write_all};
 use daybook_cases::builtin;
@@ -6,10 +6,10 @@ use daybook_testkit::postgres;
 use daybook_testkit::server::{Daybook, Server};
 use serde_json::{Value, json};
 
-/// So that messages come at once, to this machine.
+/// Flags of a server that sends messages at once to this machine.
 const PROMPT: [&str; 2] = ["--dev", "--webhook-batch-interval=0s"];
 
-/// A key of the first organization, made by the command.
+/// A key of the first organization, created by the command.
 fn key(daybook: &Daybook, org: Option<&str>) -> String {
     let mut args = vec!["keys", "create", "--role", "ADMIN", "--json"];
     args.extend(org.iter().flat_map(|org| ["--org", org]));
@@ -17,7 +17,7 @@ fn key(daybook: &Daybook, org: Option<&str>) -> String {
     format!("{}:{}", key["client_id"].as_str().expect("an id"), key["client_secret"].as_str().expect("a secret"))
 }
 
-/// Cases that were not run, with the reason.
+/// The skipped cases, with the reason.
 fn skipped(report: &Value) -> Vec<(&str, &str)> {
     let cases = report["cases"].as_array().expect("a list").iter().filter(|case| case["verdict"] == "skipped");
     cases
@@ -31,7 +31,7 @@ fn no_notes(report: &Value) {
     }
 }
 
-/// Everything that the command would record of each case: more than the cases name themselves.
+/// Writes everything that the command would record for each case: more than the cases contain.
 fn write_recorded(daybook: &Daybook) {
     for (file, text) in builtin() {
         let told = &text[..text.find("[expect.account]").expect("it expects something")];
@@ -85,7 +85,7 @@ fn the_server_of_this_machine_is_found_and_no_key_is_left() {
     let (code, stdout, stderr) = said(daybook.run(&["test", "late.toml", "--server"]));
     assert_eq!(code, 1, "{stdout}");
     assert!(stderr.starts_with("Running against http://127.0.0.1:"), "{stderr}");
-    // As in memory: the dates are those of the file.
+    // As in memory, the dates are those of the file.
     assert!(stdout.contains("late.toml:44  delinquency.days_past_due of the account at the end"), "{stdout}");
     assert!(stdout.contains("the number of webhook messages payment_missed that were received  2"), "{stdout}");
     assert!(stdout.contains(

@@ -1,12 +1,13 @@
-//! Webhooks as their receivers see them: the built command sends, over HTTP, to real receivers.
+//! Webhooks from the receivers' view: the built command sends over HTTP to real receivers.
 //!
-//! | module | what it shows |
+//! | module | test |
 //! |---|---|
-//! | [`receivers`] | the receivers of the guide, in four languages, take what is sent and refuse what was changed |
-//! | [`signatures`] | thousands of messages with odd texts are verified by four languages and three libraries |
-//! | [`verifiers`] | those who verify: Rust, Python, Node |
-//! | [`office`] | a server that sends at once, and what tests ask of it |
-//! | [`oddities`] | texts that are hard on JSON, and what makes events with them |
+//! | [`receivers`] | the receivers of the guide, in four languages, accept sent messages and refuse changed ones |
+//! | [`signatures`] | thousands of messages with unusual texts are verified in four languages and with three libraries
+//! |
+//! | [`verifiers`] | the verifiers: Rust, Python, Node |
+//! | [`office`] | a server that sends at once |
+//! | [`oddities`] | texts that are hard to encode in JSON, and events that contain them |
 #![cfg(test)]
 
 #[path = "../common/mod.rs"]

@@ -1,11 +1,12 @@
-//! Texts that are hard on JSON, on UTF-8, or on whoever cuts a message by searching, and events that carry them.
+//! Texts that are difficult for JSON, for UTF-8, or for a receiver that cuts a message by searching, and events with
+//! them.
 
 use crate::common::chance::Chance;
 use crate::common::door::Door;
 use crate::common::loans::{PRINCIPAL, line, loan, payment, payments_of};
 use serde_json::{Value, json};
 
-/// Texts that have made somebody's verifier fail.
+/// Texts that have broken verifiers in the past.
 const ODD: &[&str] = &[
     "",
     " ",
@@ -24,7 +25,7 @@ const ODD: &[&str] = &[
     "漢字 かな \u{20BB7} \u{1D11E}",
 ];
 
-/// Characters that a random text is made of.
+/// The characters of random texts.
 const PIECES: &[char] = &[
     'a',
     'Z',
@@ -72,10 +73,10 @@ const PIECES: &[char] = &[
 /// The most characters of a name.
 const LONGEST: u64 = 200;
 
-/// Percentages that other languages would like to write otherwise.
+/// Percentages that other languages may format differently.
 const PERCENTS: &[f64] = &[6.2, 0.0001, 12.0, 10_000.0, 0.1, 9.999_999, 33.333_333];
 
-/// An odd text, of one of the known ones or at random, short or long.
+/// A known unusual text, or a random one, short or long.
 pub fn text(chance: &mut Chance) -> String {
     if chance.below(3) == 0 {
         return ODD[chance.below(ODD.len() as u64) as usize].to_owned();
@@ -95,7 +96,7 @@ pub fn customer(chance: &mut Chance) -> Value {
     })
 }
 
-/// Makes products with odd names and percentages; gives their ids.
+/// Creates products with unusual names and percentages. Returns their ids.
 pub fn make_products(door: &Door, chance: &mut Chance) -> Vec<String> {
     let make = |(number, percent): (usize, &f64)| {
         let product = format!("odd-{number}");
@@ -112,7 +113,7 @@ pub fn make_products(door: &Door, chance: &mut Chance) -> Vec<String> {
     PERCENTS.iter().enumerate().map(make).collect()
 }
 
-/// Makes events: customers, and accounts with a past, each with a payment.
+/// Causes events: customers, and backdated accounts with a payment each.
 pub fn make_events(door: &Door, products: &[String], chance: &mut Chance, customers: usize, accounts: usize) {
     let mut lines: Vec<Value> = (0..customers).map(|_| line("/customers", &customer(chance))).collect();
     for _ in 0..accounts {
@@ -128,7 +129,7 @@ pub fn make_events(door: &Door, products: &[String], chance: &mut Chance, custom
     door.bulk(&lines);
 }
 
-/// Makes a customer by a call whose JSON escapes what need not be escaped, in small and capital letters.
+/// Creates a customer by a call whose JSON has unnecessary escapes, in lower and upper case.
 pub fn make_escaped_customer(door: &Door) {
     let body = r#"{ "name_last" : "\u005A\u006fe\u0301 \/ \ud83d\ude00 \uD834\uDD1E \u2028 \u001F \u007f \u00e9" }"#;
     let reply = door.try_call("POST", "/customers", "application/json", body.to_owned()).expect("an answer");

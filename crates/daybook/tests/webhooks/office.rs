@@ -1,4 +1,4 @@
-//! A server that sends at once, to loopback too, and what tests ask of it.
+//! A server that sends at once, also to loopback.
 
 use crate::common::door::{Door, until};
 use crate::common::place::SECRET;
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 pub struct Office {
     pub door: Door,
     server: Server,
-    /// Removed last.
+    /// Dropped last.
     _folder: TempDir,
 }
 
 impl Office {
-    /// On an SQLite file.
+    /// On a SQLite file.
     pub fn sqlite() -> Office {
         Office::with("sqlite:daybook.db")
     }
@@ -38,28 +38,28 @@ impl Office {
         Office { door: Door::to(server.url()), server, _folder: folder }
     }
 
-    /// The key that signs messages.
+    /// The signing key.
     pub fn key(&self) -> String {
         text(&self.door.get("/organization/hmac_key").good()["hmac_secret_key"])
     }
 
-    /// Gives out another key.
+    /// Replaces the signing key.
     pub fn rotate_key(&self) -> String {
         text(&self.door.post("/organization/hmac_key/rotate", &json!({})).good()["hmac_secret_key"])
     }
 
-    /// Subscribes a URL to everything.
+    /// Subscribes a URL to all events.
     pub fn subscribe(&self, url: &str) {
         let reply = self.door.put("/organization/subscribe", &json!({ "webhook_url": url }));
         assert_eq!(reply.status, 201, "{}", reply.text);
     }
 
-    /// Has a test event sent to every URL; gives its id.
+    /// Sends a test event to every URL. Returns its id.
     pub fn send_test(&self) -> String {
         text(&self.door.get("/organization/subscribe/test").good()["event_id"])
     }
 
-    /// Waits until every URL has everything; none may have failed for good or be paused.
+    /// Waits until every URL has received everything; there must be no dead letters or paused URLs.
     pub fn wait_until_sent(&self) {
         until("that everything is sent", || {
             let page = self.door.get("/organization/subscriptions").good();
@@ -69,14 +69,14 @@ impl Office {
         });
     }
 
-    /// The ids of the events that a URL took.
+    /// The ids of the events that a URL accepted.
     pub fn taken_by(&self, url: &str) -> Vec<String> {
         let all = self.door.all("/organization/deliveries");
         let taken = all.iter().filter(|one| one["webhook_url"] == url && one["outcome"] == "DELIVERED");
         taken.map(|one| text(&one["event_id"])).collect()
     }
 
-    /// Stops the server, which must have had nothing to complain about.
+    /// Stops the server, which must not have logged any problems.
     pub fn close(self) {
         let stderr = self.server.stop();
         assert!(!stderr.contains("panicked"), "{stderr}");

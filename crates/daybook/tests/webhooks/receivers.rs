@@ -1,11 +1,11 @@
-//! The receivers of the guide take what the built command sends, and refuse what was changed on the way.
+//! The receivers of the guide accept the messages of the built command and refuse changed ones.
 //!
 //! ```text
 //! daybook ─┬─► a receiver of the guide ─► a line for each message
 //!          └─► testkit's receiver ─► a copy, a changed copy, a forged one ─► the receiver of the guide again
 //! ```
 //!
-//! A language that the machine has not is left out, and a line says so.
+//! A language that is not installed is skipped, with a message.
 
 use crate::common::chance::{Chance, seed};
 use crate::common::door::until;
@@ -20,7 +20,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The receiver in Rust is an example, and so no program that a test finds: it is compiled in, and the test starts itself.
+/// The receiver in Rust is an example, which a test cannot find as a program. So it is compiled in, and the test starts
+/// itself.
 #[path = "../../../webhooks/examples/receiver.rs"]
 mod in_rust;
 
@@ -30,7 +31,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/receivers")
 }
 
-/// A receiver of the guide, running. Ended when it is dropped.
+/// A running receiver of the guide. Killed on drop.
 struct Program {
     child: Child,
     url: String,
@@ -38,7 +39,7 @@ struct Program {
 }
 
 impl Program {
-    /// Starts it; nothing where the machine has not got what runs it.
+    /// Starts it; `None` if its language is not installed.
     fn start(command: &mut Command, key: &str) -> Option<Program> {
         command.env("PORT", "0").env("DAYBOOK_HMAC_KEY", key).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = match command.spawn() {
@@ -66,7 +67,7 @@ impl Program {
         self.lines.lock().expect("no reader panicked").clone()
     }
 
-    /// Waits until it has said so many lines.
+    /// Waits until it has printed this many lines.
     fn wait_for(&self, count: usize) -> Vec<String> {
         until("so many lines", || {
             let lines = self.lines();
@@ -74,7 +75,7 @@ impl Program {
         })
     }
 
-    /// Sends it a request; gives the status and the line it says.
+    /// Sends it a request. Returns the status and the line it prints.
     fn send(&self, request: &Request) -> (u16, String) {
         let before = self.lines().len();
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
@@ -99,7 +100,7 @@ fn set_header(request: &mut Request, name: &str, value: &str) {
     header.expect("the header is there").1 = value.to_owned();
 }
 
-/// Signs the header anew, as somebody who has the key but did not make `data`.
+/// Signs the header again, like a sender who has the key but did not create `data`.
 fn sign_header(request: &mut Request, key: &Key) {
     let header = |name: &str| request.header(name).expect("the header is there").to_owned();
     let sent_at_s = header("webhook-timestamp").parse().expect("a number");
@@ -107,7 +108,7 @@ fn sign_header(request: &mut Request, key: &Key) {
     set_header(request, "webhook-signature", &signature);
 }
 
-/// Starts a receiver, sends to it, and changes what it gets.
+/// Starts a receiver, sends messages to it, and then changed ones.
 fn check(language: &str, mut command: Command) {
     let office = Office::sqlite();
     let key = office.key();
@@ -144,12 +145,12 @@ fn refuses_what_was_changed(program: &Program, requests: &[Request], key: &str, 
     let key = Key::from_text(key);
     let mut wrong = Vec::new();
     for request in requests.iter().take(20) {
-        // One bit of one byte of the body, wherever it is.
+        // One bit of any byte of the body.
         let mut changed = request.clone();
         let place = chance.below(changed.body.len() as u64) as usize;
         changed.body[place] ^= 1;
         wrong.push(changed.clone());
-        // The same with a good header: only `hmac_signature` can tell. (Of `data` or of the signature.)
+        // The same with a valid header: only `hmac_signature` reveals the change (of `data` or of the signature).
         let data = request.body.windows(8).position(|bytes| bytes == b",\"data\":").expect("a message has data");
         let mut forged = request.clone();
         let place = data + 8 + chance.below((request.body.len() - data - 11) as u64) as usize;
@@ -157,7 +158,7 @@ fn refuses_what_was_changed(program: &Program, requests: &[Request], key: &str, 
         sign_header(&mut forged, &key);
         wrong.push(forged);
     }
-    // An old message, sent once more by somebody who listened; and one without a good header.
+    // A replay of an old message, and one without a valid header.
     let mut old = requests[0].clone();
     set_header(&mut old, "webhook-timestamp", "1700000000");
     sign_header(&mut old, &key);
@@ -200,7 +201,7 @@ fn in_java() {
     check("Java", command);
 }
 
-/// The receiver is this very test, started once more with a mark in its environment.
+/// The receiver is this test itself, started again with a variable in its environment.
 #[test]
 fn in_the_language_of_the_house() {
     const MARK: &str = "DAYBOOK_TEST_IS_RECEIVER";
@@ -212,7 +213,7 @@ fn in_the_language_of_the_house() {
     check("Rust", command);
 }
 
-/// What the guide shows is a part of what is tested.
+/// The code in the guide is part of the tested code.
 #[test]
 fn the_guide_shows_these_receivers() {
     let java = std::fs::read_to_string(folder().join("Receiver.java")).expect("a file");

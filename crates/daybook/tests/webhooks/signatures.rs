@@ -1,14 +1,14 @@
-//! Every message can be verified, by whom it is meant for, in the way he likes best; none that was changed.
+//! Receivers can verify every message in each documented way, and a changed message never verifies.
 //!
 //! ```text
 //! daybook ─► testkit's receiver ─► Rust, over the raw bytes ─┬─► Python, Node: `data` written once more
 //!                                                            └─► the libraries of Standard Webhooks: Rust, Python, Node
 //! ```
 //!
-//! `DAYBOOK_PYTHON` names a Python with `requirements.txt`; `./check tests` makes one. Node and npm are left out where
-//! the machine has not got them, and a line says so. `DAYBOOK_SIGNATURES` says how many messages at least; unset, 2,000.
-//! `DAYBOOK_SEED` says which. A campaign:
-//! `DAYBOOK_SIGNATURES=10000 cargo test -p daybook --test webhooks signatures -- --nocapture`.
+//! `DAYBOOK_PYTHON` names a Python with `requirements.txt`; `./check tests` sets one up. Node and npm are skipped if
+//! they are not installed, with a message. `DAYBOOK_SIGNATURES` is the least number of messages; the default is 2,000.
+//! `DAYBOOK_SEED` is the seed. A campaign: `DAYBOOK_SIGNATURES=10000 cargo test -p daybook --test webhooks signatures
+//! -- --nocapture`.
 
 use crate::common::chance::{Chance, seed, setting};
 use crate::oddities;
@@ -19,7 +19,8 @@ use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-/// Customers and accounts made before their messages are verified, which libraries do only within five minutes.
+/// Customers and accounts created before their messages are verified. The libraries accept messages for five minutes
+/// only.
 const CUSTOMERS: usize = 1_000;
 const ACCOUNTS: usize = 20;
 
@@ -55,7 +56,7 @@ fn every_message_is_verified(office: Office, database: &str) {
     println!("{database}: {verified} messages of {events} events verified by {by:?}, seed {}", seed());
 }
 
-/// Looks at signatures and ids; gives how many events there are.
+/// Checks signatures and ids. Returns the number of events.
 fn no_two_events_share_a_signature(requests: &[Request]) -> usize {
     let mut event_of = HashMap::new();
     for request in requests {
@@ -71,7 +72,7 @@ fn no_two_events_share_a_signature(requests: &[Request]) -> usize {
     events.len()
 }
 
-/// A receiver that refuses each body when it first comes.
+/// A receiver that refuses each body the first time.
 fn hesitant() -> Receiver {
     let seen = Mutex::new(HashSet::new());
     Receiver::start(Behaviour::answers(move |_, body| {
@@ -138,7 +139,7 @@ fn while_keys_change_both_are_good(office: Office) {
     assert_ne!(old, new);
     assert_eq!(office.key(), new);
 
-    // What was recorded before, and what is recorded from now on.
+    // Messages recorded before, and messages recorded from now on.
     receiver.behave(Behaviour::status(200));
     office.wait_until_sent();
     let again = receiver.requests().last().expect("it was sent again").clone();
@@ -155,7 +156,7 @@ fn while_keys_change_both_are_good(office: Office) {
     ];
     verify_elsewhere(&all);
     assert!(!all[0].header_is_by(&new), "nobody can know a key that is not there yet");
-    // Each is what it is said to be, and nothing else.
+    // Each is signed by the stated key and no other.
     for (evidence, wrong) in all.iter().zip([&new, &new, &old]) {
         assert!(!evidence.body_is_by(wrong));
     }

@@ -1,7 +1,7 @@
-//! Those who verify messages: Rust over the raw bytes and by the library, then Python and Node.
+//! Verifiers of messages: Rust over the raw bytes and with the library, then Python and Node.
 //!
-//! What they are given is [`Evidence`]: a message as it came, and the same with one byte changed. Each must take the one
-//! and refuse the other.
+//! Each verifier gets [`Evidence`]: a received message, and the same with one byte changed. It must accept the first
+//! and refuse the second.
 
 use crate::common::chance::Chance;
 use crate::common::npm::{is_there, package};
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The package of npm, pinned, so that a run can be repeated.
+/// The npm package, pinned, so that a run can be repeated.
 const PACKAGE: &str = "standardwebhooks@1.1.1";
 const OF_DATA: &[u8] = b",\"data\":";
 const OF_SIGNATURE: &[u8] = b",\"hmac_signature\":\"";
 
-/// A message that was received, and who should have signed it.
+/// A received message, and the keys that should have signed it.
 pub struct Evidence {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -53,13 +53,13 @@ fn header_is_by(key: &str, headers: &[(String, String)], body: &[u8]) -> bool {
 }
 
 impl Evidence {
-    /// Of a request, verified by Rust: `hmac_signature` is by a key, the header by each of some. Chance says which byte
-    /// is changed.
+    /// The evidence of a request, verified by Rust: `hmac_signature` is by one key, the header by each of several. The
+    /// changed byte is random.
     pub fn new(request: &Request, hmac_key: &str, header_keys: &[&str], chance: &mut Chance) -> Evidence {
         let mut changed = request.body.clone();
         let (data, _) = cut(&request.body).expect("a message has data and a signature");
         let before = request.body.windows(OF_DATA.len()).position(|bytes| bytes == OF_DATA).expect("data");
-        // This bit never turns a text into another way to write the same: an escape's letter becomes another letter.
+        // This bit never turns a text into an equivalent spelling: the letter of an escape becomes another letter.
         changed[before + OF_DATA.len() + chance.below(data.len() as u64) as usize] ^= 1;
         let evidence = Evidence {
             headers: request.headers.iter().filter(|(name, _)| name.starts_with("webhook-")).cloned().collect(),
@@ -101,7 +101,7 @@ impl Evidence {
     }
 }
 
-/// Has messages, which Rust has verified, verified by Python and by Node; gives all who did.
+/// Verifies messages, already verified by Rust, with Python and Node. Returns the names of all verifiers.
 pub fn verify_elsewhere(all: &[Evidence]) -> Vec<&'static str> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("messages.jsonl");

@@ -1,8 +1,8 @@
-// Verifies collected messages as receivers in Node would: node verify.mjs FILE, with LIBRARY naming the folder that the
-// package `standardwebhooks` is installed in; without it only what needs no package is verified.
+// Verifies collected messages as receivers in Node would: node verify.mjs FILE, with LIBRARY naming the folder of the
+// package `standardwebhooks`; without it, only the checks that need no package are run.
 //
 // A line of the file is {"headers", "body", "changed", "hmac_key", "header_keys"}: bodies in Base64, `changed` with one
-// byte changed. Prints {"messages": n}, or ends with 1 and says which message is wrong.
+// byte changed. Prints {"messages": n}, or exits with 1 and prints which message is wrong.
 
 import { createHmac } from "node:crypto";
 import { createReadStream } from "node:fs";

@@ -1,7 +1,7 @@
 """Verifies collected messages as receivers in Python would: verify.py FILE.
 
 A line of the file is {"headers", "body", "changed", "hmac_key", "header_keys"}: bodies in Base64, `changed` with one
-byte changed. Prints {"messages": n}, or ends with 1 and says which message is wrong.
+byte changed. Prints {"messages": n}, or exits with 1 and prints which message is wrong.
 """
 
 import base64
@@ -14,7 +14,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 
 def body_is_ours(key, body):
-    """As the guide says for frameworks that hide the bytes: `data` is written once more."""
+    """As in the guide for frameworks that hide the raw bytes: `data` is serialized again."""
     try:
         message = json.loads(body)
         data = json.dumps(message["data"], ensure_ascii=False, separators=(",", ":"))

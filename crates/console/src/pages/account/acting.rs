@@ -1,7 +1,7 @@
-//! Doing something with an account: a form, a page that says what will happen, and then it happens.
+//! Changing an account: a form, a page that shows the effect, and the confirmed change.
 //!
-//! What will happen is not guessed: the service rehearses the change on a copy of the account, and the page shows what
-//! came of it. The confirmation carries a word of its own, so that sending it twice does it once.
+//! The page shows the real effect: the service rehearses the change on a copy of the account. The confirmation has a
+//! unique token, so submitting it twice makes the change once.
 
 use super::Room;
 use super::data::{Account, Item, List, Notice as Setting, Rolled};
@@ -29,7 +29,7 @@ struct FormPage {
     form: Form,
 }
 
-/// A figure before and after.
+/// A value before and after the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Moved {
     name: &'static str,
@@ -45,18 +45,18 @@ struct ConfirmPage {
     doing: Doing,
     item: String,
     sentence: String,
-    /// What came of the rehearsal, in sentences.
+    /// The result of the rehearsal, in sentences.
     came: Vec<String>,
-    /// The line item it would make, with its splits.
+    /// The line item that the change would create, with its splits.
     made: Option<Item>,
     moved: Vec<Moved>,
-    /// What was typed, to be sent again.
+    /// The typed values, to be sent again with the confirmation.
     typed: Vec<(&'static str, String)>,
     once: String,
     curl: String,
 }
 
-/// The form of something to do.
+/// The form of a change.
 pub async fn ask(
     State(console): State<Console>,
     visitor: Visitor,
@@ -76,7 +76,7 @@ pub async fn roll(
     form_page(&console, &visitor, &id, Doing::Roll, asked).await
 }
 
-/// What will happen.
+/// The confirmation page of a change.
 pub async fn confirm(
     State(console): State<Console>,
     visitor: Visitor,
@@ -86,7 +86,7 @@ pub async fn confirm(
     confirm_page(&console, &visitor, &id, doing(&what)?, asked).await
 }
 
-/// What will happen by rolling.
+/// The confirmation page of a roll.
 pub async fn confirm_roll(
     State(console): State<Console>,
     visitor: Visitor,
@@ -96,7 +96,7 @@ pub async fn confirm_roll(
     confirm_page(&console, &visitor, &id, Doing::Roll, asked).await
 }
 
-/// Does it.
+/// Makes the change.
 pub async fn perform(
     State(console): State<Console>,
     visitor: Visitor,
@@ -106,7 +106,7 @@ pub async fn perform(
     done(&console, &visitor, &id, doing(&what)?, typed).await
 }
 
-/// Rolls.
+/// Rolls the account.
 pub async fn perform_roll(
     State(console): State<Console>,
     visitor: Visitor,
@@ -120,7 +120,7 @@ fn doing(what: &str) -> Result<Doing, Trouble> {
     Doing::named(what).ok_or_else(|| Problem::not_found("page", what).into())
 }
 
-/// Time is real for the accounts of a LIVE organization: not even the form is shown.
+/// Refuses to roll accounts of a LIVE organization, where time is real: not even the form is shown.
 fn may_do(visitor: &Visitor, doing: Doing) -> Result<(), Trouble> {
     if doing == Doing::Roll && !visitor.is_test() {
         return Err(Problem::new("live_environment", "accounts of a LIVE organization cannot be rolled").into());
@@ -128,8 +128,8 @@ fn may_do(visitor: &Visitor, doing: Doing) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// A clock that is past a moment cannot be rolled there. One that stands there is where it was rolled to: by the same
-/// form, perhaps.
+/// An account's clock cannot be rolled back. Rolling to the current clock is allowed: the same form may have been
+/// submitted twice.
 fn check_clock(doing: Doing, room: &Room, body: &Value) -> Result<(), Problem> {
     let to = body["effective_at"].as_str().and_then(|to| Moment(to.to_owned()).time());
     if doing == Doing::Roll && to.is_some_and(|to| to < room.clock) {
@@ -140,7 +140,8 @@ fn check_clock(doing: Doing, room: &Room, body: &Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What was recorded before under the id that was typed: sent again with the same content, it is not recorded again.
+/// The line item already recorded under the typed id, if any. Sent again with the same content, it is not recorded
+/// again.
 async fn recorded(console: &Console, visitor: &Visitor, id: &str, body: &Value) -> Result<Option<Item>, Trouble> {
     let Some(item) = body["line_item_id"].as_str() else { return Ok(None) };
     match console.service.get_line_item(visitor.caller(), id, item, None).await {
@@ -177,7 +178,7 @@ impl FormPage {
     }
 }
 
-/// The form again, with what is wrong beside its field. What is nobody's fault here is trouble.
+/// Shows the form again with the errors. An internal error or an outage gets an error page instead.
 fn refuse(visitor: &Visitor, room: Room, doing: Doing, typed: Typed, trouble: Trouble) -> Answer {
     if matches!(trouble.problem.kind, Kind::Internal | Kind::Unavailable) {
         return Err(trouble);
@@ -233,16 +234,16 @@ async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, doing: Doi
     })
 }
 
-/// What to do about an id that is taken by the same.
+/// The advice when a line item with this id and content exists.
 const OTHER_ID: &str = "If this is another one, go back and type another line item id.";
 
-/// What happens if something is sent again under its id.
+/// The sentence about an item that was already recorded under its id.
 fn nothing_new(before: &Item) -> String {
     let id = &before.line_item_id;
     format!("Nothing new is recorded: {id} was recorded with this content already, on {}.", before.created_at)
 }
 
-/// What a rehearsal came to, in sentences, and the line item it made.
+/// The result of a rehearsal in sentences, and the line item it created.
 fn came(
     doing: Doing,
     room: &Room,
@@ -281,13 +282,13 @@ fn came(
     }
 }
 
-/// That money is left over, in a sentence: perhaps nobody meant to pay more than is owed.
+/// A sentence about an overpayment, which the user may not have intended.
 fn left_over(before: &Account, after: &Account) -> Option<String> {
     let (before, after) = (before.summary.surplus_cents, after.summary.surplus_cents);
     (after > before).then(|| format!("More comes in than is owed: {after} is left over, a surplus of the borrower."))
 }
 
-/// From when a line item counts, in a sentence.
+/// A sentence about when a line item takes effect.
 fn fate(item: &Item, room: &Room) -> String {
     match (item.processing_state.as_str(), &item.applied_at) {
         ("HELD", _) => "The product holds its events: nothing changes until they are released.".to_owned(),
@@ -300,7 +301,7 @@ fn fate(item: &Item, room: &Room) -> String {
     }
 }
 
-/// The figures that people look at, before and after; those that stay are shown too.
+/// The main amounts before and after; unchanged ones are included.
 fn moved(before: &Account, after: &Account) -> Vec<Moved> {
     let money = |name, figure: fn(&Account) -> Money| Moved {
         name,
@@ -345,7 +346,7 @@ async fn done(console: &Console, visitor: &Visitor, id: &str, doing: Doing, type
 }
 
 impl FormPage {
-    /// Amounts that one click types.
+    /// Amounts that the user can fill in with one click.
     fn amounts(&self) -> Vec<(&'static str, Money, String)> {
         if self.doing != Doing::Payment {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What this room reads of the service's answers.
+//! The parts of the service's responses that the account pages read.
 
 use crate::shape::{Count, Moment, Money, plain_words};
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub struct Account {
     pub external_fields: Vec<External>,
 }
 
-/// A status and why.
+/// A status and its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Standing {
     pub account_status: String,
@@ -30,12 +30,12 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Why; empty for no reason.
+    /// The reason; empty if there is none.
     pub fn reason(&self) -> &str {
         self.account_status_subtype.as_deref().unwrap_or_default()
     }
 
-    /// As people say it.
+    /// The status in plain text.
     pub fn words(&self) -> String {
         match &self.account_status_subtype {
             Some(reason) => format!("{}, {}", plain_words(&self.account_status), plain_words(reason).to_lowercase()),
@@ -125,7 +125,7 @@ pub struct External {
     pub value: String,
 }
 
-/// A customer, for a name.
+/// The names of a customer.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Customer {
     pub name_first: Option<String>,
@@ -140,7 +140,7 @@ pub struct Business {
 }
 
 impl Customer {
-    /// What somebody is called; empty where nobody said.
+    /// The customer's name; empty if none is known.
     pub fn name(self) -> String {
         let names: Vec<String> = [self.name_first, self.name_middle, self.name_last].into_iter().flatten().collect();
         if names.is_empty() {
@@ -151,7 +151,7 @@ impl Customer {
     }
 }
 
-/// A product, for whether it holds.
+/// The migration state of a product.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Migration {
     pub migration_state: String,
@@ -165,7 +165,7 @@ pub struct List<T> {
     pub paging: Marks,
 }
 
-/// Where a page of a list lies.
+/// The position of a page in its list.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Marks {
     pub starting_after: Option<String>,
@@ -189,7 +189,7 @@ pub struct Instalment {
 }
 
 impl Instalment {
-    /// What became of it, as a class of a badge and a word.
+    /// The payment state of the instalment: a badge's class and its text.
     pub fn fate(&self) -> (&'static str, &'static str) {
         match (self.paid_on_time, self.outstanding_cents.is_zero()) {
             (Some(true), _) => ("good", "Paid on time"),
@@ -232,7 +232,7 @@ pub struct ItemAmounts {
     pub fees_cents: Money,
 }
 
-/// What a part of a payment paid.
+/// The part of a payment applied to one line item.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Split {
     pub paid_down_line_item_id: String,
@@ -241,7 +241,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// What it paid, as people say it.
+    /// What it was applied to, in plain text.
     pub fn words(&self) -> String {
         match self.paid_down_line_item_type.as_str() {
             "LOAN" => "principal".to_owned(),
@@ -260,30 +260,30 @@ impl Item {
         self.processing_state == "HELD"
     }
 
-    /// Whether it does not count.
+    /// Whether it is invalid.
     pub fn is_void(&self) -> bool {
         self.line_item_overview.line_item_status == "INVALID"
     }
 
-    /// Whether it is a payment that can bounce, as far as the item itself tells.
+    /// Whether it is a payment that can be reversed, judged by the item alone.
     pub fn may_bounce(&self) -> bool {
         self.is("PAYMENT") && !self.is_void() && !self.is_held() && self.reversed_by_line_item_id.is_none()
     }
 
-    /// Whether it is a payment that somebody has to decide about.
+    /// Whether it is a pending payment that must still be marked valid or invalid.
     pub fn is_undecided(&self) -> bool {
         let open = ["PENDING", "AUTHORIZED"].contains(&self.line_item_overview.line_item_status.as_str());
         self.is("PAYMENT") && open
     }
 
-    /// Whether something of it can be forgiven.
+    /// Whether the fee can be waived.
     pub fn may_be_waived(&self) -> bool {
         let fee = self.line_item_overview.line_item_type.ends_with("_FEE") && !self.is("PAYMENT_REVERSAL_FEE");
         fee && !self.is_void() && !self.is_held() && self.line_item_summary.balance_cents > Money(0)
     }
 }
 
-/// Something that happened, or is to happen.
+/// An event of the timeline, past or future.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Happening {
     pub event: String,
@@ -302,12 +302,12 @@ pub struct Happening {
 }
 
 impl Happening {
-    /// Whether it waits for a release.
+    /// Whether it is held until a release.
     pub fn waits(&self) -> bool {
         ["HELD", "FAILED"].contains(&self.state.as_str())
     }
 
-    /// Whether it counts from another moment than it happened at.
+    /// Whether it takes effect at another time than it happened.
     pub fn counts_later(&self) -> bool {
         self.applies_at != self.effective_at
     }
@@ -324,7 +324,7 @@ pub struct Posting {
 }
 
 impl Posting {
-    /// What it is, in words: the type of its line item, and that it paid another one.
+    /// A description: the type of the line item, and whether the amount paid another item.
     pub fn words(&self) -> String {
         let words = plain_words(&self.line_item_type);
         match self.component.as_str() {
@@ -334,7 +334,7 @@ impl Posting {
         }
     }
 
-    /// The amount, if it belongs to a component.
+    /// The amount, if it belongs to this component.
     pub fn of(&self, component: &str) -> Option<Money> {
         (self.component == component).then_some(self.amount_cents)
     }
@@ -349,7 +349,7 @@ pub struct Amounts {
     pub total_cents: Money,
 }
 
-/// A message that was sent.
+/// A webhook message of an event.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Told {
     pub event: String,
@@ -358,20 +358,20 @@ pub struct Told {
 }
 
 impl Told {
-    /// Whether it is never sent.
+    /// Whether the message was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.state == "CANCELLED"
     }
 }
 
-/// A change of the status.
+/// A status change.
 #[derive(Clone, Debug, Deserialize)]
 pub struct StatusChange {
     pub changed_at: Moment,
     pub account_overview: Standing,
 }
 
-/// A notice that is configured.
+/// A configured notification.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Notice {
     pub notification_type: String,
@@ -397,7 +397,7 @@ pub struct Delivery {
     pub next_retry_at: Option<Moment>,
 }
 
-/// What a roll did.
+/// The result of a roll.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Rolled {
     pub successful_events: Count,
@@ -405,7 +405,7 @@ pub struct Rolled {
     pub webhooks_sent: Count,
 }
 
-/// A sentence with its amounts as the console writes money.
+/// Rewrites the amounts in a sentence as dollars.
 fn with_dollars<'de, D: serde::Deserializer<'de>>(source: D) -> Result<String, D::Error> {
     Ok(daybook_cases::with_dollars(&String::deserialize(source)?))
 }

@@ -1,4 +1,4 @@
-//! What can be done with an account: the fields of each, the call that it is, and what will happen in words.
+//! The changes that can be made to an account: the fields of each, its API call, and a sentence about its effect.
 
 use super::Tab;
 use super::data::Account;
@@ -16,30 +16,30 @@ mod fields;
 
 use fields::{FEE, NOTICE, OFFSET, PAIRS, PAYMENT, REVERSE, ROLL, SETTLE, STATUS, WAIVE};
 
-/// Something to do.
+/// A change to an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// A payment is recorded.
+    /// Records a payment.
     Payment,
-    /// A payment bounced.
+    /// Reverses a payment that bounced.
     Reverse,
-    /// A pending payment is decided about.
+    /// Marks a pending payment as valid or invalid.
     Settle,
-    /// A fee is charged.
+    /// Charges a fee.
     Fee,
-    /// A fee is forgiven.
+    /// Waives a fee.
     Waive,
-    /// The balance is raised.
+    /// Raises the balance.
     Credit,
-    /// The balance is lowered.
+    /// Lowers the balance.
     Debit,
-    /// The status is set.
+    /// Sets the status.
     Status,
-    /// A notice is configured.
+    /// Configures a notification.
     Notice,
-    /// What is held is taken back.
+    /// Withdraws a held line item.
     Withdraw,
-    /// The clock is rolled.
+    /// Rolls the account's clock.
     Roll,
 }
 
@@ -57,12 +57,12 @@ impl Doing {
         Doing::Withdraw,
     ];
 
-    /// Reads the name in an address.
+    /// The change with this name in the URL.
     pub fn named(name: &str) -> Option<Doing> {
         Doing::ALL.into_iter().find(|doing| doing.name() == name)
     }
 
-    /// The name in an address.
+    /// The name in the URL.
     pub fn name(self) -> &'static str {
         match self {
             Doing::Payment => "payment",
@@ -79,7 +79,7 @@ impl Doing {
         }
     }
 
-    /// Where its form is.
+    /// The path of its form.
     pub fn path(self, account: &str) -> String {
         match self {
             Doing::Roll => format!("/console/accounts/{account}/roll"),
@@ -87,7 +87,7 @@ impl Doing {
         }
     }
 
-    /// What its pages are called.
+    /// The title of its pages.
     pub fn title(self) -> &'static str {
         match self {
             Doing::Payment => "Record a payment",
@@ -104,7 +104,7 @@ impl Doing {
         }
     }
 
-    /// What it means.
+    /// An explanation of the change.
     pub fn about(self) -> &'static str {
         match self {
             Doing::Payment => "A payment that was received elsewhere. Recording it moves no money.",
@@ -125,7 +125,7 @@ impl Doing {
         }
     }
 
-    /// What its button says.
+    /// The label of its button.
     pub fn button(self) -> &'static str {
         match self {
             Doing::Payment => "Record the payment",
@@ -142,7 +142,7 @@ impl Doing {
         }
     }
 
-    /// What is typed.
+    /// The fields of its form.
     pub fn fields(self) -> &'static [Field] {
         match self {
             Doing::Payment => PAYMENT,
@@ -158,17 +158,17 @@ impl Doing {
         }
     }
 
-    /// Whether it is about a line item.
+    /// Whether it applies to a line item.
     pub fn needs_item(self) -> bool {
         matches!(self, Doing::Reverse | Doing::Settle | Doing::Waive | Doing::Withdraw)
     }
 
-    /// Whether it moves balances, so that before and after are worth a table.
+    /// Whether it changes balances, so that the confirmation compares them before and after.
     pub fn moves_balances(self) -> bool {
         !matches!(self, Doing::Notice | Doing::Withdraw)
     }
 
-    /// Which tab shows what it did.
+    /// The tab that shows the result.
     pub(super) fn tab(self) -> Tab {
         match self {
             Doing::Status | Doing::Roll => Tab::Overview,
@@ -177,7 +177,7 @@ impl Doing {
         }
     }
 
-    /// What was typed, as the body of the call.
+    /// The typed values as the body of the call.
     pub fn body(self, account: &str, typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
         let read = match self {
             Doing::Payment => checked_body::<PaymentRecord>,
@@ -206,7 +206,7 @@ impl Doing {
         Ok(body)
     }
 
-    /// The call that it is.
+    /// The API call.
     pub fn action(self, account: &str, item: &str, body: Value) -> Action {
         let (account, item) = (account.to_owned(), item.to_owned());
         match self {
@@ -224,7 +224,7 @@ impl Doing {
         }
     }
 
-    /// The same, to be rehearsed.
+    /// The same change, for a rehearsal.
     pub fn change(self, item: &str, body: &Value) -> Result<Change, Trouble> {
         let json = body.to_string();
         let json = json.as_bytes();
@@ -244,7 +244,7 @@ impl Doing {
         })
     }
 
-    /// What will happen, in a sentence.
+    /// A sentence about the effect.
     pub fn sentence(self, account: &Account, item: &str, body: &Value) -> String {
         let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
         let text = |name: &str| body[name].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The time machine: which moment an account is looked at, and the slider that chooses it.
+//! The time machine: the date at which an account is shown, and the slider that selects it.
 
 use super::data::Account;
 use crate::shape::{Moment, typed_moment};
@@ -6,30 +6,30 @@ use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 
-/// About so many places has the slider; longer loans have wider steps.
+/// The approximate number of slider positions; longer loans have wider steps.
 const PLACES: i32 = 720;
-/// How far the slider goes beyond the end of the loan, in days.
+/// How far the slider extends beyond the end of the loan, in days.
 const BEYOND: i32 = 60;
-/// As far ahead as the service looks, in days.
+/// The furthest future date that the service previews, in days.
 const FURTHEST: i32 = 60 * 365;
 
-/// The moment that an account is looked at.
+/// The time at which an account is shown.
 #[derive(Clone, Debug, Default)]
 pub struct When {
-    /// What was asked for; empty for now.
+    /// The requested time as typed; empty for now.
     pub asked: String,
-    /// The moment; nothing for now.
+    /// The time; `None` for now.
     pub at: Option<Moment>,
-    /// The same, for the service: the last days of the calendar cannot be written in every zone.
+    /// The same, for the service. It is separate because the last days of the calendar cannot be written in every zone.
     time: Option<Time>,
-    /// Whether it lies ahead of the account's clock.
+    /// Whether it is later than the account's clock.
     pub is_ahead: bool,
-    /// Why it cannot be shown.
+    /// Why the requested time cannot be shown; empty if it can.
     pub problem: String,
 }
 
 impl When {
-    /// Reads what was asked for. A date alone is its last second: what happens on that day has happened.
+    /// Reads the requested time. A date means the last second of that day, so events of that day are included.
     pub fn read(asked: &str, zone: &Zone, clock: Time) -> When {
         if asked.is_empty() {
             return When::default();
@@ -50,17 +50,17 @@ impl When {
         }
     }
 
-    /// The moment, for the service.
+    /// The time, for the service.
     pub fn time(&self) -> Option<Time> {
         self.time
     }
 
-    /// It cannot be shown, and the account is shown as it is now.
+    /// Shows the account as of now, with the reason why the requested time cannot be shown.
     pub fn refused(self, problem: String) -> When {
         When { problem, ..When::default() }
     }
 
-    /// `&as_of=…` for links, or nothing.
+    /// `&as_of=…` for links; empty for now.
     pub fn link(&self) -> String {
         if self.asked.is_empty() {
             return String::new();
@@ -72,24 +72,24 @@ impl When {
 /// The slider.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// The dates it can stand at, as JSON.
+    /// The selectable dates, as JSON.
     pub days: String,
-    /// The number of the last.
+    /// The last position.
     pub last: usize,
-    /// Where it stands.
+    /// The current position.
     pub place: usize,
-    /// The date there.
+    /// The date at the current position.
     pub date: String,
     /// The first date.
     pub from: String,
     /// The last date.
     pub to: String,
-    /// Today, on the account's own clock.
+    /// Today's date on the account's clock.
     pub today: String,
 }
 
 impl Machine {
-    /// From the account's first day to a while after its last, or to the day that was asked for.
+    /// A slider from the account's first day to some time after its last, or to the requested day.
     pub fn new(account: &Account, when: &When, zone: &Zone, clock: Time) -> Machine {
         let today = zone.day_at(clock);
         let first = account.effective_at.time().map_or(today, |time| zone.day_at(time));

@@ -1,4 +1,4 @@
-//! One account: what it owes and why, what can be done with it, and the time machine.
+//! One account: its balances and their history, the possible changes, and the time machine.
 //!
 //! ```text
 //! /console/accounts/{id}?tab=…&as_of=…     show: the head, the time machine, and one tab
@@ -6,9 +6,9 @@
 //! /console/accounts/{id}/roll              the same for rolling, which administrators may in TEST
 //! ```
 //!
-//! Every tab is a page of its own, so that a loan of thirty years stays light. The tabs that tell how the account stands
-//! honour `as_of`: the service folds the timeline up to that moment and stores nothing. The slider asks for the same
-//! address and gets the part of the page below it.
+//! Every tab is a separate page, so the pages of a loan of thirty years stay small. The tabs that show the account's
+//! state honour `as_of`: the service computes the state at that time and stores nothing. The slider requests the same
+//! URL and replaces the part of the page below it.
 
 mod acting;
 mod data;
@@ -37,10 +37,10 @@ use machine::{Machine, When};
 use overview::Overview;
 use tables::{ItemsTab, NoticesTab, ScheduleTab, TimelineTab, WebhooksTab};
 
-/// The most customers whose names are looked up.
+/// The most customers whose names are fetched.
 const CUSTOMERS_SHOWN: usize = 8;
 
-/// What can be looked at.
+/// The tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tab {
     Overview,
@@ -80,13 +80,13 @@ impl Tab {
         Tab::ALL.into_iter().find(|tab| tab.name() == name).unwrap_or(Tab::Overview)
     }
 
-    /// Whether it tells how the account stands at a moment.
+    /// Whether it shows the account's state at a given time.
     fn travels(self) -> bool {
         matches!(self, Tab::Overview | Tab::Schedule | Tab::Items)
     }
 }
 
-/// Somebody whose account it is.
+/// A borrower of the account.
 #[derive(Clone, Debug)]
 struct Person {
     id: String,
@@ -94,19 +94,19 @@ struct Person {
     role: String,
 }
 
-/// An account, and from when it is looked at.
+/// An account, and the time at which it is shown.
 #[derive(Clone, Debug)]
 struct Room {
     id: String,
-    /// As it stands now.
+    /// The current state.
     current: Account,
-    /// As it is looked at.
+    /// The state at the requested time.
     seen: Account,
     when: When,
     zone: Zone,
-    /// What the account's own clock shows.
+    /// The account's clock.
     clock: Time,
-    /// The same where it is ahead of everybody else's.
+    /// The account's clock, if it is ahead of real time.
     ahead: Option<Moment>,
     customers: Vec<Person>,
     /// `NORMAL`, `HOLDING` or `RELEASING`.
@@ -114,7 +114,7 @@ struct Room {
 }
 
 impl Room {
-    /// The account as it is, and as it was asked for.
+    /// Loads the current state and the requested one.
     async fn enter(console: &Console, visitor: &Visitor, id: &str, as_of: &str) -> Result<Room, Trouble> {
         let who = visitor.caller();
         let current: Account = read(&console.service.get_account(who, id, None).await?)?;
@@ -159,13 +159,13 @@ impl Room {
         self.migration == "HOLDING"
     }
 
-    /// Customers that are not named, for there are too many.
+    /// The number of customers without a fetched name.
     fn others(&self) -> usize {
         self.current.customers.len().saturating_sub(self.customers.len())
     }
 }
 
-/// What a tab shows.
+/// The content of a tab.
 #[derive(Clone, Debug)]
 enum Content {
     Overview(Box<Overview>),
@@ -186,7 +186,7 @@ struct Whole {
     content: Content,
 }
 
-/// What lies below the slider.
+/// The part of the page below the slider.
 #[derive(Template)]
 #[template(path = "account/then.html")]
 struct Then {
@@ -235,7 +235,7 @@ async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &Typed, pie
     }
 }
 
-/// Why the service cannot show a moment, in its words.
+/// The service's reason why a time cannot be shown.
 fn why(problem: &Problem) -> String {
     match problem.details.first() {
         Some(detail) => format!("that moment {}", detail.message),

@@ -1,4 +1,4 @@
-//! The first tab: how the account stands, how it came there, and what waits.
+//! The first tab: the account's state, its history, and held events.
 
 use super::Room;
 use super::data::{Account, Happening, List, StatusChange};
@@ -11,45 +11,45 @@ use crate::shape::{Moment, short_money};
 use daybook_engine::time::Time;
 use daybook_service::problem::Kind;
 
-/// So many points are drawn; where there are more, every so-manieth.
+/// The most points of the chart. If there are more, points at regular intervals are drawn.
 const POINTS: usize = 300;
-/// So many changes of the status are shown.
+/// The most status changes shown.
 const TRAIL: usize = 8;
-/// So many of what waits are shown.
+/// The most held events shown.
 const WAITING: usize = 25;
-/// So many times the account is asked for between now and a moment ahead.
+/// The steps between now and a future time; the service previews the balance at each.
 const GLANCES: i64 = 12;
 
-/// How an account stands.
+/// The state of an account.
 #[derive(Clone, Debug)]
 pub struct Overview {
-    /// The balance over time.
+    /// The chart of the balance.
     pub chart: String,
-    /// The latest changes of the status, the latest first.
+    /// The latest status changes, newest first.
     pub trail: Vec<StatusChange>,
-    /// Changes of the status that are not shown.
+    /// The number of status changes not shown.
     pub earlier: usize,
-    /// What waits for a release.
+    /// Events held until a release.
     pub held: Option<Held>,
 }
 
-/// What waits for a release.
+/// Events held until a release.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// Some of it.
+    /// The first of them.
     pub waiting: Vec<Happening>,
-    /// How many more there are.
+    /// The number of the others.
     pub more: usize,
     /// Why a release failed; empty if none did.
     pub failed: String,
-    /// The account as a release now would leave it.
+    /// The account after a release now.
     pub released: Option<Account>,
-    /// Why that cannot be told.
+    /// Why the account after a release cannot be shown.
     pub problem: String,
 }
 
 impl Overview {
-    /// Looks it all up.
+    /// Loads the tab.
     pub async fn load(console: &Console, visitor: &Visitor, room: &Room) -> Result<Overview, Trouble> {
         let (service, who) = (&console.service, visitor.caller());
         let happenings: List<Happening> = read(&service.list_account_events(who, &room.id, EVERYTHING).await?)?;
@@ -97,7 +97,7 @@ impl Held {
     }
 }
 
-/// The balance at some moments between the account's clock and one ahead of it, as the service previews them.
+/// The balance at some times between the account's clock and a future time, as the service previews it.
 async fn glances(console: &Console, visitor: &Visitor, room: &Room, at: Time) -> Result<Vec<Point>, Trouble> {
     let way = at.seconds() - room.clock.seconds();
     let mut points = Vec::new();
@@ -111,7 +111,7 @@ async fn glances(console: &Console, visitor: &Visitor, room: &Room, at: Time) ->
     Ok(points)
 }
 
-/// The balance after each event, up to the moment that is looked at, or to now. Nothing if nothing happened.
+/// The chart of the balance after each event, up to the time shown or to now. Empty if there are no events.
 fn drawing(room: &Room, happenings: &[Happening], later: Vec<Point>) -> String {
     let mut points: Vec<Point> = happenings
         .iter()

@@ -1,7 +1,7 @@
-//! The tabs that are tables: schedule, line items, timeline, webhooks, notices. And each as a file to take away.
+//! The tabs with tables: schedule, line items, timeline, webhooks, notices. Each is also a CSV download.
 //!
-//! The service has these lists whole in memory, so they are asked for whole and cut into pages here, the latest first
-//! where time runs. Deliveries are the exception: their pages are the service's.
+//! The service holds these lists in memory, so each is fetched whole and cut into pages here, newest first except for
+//! the schedule. Deliveries are the exception: the service pages them.
 
 use super::data::{Delivery, Happening, Instalment, Item, List, Notice, Told};
 use super::{Room, Tab};
@@ -21,30 +21,30 @@ mod files;
 
 pub use files::file;
 
-/// A whole list, as far as anybody reads it.
+/// A whole list, up to 10,000 rows.
 pub const EVERYTHING: Paging = Paging { limit: 10_000, after: None, before: None };
-/// Rows of a page.
+/// The rows of a page.
 const ROWS: usize = 60;
 
-/// A page of a list that is in memory.
+/// A page of a list in memory.
 #[derive(Clone, Debug)]
 pub struct Sheet<T> {
-    /// The rows on it.
+    /// The rows of the page.
     pub rows: Vec<T>,
-    /// All rows there are.
+    /// The number of all rows.
     pub total: usize,
-    /// The number of its first row, from 1; 0 for none.
+    /// The number of the first row of the page, from 1; 0 if there are none.
     pub first: usize,
-    /// The number of its last row.
+    /// The number of the last row of the page.
     pub last: usize,
-    /// Where the page before is; empty for none.
+    /// The link to the previous page; empty if there is none.
     pub before: String,
-    /// Where the page after is; empty for none.
+    /// The link to the next page; empty if there is none.
     pub after: String,
 }
 
 impl<T> Sheet<T> {
-    /// Cuts the page that was asked for, or the one that is usual. `link` is the address without the page.
+    /// Cuts out the requested page, or page number `usual` by default. `link` is the URL without the page number.
     fn cut(rows: Vec<T>, asked: &Typed, usual: usize, link: &str) -> Sheet<T> {
         let total = rows.len();
         let pages = total.div_ceil(ROWS).max(1);
@@ -74,7 +74,7 @@ pub struct Row {
     pub number: usize,
     /// The instalment.
     pub of: Instalment,
-    /// Whether it is the next to be paid.
+    /// Whether it is the next unpaid instalment.
     pub is_next: bool,
 }
 
@@ -102,27 +102,27 @@ async fn schedule(console: &Console, visitor: &Visitor, room: &Room) -> Result<V
     Ok(numbered.map(|(index, of)| Row { number: index + 1, of, is_next: Some(index) == next }).collect())
 }
 
-/// A line item, and what can be done with it.
+/// A line item, and the changes it allows.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// The item.
     pub of: Item,
-    /// Whether it is a payment that can bounce.
+    /// Whether it is a payment that can be reversed.
     pub may_bounce: bool,
 }
 
 /// Line items.
 #[derive(Clone, Debug)]
 pub struct ItemsTab {
-    /// The items, the latest first.
+    /// The items, newest first.
     pub sheet: Sheet<Line>,
-    /// The types there are.
+    /// The types that occur.
     pub kinds: Vec<(String, String)>,
-    /// The type that is shown; empty for all.
+    /// The type shown; empty for all.
     pub kind: String,
-    /// The status that is shown; empty for all.
+    /// The status shown; empty for all.
     pub status: String,
-    /// The one item that is shown; empty for all.
+    /// The one item shown; empty for all.
     pub only: String,
 }
 
@@ -173,10 +173,10 @@ async fn items(
     Ok((items.into_iter().map(line).collect(), kinds))
 }
 
-/// Everything that happened.
+/// The timeline.
 #[derive(Clone, Debug)]
 pub struct TimelineTab {
-    /// What happened, the latest first.
+    /// The events, newest first.
     pub sheet: Sheet<Happening>,
 }
 
@@ -194,23 +194,23 @@ async fn happenings(console: &Console, visitor: &Visitor, room: &Room) -> Result
     Ok(list.results)
 }
 
-/// A message, and what it tells of.
+/// A webhook message, and its event.
 #[derive(Clone, Debug)]
 pub struct Message {
     /// The message.
     pub told: Told,
-    /// What happened.
+    /// The event.
     pub because: Happening,
 }
 
-/// What receivers were told.
+/// The webhook messages of the account.
 #[derive(Clone, Debug)]
 pub struct WebhooksTab {
-    /// Messages, the latest first.
+    /// The messages, newest first.
     pub sheet: Sheet<Message>,
-    /// Attempts to deliver them, the latest first.
+    /// The delivery attempts, newest first.
     pub attempts: Vec<Delivery>,
-    /// Where earlier attempts are; empty for none.
+    /// The link to earlier attempts; empty if there are none.
     pub earlier: String,
 }
 
@@ -248,25 +248,25 @@ async fn deliveries(
     read(&console.service.list_deliveries(visitor.caller(), paging, query).await?)
 }
 
-/// A kind of notice, with what is configured of it.
+/// A type of notification, with its settings.
 #[derive(Clone, Debug)]
 pub struct NoticeKind {
     /// Its name in the API.
     pub name: &'static str,
-    /// When it fires, in words.
+    /// When it is sent.
     pub about: &'static str,
-    /// Settings of it.
+    /// Its settings.
     pub set: Vec<Notice>,
 }
 
-/// Notices that are configured.
+/// The configured notifications.
 #[derive(Clone, Debug)]
 pub struct NoticesTab {
-    /// Every kind there is.
+    /// Every type.
     pub kinds: Vec<NoticeKind>,
 }
 
-/// Every kind of notice, and what it is about.
+/// Every type of notification, with a description.
 const NOTICES: [(&str, &str); 4] = [
     ("payment_due_date", "So many days before or after each instalment's due date, paid or not."),
     ("late_fee_date", "So many days before or after an instalment becomes late, while it is unpaid."),
@@ -287,12 +287,12 @@ async fn notices(console: &Console, visitor: &Visitor, room: &Room) -> Result<Ve
     Ok(read::<List<Notice>>(&answer)?.results)
 }
 
-/// A word as an address takes it.
+/// Encodes a text for a URL.
 pub fn encoded(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// Every attempt there is, as far as anybody reads them.
+/// All delivery attempts, up to the limit of a download.
 async fn all_deliveries(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<Delivery>, Trouble> {
     let mut all = Vec::new();
     let mut mark: Option<String> = None;
@@ -306,19 +306,19 @@ async fn all_deliveries(console: &Console, visitor: &Visitor, room: &Room) -> Re
     }
 }
 
-/// Every change of the status, for a file.
+/// All status changes, for a download.
 async fn trail(console: &Console, visitor: &Visitor, room: &Room) -> Result<Vec<super::data::StatusChange>, Trouble> {
     let answer = console.service.list_account_status_changes(visitor.caller(), &room.id, EVERYTHING).await?;
     Ok(read::<List<super::data::StatusChange>>(&answer)?.results)
 }
 
-/// So that files can say what they are about.
+/// The name of a download.
 fn titled(room: &Room, what: &str) -> String {
     let at = room.when.at.as_ref().map_or_else(String::new, |at| format!("-as-of-{}", at.date()));
     format!("{}-{what}{at}", room.id)
 }
 
-/// The answer to an unknown table.
+/// The error for an unknown table.
 fn no_table(name: &str) -> Answer {
     Err(Problem::not_found("table", name).into())
 }

@@ -1,5 +1,6 @@
-//! The step before an account is opened that does more than begin: one in the past is processed up to now, with its late
-//! fees and webhooks, and one without a borrower is hard to find again. Nothing is stored before it is confirmed.
+//! The confirmation before an account with unusual consequences is opened: a backdated account is processed up to now,
+//! with late fees and webhooks, and an account without a borrower is hard to find again. Nothing is stored before the
+//! confirmation.
 
 use super::opening::fields;
 use crate::action::Action;
@@ -13,7 +14,7 @@ use askama::Template;
 use daybook_service::changes::OpeningRehearsal;
 use serde_json::Value;
 
-/// That what the step shows is wanted.
+/// The field that confirms the opening.
 pub const CONFIRMED: &str = "confirmed";
 
 #[derive(Template)]
@@ -23,25 +24,25 @@ struct ConfirmPage {
     sentence: String,
     has_borrower: bool,
     holds: bool,
-    /// What happens at once, in sentences.
+    /// The immediate effects, in sentences.
     at_once: Vec<String>,
-    /// How many messages of which event.
+    /// The number of webhook messages for each event.
     webhooks: Vec<(String, Count)>,
-    /// How the account stands then.
+    /// The main amounts of the account after opening.
     figures: Vec<(&'static str, String)>,
-    /// What was typed.
+    /// The typed values.
     typed: Vec<(&'static str, String)>,
     product_id: String,
     once: String,
     curl: String,
 }
 
-/// Whether opening an account has to be confirmed: it begins in the past, or it has no borrower.
+/// Whether opening the account must be confirmed: it begins in the past, or it has no borrower.
 pub fn is_needed(sent: &Value, rehearsal: &OpeningRehearsal) -> bool {
     !rehearsal.is_there && (rehearsal.is_backdated || sent["assign_customers"].is_null())
 }
 
-/// The step.
+/// The confirmation page.
 pub fn page(visitor: &Visitor, product: &Terms, typed: &Typed, sent: Value, rehearsal: &OpeningRehearsal) -> Answer {
     let account: Account = read(&rehearsal.account)?;
     let holds = product.is_holding();

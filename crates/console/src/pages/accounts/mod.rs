@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 
 const HERE: &str = "/console/accounts";
 
-/// What is shown of an account in a list.
+/// An account in a list.
 #[derive(Debug, Deserialize)]
 pub struct Account {
     pub account_id: String,
@@ -47,48 +47,48 @@ pub struct AccountProduct {
     pub product_overview: ProductName,
 }
 
-/// What its product is called.
+/// The name of its product.
 #[derive(Debug, Deserialize)]
 pub struct ProductName {
     pub product_name: String,
 }
 
-/// What is due next.
+/// The next payment due.
 #[derive(Debug, Deserialize)]
 pub struct MinPay {
     pub min_pay_cents: Money,
     pub min_pay_due_at: Option<Moment>,
 }
 
-/// How late it is.
+/// Its delinquency.
 #[derive(Debug, Deserialize)]
 pub struct Delinquency {
     pub days_past_due: u64,
     pub past_due_cents: Money,
 }
 
-/// What it owes.
+/// Its balance.
 #[derive(Debug, Deserialize)]
 pub struct Summary {
     pub total_balance_cents: Money,
 }
 
-/// A customer of it.
+/// A borrower.
 #[derive(Debug, Deserialize)]
 pub struct Holder {
     pub customer_id: String,
-    /// What they are called; their id until it is looked up.
+    /// The borrower's name; the id until the name is fetched.
     #[serde(default)]
     pub name: String,
 }
 
 impl Account {
-    /// Why it has its status; empty in normal service.
+    /// The reason of its status; empty in normal service.
     pub fn substatus(&self) -> &str {
         self.account_overview.account_status_subtype.as_deref().unwrap_or_default()
     }
 
-    /// Whether something is past due.
+    /// Whether an amount is past due.
     pub fn is_late(&self) -> bool {
         self.delinquency.days_past_due > 0
     }
@@ -98,7 +98,7 @@ impl Account {
     }
 }
 
-/// Looks up what the customers of some accounts are called, each customer once.
+/// Fetches the names of the borrowers of some accounts, each customer once.
 pub async fn named(console: &Console, visitor: &Visitor, accounts: &mut [&mut Account]) -> Result<(), Trouble> {
     let holders = accounts.iter().flat_map(|account| &account.customers);
     let ids: BTreeSet<String> = holders.map(|holder| holder.customer_id.clone()).collect();
@@ -112,7 +112,7 @@ pub async fn named(console: &Console, visitor: &Visitor, accounts: &mut [&mut Ac
     Ok(())
 }
 
-/// How late accounts can be asked to be: name, words, least and most days.
+/// The filters by days past due: name, label, fewest and most days.
 const LATENESS: &[(&str, &str, u32, Option<u32>)] = &[
     ("current", "Current", 0, Some(0)),
     ("late", "1 or more days", 1, None),
@@ -122,10 +122,10 @@ const LATENESS: &[(&str, &str, u32, Option<u32>)] = &[
     ("90+", "90 or more days", 90, None),
 ];
 const STATUSES: &[&str] = &["ACTIVE", "SUSPENDED", "CLOSED"];
-/// What a link, a page and a table to take away keep.
+/// The query parameters that links, pages and downloads keep.
 const KEPT: [&str; 5] = ["q", "product", "status", "substatus", "due"];
 
-/// A product that can be chosen.
+/// A product to choose.
 #[derive(Debug, Deserialize)]
 pub struct Choice {
     pub product_id: String,
@@ -169,7 +169,7 @@ fn kept(asked: &Typed) -> Vec<(&'static str, &str)> {
     KEPT.iter().map(|name| (*name, asked.get(name))).collect()
 }
 
-/// Reads a filter. Days past due are those of accounts that have not ended, unless ended ones are asked for.
+/// Reads a filter. A filter by days past due excludes ended accounts, unless a status is selected.
 fn query(asked: &Typed) -> Result<AccountQuery, Problem> {
     let text = |name: &str| Some(asked.get(name).to_owned()).filter(|text| !text.is_empty());
     let due = match text("due") {
@@ -192,12 +192,12 @@ fn query(asked: &Typed) -> Result<AccountQuery, Problem> {
     })
 }
 
-/// All products that can be chosen.
+/// All products.
 pub async fn products(console: &Console, visitor: &Visitor) -> Result<Vec<Choice>, Trouble> {
     all(|paging| Box::pin(console.service.list_products(visitor.caller(), paging))).await
 }
 
-/// Accounts, a page of them.
+/// The list of accounts.
 pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
     let (service, who) = (&console.service, visitor.caller());
     let query = match query(&asked) {

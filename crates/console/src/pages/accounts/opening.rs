@@ -1,5 +1,5 @@
-//! Opening an account: first the product is chosen, then the form has its zone and its terms, and the schedule follows
-//! what is typed. What begins in the past, or has no borrower, is confirmed before it is stored.
+//! Opening an account: the user chooses a product, and the form then has its time zone and terms and shows the schedule
+//! for the typed values. A backdated account, or one without a borrower, must be confirmed first.
 
 use super::confirming::{self, CONFIRMED};
 use super::{Choice, HERE, products};
@@ -53,7 +53,7 @@ const BASICS: &[Field] = &[
     .hint("made for you"),
 ];
 
-/// Who borrows. These are made into a list for the call.
+/// The borrowers. The call has them as a list.
 const PEOPLE: &[Field] = &[
     Field::new(CUSTOMERS, "Customer", Kind::Text, "The borrower, by id: type a part of the name or id, and choose."),
     Field::new(SECOND, "Second customer", Kind::Text, "Another borrower, if there is one."),
@@ -135,13 +135,13 @@ struct NewPage {
     page: Page,
     product: Terms,
     form: Form,
-    /// Customers that can be chosen: id and name.
+    /// Customers to choose from: id and name.
     customers: Vec<(String, String)>,
     preview: Preview,
     once: String,
 }
 
-/// The form; first the choice of a product.
+/// The form; without a product, the choice of one.
 pub async fn new(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
     if !asked.has("product_id") {
         let products = products(&console, &visitor).await?;
@@ -178,7 +178,7 @@ async fn page(
     })
 }
 
-/// Customers to choose from. There may be more than are offered: any id can be typed.
+/// Customers to choose from. There may be more than the list offers: the user can type any id.
 async fn customers(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, Trouble> {
     let most = Paging { limit: LONGEST_PAGE, ..Paging::default() };
     let answer = console.service.list_customers(visitor.caller(), most, CustomerQuery::default()).await?;
@@ -186,7 +186,7 @@ async fn customers(console: &Console, visitor: &Visitor) -> Result<Vec<(String, 
     Ok(listed.results.into_iter().map(|customer| (customer.customer_id.clone(), customer.name())).collect())
 }
 
-/// What was typed, as a call.
+/// The typed values as the body of the call.
 fn call(typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
     let mut sent = checked_body::<NewAccount>(&[BASICS, OVERRIDES].concat(), typed, zone)?;
     put(&mut sent, "product_id", Value::from(typed.get("product_id")));
@@ -207,7 +207,7 @@ fn call(typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
     Ok(sent)
 }
 
-/// The second of the customers has a field of its own.
+/// Maps an error about the second customer to its form field.
 fn of_fields(mut problem: Problem) -> Problem {
     for detail in &mut problem.details {
         if detail.field.starts_with("assign_customers[1]") {
@@ -224,15 +224,15 @@ struct Opened {
     account_id: String,
 }
 
-/// What came of a form.
+/// The result of a submitted form.
 enum Opening {
-    /// Something to be confirmed first: the call, and what it would come to.
+    /// The opening must be confirmed first: the body of the call, and the result of its rehearsal.
     ToConfirm(Value, Box<OpeningRehearsal>),
     /// The account is opened.
     Done(Bytes),
 }
 
-/// Opens an account, or asks first.
+/// Opens an account, or asks for confirmation first.
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
     let done = async {
@@ -264,7 +264,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
     }
 }
 
-/// The schedule of what is typed: a piece of the page for the script, the whole page for the button.
+/// The schedule for the typed values: a part of the page for the script, the whole page for the button.
 pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let product = Terms::fetch(&console, &visitor, typed.get("product_id")).await?;
     let tried = try_out(&console, &visitor, &typed, &product.zone()?).await;

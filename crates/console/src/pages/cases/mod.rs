@@ -1,13 +1,13 @@
-//! Test cases: listing them, running them, writing one from an account.
+//! Test cases: the list, running them, and writing one from an account.
 //!
-//! A case is a file: what happened to one loan, and what must come of it. It is played in a world of its own, in memory;
-//! nothing of the organization is touched.
+//! A case is a file with the history of one loan and the expected results. It runs in memory, separate from the
+//! organization's data.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
-//! | `story` | a case as tables that people read |
-//! | `running` | playing cases, a few at a time, and what came of them |
-//! | `writing` | one's own case, and one from an account's history |
+//! | `story` | a case as readable tables |
+//! | `running` | running cases, and their results |
+//! | `writing` | a case typed by the user, or written from an account's history |
 
 pub mod running;
 pub mod story;
@@ -25,12 +25,12 @@ use daybook_service::problem::Problem;
 use std::path::Path as FilePath;
 use story::{Story, mode_words};
 
-/// The address of this room.
+/// The path of this section.
 const HERE: &str = "/console/cases";
 
-/// A case that the program has in it.
+/// A built-in case.
 struct Line {
-    /// Its file's name, which is its address too.
+    /// The name of its file, also used in its URL.
     file: &'static str,
     title: String,
     mode: &'static str,
@@ -45,19 +45,19 @@ struct CasesPage {
     cases: Vec<Line>,
 }
 
-/// Reads a case that the program has in it.
+/// Parses a built-in case.
 fn read(file: &str, text: &str) -> Result<Scenario, Trouble> {
     daybook_cases::parse(FilePath::new(file), text)
         .map_err(|error| Trouble::new(Problem::internal(format!("a case of our own cannot be read: {error}"))))
 }
 
-/// The text of a case that the program has in it.
+/// The text of a built-in case.
 fn text_of(file: &str) -> Result<&'static str, Trouble> {
     let found = builtin().iter().find(|(known, _)| *known == file);
     found.map(|(_, text)| *text).ok_or_else(|| Trouble::new(Problem::not_found("test case", file)))
 }
 
-/// The list.
+/// The list of cases.
 pub async fn show(State(_): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
     let mut cases = Vec::new();
     for (file, text) in builtin() {
@@ -91,7 +91,7 @@ struct CasePage {
     text: &'static str,
 }
 
-/// One case, as a story and as its file.
+/// One case, as tables and as its file.
 pub async fn show_one(visitor: Visitor, Path(file): Path<String>, Asked(asked): Asked) -> Answer {
     let text = text_of(&file)?;
     if asked.get("format") == "toml" {

@@ -1,7 +1,7 @@
-//! Playing cases, apart from the server's own work and a few at a time, and showing what came of them.
+//! Runs cases, isolated from the server's other work, and shows their results.
 //!
-//! Each play has a thread of its own with a runtime of its own, so that nothing it does can keep the server from
-//! answering; and there are only so many. A play that takes too long is given up.
+//! Each run has its own thread and runtime, so it cannot keep the server from answering requests. The number of runs is
+//! limited, and a run that takes too long is abandoned.
 
 use super::{HERE, read, text_of};
 use crate::Console;
@@ -15,17 +15,17 @@ use daybook_service::problem::Problem;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// How many are played at the same time.
+/// The most runs at the same time.
 const AT_ONCE: usize = 2;
-/// How many may be played or wait to be.
+/// The most runs that are running or queued.
 const MOST_WAITING: usize = 16;
-/// How long a play may take.
+/// The time limit of a run.
 const LONGEST: Duration = Duration::from_secs(60);
 
 static PLAYERS: Semaphore = Semaphore::const_new(AT_ONCE);
 static PLACES: Semaphore = Semaphore::const_new(MOST_WAITING);
 
-/// Plays cases and gives what came of them, in order.
+/// Runs cases and returns their results, in order.
 pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, Trouble> {
     let full = || Problem::new("rate_limited", "many test cases are being run already: try again in a moment");
     let broken = |what: String| Problem::internal(format!("a test case could not be played: {what}"));
@@ -52,9 +52,9 @@ pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, Trouble> {
 struct OutcomesPage {
     page: Page,
     outcomes: Vec<Outcome>,
-    /// Where it was run from: a path and its name.
+    /// The page that the run was started from: its path and name.
     back: (String, String),
-    /// The case itself, if somebody wrote it here.
+    /// The text of the case, if the user typed it.
     text: String,
 }
 
@@ -72,7 +72,7 @@ impl OutcomesPage {
     }
 }
 
-/// Shows what came of cases.
+/// Shows the results of cases.
 pub(super) fn tell(visitor: &Visitor, outcomes: Vec<Outcome>, back: (String, String), text: &str) -> Answer {
     let mut shown =
         OutcomesPage { page: Page::new("", Section::Cases, visitor), outcomes, back, text: text.to_owned() };
@@ -80,14 +80,14 @@ pub(super) fn tell(visitor: &Visitor, outcomes: Vec<Outcome>, back: (String, Str
     crate::page::show(&shown)
 }
 
-/// Runs every case that the program has in it.
+/// Runs every built-in case.
 pub async fn run_every(State(_): State<Console>, visitor: Visitor) -> Answer {
     let cases = builtin().iter().map(|(file, text)| read(file, text)).collect::<Result<Vec<_>, _>>()?;
     let back = (HERE.to_owned(), "Test cases".to_owned());
     tell(&visitor, play(cases).await?, back, "")
 }
 
-/// Runs one case that the program has in it.
+/// Runs one built-in case.
 pub async fn run_one(State(_): State<Console>, visitor: Visitor, Path(file): Path<String>) -> Answer {
     let case = read(&file, text_of(&file)?)?;
     let back = (format!("{HERE}/{file}"), case.title.clone());

@@ -1,67 +1,67 @@
-//! A case as tables that people read: what happens, and what must come of it.
+//! A case as readable tables: its events and its expected results.
 
 use crate::shape::{Moment, Money, plain_words};
 use daybook_cases::Scenario;
 use daybook_cases::scenario::{Event, Field, Mode};
 use serde_json::Value;
 
-/// A case, for people.
+/// A case in readable form.
 #[derive(Debug)]
 pub struct Story {
-    /// What it is about.
+    /// The title.
     pub title: String,
-    /// What its file says about it before anything else.
+    /// The comment at the beginning of the file.
     pub about: Vec<Passage>,
-    /// How its events come in.
+    /// How its events are entered.
     pub mode: &'static str,
-    /// When the account begins, and when the case ends.
+    /// The start of the account.
     pub begins_at: Moment,
-    /// The last moment of the case.
+    /// The end of the case.
     pub ends_at: Moment,
     /// The product, the customer and the account, each as names and values.
     pub given: Vec<(&'static str, Vec<(String, String)>)>,
-    /// What happens.
+    /// The events.
     pub events: Vec<Happening>,
-    /// What must come of it.
+    /// The expected results.
     pub groups: Vec<Group>,
 }
 
-/// A part of what a file says about its case.
+/// A paragraph of the file's comment.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Its words, or its rows.
+    /// The text, or the rows.
     pub text: String,
-    /// Whether these are rows of figures, with columns that stand below each other.
+    /// Whether the paragraph is a table with aligned columns.
     pub are_figures: bool,
 }
 
-/// Something that happens.
+/// An event.
 #[derive(Debug)]
 pub struct Happening {
-    /// Its line.
+    /// Its line in the file.
     pub line: usize,
-    /// From when it counts.
+    /// When it takes effect.
     pub effective_at: Moment,
-    /// When it came in, if later.
+    /// When it was recorded, if later.
     pub recorded_at: Option<Moment>,
-    /// What it is.
+    /// A description.
     pub what: String,
-    /// How much; empty for nothing.
+    /// The amount; empty if there is none.
     pub amount: String,
-    /// What else is said of it.
+    /// Other details.
     pub details: String,
 }
 
 /// Expectations of one kind.
 #[derive(Debug)]
 pub struct Group {
-    /// Of what.
+    /// The title.
     pub title: String,
-    /// The line, what, and its value.
+    /// The line in the file, a name, and the expected value.
     pub rows: Vec<(usize, String, String)>,
 }
 
-/// How a case's events come in, in words.
+/// How a case's events are entered, in plain text.
 pub fn mode_words(mode: Mode) -> &'static str {
     match mode {
         Mode::Migration => "Migration: all events are loaded, then released",
@@ -69,13 +69,13 @@ pub fn mode_words(mode: Mode) -> &'static str {
     }
 }
 
-/// How many things a case expects.
+/// The number of expectations of a case.
 pub fn expectations(case: &Scenario) -> usize {
     groups(case).iter().map(|group| group.rows.len()).sum()
 }
 
 impl Story {
-    /// Tells a case; its text has the comment at its beginning.
+    /// Describes a case. `text` is its file, which has the comment.
     pub fn new(case: &Scenario, text: &str) -> Story {
         let mut given = vec![("Product", leaves(&case.product))];
         given.extend(case.customer.as_ref().map(|customer| ("Customer", leaves(customer))));
@@ -93,10 +93,10 @@ impl Story {
     }
 }
 
-/// What rows of figures are indented by, after the mark of a comment.
+/// The indentation of table rows in a comment.
 const INDENT: &str = "   ";
 
-/// The comment at the beginning of a file. Lines that are indented are rows of figures, and stay as they are.
+/// The comment at the beginning of a file. Indented lines are table rows and keep their layout.
 fn about(text: &str) -> Vec<Passage> {
     let mut passages: Vec<Passage> = Vec::new();
     let mut goes_on = false;
@@ -176,14 +176,14 @@ fn row(field: &Field) -> (usize, String, String) {
     (field.line, path_words(&field.path), shown(name, &field.value))
 }
 
-/// `summary.principal_cents` as people say it: `Summary: principal`.
+/// A path in plain text: `summary.principal_cents` becomes `Summary: principal`.
 fn path_words(path: &[String]) -> String {
     let words: Vec<String> =
         path.iter().map(|part| plain_words(part.strip_suffix("_cents").unwrap_or(part)).to_lowercase()).collect();
     plain_words(&words.join(": "))
 }
 
-/// Every value inside a value, with the way to it in words.
+/// Every leaf of a JSON value, with its path in plain text.
 fn leaves(value: &Value) -> Vec<(String, String)> {
     value.as_object().into_iter().flatten().flat_map(|(name, value)| named_leaves(name, value)).collect()
 }
@@ -198,7 +198,7 @@ fn named_leaves(name: &str, value: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// A value as people read it: money as money.
+/// A value in readable form; cents become dollars.
 fn shown(name: &str, value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

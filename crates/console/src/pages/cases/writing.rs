@@ -1,4 +1,4 @@
-//! One's own case: typed in and run; or written from the history of an account.
+//! A case typed by the user, or written from the history of an account.
 
 use super::HERE;
 use super::running::{play, tell};
@@ -16,7 +16,7 @@ use daybook_service::form::fields::Reference;
 use daybook_service::problem::{Kind, Problem};
 use std::path::Path as FilePath;
 
-/// What a case that was typed is called.
+/// The file name of a typed case.
 const FILE: &str = "your-case.toml";
 
 #[derive(Template)]
@@ -27,12 +27,12 @@ struct OwnPage {
     wrong: Option<Wrong>,
 }
 
-/// What is wrong with a case.
+/// An error in a case.
 struct Wrong {
-    /// Its line; 0 where none is meant.
+    /// Its line; 0 if it concerns no particular line.
     line: usize,
     column: usize,
-    /// What stands in that line.
+    /// The text of the line.
     excerpt: String,
     message: String,
 }
@@ -44,14 +44,14 @@ impl Wrong {
     }
 }
 
-/// An empty page to write a case on, or one that begins with a case of ours.
+/// An editor for a new case, optionally prefilled with a built-in case.
 pub async fn show(visitor: Visitor, Asked(asked): Asked) -> Answer {
     let text = if asked.has("like") { super::text_of(asked.get("like"))? } else { "" };
     let page = Page::new("Your own case", Section::Cases, &visitor);
     crate::page::show(&OwnPage { page, text: text.to_owned(), wrong: None })
 }
 
-/// Runs a case that was typed.
+/// Runs a typed case.
 pub async fn run(State(_): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let text = typed.untrimmed("text").replace("\r\n", "\n");
     let wrong = match daybook_cases::parse(FilePath::new(FILE), &text) {
@@ -70,7 +70,7 @@ pub async fn run(State(_): State<Console>, visitor: Visitor, typed: Typed) -> An
     show_again(&OwnPage { page, text, wrong: Some(wrong) })
 }
 
-/// Leads to the case of the account that was typed.
+/// Redirects to the case of the typed account.
 pub async fn choose_account(Asked(asked): Asked) -> Answer {
     let account = Reference::read(asked.get("account_id"))
         .map_err(|rule| Problem::invalid("account_id", format!("must be {rule}").replace("must be must", "must")))?;
@@ -85,7 +85,7 @@ struct FromAccountPage {
     text: String,
 }
 
-/// The history of an account as a case.
+/// The history of an account, as a case.
 pub async fn show_from_account(
     State(console): State<Console>,
     visitor: Visitor,
@@ -100,7 +100,7 @@ pub async fn show_from_account(
     crate::page::show(&FromAccountPage { page, account, text })
 }
 
-/// A case as a file.
+/// A case as a download.
 pub(super) fn download(name: &str, text: &str) -> Response {
     let mut response = plain("application/toml", text.to_owned());
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);

@@ -1,10 +1,10 @@
-//! Making a customer, and changing one.
+//! Creating and changing a customer.
 //!
-//! A change sends only what is different: what was emptied is removed, what was left alone stays. So the form carries a
-//! mark of what it was shown with: what somebody else changed meanwhile must not be taken for what was typed. The social
-//! security number can be typed and is never shown, neither in the form nor in the example call. A page that is shown
-//! again does not have it either: it then asks for the number again, and saves nothing until it is typed or left out on
-//! purpose.
+//! A change sends only the fields that differ: emptied fields are removed, untouched fields stay. The form therefore
+//! carries a fingerprint of the values it was shown with: a change by another user in the meantime must not be mistaken
+//! for one that this user typed. The social security number can be typed but is never shown, neither in the form nor in
+//! the example call. If a form has to be shown again, the user must type the number again or leave it out explicitly;
+//! until then nothing is saved.
 
 use super::{Customer, HERE, fetch};
 use crate::Console;
@@ -31,16 +31,16 @@ const ROLES: &[(&str, &str)] = &[
 ];
 const ID: &str = "customer_id";
 const SSN: &str = "ssn";
-/// That a number was typed into the form before, and was not saved.
+/// Set if a social security number was typed before but not saved.
 const SSN_TYPED: &str = "ssn_typed";
-/// What is said of it then.
+/// The error message in that case.
 const SSN_AGAIN: &str = "has to be typed again: what you typed was not saved, and no page shows it";
-/// That the number is left out on purpose.
+/// Set if the number is left out explicitly.
 const SSN_LEFT_OUT: &str = "ssn_left_out";
 const EXTERNAL: &str = "external_fields";
 const ACCOUNT: &str = "assign_to_accounts";
 const ROLE: &str = "customer_account_role";
-/// What the form carries of what it was shown with.
+/// The field with the fingerprint of the values that the form was shown with.
 const SHOWN: &str = "shown";
 
 const ID_FIELD: Field = Field::new(
@@ -51,7 +51,7 @@ const ID_FIELD: Field = Field::new(
 )
 .hint("made for you");
 
-/// What a new customer and a changed one have in common.
+/// The fields that the forms for a new and for an existing customer share.
 const PLAIN: &[Field] = &[
     Field::new("name_first", "First name", Kind::Text, "A first name, a last name or a business name is needed."),
     Field::new("name_middle", "Middle name", Kind::Text, ""),
@@ -111,17 +111,17 @@ fn fields(is_new: bool) -> Vec<Field> {
 struct FormPage {
     page: Page,
     form: Form,
-    /// Where it is sent.
+    /// The path that the form is sent to.
     path: String,
-    /// Whose it is; empty for a new one.
+    /// The id of the customer; empty for a new one.
     id: String,
     curl: String,
     once: String,
-    /// The mark of what it was shown with; empty for a new one.
+    /// The fingerprint of the values that the form was shown with; empty for a new customer.
     shown: String,
-    /// Whether a number was typed that was not saved: it has to be typed again, or left out on purpose.
+    /// Whether a typed number was not saved: the user must type it again or leave it out explicitly.
     ssn_typed: bool,
-    /// Whether it was left out on purpose.
+    /// Whether the number is left out explicitly.
     ssn_left_out: bool,
 }
 
@@ -160,7 +160,7 @@ impl FormPage {
     }
 }
 
-/// The same problem, with the number that has to be typed again.
+/// Adds an error to the problem: the number must be typed again.
 fn with_ssn_again(mut problem: Problem) -> Problem {
     if problem.details.is_empty() {
         problem.details.push(Detail { field: String::new(), message: problem.message.clone() });
@@ -173,7 +173,7 @@ fn with_ssn_again(mut problem: Problem) -> Problem {
     problem
 }
 
-/// A number that was typed before must be typed again, or left out on purpose: it must not be lost unnoticed.
+/// Whether a number typed before is missing and was not left out explicitly. It must not get lost unnoticed.
 fn ssn_is_missing(typed: &Typed) -> bool {
     typed.has(SSN_TYPED) && !typed.has(SSN) && !typed.has(SSN_LEFT_OUT)
 }
@@ -191,7 +191,7 @@ pub async fn edit(State(console): State<Console>, visitor: Visitor, Path(id): Pa
     crate::page::show(&FormPage::new(&visitor, Some(&customer), typed, None))
 }
 
-/// Makes a customer.
+/// Creates a customer.
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     save(&console, &visitor, None, typed).await
 }
@@ -210,7 +210,7 @@ struct Saved {
 async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>, typed: Typed) -> Answer {
     let wanted = action(customer, &typed);
     if let Some(customer) = customer.filter(|customer| mark(customer) != typed.get(SHOWN)) {
-        // Sent twice, the form finds what it did itself: then nothing is left to be changed.
+        // If the form was submitted twice, the first submission already made the change and no difference is left.
         let is_done = !ssn_is_missing(&typed) && matches!(&wanted, Ok(action) if action.body() == Some(&json!({})));
         if is_done {
             let path = format!("{HERE}/{}", customer.customer_id);
@@ -234,13 +234,13 @@ async fn save(console: &Console, visitor: &Visitor, customer: Option<&Customer>,
     }
 }
 
-/// Tells what the form of a customer is shown with from what it was before and after.
+/// The fingerprint of the values in a customer's form.
 fn mark(customer: &Customer) -> String {
     let digest = Sha256::digest(as_typed(customer).encoded().as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What somebody is told whose form is older than the customer: beside each field that differs, what it is now.
+/// The error for a form that is older than the customer: each field that differs shows its current value.
 fn changed_meanwhile(customer: &Customer, typed: &Typed) -> Problem {
     let now = as_typed(customer);
     let words = "Somebody changed this customer since you opened the form, and nothing was saved. What you typed is still \
@@ -263,7 +263,7 @@ fn changed_meanwhile(customer: &Customer, typed: &Typed) -> Problem {
     Problem::invalid_fields(details)
 }
 
-/// The call that the form would make, as it is being typed.
+/// The call for the values typed so far.
 pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let id = typed.get("changes").to_owned();
     let customer = if id.is_empty() { None } else { Some(fetch(&console, &visitor, &id).await?) };
@@ -276,7 +276,7 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Ty
     fragment(&CurlPiece { curl, refused })
 }
 
-/// What was typed, as a call.
+/// The typed values as a call.
 fn action(customer: Option<&Customer>, typed: &Typed) -> Result<Action, Problem> {
     let zone = Zone::named("UTC").ok_or_else(|| Problem::internal("there is no UTC"))?;
     let id_field = [ID_FIELD];
@@ -303,7 +303,7 @@ fn action(customer: Option<&Customer>, typed: &Typed) -> Result<Action, Problem>
     })
 }
 
-/// What is different. A business is sent as a whole.
+/// The fields that differ. Business details are sent as a whole.
 fn changes(before: &Typed, typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
     let differs = |field: &&Field| before.get(field.name) != typed.get(field.name);
     let is_business = |field: &&Field| field.name.starts_with("business_details.");
@@ -323,7 +323,7 @@ fn changes(before: &Typed, typed: &Typed, zone: &Zone) -> Result<Value, Problem>
     Ok(change)
 }
 
-/// A customer as they would be typed.
+/// A customer as form values.
 fn as_typed(customer: &Customer) -> Typed {
     let none = super::Business::default();
     let business = customer.business_details.as_ref().unwrap_or(&none);
@@ -358,7 +358,7 @@ fn as_typed(customer: &Customer) -> Typed {
     typed.with(EXTERNAL, typed_fields(&customer.external_fields))
 }
 
-/// A call without the number that is shown nowhere.
+/// The call without the social security number.
 fn masked(action: Action) -> Action {
     let hide = |mut sent: Value| {
         if sent.get(SSN).is_some() {

@@ -1,4 +1,4 @@
-//! Customers, with their accounts.
+//! Customers and their accounts.
 
 pub mod changing;
 
@@ -19,7 +19,7 @@ const HERE: &str = "/console/customers";
 /// The most accounts shown with a customer.
 const MOST_ACCOUNTS: usize = 50;
 
-/// What is shown of a customer.
+/// A customer.
 #[derive(Debug, Deserialize)]
 pub struct Customer {
     pub customer_id: String,
@@ -47,7 +47,7 @@ pub struct Customer {
     pub accounts: Vec<Belongs>,
 }
 
-/// What is shown of a business.
+/// A business.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Business {
@@ -65,7 +65,7 @@ pub struct Belongs {
 }
 
 impl Customer {
-    /// What people call them.
+    /// The customer's name.
     pub fn name(&self) -> String {
         let parts = [&self.name_prefix, &self.name_first, &self.name_middle, &self.name_last, &self.name_suffix];
         let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
@@ -77,7 +77,7 @@ impl Customer {
         }
     }
 
-    /// What is known of them, in words; what is not known is left out.
+    /// The known facts about the customer, as labels and values.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let lines = [&self.address_line_one, &self.address_line_two];
         let place = [&self.address_city, &self.address_state, &self.address_zip];
@@ -127,7 +127,7 @@ fn query(asked: &Typed) -> CustomerQuery {
     CustomerQuery { text: Some(asked.get("q").to_owned()).filter(|text| !text.is_empty()) }
 }
 
-/// Customers, a page of them.
+/// The list of customers.
 pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
     let (service, who) = (&console.service, visitor.caller());
     if asked.get("format") == "csv" {
@@ -158,7 +158,7 @@ fn csv(customers: Vec<Customer>) -> Answer {
     Ok(csv.file("customers"))
 }
 
-/// An account of a customer, with what they are to it.
+/// An account of a customer, with the customer's role.
 #[derive(Debug)]
 struct Theirs {
     role: String,
@@ -171,7 +171,7 @@ struct CustomerPage {
     page: Page,
     customer: Customer,
     accounts: Vec<Theirs>,
-    /// How many more there are than are shown.
+    /// The number of accounts not shown.
     more: Count,
 }
 

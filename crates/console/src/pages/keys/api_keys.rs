@@ -1,4 +1,4 @@
-//! Keys of the API: making one, whose secret is shown once, and revoking one.
+//! API keys: creating one, whose secret is shown once, and revoking one.
 
 use super::{HERE, Key, KeysPage, NAME, all};
 use crate::Console;
@@ -14,14 +14,14 @@ use daybook_service::problem::Problem;
 use serde::Deserialize;
 use serde_json::json;
 
-/// What a key, or a person, may do.
+/// The roles of keys and users.
 pub(in crate::pages) const ROLES: &[(&str, &str)] = &[
     ("SERVICING", "Servicing: everything but keys, people and administration"),
     ("READ_ONLY", "Read only: looking"),
     ("ADMIN", "Admin: everything"),
 ];
 
-/// What is asked for to make a key.
+/// The form for a new key.
 pub(super) const FORM: &[Field] = &[
     Field::new("name", "Name", Kind::Text, "What uses it: people see the name here, callers never do.")
         .required()
@@ -42,7 +42,7 @@ struct NewKey {
 struct Made {
     page: Page,
     key: NewKey,
-    /// A first call to try it with.
+    /// An example call with the new key.
     curl: String,
 }
 
@@ -52,7 +52,7 @@ impl Made {
     }
 }
 
-/// Makes a key, and shows its secret this once: to the same form sent twice, the same.
+/// Creates a key and shows its secret once. Submitting the same form twice shows the same key.
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let action = Action::CreateKey(json!({ "name": typed.get("name"), "role": typed.get("role") }));
     match action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await {
@@ -74,7 +74,7 @@ async fn find(console: &Console, visitor: &Visitor, client_id: &str) -> Result<K
     found.ok_or_else(|| Trouble::new(Problem::not_found("key", client_id)))
 }
 
-/// Asks whether a key is to be revoked.
+/// Asks for confirmation before revoking a key.
 pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(client_id): Path<String>) -> Answer {
     let key = find(&console, &visitor, &client_id).await?;
     let used = match &key.last_used_at {

@@ -1,7 +1,7 @@
-//! Keys: of the API, of the signature, and the one webhook URL of the console.
+//! API keys, the signing key, and the webhook URL of the console.
 //!
-//! A secret is shown on the page that answers the form that made it, or asked for it, and nowhere else: in no address, in
-//! no cookie, on no other page.
+//! A secret is shown only in the response to the form that created or requested it, never in a URL, a cookie or another
+//! page.
 
 pub mod api_keys;
 pub mod signing;
@@ -18,12 +18,12 @@ use axum::extract::State;
 use daybook_service::ids::mint_secret;
 use serde::Deserialize;
 
-/// The address of this room.
+/// The path of this section.
 const HERE: &str = "/console/keys";
-/// Its name, for the way back.
+/// Its name, for links back.
 const NAME: &str = "Keys";
 
-/// What is shown of a key.
+/// An API key.
 #[derive(Debug, Deserialize)]
 struct Key {
     client_id: String,
@@ -51,7 +51,7 @@ struct KeysPage {
     page: Page,
     keys: Vec<Key>,
     form: Form,
-    /// A word that only this one form has: sent twice, it makes one key.
+    /// A token unique to this form: submitting it twice creates one key.
     once: String,
     url: webhook_url::Saved,
     url_form: Form,
@@ -71,12 +71,12 @@ impl KeysPage {
     }
 }
 
-/// What keys are called, by their ids.
+/// The names of keys, by id.
 pub(super) async fn names(console: &Console, visitor: &Visitor) -> Result<Vec<(String, String)>, Trouble> {
     Ok(all(console, visitor).await?.into_iter().map(|key| (key.client_id, key.name)).collect())
 }
 
-/// All keys, those in use first and the latest first.
+/// All keys: active ones first, then newest first.
 async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Key>, Trouble> {
     let Keys { results: mut keys } = read(&console.service.list_keys(visitor.caller()).await?)?;
     keys.sort_by(|one, other| {

@@ -1,4 +1,4 @@
-//! The key that signs messages: showing it to whoever asks, and giving out another.
+//! The key that signs webhook messages: showing it, and replacing it.
 
 use super::{HERE, NAME};
 use crate::Console;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 struct HmacKey {
     hmac_secret_key: String,
-    /// Until when the key before counts as well, if this one is new.
+    /// Until when messages also carry a signature of the previous key, if this one is new.
     previous_key_until: Option<Moment>,
 }
 
@@ -25,7 +25,7 @@ struct HmacKey {
 struct HmacPage {
     page: Page,
     key: HmacKey,
-    /// Whether somebody wanted to rotate a key that was rotated already.
+    /// Whether the key had already been replaced when the user confirmed.
     again: bool,
 }
 
@@ -35,10 +35,10 @@ pub async fn reveal(State(console): State<Console>, visitor: Visitor) -> Answer 
     crate::page::show(&HmacPage { page: Page::new("HMAC key", Section::Keys, &visitor), key, again: false })
 }
 
-/// What the form carries of the key it was shown for: sent twice, it rotates once.
+/// The field with the fingerprint of the key that the form was shown for: submitting it twice replaces the key once.
 const MARK: &str = "key";
 
-/// Asks whether another key is to be given out.
+/// Asks for confirmation before replacing the key.
 pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Answer {
     let mark = console.service.hmac_key_mark(visitor.caller()).await?;
     Ask {
@@ -65,7 +65,7 @@ pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Ans
     .show(Section::Keys, &visitor)
 }
 
-/// Gives out another key, and shows it. Where that was done already, the key is shown as it is.
+/// Replaces the key and shows the new one. If it was already replaced, shows the current key.
 pub async fn rotate(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let action = Action::RotateHmacKey(typed.get(MARK).to_owned());
     let (answer, again) = match action.perform(&console.service, visitor.caller(), None).await {

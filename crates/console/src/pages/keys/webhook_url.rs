@@ -1,4 +1,4 @@
-//! The one webhook URL of the console: saved here, it gets all events.
+//! The webhook URL of the console, which receives all events.
 
 use super::{HERE, KeysPage};
 use crate::Console;
@@ -20,12 +20,12 @@ pub(super) const FORM: &[Field] = &[Field::new(
 )
 .hint("https://example.com/webhooks")];
 
-/// What is saved.
+/// The saved URL.
 #[derive(Debug)]
 pub(super) struct Saved {
-    /// The subscription that is the console's own.
+    /// The console's subscription.
     pub subscription: Option<Subscription>,
-    /// How many others there are.
+    /// The number of other subscriptions.
     pub others: u64,
 }
 
@@ -47,7 +47,7 @@ impl Saved {
     }
 }
 
-/// Saves the URL, or removes it where none is given.
+/// Saves the URL, or removes it if the field is empty.
 pub async fn save(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let url = typed.get("webhook_url");
     let had = Saved::find(&console, &visitor).await?;
@@ -60,7 +60,7 @@ pub async fn save(State(console): State<Console>, visitor: Visitor, typed: Typed
     }
 }
 
-/// What was done, in a sentence.
+/// A sentence about the change.
 fn said(had: &Saved, saved: Option<&bytes::Bytes>) -> Result<Notice, Trouble> {
     let before = had.url();
     let Some(saved) = saved else {

@@ -1,4 +1,4 @@
-//! What administrators do with people: another role, out, in again, and the end of their sessions.
+//! How administrators manage users: changing a role, deactivating, reactivating, resetting a password, ending sessions.
 
 use super::{HERE, Line, NAME, all, role_of};
 use crate::Console;
@@ -20,10 +20,11 @@ struct Reset {
     password: String,
 }
 
-/// What the form for a new password carries of the one it was shown for: sent twice, it makes one.
+/// The field with the fingerprint of the password that the form was shown for: submitting it twice resets the password
+/// once.
 const MARK: &str = "password";
 
-/// What is done with somebody.
+/// A change to a user.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Role(Role),
@@ -34,7 +35,7 @@ enum Change {
 }
 
 impl Change {
-    /// Reads the last part of the path, and what was chosen.
+    /// Reads the change from the path and the form.
     fn read(what: &str, typed: &Typed) -> Result<Change, Trouble> {
         Ok(match what {
             "role" => Change::Role(role_of(typed)?),
@@ -110,7 +111,7 @@ impl Change {
         }
     }
 
-    /// The question, with what the form carries of how things stand.
+    /// The confirmation page, with the state that the form depends on.
     async fn question(self, console: &Console, visitor: &Visitor, person: &Line, what: &str) -> Result<Ask, Problem> {
         let mut ask = self.ask(person, what);
         if matches!(self, Change::Reset) {
@@ -120,7 +121,7 @@ impl Change {
         Ok(ask)
     }
 
-    /// Does it, and says so; of a new password, what it is.
+    /// Makes the change. Returns a sentence about it, or the new password.
     async fn make(self, console: &Console, visitor: &Visitor, person: &Line, typed: &Typed) -> Result<String, Problem> {
         let (service, who, id, name) = (&console.service, visitor.caller(), &person.id, &person.name);
         Ok(match self {
@@ -150,7 +151,7 @@ async fn find(console: &Console, visitor: &Visitor, id: &str) -> Result<Line, Tr
     found.ok_or_else(|| Trouble::new(Problem::not_found("person", id)))
 }
 
-/// Asks whether something is to be done with somebody.
+/// Asks for confirmation before a change.
 pub async fn ask(
     State(console): State<Console>,
     visitor: Visitor,
@@ -162,7 +163,7 @@ pub async fn ask(
     ask.show(Section::People, &visitor)
 }
 
-/// Does something with somebody.
+/// Makes a change.
 pub async fn make(
     State(console): State<Console>,
     visitor: Visitor,
@@ -172,7 +173,7 @@ pub async fn make(
     let person = find(&console, &visitor, &id).await?;
     let change = Change::read(&what, &typed)?;
     match change.make(&console, &visitor, &person, &typed).await {
-        // A password is in the page that answers, never in a cookie.
+        // A password is only in the response, never in a cookie.
         Ok(password) if matches!(change, Change::Reset) => crate::page::show(&Reset {
             page: Page::new("A new password", Section::People, &visitor),
             name: person.name,
@@ -181,7 +182,7 @@ pub async fn make(
         Ok(_) if person.is_me && matches!(change, Change::EndSessions | Change::Disable) => {
             Ok(end_session("/console/sign-in", &visitor.manner))
         }
-        // Whoever gave up administering would be refused by the list.
+        // Administrators who gave up their own role may no longer open the list.
         Ok(done) if person.is_me => Ok(redirect_saying("/console/people/me", &Notice::done(done), &visitor.manner)),
         Ok(done) => Ok(redirect_saying(HERE, &Notice::done(done), &visitor.manner)),
         Err(problem) => {

@@ -1,4 +1,4 @@
-//! Everybody's own page: another password, and the end of one's sessions.
+//! The user's own page: changing the password, and ending all sessions.
 
 use crate::Console;
 use crate::form::{Field, Form, Kind, Typed};
@@ -50,7 +50,7 @@ pub async fn show(visitor: Visitor) -> Answer {
     crate::page::show(&Me::new(&visitor, Form::new(PASSWORD, Typed::default())))
 }
 
-/// Changes the password of whoever is signed in.
+/// Changes the user's own password.
 pub async fn change_password(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let (old, new) = (typed.untrimmed("old_password"), typed.untrimmed("new_password"));
     let changed = if new == typed.untrimmed("again") {
@@ -63,7 +63,7 @@ pub async fn change_password(State(console): State<Console>, visitor: Visitor, t
             let notice = Notice::done("Your password is changed. Your other sessions have ended.");
             Ok(redirect_saying(HERE, &notice, &visitor.manner))
         }
-        // What was typed is not sent back: passwords are in no page.
+        // The typed values are not sent back: no page contains a password.
         Err(problem) => {
             let form = Form::new(PASSWORD, Typed::default()).refused(&problem);
             show_refused(&Me::new(&visitor, form), &problem)
@@ -71,7 +71,7 @@ pub async fn change_password(State(console): State<Console>, visitor: Visitor, t
     }
 }
 
-/// Signs whoever is signed in out everywhere.
+/// Signs the user out everywhere.
 pub async fn end_sessions(State(console): State<Console>, visitor: Visitor) -> Answer {
     console.service.end_sessions(visitor.caller(), &visitor.visit.person_id).await?;
     Ok(end_session("/console/sign-in", &visitor.manner))

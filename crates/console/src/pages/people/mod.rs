@@ -1,8 +1,8 @@
-//! People: who may use the console, and as what; and everybody's own page.
+//! Users of the console and their roles, and each user's own page.
 //!
-//! Administrators invite people by links that work once, change what they may do, and keep them out. There are no such
-//! calls in the API, which knows keys only: so there is nothing to copy as `curl`. The link is shown on the page that
-//! answers the form, and nowhere else; the list says that it waits, and takes it back.
+//! Administrators invite users by links that work once, change roles, and deactivate users. The API has no such calls,
+//! as it knows only keys, so there is no `curl` command to show. An invite link is shown only in the response to the
+//! form. The list shows pending invites and can withdraw them.
 
 pub mod changing;
 pub mod me;
@@ -22,14 +22,14 @@ use daybook_service::people::{Link, Person};
 use daybook_service::problem::{Kind as ProblemKind, Problem};
 use daybook_service::view::time::Utc;
 
-/// The address of this room.
+/// The path of this section.
 const HERE: &str = "/console/people";
-/// Its name, for the way back.
+/// Its name, for links back.
 const NAME: &str = "People";
 
 const INVITE: &[Field] = &[Field::new("role", "Role", Kind::Choice(ROLES), "It can be changed later.")];
 
-/// A person as a line of the table.
+/// A user, as a table row.
 struct Line {
     id: String,
     name: String,
@@ -38,7 +38,7 @@ struct Line {
     created_at: Moment,
     last_seen_at: Option<Moment>,
     disabled_at: Option<Moment>,
-    /// Whether it is the one who looks.
+    /// Whether it is the signed-in user.
     is_me: bool,
 }
 
@@ -69,11 +69,11 @@ struct PeoplePage {
     people: Vec<Line>,
     links: Vec<Waiting>,
     form: Form,
-    /// A word that only this one form has: sent twice, it makes one link.
+    /// A token unique to this form: submitting it twice creates one link.
     once: String,
 }
 
-/// A link that waits for somebody.
+/// A pending invite.
 struct Waiting {
     id: String,
     role: String,
@@ -116,7 +116,7 @@ impl PeoplePage {
     }
 }
 
-/// Everybody: who may come in first, by name.
+/// All users: active ones first, then by name.
 async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Line>, Trouble> {
     let people = console.service.list_people(visitor.caller()).await?;
     let mut lines: Vec<Line> = people.into_iter().map(|person| Line::new(person, visitor)).collect();
@@ -124,7 +124,7 @@ async fn all(console: &Console, visitor: &Visitor) -> Result<Vec<Line>, Trouble>
     Ok(lines)
 }
 
-/// Everybody.
+/// The list of users.
 pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
     if asked.get("format") == "csv" {
         let mut csv = Csv::new(&["person_id", "name", "email", "role", "created_at", "last_seen_at", "disabled_at"]);
@@ -154,7 +154,7 @@ struct Invited {
     link: String,
 }
 
-/// Makes a link by which somebody comes in, and shows it this once.
+/// Creates an invite link and shows it once.
 pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let link = match role_of(&typed) {
         Ok(role) => make_link(&console, &visitor, typed.get("once"), role).await.map(|token| (role, token)),
@@ -180,7 +180,7 @@ async fn make_link(console: &Console, visitor: &Visitor, once: &str, role: Role)
     console.service.invite_once(visitor.caller(), once, role).await
 }
 
-/// Takes a link back that waits for somebody.
+/// Withdraws a pending invite.
 pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let notice = match console.service.withdraw_link(visitor.caller(), typed.get("link")).await {
         Ok(()) => Notice::done("The link is withdrawn: nobody comes in by it."),
@@ -192,7 +192,7 @@ pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: T
     Ok(redirect_saying(HERE, &notice, &visitor.manner))
 }
 
-/// The role that was chosen.
+/// The chosen role.
 fn role_of(typed: &Typed) -> Result<Role, Problem> {
     Role::parse(typed.get("role"))
         .ok_or_else(|| Problem::invalid("role", "must be one of ADMIN, SERVICING and READ_ONLY"))

@@ -1,4 +1,4 @@
-//! Making a product: every policy can be typed, little must be, and the schedule of a loan follows what is typed.
+//! Creating a product: every policy can be set, few are required, and a sample schedule follows the typed values.
 
 use super::fields::{GROUPS, Group, ORDER, PREVIEW, ZONE, all, of_product};
 use super::preview::{Piece, Preview};
@@ -17,7 +17,7 @@ use daybook_service::problem::Problem;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The loan that the schedule is for, unless another one is typed.
+/// The default principal of the sample loan.
 const SAMPLE: &str = "12,000.00";
 
 #[derive(Template)]
@@ -47,7 +47,7 @@ impl NewPage {
         self.form.group(&names(group))
     }
 
-    /// A group is open if something in it was typed or is wrong.
+    /// A group is open if one of its fields has a value or an error.
     fn is_open(&self, group: &Group) -> bool {
         self.form.is_wrong(&names(group)) || group.fields.iter().any(|field| self.form.typed().has(field.name))
     }
@@ -68,10 +68,10 @@ pub async fn new(visitor: Visitor) -> Answer {
     crate::page::show(&NewPage::new(&visitor, typed, None, preview))
 }
 
-/// What was typed, as a call.
+/// The typed values as the body of the call.
 fn call(typed: &Typed) -> Result<Value, Problem> {
     let zone = typed_zone(typed).ok_or_else(|| Problem::invalid(ZONE, "must be a name of the IANA database"))?;
-    // The order is typed as a text and sent as a list.
+    // The order is typed as text and sent as a list.
     let fields: Vec<Field> = of_product().into_iter().filter(|field| field.name != ORDER).collect();
     let mut sent = checked_body::<NewProduct>(&fields, typed, &zone)?;
     if typed.has(ORDER) {
@@ -90,7 +90,7 @@ struct Made {
     product_id: String,
 }
 
-/// Makes a product.
+/// Creates a product.
 pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let done = match call(&typed) {
         Ok(sent) => {
@@ -112,7 +112,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
     }
 }
 
-/// The schedule of what is typed: a piece of the page for the script, the whole page for the button.
+/// The schedule for the typed values: a part of the page for the script, the whole page for the button.
 pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let tried = try_out(&console, &visitor, &typed).await;
     match (tried, typed.has("whole")) {
@@ -147,7 +147,7 @@ async fn try_out(console: &Console, visitor: &Visitor, typed: &Typed) -> Result<
     Preview::new(&answer, Action::CreateProduct(sent).curl(&visitor.manner.base_url))
 }
 
-/// What is wrong with the sample loan is told at its own fields.
+/// Maps errors about the sample loan to its own fields.
 fn of_sample(mut problem: Problem) -> Problem {
     for detail in &mut problem.details {
         if detail.field == "summary.initial_principal_cents" {

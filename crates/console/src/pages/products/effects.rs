@@ -1,4 +1,4 @@
-//! What each status stops: the fields of the product form, and the words on a product's page.
+//! The effects of each status: the fields of the product form, and the text on a product's page.
 
 use crate::form::{Field, Kind};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ const NOT_SENT: Kind = Kind::Choice(&[("", "Stopped (STOP)"), ("SEND", "Sent")])
 /// The four fields of each pair, with the defaults as the empty choice.
 macro_rules! pairs {
     ($(($pair:literal, $name:literal, $fees:ident, $interest:ident, $delinquency:ident, $notices:ident),)*) => {
-        /// What each status stops.
+        /// The effects of each status.
         pub const FIELDS: &[Field] = &[$(
             pairs!(@field $pair, "late_fees", $name, "late fees", $fees),
             pairs!(@field $pair, "interest", $name, "interest", $interest),
@@ -25,7 +25,7 @@ macro_rules! pairs {
             pairs!(@field $pair, "notices", $name, "configurable notices", $notices),
         )*];
 
-        /// The pairs and what they are called.
+        /// The pairs and their names.
         const NAMES: &[(&str, &str)] = &[$(($pair, $name),)*];
     };
     (@field $pair:literal, $effect:literal, $name:literal, $what:literal, $kind:ident) => {
@@ -53,7 +53,7 @@ pairs! {
     ("SUSPENDED/HARDSHIP", "Suspended, hardship", NOT_CHARGED, ACCRUES, NOT_COUNTED, SENT),
 }
 
-/// What the statuses of a product stop, as the service tells it.
+/// The status effects of a product, from the service.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub struct StatusEffects(BTreeMap<String, Effects>);

@@ -1,19 +1,19 @@
-//! Every field of a product, explained where it is typed.
+//! Every field of a product, with its help text.
 //!
-//! The name of a field is its path in the call. What is left empty has the default that its hint says.
+//! The name of a field is its path in the call. An empty field has the default stated in its placeholder.
 
 use crate::form::{Field, Kind};
 
-/// A group of fields: what it is called, what it is about, the beginnings of its names, whether it is open at first.
+/// A group of fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
-    /// What it is called.
+    /// The heading.
     pub name: &'static str,
-    /// What it is about.
+    /// A short description.
     pub about: &'static str,
     /// Its fields.
     pub fields: &'static [Field],
-    /// Whether most people need it.
+    /// Whether most products need it.
     pub is_basic: bool,
 }
 
@@ -23,9 +23,9 @@ macro_rules! life {
     };
 }
 
-/// The zone, which tells how moments are meant.
+/// The time zone, in which times are typed.
 pub const ZONE: &str = life!("billing_cycle_policies.product_time_zone");
-/// The order of payments, which is a list.
+/// The payment order, which is a list.
 pub const ORDER: &str = life!("payment_pouring_policies.order");
 
 const TYPES: &[(&str, &str)] = &[("INSTALLMENT", "Instalment loan")];
@@ -347,7 +347,7 @@ const MIGRATION: &[Field] = &[Field::new(
      them. It can be turned on and off later, too.",
 )];
 
-/// All groups, in the order in which people think of them.
+/// All groups, in the order of the form.
 pub const GROUPS: &[Group] = &[
     Group { name: "Basics", about: "The first two are enough.", fields: BASICS, is_basic: true },
     Group { name: "Billing cycle", about: "When instalments fall due.", fields: BILLING, is_basic: false },
@@ -372,7 +372,7 @@ pub const GROUPS: &[Group] = &[
     Group { name: "Migration mode", about: "Loading history.", fields: MIGRATION, is_basic: false },
 ];
 
-/// What the schedule beside the form is for. They are not part of the product.
+/// The sample loan of the schedule next to the form. These fields are not part of the product.
 pub const PREVIEW: &[Field] = &[
     Field::new("preview_principal", "For a loan of", Kind::Dollars, "").hint("12,000.00"),
     Field::new("preview_start", "That begins on", Kind::Date, ""),
@@ -392,7 +392,7 @@ pub fn of_product() -> Vec<Field> {
 mod tests {
     use super::*;
 
-    /// The fields that the form of the service has, by their paths, from its own schema of a whole product.
+    /// Every field of the form exists in the service, and every policy of a complete product has a field.
     #[test]
     fn every_policy_of_the_service_can_be_typed_and_is_explained() {
         use daybook_service::form::{self, NewProduct};
@@ -402,7 +402,7 @@ mod tests {
                 "product_overview": {"product_name": "A", "product_type": "INSTALLMENT"}
             });
             crate::form::put(&mut call, field.name, serde_json::Value::Null);
-            // An unknown field is refused by its name; a known one is at most refused for its value.
+            // An unknown field is refused by its name; a known field is refused only for its value.
             if let Err(bad) = form::parse::<NewProduct>(call.to_string().as_bytes()) {
                 let words = bad.to_string();
                 assert!(!words.contains("unknown") && !words.contains("not a field"), "{}: {words}", field.name);

@@ -1,8 +1,8 @@
-//! The migration switch: holding events, releasing them, and watching a release.
+//! Migration mode: holding events, releasing them, and watching a release.
 //!
-//! A release tells how far it is by itself: a stream of events, each with the piece of the page to show, and a last one
-//! that says it is done. A stream ends after some seconds, and browsers ask for another; so nothing has to be
-//! remembered, and a server that stops is not held up. Without a script, a link loads the page again.
+//! A release reports its progress as a stream of server-sent events. Each has the part of the page to show, and the
+//! last one reports the end. A stream ends after some seconds and the browser opens another, so the server keeps no
+//! state and can stop at any time. Without JavaScript, a link reloads the page.
 
 use super::{HERE, Terms};
 use crate::Console;
@@ -23,12 +23,12 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// How often a stream tells how far the release is.
+/// The interval between two reports of a stream.
 const EVERY: Duration = Duration::from_millis(500);
-/// How often it does before it ends: 15 seconds.
+/// The most reports of a stream: 15 seconds.
 const MOST_TIMES: u32 = 30;
 
-/// How a product stands between holding and processing.
+/// The migration state of a product.
 #[derive(Debug, Deserialize)]
 pub struct Progress {
     pub state: String,
@@ -40,12 +40,12 @@ pub struct Progress {
     pub started_at: Option<Moment>,
     pub finished_at: Option<Moment>,
     pub eta_seconds: Option<Count>,
-    /// Whether the numbers are those of now.
+    /// How current the numbers are.
     #[serde(skip)]
     pub counted: Counted,
 }
 
-/// Whether what is held was counted.
+/// How current the number of held events is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counted {
     /// Just now.
@@ -53,7 +53,7 @@ pub enum Counted {
     Now,
     /// Some seconds ago.
     Before,
-    /// Not yet: the numbers say nothing.
+    /// Not yet: the numbers have no meaning.
     NotYet,
 }
 
@@ -65,12 +65,12 @@ pub struct Failed {
 }
 
 impl Progress {
-    /// How a product stands now.
+    /// Fetches the current state.
     pub async fn fetch(console: &Console, visitor: &Visitor, product: &str) -> Result<Progress, Trouble> {
         read(&console.service.get_migration_mode(visitor.caller(), product).await?)
     }
 
-    /// The same for a page, which does not wait long for numbers.
+    /// Fetches the state for a page, which does not wait long for the numbers.
     pub async fn glance(console: &Console, visitor: &Visitor, terms: &Terms) -> Result<Progress, Trouble> {
         match console.service.glance_at_migration_mode(visitor.caller(), &terms.product_id).await? {
             Some(glance) => {
@@ -92,18 +92,18 @@ impl Progress {
         }
     }
 
-    /// Whether the numbers say something.
+    /// Whether the numbers are available.
     pub fn is_counted(&self) -> bool {
         self.counted != Counted::NotYet
     }
 
-    /// How much is held, in words.
+    /// The number of held events, in plain text.
     pub fn held_words(&self, one: &str, many: &str) -> String {
         let about = if self.counted == Counted::Before { "about " } else { "" };
         format!("{about}{} of {}", self.held_events.of(one, many), self.accounts_total.of("account", "accounts"))
     }
 
-    /// Whether a release is under way.
+    /// Whether a release is in progress.
     pub fn is_releasing(&self) -> bool {
         self.state == "RELEASING"
     }
@@ -113,7 +113,7 @@ impl Progress {
         self.state == "HOLDING"
     }
 
-    /// How far the release is, in words.
+    /// The progress of the release, in plain text.
     pub fn words(&self) -> String {
         if !self.is_counted() {
             return "What is left is being counted.".to_owned();
@@ -136,9 +136,9 @@ struct ProgressPiece {
     progress: Progress,
 }
 
-/// A stream of how far a release is.
+/// The stream of a release's progress.
 pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>) -> Answer {
-    // A product that is not there is told before the stream begins.
+    // An unknown product is reported before the stream begins.
     Progress::fetch(&console, &visitor, &id).await?;
     let steps = stream::unfold(Some(0), move |step: Option<u32>| {
         let (console, visitor, id) = (console.clone(), visitor.clone(), id.clone());
@@ -157,7 +157,7 @@ pub async fn progress(State(console): State<Console>, visitor: Visitor, Path(id)
     Ok(Sse::new(steps).into_response())
 }
 
-/// Whether events are to be held from now on. A release cannot be stopped: it is never what something else is taken for.
+/// Reads whether events are to be held. A release cannot be stopped, so it must be requested explicitly.
 fn is_to_hold(typed: &Typed) -> Result<bool, Problem> {
     match typed.get("to") {
         "on" => Ok(true),
@@ -166,7 +166,7 @@ fn is_to_hold(typed: &Typed) -> Result<bool, Problem> {
     }
 }
 
-/// What is to be changed: `on`, or `off` with or without webhooks of the past.
+/// The call: `on`, or `off` with or without webhooks of past events.
 fn action(product: &str, typed: &Typed) -> Result<Action, Problem> {
     let holds = is_to_hold(typed)?;
     let mut sent = json!({ "migration_mode": holds });
@@ -227,7 +227,7 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed)
     Ok(ask.with_curl(&action(id, typed)?, visitor))
 }
 
-/// Asks once more.
+/// Asks for confirmation.
 pub async fn ask(
     State(console): State<Console>,
     visitor: Visitor,
@@ -242,7 +242,7 @@ struct Switched {
     description: String,
 }
 
-/// Turns the switch.
+/// Changes the mode.
 pub async fn switch(State(console): State<Console>, visitor: Visitor, Path(id): Path<String>, typed: Typed) -> Answer {
     let done = action(&id, &typed)?.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await;
     match done {

@@ -1,4 +1,4 @@
-//! Products: the list, one of them with its terms in words, making one, and the migration switch.
+//! Products: the list, a product with its terms in words, creating one, and migration mode.
 
 pub mod creating;
 mod effects;
@@ -23,7 +23,7 @@ use migration::Progress;
 
 const HERE: &str = "/console/products";
 
-/// What products can be asked to be, beside what their mode says.
+/// A filter in addition to the migration states: products with accounts that could not be processed.
 const FAILED: &str = "failed";
 
 #[derive(Template)]
@@ -40,7 +40,7 @@ struct ListPage {
 #[derive(Debug)]
 struct Listing {
     terms: Terms,
-    /// Accounts that could not be processed, where it was asked for.
+    /// The number of accounts that could not be processed, if the filter selects them.
     failed: Count,
 }
 
@@ -50,7 +50,7 @@ impl ListPage {
     }
 }
 
-/// Products, a page of them; or all whose mode needs attention.
+/// The list of products: a page, or all that match the filter.
 pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
     let (service, who) = (&console.service, visitor.caller());
     let state = asked.get("state").to_owned();
@@ -128,7 +128,7 @@ pub async fn show_one(State(console): State<Console>, visitor: Visitor, Path(id)
     crate::page::show(&ProductPage { page, terms, progress })
 }
 
-/// The zone that was typed, or the usual one.
+/// The typed zone, or the default zone.
 fn typed_zone(typed: &Typed) -> Option<daybook_engine::zone::Zone> {
     let name = typed.get(fields::ZONE);
     let name = if name.is_empty() { daybook_service::policy::DEFAULT_ZONE } else { name };

@@ -1,4 +1,4 @@
-//! The schedule of a loan that nobody has yet, beside the form that describes it.
+//! The schedule of a sample loan, shown next to a form.
 
 use crate::page::{Trouble, read};
 use crate::shape::{Count, Moment, Money};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use daybook_service::problem::Problem;
 use serde::Deserialize;
 
-/// The most rows that are shown; the last one always is.
+/// The most rows shown; the last row is always shown.
 const MOST: usize = 60;
 
 /// A row of a schedule.
@@ -25,26 +25,26 @@ struct Schedule {
     results: Vec<Row>,
 }
 
-/// A schedule, or why there is none.
+/// A schedule, or the reason why there is none.
 #[derive(Debug, Default)]
 pub struct Preview {
-    /// Its rows, up to those left out.
+    /// The rows before those left out.
     pub rows: Vec<Row>,
-    /// How many rows are left out before the last.
+    /// The number of rows left out before the last.
     pub left_out: Count,
     /// The last row, if some were left out.
     pub last: Option<Row>,
-    /// How many there are.
+    /// The number of all rows.
     pub count: Count,
-    /// What to do, if nothing is shown.
+    /// What to type, if there is no schedule yet.
     pub hint: String,
-    /// What is wrong.
+    /// Errors.
     pub refused: Vec<String>,
-    /// The call that does it.
+    /// The equivalent `curl` command.
     pub curl: String,
 }
 
-/// A schedule by itself.
+/// The schedule without the page around it.
 #[derive(Template)]
 #[template(path = "products/preview.html")]
 pub struct Piece {
@@ -52,7 +52,7 @@ pub struct Piece {
 }
 
 impl Preview {
-    /// A schedule as the service gives it.
+    /// Reads a schedule of the service.
     pub fn new(answer: &Bytes, curl: String) -> Result<Preview, Trouble> {
         let mut rows = read::<Schedule>(answer)?.results;
         let count = Count(rows.len() as u64);
@@ -66,12 +66,12 @@ impl Preview {
         Ok(Preview { rows, left_out, last, count, curl, ..Preview::default() })
     }
 
-    /// Nothing yet.
+    /// No schedule yet.
     pub fn hint(text: &str) -> Preview {
         Preview { hint: text.to_owned(), ..Preview::default() }
     }
 
-    /// Nothing, and why.
+    /// No schedule, because of these errors.
     pub fn refused(problem: &Problem) -> Preview {
         let details = problem.details.iter().map(|detail| {
             let name = detail.field.rsplit('.').next().unwrap_or(&detail.field);

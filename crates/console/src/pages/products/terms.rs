@@ -10,10 +10,10 @@ use daybook_service::problem::Problem;
 use serde::Deserialize;
 use serde_json::Number;
 
-/// So many late instalments in a row never come about.
+/// This number of consecutive late instalments, or more, means never.
 const NEVER: u64 = 99_999;
 
-/// What is shown of a product.
+/// A product.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Terms {
     pub product_id: String,
@@ -27,7 +27,7 @@ pub struct Terms {
     pub warnings: Vec<String>,
 }
 
-/// What it is called.
+/// Its name and type.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Overview {
     pub product_name: String,
@@ -37,14 +37,14 @@ pub struct Overview {
     pub product_color: Option<String>,
 }
 
-/// How long and how dear it is.
+/// Its length and interest rate.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Post {
     pub post_promo_len: u64,
     pub post_promo_default_interest_rate_percent: Number,
 }
 
-/// How its accounts are serviced.
+/// Its servicing policies.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Life {
     billing_cycle_policies: Billing,
@@ -124,22 +124,22 @@ struct Attributes {
 }
 
 impl Terms {
-    /// The terms of a product.
+    /// Fetches a product.
     pub async fn fetch(console: &Console, visitor: &Visitor, id: &str) -> Result<Terms, Trouble> {
         read(&console.service.get_product(visitor.caller(), id).await?)
     }
 
-    /// The zone whose calendar and clocks count.
+    /// The time zone of its calendar.
     pub fn zone(&self) -> Result<Zone, Problem> {
         Zone::named(self.zone_name()).ok_or_else(|| Problem::internal("the zone of a product is unknown"))
     }
 
-    /// What the zone is called.
+    /// The name of the time zone.
     pub fn zone_name(&self) -> &str {
         &self.product_lifecycle_policies.billing_cycle_policies.product_time_zone
     }
 
-    /// The rate, as a number.
+    /// The interest rate.
     pub fn rate(&self) -> String {
         self.post_promotional_policies.post_promo_default_interest_rate_percent.to_string()
     }
@@ -149,7 +149,7 @@ impl Terms {
         self.migration_state == "HOLDING"
     }
 
-    /// Whether a release is under way.
+    /// Whether a release is in progress.
     pub fn is_releasing(&self) -> bool {
         self.migration_state == "RELEASING"
     }
@@ -196,7 +196,7 @@ impl Openings {
     }
 }
 
-/// `1 month` as one says it after `every`.
+/// An interval for use after `every`: `1 month` becomes `month`.
 fn every(interval: &str) -> &str {
     interval.strip_prefix("1 ").unwrap_or(interval)
 }

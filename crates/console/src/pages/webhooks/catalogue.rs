@@ -1,4 +1,4 @@
-//! The catalogue: every event there is, when it is sent, and what it carries.
+//! The catalogue: every event, when it is sent, and its payload.
 
 use super::pretty::pretty;
 use crate::Console;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What is shown of an event.
+/// A type of event.
 #[derive(Debug, Deserialize)]
 struct EventType {
     name: String,
@@ -25,12 +25,12 @@ struct EventType {
 }
 
 impl EventType {
-    /// Whether accounts have to ask for it.
+    /// Whether it must be configured for each account.
     fn is_configurable(&self) -> bool {
         self.kind == "CONFIGURABLE"
     }
 
-    /// The kind in a word.
+    /// The kind, in plain text.
     fn kind_words(&self) -> &'static str {
         if self.is_configurable() { "Configurable" } else { "Default" }
     }
@@ -53,7 +53,7 @@ struct EventsPage {
     events: Vec<EventType>,
 }
 
-/// Every event.
+/// The list of events.
 pub async fn show(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
     let events = all(&console, &visitor).await?;
     if asked.get("format") == "csv" {

@@ -1,4 +1,4 @@
-//! Dead letters: what URLs did not get, the oldest first; and sending it again.
+//! Dead letters: messages that were not delivered, oldest first; and replaying them.
 
 use super::deliveries::lines;
 use super::filter::Filter;
@@ -21,7 +21,7 @@ use daybook_service::view::time::Utc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What is shown of a dead letter.
+/// A dead letter.
 #[derive(Debug, Deserialize)]
 struct DeadLetter {
     webhook_uuid: String,
@@ -41,11 +41,11 @@ struct DeadLettersPage {
     page: Page,
     filter: Filter,
     letters: Vec<DeadLetter>,
-    /// What is wrong with the filter.
+    /// Errors in the filter.
     wrong: Vec<String>,
-    /// Whether it is not the first page.
+    /// Whether this is a later page than the first.
     is_onward: bool,
-    /// The next page; empty if there is none.
+    /// The link to the next page; empty if there is none.
     next: String,
 }
 
@@ -54,17 +54,17 @@ fn path() -> String {
 }
 
 impl DeadLettersPage {
-    /// The same list as a file.
+    /// The link to the CSV download.
     fn csv(&self) -> String {
         self.filter.at(&path(), &[("format", "csv")])
     }
 
-    /// Its first page.
+    /// The link to the first page.
     fn first(&self) -> String {
         self.filter.at(&path(), &[])
     }
 
-    /// Where these are sent again, or all of them.
+    /// The link to replay the filtered dead letters.
     fn replay(&self) -> String {
         self.filter.at(&format!("{}/replay", path()), &[])
     }
@@ -143,7 +143,7 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answ
     Ok(csv.file("dead-letters"))
 }
 
-/// A replay of what a filter lets through. Those of one account cannot be replayed alone: the call does not know it.
+/// The body of a replay of the filtered dead letters. The call has no filter by account, so that filter is refused.
 fn replay(filter: &Filter) -> Result<Value, Problem> {
     let query = filter.query()?;
     if query.account_id.is_some() {
@@ -168,7 +168,7 @@ struct Replayed {
     left_paused: Count,
 }
 
-/// Counts what would be sent again, and asks whether it is to be.
+/// Counts the messages of a replay and asks for confirmation.
 pub async fn ask_replay(State(console): State<Console>, visitor: Visitor, Asked(asked): Asked) -> Answer {
     let filter = Filter::new(&asked, all_subscriptions(&console, &visitor).await?);
     let body = replay(&filter)?;
@@ -220,7 +220,7 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
     }
 }
 
-/// Sends dead letters again.
+/// Replays dead letters.
 pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let filter = Filter::new(&typed, Vec::new());
     let action = Action::Replay(replay(&filter)?);

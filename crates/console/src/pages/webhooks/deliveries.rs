@@ -1,4 +1,4 @@
-//! Deliveries: what was tried, the latest first.
+//! Delivery attempts, newest first.
 
 use super::HERE;
 use super::all_subscriptions;
@@ -17,7 +17,7 @@ use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use serde::Deserialize;
 
-/// What is shown of an attempt.
+/// A delivery attempt.
 #[derive(Debug, Deserialize)]
 struct Delivery {
     webhook_uuid: String,
@@ -41,27 +41,27 @@ struct DeliveriesPage {
     page: Page,
     filter: Filter,
     deliveries: Vec<Delivery>,
-    /// What is wrong with the filter.
+    /// Errors in the filter.
     wrong: Vec<String>,
-    /// Whether it is not the first page.
+    /// Whether this is a later page than the first.
     is_onward: bool,
-    /// The next page; empty if there is none.
+    /// The link to the next page; empty if there is none.
     next: String,
 }
 
 impl DeliveriesPage {
-    /// The same list as a file.
+    /// The link to the CSV download.
     fn csv(&self) -> String {
         self.filter.at(&format!("{HERE}/deliveries"), &[("format", "csv")])
     }
 
-    /// Its first page.
+    /// The link to the first page.
     fn first(&self) -> String {
         self.filter.at(&format!("{HERE}/deliveries"), &[])
     }
 }
 
-/// What is wrong, line by line.
+/// The errors of a problem, one per line.
 pub(super) fn lines(problem: &Problem) -> Vec<String> {
     if problem.details.is_empty() {
         return vec![problem.message.clone()];

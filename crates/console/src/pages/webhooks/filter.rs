@@ -1,4 +1,4 @@
-//! Which deliveries or dead letters are shown: what was asked for in the URL, which the CSV and the next page keep.
+//! The filter of deliveries and dead letters. It is in the URL, and the CSV download and the next page keep it.
 
 use super::Subscription;
 use crate::form::Typed;
@@ -14,27 +14,27 @@ use daybook_service::webhooks::events::NAMES;
 /// The fields of a filter, in order.
 const FIELDS: [&str; 6] = ["webhook_uuid", "event", "account_id", "outcome", "since", "until"];
 
-/// A filter, as it was typed.
+/// A filter as typed.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     typed: Typed,
-    /// What can be chosen.
+    /// The subscriptions to choose from.
     pub subscriptions: Vec<Subscription>,
 }
 
 impl Filter {
-    /// What was asked for.
+    /// Reads the filter from the query parameters.
     pub fn new(asked: &Typed, subscriptions: Vec<Subscription>) -> Filter {
         let keep = |kept: Typed, name: &&str| if asked.has(name) { kept.with(name, asked.get(name)) } else { kept };
         Filter { typed: FIELDS.iter().fold(Typed::default(), keep), subscriptions }
     }
 
-    /// What was typed into a field.
+    /// The value of a field.
     pub fn get(&self, name: &str) -> &str {
         self.typed.get(name)
     }
 
-    /// Whether everything is shown.
+    /// Whether no filter is set.
     pub fn is_empty(&self) -> bool {
         FIELDS.iter().all(|name| !self.typed.has(name))
     }
@@ -44,13 +44,13 @@ impl Filter {
         &NAMES
     }
 
-    /// The URL of the subscription that is asked for, in words.
+    /// The URL of the selected subscription.
     pub fn url_words(&self) -> &str {
         let uuid = self.get("webhook_uuid");
         self.subscriptions.iter().find(|one| one.webhook_uuid == uuid).map_or(uuid, |one| one.webhook_url.as_str())
     }
 
-    /// As the service takes it; every field that is wrong is named.
+    /// The filter as a query of the service. The error names every invalid field.
     pub fn query(&self) -> Result<DeliveryQuery, Problem> {
         let mut wrong = Vec::new();
         let query = DeliveryQuery {
@@ -75,7 +75,7 @@ impl Filter {
         read(text).map_err(refuse).ok()
     }
 
-    /// The same filter at a path, with more behind it.
+    /// A link to a path with this filter and more parameters.
     pub fn at(&self, path: &str, more: &[(&str, &str)]) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         for name in FIELDS.iter().filter(|name| self.typed.has(name)) {
@@ -97,7 +97,7 @@ fn outcome(text: &str) -> Result<DeliveryOutcome, &'static str> {
     }
 }
 
-/// Moments are typed in UTC.
+/// Parses a typed time in UTC.
 pub fn moment(text: &str) -> Result<Time, &'static str> {
     let utc = Zone::named("UTC");
     utc.and_then(|utc| typed_moment(text, &utc)).ok_or("must be a date, or a date and a time, such as 2025-02-15 09:00")

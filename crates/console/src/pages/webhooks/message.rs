@@ -1,4 +1,4 @@
-//! One message: the exact request, what was tried with each URL, where it stands there, and sending it again.
+//! One message: the exact request, the attempts and the state for each URL, and sending it again.
 
 use super::HERE;
 use super::pretty::pretty;
@@ -25,14 +25,14 @@ struct MessagePage {
     recorded_at: Moment,
     due_at: Option<Moment>,
     cancelled_at: Option<Moment>,
-    /// The body in lines, and as it is.
+    /// The body, indented and unchanged.
     pretty: String,
     raw: String,
     signature: String,
     urls: Vec<Url>,
 }
 
-/// A URL, and where the message stands there.
+/// A URL, and the state of the message for it.
 struct Url {
     uuid: String,
     url: String,
@@ -40,10 +40,10 @@ struct Url {
     badge: (&'static str, &'static str),
     words: String,
     reason: String,
-    /// Whether it can be sent again.
+    /// Whether the message can be sent again.
     again: bool,
     attempts: Vec<Attempt>,
-    /// The request of the last attempt, head only.
+    /// The request of the last attempt, without its body.
     head: String,
 }
 
@@ -57,7 +57,7 @@ struct Attempt {
     next_at: Option<Moment>,
 }
 
-/// The part of a body that is not about the event.
+/// The signature in the body.
 #[derive(Debug, Default, Deserialize)]
 struct Signed {
     #[serde(default)]
@@ -68,7 +68,7 @@ fn moment(at: Time) -> Moment {
     Moment(Utc(at).to_string())
 }
 
-/// Where a message stands: a badge (its class and its word), and a sentence.
+/// The state of a message: a badge (class and text), and a sentence.
 fn stands(stand: Stand, is_paused: bool) -> ((&'static str, &'static str), String) {
     match stand {
         Stand::Delivered(at) => (("delivered", "Delivered"), format!("It was taken on {}.", moment(at))),
@@ -120,7 +120,7 @@ impl Attempt {
     }
 }
 
-/// The request of an attempt up to its body.
+/// The request of an attempt, without its body.
 fn head(url: &str, attempt: &MessageAttempt) -> String {
     let parsed = url::Url::parse(url).ok();
     let path = parsed.as_ref().map_or_else(String::new, |url| {
@@ -181,7 +181,7 @@ async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -
     })
 }
 
-/// Asks whether a message is to be sent again to a URL.
+/// Asks for confirmation before sending a message to a URL again.
 pub async fn ask_send(
     State(console): State<Console>,
     visitor: Visitor,
@@ -190,7 +190,7 @@ pub async fn ask_send(
     ask(&console, &visitor, &event_id, &uuid).await?.show(Section::Webhooks, &visitor)
 }
 
-/// Sends a message again to a URL.
+/// Sends a message to a URL again.
 pub async fn send(
     State(console): State<Console>,
     visitor: Visitor,

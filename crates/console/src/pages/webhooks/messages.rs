@@ -1,4 +1,4 @@
-//! Messages: found by id, account, event, state and time, the latest first.
+//! Message search by id, account, event, state and time, newest first.
 
 use super::deliveries::lines;
 use super::filter::Filter;
@@ -17,10 +17,10 @@ use daybook_service::paging::Paging;
 use daybook_service::problem::Problem;
 use serde::Deserialize;
 
-/// The search fields that the other lists do not have.
+/// The search fields. The other lists have no event id or state.
 const FIELDS: [&str; 7] = ["event_id", "state", "webhook_uuid", "event", "account_id", "since", "until"];
 
-/// What is shown of a message.
+/// A message.
 #[derive(Debug, Deserialize)]
 struct Message {
     event: String,
@@ -32,7 +32,7 @@ struct Message {
     urls: Vec<Url>,
 }
 
-/// Where it stands at a URL.
+/// The state of the message for a URL.
 #[derive(Debug, Deserialize)]
 struct Url {
     webhook_url: String,
@@ -40,7 +40,7 @@ struct Url {
 }
 
 impl Message {
-    /// The URLs that get it.
+    /// The URLs that receive it.
     fn wanted(&self) -> impl Iterator<Item = &Url> {
         self.urls.iter().filter(|url| url.state != "NOT_WANTED")
     }
@@ -54,11 +54,11 @@ struct MessagesPage {
     event_id: String,
     state: String,
     messages: Vec<Message>,
-    /// What is wrong with the search.
+    /// Errors in the search.
     wrong: Vec<String>,
-    /// Whether it is not the first page.
+    /// Whether this is a later page than the first.
     is_onward: bool,
-    /// The next page; empty if there is none.
+    /// The link to the next page; empty if there is none.
     next: String,
 }
 
@@ -68,7 +68,7 @@ impl MessagesPage {
         SearchState::ALL
     }
 
-    /// Whether everything is shown.
+    /// Whether no filter is set.
     fn is_everything(&self) -> bool {
         self.filter.is_empty() && self.event_id.is_empty() && self.state.is_empty()
     }

@@ -1,15 +1,15 @@
-//! Webhooks: who is told, what became of it, and sending again.
+//! Webhooks: subscriptions, deliveries, and replay.
 //!
-//! | file | what is there |
+//! | file | contents |
 //! |---|---|
 //! | `subscriptions` | URLs and their health; pausing, resuming; a test event |
-//! | `deliveries` | what was tried |
-//! | `messages` | finding messages by id, account, event, state and time |
-//! | `message` | one message: its exact bytes, and where it stands with each URL |
-//! | `dead_letters` | what nobody took, and sending it again |
-//! | `catalogue` | every event there is |
-//! | `pretty` | JSON for people |
-//! | `filter` | which deliveries or dead letters are shown |
+//! | `deliveries` | delivery attempts |
+//! | `messages` | message search by id, account, event, state and time |
+//! | `message` | one message: its exact bytes, and its state for each URL |
+//! | `dead_letters` | undelivered messages, and replaying them |
+//! | `catalogue` | every event |
+//! | `pretty` | indented JSON |
+//! | `filter` | the filter of deliveries and dead letters |
 
 pub mod catalogue;
 pub mod dead_letters;
@@ -26,43 +26,43 @@ use crate::page::{Trouble, read};
 use crate::shape::{Count, Moment};
 use serde::Deserialize;
 
-/// The address of this room.
+/// The path of this section.
 const HERE: &str = "/console/webhooks";
-/// Its name, for the way back.
+/// Its name, for links back.
 const NAME: &str = "Webhooks";
 
-/// What is shown of a subscription.
+/// A subscription.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Subscription {
-    /// Its name in other calls.
+    /// Its id in API calls.
     pub webhook_uuid: String,
-    /// Where messages go.
+    /// The URL that messages are sent to.
     pub webhook_url: String,
-    /// The events it gets; nothing for all.
+    /// The events it receives; `None` for all.
     pub filter_events: Option<Vec<String>>,
     /// `ACTIVE` or `PAUSED`.
     pub status: String,
     /// Why it is paused.
     pub paused_reason: Option<String>,
-    /// Since when.
+    /// When it was paused.
     pub paused_at: Option<Moment>,
-    /// When one of its messages is tried.
+    /// When the next message is tried as a probe.
     pub next_probe_at: Option<Moment>,
-    /// Until when it gets nothing, as it answered 429.
+    /// Until when no message is sent, after a response of 429.
     pub held_until: Option<Moment>,
-    /// The most messages in a second; `None` for no limit.
+    /// The most messages per second; `None` for no limit.
     pub max_per_second: Option<u64>,
-    /// The most messages at once; `None` for no limit.
+    /// The most messages at the same time; `None` for no limit.
     pub max_in_flight: Option<u64>,
-    /// Different messages that failed since the last success.
+    /// The number of different messages that failed since the last success.
     pub consecutive_errors: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Moment,
-    /// When it last took a message.
+    /// When it last accepted a message.
     pub last_success_at: Option<Moment>,
-    /// Messages to be sent.
+    /// The number of messages to be sent.
     pub pending: Count,
-    /// Messages that it did not get.
+    /// The number of its dead letters.
     pub dead_letters: Count,
 }
 
@@ -71,19 +71,19 @@ struct Subscriptions {
     results: Vec<Subscription>,
 }
 
-/// All subscriptions, by time.
+/// All subscriptions, oldest first.
 pub async fn all_subscriptions(console: &Console, visitor: &Visitor) -> Result<Vec<Subscription>, Trouble> {
     let Subscriptions { results } = read(&console.service.list_subscriptions(visitor.caller()).await?)?;
     Ok(results)
 }
 
 impl Subscription {
-    /// Whether nothing is sent to it.
+    /// Whether it is paused.
     pub fn is_paused(&self) -> bool {
         self.status == "PAUSED"
     }
 
-    /// How it stands, in a word: `ACTIVE`, `PAUSED`, held, or failing although it is tried.
+    /// Its state as a constant: `ACTIVE`, `PAUSED`, `HELD`, or `FAILING` if it is active and its last messages failed.
     pub fn standing(&self) -> &str {
         if self.held_until.is_some() {
             return "HELD";
@@ -91,7 +91,7 @@ impl Subscription {
         if !self.is_paused() && self.consecutive_errors > 0 { "FAILING" } else { &self.status }
     }
 
-    /// How it stands, in a sentence.
+    /// Its state, in a sentence.
     pub fn health(&self) -> String {
         if self.is_paused() {
             return self.why_paused().to_owned();
@@ -108,7 +108,7 @@ impl Subscription {
         }
     }
 
-    /// How fast it is sent to, in a sentence.
+    /// Its rate limits, in a sentence.
     pub fn limits(&self) -> String {
         let at_once =
             self.max_in_flight.map(|most| format!("at most {} at once", Count(most).of("message", "messages")));
@@ -128,7 +128,7 @@ impl Subscription {
         }
     }
 
-    /// What to do about it.
+    /// What the user can do about the pause.
     pub fn advice(&self) -> &'static str {
         match self.paused_reason.as_deref() {
             Some("UNSUBSCRIBED") => {

@@ -1,9 +1,9 @@
-//! JSON for people: the same text, with lines and indents. Fields keep their order, numbers and texts their letters.
+//! Indents JSON. Fields keep their order, numbers and strings their exact spelling.
 
-/// How far each level is indented.
+/// The indentation of a level.
 const INDENT: &str = "  ";
 
-/// Writes JSON in lines. A text that is no JSON is written somehow: nothing is lost but blanks.
+/// Indents JSON. A text that is not JSON may be laid out oddly, but loses only blanks.
 pub fn pretty(json: &str) -> String {
     let mut text = String::with_capacity(json.len() * 2);
     let mut depth = 0;

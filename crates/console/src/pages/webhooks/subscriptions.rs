@@ -1,4 +1,4 @@
-//! Subscriptions: which URLs get which events and how they fare; pausing and resuming them; a test event.
+//! Subscriptions: URLs, their events and their health; pausing and resuming; a test event.
 
 use super::{HERE, NAME, Subscription, all_subscriptions};
 use crate::Console;
@@ -25,13 +25,13 @@ struct SubscriptionsPage {
     subscriptions: Vec<Subscription>,
     hours: Vec<Hour>,
     chart: String,
-    /// The calls by which URLs and filters are changed.
+    /// The calls that change URLs and filters.
     subscribe: String,
     change_filter: String,
     remove: String,
 }
 
-/// Attempts of an hour.
+/// The delivery attempts of an hour.
 struct Hour {
     moment: Moment,
     delivered: Count,
@@ -78,7 +78,7 @@ impl SubscriptionsPage {
         })
     }
 
-    /// Whether anything was tried.
+    /// Whether there were any attempts.
     fn is_busy(&self) -> bool {
         self.hours.iter().any(|hour| !hour.delivered.is_zero() || !hour.failed.is_zero())
     }
@@ -122,12 +122,12 @@ async fn find(console: &Console, visitor: &Visitor, uuid: &str) -> Result<Subscr
     found.ok_or_else(|| Trouble::new(Problem::not_found("subscription", uuid)))
 }
 
-/// It is as it was to become: somebody else was faster, or the page was an old one.
+/// The subscription is already in the requested state: another user was faster, or the page was outdated.
 fn nothing_to_do(words: String, visitor: &Visitor) -> Response {
     redirect_saying(HERE, &Notice::not_done(words), &visitor.manner)
 }
 
-/// Asks whether a URL is to be paused.
+/// Asks for confirmation before pausing a URL.
 pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
     let one = find(&console, &visitor, &uuid).await?;
     if one.is_paused() {
@@ -161,7 +161,7 @@ pub async fn pause(State(console): State<Console>, visitor: Visitor, Path(uuid):
     Ok(redirect_saying(HERE, &Notice::done(format!("{} is paused.", one.webhook_url)), &visitor.manner))
 }
 
-/// Asks whether a URL is to be resumed.
+/// Asks for confirmation before resuming a URL.
 pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
     let one = find(&console, &visitor, &uuid).await?;
     let (title, words, button) = match &one.held_until {
@@ -218,7 +218,7 @@ struct TestSent {
     active_urls: Count,
 }
 
-/// Sends a test event to every active URL, and shows what becomes of it.
+/// Sends a test event to every active URL and shows the deliveries.
 pub async fn send_test(State(console): State<Console>, visitor: Visitor) -> Answer {
     let sent: TestSent = read(&Action::SendTestEvent.perform(&console.service, visitor.caller(), None).await?)?;
     let notice = if sent.active_urls.is_zero() {

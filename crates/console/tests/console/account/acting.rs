@@ -1,4 +1,4 @@
-//! What can be done from the pages of an account, from the form to the confirmation and on.
+//! Changes made from the pages of an account: the form, the confirmation and the result.
 
 use super::{account, act, assert_figure, at, ben, confirmation, elena, hidden, release, send, words};
 use crate::world::{World, json_of};
@@ -18,7 +18,7 @@ fn of_type<'a>(items: &'a [Value], kind: &str) -> Vec<&'a Value> {
     items.iter().filter(|item| item["line_item_overview"]["line_item_type"] == kind).collect()
 }
 
-/// Test case 6, done by hand in the console.
+/// Test case 6, performed in the console.
 #[tokio::test]
 async fn a_late_fee_is_waived_and_the_rest_is_paid() {
     let world = World::new().await;
@@ -46,7 +46,7 @@ async fn a_late_fee_is_waived_and_the_rest_is_paid() {
     let page = confirmation(&world, &payment, &typed).await;
     let text = words(&page);
     assert!(text.contains("A payment of $118.62 is recorded on account farid"), "{text}");
-    // 12.00 past due, 12.00 of the open month and 94.62 of principal: what the test case works out.
+    // 12.00 past due, 12.00 of the current month and 94.62 of principal, as in the test case.
     assert!(text.contains("$12.00 of interest") && text.contains("$94.62 of principal"), "{text}");
     assert!(text.contains("Past due $106.62 $0.00") && text.contains("Status Suspended, delinquent Active"), "{text}");
     assert!(page.contains("&#34;original_amount_cents&#34;:11862"), "the curl line sends cents: {page}");
@@ -78,7 +78,7 @@ async fn a_form_that_is_sent_twice_is_done_once() {
         let first = send(&world, &path, &page).await.leads_to().to_owned();
         assert_eq!(send(&world, &path, &page).await.leads_to(), first);
         assert_eq!(count(kind).await, before + 1, "{what}");
-        // Another confirmation is another fee.
+        // A second confirmation charges a second fee.
         if what == "fee" {
             act(&world, &path, &fields).await;
             assert_eq!(count(kind).await, before + 2);
@@ -165,13 +165,13 @@ async fn what_is_held_is_taken_back() {
     let list = world.get(&format!("{BEN}?tab=items")).await.page();
     assert!(list.contains(&format!("{BEN}/do/withdraw?item=p2")), "{list}");
     let path = format!("{BEN}/do/withdraw");
-    // There is nothing to type: the first page is the confirmation.
+    // There is no form to fill in: the first page is the confirmation.
     let page = world.get(&format!("{path}?item=p2")).await.page();
     assert!(page.contains("curl -X DELETE"), "{page}");
     let answer = send(&world, &path, &page).await;
     assert_eq!(send(&world, &path, &page).await.leads_to(), answer.leads_to());
     assert_eq!(account(&world, "loan-02-ben").await["held_events"], 2);
-    // A payment while it is held changes nothing yet.
+    // A payment changes nothing while the product holds its events.
     let page =
         confirmation(&world, &format!("{BEN}/do/payment"), &[("original_amount_cents", "1"), ("line_item_id", "x")])
             .await;
@@ -234,7 +234,7 @@ async fn what_is_refused_says_why_beside_its_field() {
         let page = world.get(&format!("{path}/confirm?{}", crate::world::encoded(&fields))).await;
         assert_eq!(page.status, 422, "{what} {fields:?}: {}", page.body);
         assert!(words(&page.body).contains(reason), "{what} {fields:?}: {}", words(&page.body));
-        // Whoever sends the form without looking at the confirmation hears the same.
+        // Submitting the form without its confirmation page gets the same errors.
         let sent = world.post(&path, &fields).await;
         assert_eq!(sent.status, 422, "{what} {fields:?}");
         assert!(!sent.body.contains("Go to the console"), "it is told inside the frame");
@@ -243,7 +243,7 @@ async fn what_is_refused_says_why_beside_its_field() {
     assert_eq!(world.get(&format!("{ELENA}/do/nonsense")).await.status, 404);
 }
 
-/// Test case 2 again, by the time machine: rolled past two missed instalments.
+/// Test case 2 with the time machine: the account is rolled past two missed instalments.
 #[tokio::test]
 async fn an_account_is_rolled_to_where_the_time_machine_stands() {
     let world = World::new().await;
@@ -267,14 +267,14 @@ async fn an_account_is_rolled_to_where_the_time_machine_stands() {
     assert!(words(&page).contains("lives ahead on its own clock: it was rolled to 20 Apr 2025, 00:00"), "{page}");
     assert_figure(&page, "Interest", "$22.10");
     assert_figure(&page, "Past due", "36 days");
-    // What is typed without a moment happens on the account's own clock.
+    // A change without a typed time takes effect at the account's clock.
     let typed = [("original_amount_cents", "1"), ("line_item_id", "x")];
     let page = confirmation(&world, "/console/accounts/ben/do/payment", &typed).await;
     assert!(page.contains("It counts from 20 Apr 2025, 00:00"), "{}", words(&page));
-    // The same form again changes nothing, and says nothing else.
+    // The same form again changes nothing.
     let typed = [("effective_at", "2025-04-20T00:00:00")];
     assert!(words(&confirmation(&world, path, &typed).await).contains("0 events happen"));
-    // It can only go on.
+    // The clock cannot be rolled back.
     let back = [("effective_at", "2025-03-01T00:00:00"), ("once", "another form")];
     let query = crate::world::encoded(&back);
     for answer in [world.get(&format!("{path}/confirm?{query}")).await, world.post(path, &back).await] {
@@ -318,7 +318,7 @@ async fn paying_more_than_is_owed_is_told_before_it_is_done() {
     world.go_to("2025-01-15T09:00:00-05:00").await;
     world.product("auto-12", json!({}), false).await;
     world.account("olga", "auto-12", "2025-01-15T09:00:00-05:00", json!({})).await;
-    // A loan of 1,200.00 at 1 % a month, paid back at once: with the interest of the month that has begun, 12.00.
+    // A loan of 1,200.00 at 1 % a month, paid off at once: with the interest of the current month, 12.00.
     let path = "/console/accounts/olga/do/payment";
     for (amount, told) in [("1,300.00", Some("More comes in than is owed: $88.00 is left over")), ("1,212.00", None)] {
         let text =

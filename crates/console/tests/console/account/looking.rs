@@ -1,4 +1,4 @@
-//! What the pages of an account say.
+//! The content of an account's pages.
 
 use super::{assert_figure, at, ben, elena, release, words};
 use crate::world::{World, assert_harmless, form_of, json_of};
@@ -75,7 +75,7 @@ async fn the_past_is_shown_as_it_stood_and_the_future_as_it_will_be() {
     assert_figure(&future, "Past due", "$408.03 23 days");
     assert!(future.contains(&format!("{ELENA}/roll?effective_at=2025-03-10T00%3A00%3A00")), "it can be rolled there");
     assert!(!past.contains("/roll?effective_at="), "nothing is rolled back");
-    // The other tabs go along, and a moment is kept from tab to tab.
+    // The links to the other tabs keep the selected time.
     assert!(
         past.contains(&format!("{ELENA}?tab=items&amp;as_of=2025-02-28T00%3A00%3A00-05%3A00"))
             || past.contains("?tab=items&#38;as_of=")
@@ -85,7 +85,7 @@ async fn the_past_is_shown_as_it_stood_and_the_future_as_it_will_be() {
     assert!(!items.contains("/do/reverse"), "what is only looked at cannot be acted upon");
     let now = world.get(&format!("{ELENA}?tab=items")).await.page();
     assert!(now.contains("Return check fee"), "{now}");
-    // Nothing was stored by looking.
+    // Viewing stored nothing.
     let account = super::account(&world, "loan-05-elena").await;
     assert_eq!(account["processed_through"], "2025-03-01T12:00:00-05:00");
 }
@@ -119,7 +119,7 @@ async fn what_is_held_is_shown_with_what_its_release_would_give() {
     assert!(released.contains("Principal $888.53") && released.contains("Past due $30.00"), "{released}");
     assert!(released.contains("Active"), "{released}");
     assert_figure(&page, "Balance", "$0.00");
-    // A moment shows the release as of then.
+    // The page shows the state after a release, as of the selected time.
     let then = world.get(&format!("{BEN}?as_of=2025-04-20T00:00:00")).await.page();
     assert_figure(&then, "Fees", "$30.00");
     assert_figure(&then, "Interest", "$22.10");
@@ -140,7 +140,7 @@ async fn the_slider_gets_what_lies_below_it() {
     let piece = world.fragment(&format!("{ELENA}?tab=overview&as_of=2025-02-28"), "time-machine").await.page();
     assert!(!piece.contains("<html") && !piece.contains("data-time-machine"), "{piece}");
     assert_figure(&piece, "Payoff", "$812.01");
-    // A date far beyond the end of the loan is where the slider then ends.
+    // For a date far beyond the end of the loan, the slider ends at that date.
     let far = world.get(&format!("{ELENA}?as_of=2040-02-28")).await.page();
     assert!(far.contains("value=\"2040-02-28\"") && far.contains("max=\"2040-02-28\""), "{far}");
     let refused = world.fragment(&format!("{ELENA}?as_of=2024-02-28"), "time-machine").await;

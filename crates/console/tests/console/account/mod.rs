@@ -1,4 +1,4 @@
-//! One account: what its pages say, and what can be done from them. The figures are those of the test cases.
+//! One account: the content of its pages, and the changes made from them. The amounts are those of the test cases.
 
 mod acting;
 mod looking;
@@ -6,7 +6,8 @@ mod looking;
 use crate::world::{Answer, PASSWORD, World, encoded, form_of, json_of};
 use serde_json::{Value, json};
 
-/// Three instalments at 12 %, grace of five days, 15.00 for being late, 25.00 for a bounce: the product of test case 5.
+/// The product of test case 5: three instalments at 12 %, five days of grace, a late fee of 15.00, a reversal fee of
+/// 25.00.
 pub async fn product_of_three(world: &World) {
     let form = json!({
         "product_id": "auto-3",
@@ -20,7 +21,7 @@ pub async fn product_of_three(world: &World) {
     json_of(world.service.create_product(&world.who, None, form_of(&form)).await);
 }
 
-/// The same world at another time: sessions end, so she signs in again.
+/// The same world at another time. Sessions have ended by then, so the user signs in again.
 pub async fn at(world: &World, now: &str) -> World {
     world.go_to(now).await;
     let mut later = world.clone();
@@ -28,7 +29,7 @@ pub async fn at(world: &World, now: &str) -> World {
     later
 }
 
-/// Elena of test case 5, who has paid her first instalment: account `loan-05-elena` on 1 March, at noon.
+/// Elena of test case 5, who has paid her first instalment: account `loan-05-elena` on 1 March at noon.
 pub async fn elena() -> World {
     let world = World::new().await;
     world.go_to("2025-01-15T12:00:00-05:00").await;
@@ -52,19 +53,19 @@ pub async fn ben() -> World {
     at(&world, "2025-05-10T00:00:00-04:00").await
 }
 
-/// Lets go of what a product holds.
+/// Releases the held events of a product.
 pub async fn release(world: &World, product: &str) {
     let off = form_of(&json!({"migration_mode": false}));
     json_of(world.service.set_migration_mode(&world.who, None, product, off).await);
     world.settle().await;
 }
 
-/// The page that says what will happen.
+/// The confirmation page.
 pub async fn confirmation(world: &World, path: &str, fields: &[(&str, &str)]) -> String {
     world.get(&format!("{path}/confirm?{}", encoded(fields))).await.page()
 }
 
-/// Sends the form of a confirmation page as it stands.
+/// Submits the form of a confirmation page unchanged.
 pub async fn send(world: &World, path: &str, page: &str) -> Answer {
     let fields = hidden(page);
     assert!(fields.iter().any(|(name, value)| name == "once" && value.len() > 20), "{page}");
@@ -73,7 +74,7 @@ pub async fn send(world: &World, path: &str, page: &str) -> Answer {
     world.post(path, &fields).await
 }
 
-/// Does something: looks at the confirmation, and confirms.
+/// Makes a change: opens the confirmation page and submits it.
 pub async fn act(world: &World, path: &str, fields: &[(&str, &str)]) -> String {
     let page = confirmation(world, path, fields).await;
     send(world, path, &page).await.leads_to().to_owned()
@@ -91,7 +92,7 @@ pub fn hidden(page: &str) -> Vec<(String, String)> {
     inputs.map(|input| (part(input, "name"), part(input, "value"))).collect()
 }
 
-/// The text of a page: without tags, with single blanks.
+/// The text of a page, without tags and with single blanks.
 pub fn words(page: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
@@ -109,7 +110,7 @@ pub fn words(page: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A figure of the overview: what stands right after its name.
+/// Checks an amount of the overview, which follows its label.
 #[track_caller]
 pub fn assert_figure(page: &str, name: &str, expected: &str) {
     let figures = page.rsplit("main-figures").next().expect("the page has figures");
@@ -119,7 +120,7 @@ pub fn assert_figure(page: &str, name: &str, expected: &str) {
     assert!(text.contains(expected), "{name}: {text}, not {expected}");
 }
 
-/// The account as the service shows it.
+/// The account as the service returns it.
 pub async fn account(world: &World, id: &str) -> Value {
     json_of(world.service.get_account(&world.who, id, None).await)
 }

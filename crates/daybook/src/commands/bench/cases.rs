@@ -1,5 +1,5 @@
-//! `daybook bench cases`: a folder of test cases, read and run in memory as `daybook test` does. There is no limit beside
-//! it: the processor time of a case is what it costs, and where it goes is the store's and the dispatcher's own benches.
+//! `daybook bench cases`: reads and runs a folder of test cases in memory, as `daybook test` does. There is no bare
+//! loop to compare with: the result is the processor time of a case, and the other benchmarks show its parts.
 
 use super::processor_time;
 use crate::cli::BenchCasesArgs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Runs the bench and prints the figures.
+/// Runs the benchmark and prints the results.
 pub async fn run(args: &BenchCasesArgs) -> Result<(), Failure> {
     let folder = Folder::filled(args.files)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -50,11 +50,11 @@ fn report(args: &BenchCasesArgs, threads: usize, reading: Duration, took: Durati
     println!("CPU      {:.2} s, {each:.2} ms a case", used.as_secs_f64());
 }
 
-/// A folder of cases that goes when this is dropped.
+/// A folder of cases, deleted on drop.
 struct Folder(PathBuf);
 
 impl Folder {
-    /// Copies of the built-in cases, each with names of its own.
+    /// Creates copies of the built-in cases, each with its own ids.
     fn filled(files: u64) -> Result<Folder, Failure> {
         let folder = Folder(std::env::temp_dir().join(format!("daybook-bench-cases-{}", std::process::id())));
         fs::create_dir(&folder.0).map_err(Failure::Output)?;

@@ -1,7 +1,7 @@
-//! `daybook bench console`: how long every page of the console takes with a large portfolio, beside the page that shows
-//! nothing of it.
+//! `daybook bench console`: how long every page of the console takes with a large portfolio, compared with a page that
+//! shows none of it.
 //!
-//! The pages are those of the console's own table of routes; lists are also asked for with each of their filters.
+//! The pages are those of the console's route table; lists are also requested with each of their filters.
 
 use super::Scratch;
 use super::http::Connection;
@@ -20,23 +20,23 @@ use std::net::SocketAddr;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// How many loans are loaded at the same time.
+/// The number of loans loaded at the same time.
 const AT_ONCE: usize = 512;
-/// The longest a page should take.
+/// The target for the slowest page.
 const AIM_MS: f64 = 100.0;
 const FIRST_NAMES: [&str; 8] = ["Ann", "Ben", "Carla", "Dimitri", "Erin", "Femi", "Grace", "Hiro"];
 const LAST_NAMES: [&str; 9] = ["Abara", "Baker", "Castillo", "Dubois", "Evans", "Fischer", "Garcia", "Huang", "Ito"];
 
-/// How long a page took.
+/// The time of a page.
 #[derive(Debug)]
 struct Page {
     path: String,
-    /// In which state of things it was asked for, if not with everything released and counted.
+    /// The state in which it was requested, unless everything is released and counted.
     note: &'static str,
-    /// What was answered: 200, or it shows something else than it should.
+    /// The status. If it is not 200, the page shows something else than intended.
     status: u16,
     bytes: usize,
-    /// How many of the answers said that something is still being counted.
+    /// The number of responses that were still waiting for a count.
     unfinished: usize,
     /// Sorted.
     millis: Vec<f64>,
@@ -56,7 +56,7 @@ impl Page {
     }
 }
 
-/// Runs the bench and prints the figures.
+/// Runs the benchmark and prints the results.
 pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
     let scratch = Scratch::new(args.target.database.as_deref())?;
     let bench = Bench::start(&scratch.address).await?;
@@ -73,7 +73,7 @@ pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
     bench.service.set_migration_mode(&bench.who, None, PRODUCT, off).await.map_err(said)?;
     bench.service.settle_due().await.map_err(said)?;
     eprintln!("loaded and released {} accounts", args.accounts);
-    // As a server does when it starts; and somebody comes at once.
+    // As a server does at its start; a user requests the page at once.
     bench.service.count_portfolios_ahead().await.map_err(said)?;
     pages.push(Page { note: " (at once)", ..visit.measure("/console", 1).await? });
     let watch = Stopwatch::start();
@@ -87,7 +87,8 @@ pub async fn run(args: &BenchConsoleArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Loans of people with names; each tenth missed its last two payments, another tenth was closed, and a few written off.
+/// Loads loans with named borrowers. One tenth missed their last two payments, one tenth are closed, and a few are
+/// charged off.
 async fn load(bench: &Bench, args: &BenchConsoleArgs) -> Result<(), Failure> {
     let mut tasks: JoinSet<Result<(), Failure>> = JoinSet::new();
     for number in 0..args.accounts {
@@ -160,7 +161,7 @@ async fn serve(router: axum::Router) -> Result<SocketAddr, Failure> {
     Ok(address)
 }
 
-/// Every page that shows something of the portfolio.
+/// Every page that depends on the portfolio.
 fn paths() -> Vec<String> {
     let pages = routes().into_iter().filter(|route| route.method == "GET" && route.needs.is_some());
     let mut paths: Vec<String> = pages
@@ -174,7 +175,7 @@ fn paths() -> Vec<String> {
             let path = path.replace("/roll/confirm", "/roll/confirm?effective_at=2030-01-01T00:00");
             path.replace("/customers/{customer_id}", "/customers/borrower-0000010")
         })
-        // What is about a message, a case or an event is as large with one account as with many.
+        // Pages about a message, a case or an event do not depend on the number of accounts.
         .filter(|path| !path.contains('{') && !path.ends_with("/progress") && !path.ends_with("/from-account"))
         .collect();
     let asked = [
@@ -210,7 +211,7 @@ fn paths() -> Vec<String> {
     paths
 }
 
-/// Somebody who is signed in.
+/// A signed-in user.
 struct Visit<'a> {
     server: SocketAddr,
     session: &'a str,

@@ -1,10 +1,10 @@
-//! A caller as small as can be: one connection, one call at a time, nothing parsed but the status and the length.
+//! A minimal HTTP client: one connection, one call at a time, parsing only the status and the length.
 
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A connection that is kept.
+/// A persistent connection.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -19,7 +19,7 @@ impl Connection {
         Ok(Connection { stream, buffer: Vec::with_capacity(8_192) })
     }
 
-    /// Calls, and gives the status. The answer's body stays in the buffer until the next call.
+    /// Sends a call and returns the status. The response stays in the buffer until the next call.
     pub async fn call(&mut self, method: &str, path: &str, bearer: &str, body: &str) -> io::Result<u16> {
         let call = format!(
             "{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {bearer}\r\n\
@@ -29,7 +29,7 @@ impl Connection {
         self.exchange(call.as_bytes()).await
     }
 
-    /// Sends a whole request as it stands, and gives the status of the answer.
+    /// Sends a complete request unchanged and returns the status of the response.
     pub async fn exchange(&mut self, request: &[u8]) -> io::Result<u16> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
@@ -45,13 +45,13 @@ impl Connection {
         }
     }
 
-    /// What was answered last, head and body.
+    /// The last response, head and body.
     pub fn answer(&self) -> &[u8] {
         &self.buffer
     }
 }
 
-/// The status and the length of head and body together, once the head is there.
+/// The status and the total length of the response, once the head has arrived.
 fn head(buffer: &[u8]) -> Option<(u16, usize)> {
     let end = buffer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&buffer[..end]).ok()?;

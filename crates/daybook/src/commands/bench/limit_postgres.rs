@@ -1,8 +1,7 @@
-//! The bare loop on PostgreSQL: the rows that a release wrote, written again by `UNNEST` on one connection, with no
-//! logic.
+//! The bare loop on PostgreSQL: writes the rows of a release again by `UNNEST` on one connection, without any logic.
 //!
-//! The tables are copied, empty, with their indexes into a schema of their own. The rows are read beforehand; timed are
-//! reading the same inputs, and one transaction for each 500 accounts that writes the same rows.
+//! The tables are copied without rows, but with their indexes, into a separate schema. The rows are read beforehand.
+//! The measured time includes reading the same inputs, and one transaction per 500 accounts that writes the same rows.
 
 use super::release::Limit;
 use crate::commands::Failure;
@@ -10,13 +9,13 @@ use daybook_clock::Stopwatch;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 
-/// Accounts in a transaction, as in a release.
+/// Accounts per transaction, as in a release.
 const STEP: i64 = 500;
 
-/// What is copied: every table a release writes.
+/// The copied tables: every table that a release writes.
 const TABLES: [&str; 4] = ["accounts", "inputs", "line_items", "messages"];
 
-/// Reads what the release wrote and writes it again beside it.
+/// Reads the rows that the release wrote and writes them again into the copied tables.
 pub async fn release(address: &str) -> Result<Limit, Failure> {
     try_release(address).await.map_err(|error| {
         let why = error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string);
@@ -56,7 +55,7 @@ async fn try_release(address: &str) -> Result<Limit, tokio_postgres::Error> {
     Ok(limit)
 }
 
-/// The columns of each table with their types.
+/// The columns of each table, with their types.
 struct Columns([Vec<(String, String)>; 4]);
 
 impl Columns {
@@ -121,7 +120,7 @@ impl Column {
     }
 }
 
-/// What a release wrote about some accounts.
+/// The rows that a release wrote for some accounts.
 struct Written {
     accounts: Table,
     inputs: Table,
@@ -136,7 +135,7 @@ impl Written {
         let messages = all("SELECT * FROM public.messages WHERE account = ANY($1) ORDER BY org, position").await?;
         Ok(Written {
             accounts: Table::of(&all("SELECT * FROM public.accounts WHERE account = ANY($1) ORDER BY account").await?),
-            // Of the journal, a release adds one record to each account.
+            // A release adds one journal record per account.
             inputs: Table::of(
                 &all("SELECT DISTINCT ON (org, account) * FROM public.inputs WHERE account = ANY($1) \
                      ORDER BY org, account, seq DESC")

@@ -1,4 +1,4 @@
-//! The bare loop on SQLite: the rows that a release wrote, read beforehand and written again with no logic.
+//! The bare loop on SQLite: reads the rows of a release beforehand and writes them again, without any logic.
 
 use super::portfolio::Bench;
 use super::release::Limit;
@@ -8,17 +8,17 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use std::path::{Path, PathBuf};
 
-/// Accounts in a transaction, as in a release.
+/// Accounts per transaction, as in a release.
 const STEP: usize = 500;
 
-/// Copies the database as it is before the release.
+/// Copies the database before the release.
 pub async fn copy(bench: &Bench, file: &Path) -> Result<PathBuf, Failure> {
     let to = file.with_extension("before.db");
     bench.store.backup(&to, &[]).await.map_err(|error| Failure::Failed(error.to_string()))?;
     Ok(to)
 }
 
-/// Reads what the release wrote from the one database, and writes it into the copy of what was there before.
+/// Reads the rows that the release wrote and writes them into the copy made before the release.
 pub fn release(released: &Path, before: &Path) -> Result<Limit, Failure> {
     try_release(released, before).map_err(|error| Failure::Failed(format!("the bare loop failed: {error}")))
 }
@@ -61,7 +61,7 @@ fn try_release(released: &Path, before: &Path) -> rusqlite::Result<Limit> {
     Ok(limit)
 }
 
-/// What a release wrote about one account.
+/// The rows that a release wrote for one account.
 struct Written {
     account: Vec<Value>,
     inputs: Vec<Vec<Value>>,
@@ -88,7 +88,7 @@ impl Written {
         };
         Ok(Written {
             account: all(ACCOUNT)?.pop().unwrap_or_default(),
-            // Of the journal, a release adds one record.
+            // A release adds one journal record.
             inputs: all("SELECT * FROM inputs WHERE org = ?1 AND account = ?2 ORDER BY seq DESC LIMIT 1")?,
             items: all("SELECT * FROM line_items WHERE org = ?1 AND account = ?2 ORDER BY item")?,
             messages: all("SELECT * FROM messages WHERE org = ?1 AND account = ?2 ORDER BY sequence")?,

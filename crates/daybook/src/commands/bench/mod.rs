@@ -1,8 +1,8 @@
-//! `daybook bench`: the product and its limit, side by side in one run.
+//! `daybook bench`: measures Daybook and its limit in one run.
 //!
-//! Machines are noisy and differ; a ratio of two figures taken in one run says more than either. Each bench measures what
-//! Daybook does and a bare loop beside it: the same rows, bytes and indexes written with no logic, the same calls
-//! answered by a server that does nothing.
+//! Machines differ and their load varies, so the ratio of two results of the same run says more than either result.
+//! Each benchmark measures Daybook and a bare loop: the same rows, bytes and indexes written without any logic, or the
+//! same calls answered by a server that does nothing.
 
 pub mod cases;
 pub mod console;
@@ -19,7 +19,7 @@ use crate::commands::Failure;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Runs a bench.
+/// Runs a benchmark.
 pub fn run(command: &BenchCommand) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Output)?;
     runtime.block_on(async {
@@ -35,7 +35,7 @@ pub fn run(command: &BenchCommand) -> Result<(), Failure> {
     })
 }
 
-/// A database to measure on: the one that was named, or a scratch file that goes when this is dropped.
+/// The database of a benchmark: the given one, or a temporary file deleted on drop.
 #[derive(Debug)]
 pub struct Scratch {
     /// Its address.
@@ -44,7 +44,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// The database that was named, or a scratch file in the working folder: what is measured must be a real disk.
+    /// The given database, or a temporary file in the working folder, so that the benchmark uses a real disk.
     pub fn new(named: Option<&str>) -> Result<Scratch, Failure> {
         if let Some(address) = named {
             return Ok(Scratch { address: address.to_owned(), folder: None });
@@ -54,7 +54,7 @@ impl Scratch {
         Ok(Scratch { address: format!("sqlite:{}", folder.join("bench.db").display()), folder: Some(folder) })
     }
 
-    /// The file, if it is one.
+    /// The path, if it is a SQLite file.
     pub fn file(&self) -> Option<PathBuf> {
         self.address.strip_prefix("sqlite:").map(PathBuf::from)
     }
@@ -68,7 +68,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The memory that the process uses at most, in MiB; nothing where the system does not tell.
+/// The peak memory of the process in MiB, or `None` if the system does not report it.
 pub fn peak_memory_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,5 +1,5 @@
-//! `daybook bench payments`: payments over HTTP, each durable and fully processed when it is answered, beside what an HTTP
-//! server that does nothing answers to the same calls.
+//! `daybook bench payments`: payments over HTTP, each durable and fully processed before the response, compared with an
+//! HTTP server that does nothing for the same calls.
 
 use super::http::Connection;
 use super::portfolio::{Bench, months_ago, said};
@@ -18,18 +18,18 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// The share of the time that the empty server is measured for, on each side of Daybook.
+/// The empty server is measured for this fraction of the time, before and after Daybook.
 const LIMIT_SHARE: u32 = 4;
 const CENTS: i64 = 1_000;
-/// How often the turns with and without an audit trail change.
+/// The number of rounds with and without an audit trail.
 const AUDIT_TURNS: u32 = 5;
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Debug, Default)]
 struct Measured {
     calls: u64,
     took: Duration,
-    /// How long each call took, in microseconds, sorted.
+    /// The time of each call, in microseconds, sorted.
     micros: Vec<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Measured {
     }
 }
 
-/// Runs the bench and prints the figures.
+/// Runs the benchmark and prints the results.
 pub async fn run(args: &BenchPaymentsArgs) -> Result<(), Failure> {
     let scratch = Scratch::new(args.target.database.as_deref())?;
     let bench = Bench::start(&scratch.address).await?;
@@ -75,7 +75,7 @@ pub async fn run(args: &BenchPaymentsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// With and without an audit trail, by turns: payments a second of each.
+/// Alternates rounds with and without an audit trail. Returns the payments per second of each.
 async fn compare_audit(
     args: &BenchPaymentsArgs,
     bench: &Bench,
@@ -108,7 +108,7 @@ async fn serve(router: Router) -> Result<SocketAddr, Failure> {
     Ok(address)
 }
 
-/// Many callers, each recording one payment after the other on accounts taken at random.
+/// Runs many callers, each of which records payments one after the other on random accounts.
 async fn measure(
     args: &BenchPaymentsArgs,
     server: SocketAddr,
@@ -124,7 +124,7 @@ async fn measure(
         callers.spawn(async move {
             let mut connection = Connection::open(server).await?;
             let mut micros = Vec::new();
-            // A small generator of numbers: the same calls in every run.
+            // A small pseudo-random generator: every run makes the same calls.
             let mut state = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
             while watch.elapsed() < time {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

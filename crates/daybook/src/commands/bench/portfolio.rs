@@ -1,4 +1,4 @@
-//! A portfolio to measure with: accounts opened some months ago, a payment in each month.
+//! A portfolio for benchmarks: accounts opened some months ago, with a payment in each month.
 
 use crate::commands::Failure;
 use daybook_clock::{Clock, System};
@@ -15,26 +15,26 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// The product all accounts are of.
+/// The product of all accounts.
 pub const PRODUCT: &str = "bench-36";
-/// How many calls are under way at once while a portfolio is loaded.
+/// The number of calls in progress at the same time while a portfolio is loaded.
 const AT_ONCE: u64 = 512;
 /// The instalment of 1,000.00 over 36 months at 12 %: 33.21.
 pub const LEVEL_CENTS: i64 = 3_321;
 
-/// A service over a database, with somebody who may do everything.
+/// A service on a database, and a caller with all rights.
 #[derive(Clone, Debug)]
 pub struct Bench {
     /// The service.
     pub service: Service,
-    /// The store below it.
+    /// Its store.
     pub store: Arc<dyn Store>,
-    /// Who calls.
+    /// The caller.
     pub who: Caller,
 }
 
 impl Bench {
-    /// Starts a service over a database that must be empty.
+    /// Starts a service on a database, which must be empty.
     pub async fn start(address: &str) -> Result<Bench, Failure> {
         let store = daybook_store::open(address).await.map_err(|error| Failure::Failed(error.to_string()))?;
         let clock: Arc<dyn Clock> = Arc::new(System);
@@ -47,7 +47,7 @@ impl Bench {
         Ok(Bench { service, store, who })
     }
 
-    /// Makes a key for callers, and gives its secret.
+    /// Creates an API key and returns its secret.
     pub async fn key(&self) -> Result<String, Failure> {
         let form = form_of(&json!({ "name": "bench", "role": "SERVICING" }))?;
         let key = self.service.create_key(&self.who, form).await.map_err(said)?;
@@ -56,7 +56,7 @@ impl Bench {
         Ok(key["client_secret"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Makes the product, holding its events or not.
+    /// Creates the product, with or without migration mode.
     pub async fn product(&self, holding: bool) -> Result<(), Failure> {
         let body = json!({
             "product_id": PRODUCT,
@@ -69,7 +69,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Opens accounts with the payments of so many months, many at a time.
+    /// Opens accounts with this many monthly payments each, many at a time.
     pub async fn load(&self, accounts: u64, payments: u64, opened: Time) -> Result<(), Failure> {
         let mut tasks = JoinSet::new();
         for number in 0..accounts {
@@ -112,7 +112,7 @@ impl Bench {
     }
 }
 
-/// So many months before now, at midnight in the bench's zone.
+/// Midnight this many months ago, in the benchmark's time zone.
 pub fn months_ago(months: u64) -> Result<Time, Failure> {
     let zone = zone()?;
     let today = zone.day_at(System.now());
@@ -129,7 +129,7 @@ pub fn form_of<T: serde::de::DeserializeOwned>(value: &serde_json::Value) -> Res
     form::parse(value.to_string().as_bytes()).map_err(|bad| Failure::Failed(bad.to_string()))
 }
 
-/// What the service said.
+/// The problem as a failure of the command.
 pub fn said(problem: daybook_service::problem::Problem) -> Failure {
     Failure::Failed(problem.to_string())
 }

@@ -1,4 +1,4 @@
-//! `daybook bench release`: a held portfolio is let go, beside a bare loop that writes the same.
+//! `daybook bench release`: releases a held portfolio, compared with a bare loop that writes the same rows.
 
 use super::portfolio::{Bench, PRODUCT, form_of, months_ago, said};
 use super::{Scratch, limit_postgres, limit_sqlite, peak_memory_mib};
@@ -8,7 +8,7 @@ use daybook_clock::Stopwatch;
 use serde_json::json;
 use std::time::Duration;
 
-/// Runs the bench and prints the figures.
+/// Runs the benchmark and prints the results.
 pub async fn run(args: &BenchReleaseArgs) -> Result<(), Failure> {
     let scratch = Scratch::new(args.target.database.as_deref())?;
     let bench = Bench::start(&scratch.address).await?;
@@ -41,16 +41,16 @@ pub async fn run(args: &BenchReleaseArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the bare loop did.
+/// The results of the bare loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limit {
-    /// How long it took.
+    /// The time it took.
     pub took: Duration,
-    /// Messages it wrote.
+    /// The number of messages it wrote.
     pub messages: u64,
-    /// The bytes of their data.
+    /// The size of their data, in bytes.
     pub bytes: u64,
-    /// Line items it wrote.
+    /// The number of line items it wrote.
     pub items: u64,
 }
 

@@ -1,4 +1,4 @@
-//! One HTTP call to a server on this machine: as little of the protocol as that takes.
+//! A minimal HTTP client for one call to a server on this machine.
 
 use super::{Failure, Order, PATH, TOKEN_HEADER};
 use crate::instance::RunningServer;
@@ -10,10 +10,10 @@ use std::time::Duration;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Rolling an account through years takes a while.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
-/// More than any answer takes.
+/// Larger than any response.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-/// Has a server carry an order out.
+/// Sends an order to a server and returns the result.
 pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
     let url = server.control_url.as_deref().or(server.url.as_deref()).unwrap_or_default();
     let failed = |why: &dyn std::fmt::Display| {
@@ -33,7 +33,7 @@ pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
     }
 }
 
-/// Sends a request and reads everything up to the end of the connection.
+/// Sends a request and reads until the connection closes.
 fn exchange(url: &str, token: &str, body: &[u8]) -> io::Result<Vec<u8>> {
     let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
     let address =
@@ -53,7 +53,7 @@ fn exchange(url: &str, token: &str, body: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// The status and the body of an answer. Its length is known from the end of the connection.
+/// The status and the body of a response. The body ends with the connection.
 fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
     let head_end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&answer[..head_end]).ok()?;

@@ -1,13 +1,13 @@
-//! Rows that are broken on purpose, each in one of several ways.
+//! Rows that are made invalid on purpose, in different ways.
 
-/// A way to break a row.
+/// A way to make a row invalid.
 #[derive(Clone, Copy, Debug)]
 pub struct Break {
-    /// Whether it is a row of the loans, or the second of the loan's payments.
+    /// Whether it changes the row of the loan or the row of its second payment.
     pub in_loans: bool,
     /// The column.
     pub column: &'static str,
-    /// What stands in it; nothing: what the row above has.
+    /// The new value; `None` copies the value of the row above.
     pub value: Option<&'static str>,
 }
 
@@ -19,7 +19,7 @@ const fn of_payment(column: &'static str, value: &'static str) -> Break {
     Break { in_loans: false, column, value: Some(value) }
 }
 
-/// All ways, taken in turn.
+/// All ways, used in turn.
 pub const WAYS: [Break; 10] = [
     of_loan("initial_principal_cents", "12,000.00"),
     of_payment("account_id", "loan-nobody-has"),

@@ -1,16 +1,16 @@
-//! One loan of a made-up portfolio: how it was lent, how it was paid, and what it must come to.
+//! One generated loan: its terms, its payments and the expected balances.
 
 use super::people;
 use super::plan::{interest, level};
 use crate::chance::Chance;
 use daybook_engine::calendar::{Day, MonthEnd};
 
-/// How many instalments each loan has.
+/// The number of instalments of each loan.
 pub const MONTHS: u32 = 36;
-/// What being late costs.
+/// The late fee.
 pub const LATE_FEE_CENTS: u64 = 1_500;
 
-/// How a borrower pays.
+/// The payment behaviour of a borrower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Habit {
     OnTime,
@@ -19,12 +19,12 @@ enum Habit {
         month: u32,
         cents: u64,
     },
-    /// Is late once, and pays the fee with it.
+    /// Pays one instalment late, with the fee.
     Late {
         month: u32,
         days: i32,
     },
-    /// Has not paid the last instalment.
+    /// Did not pay the last instalment.
     Missing,
 }
 
@@ -35,26 +35,26 @@ pub struct Loan {
     pub account_id: String,
     /// Its borrower's names.
     pub name: (&'static str, &'static str),
-    /// The day it was lent.
+    /// The date of disbursement.
     pub start: Day,
-    /// The sum lent.
+    /// The principal.
     pub principal_cents: u64,
     /// The yearly rate, in tenths of a percent.
     pub rate_tenths: u64,
-    /// What was paid, and when.
+    /// The payments: date and amount.
     pub payments: Vec<(Day, u64)>,
-    /// What is left of the principal.
+    /// The expected principal balance.
     pub expected_principal_cents: u64,
-    /// All that is owed.
+    /// The expected total balance.
     pub expected_total_cents: u64,
-    /// What of that is fees.
+    /// The expected fees balance.
     pub expected_fees_cents: u64,
-    /// Its status.
+    /// The expected status.
     pub expected_status: &'static str,
 }
 
 impl Loan {
-    /// The loan with this number, as it stands when a day begins: so many instalments have fallen due before it.
+    /// Generates the loan with this number, as of the start of a day, after `elapsed` instalments fell due.
     pub fn make(number: u64, elapsed: u32, as_of: Day, chance: &Chance) -> Loan {
         let mut chance = chance.for_one(number);
         let name = people::name(&mut chance);
@@ -90,12 +90,12 @@ impl Loan {
         loan
     }
 
-    /// Goes through the months: a month's interest is earned on the principal at its start, an instalment is paid with
-    /// its interest first, and what is paid beyond it lowers the principal.
+    /// Simulates the months: interest accrues on the principal at the start of a month, a payment covers interest
+    /// first, and the rest lowers the principal.
     fn live(&mut self, elapsed: u32, habit: Habit) {
         let level = level(self.principal_cents, self.rate_tenths, MONTHS);
         let mut principal = self.principal_cents;
-        // What an instalment that is paid late still lowers the principal by, after the next month has begun.
+        // The principal part of an instalment paid late, applied after the next month has begun.
         let mut behind = 0;
         for month in 1..=elapsed {
             let due = self.start.plus_months(month as i32, MonthEnd::Clamp);
@@ -127,7 +127,7 @@ impl Loan {
     }
 }
 
-/// The last day before another that has this number in its month.
+/// The last date before another one that has this day of the month.
 fn last_of(day_of_month: u32, before: Day) -> Day {
     let (year, month, day) = before.ymd();
     let in_month = Day::from_ymd(year, month, day_of_month);

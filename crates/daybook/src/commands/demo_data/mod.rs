@@ -1,12 +1,12 @@
-//! `daybook demo-data`: a portfolio to try `daybook import` with.
+//! `daybook demo-data`: generates a portfolio for `daybook import`.
 //!
 //! ```text
 //! seed ─► chance ─► loan (people, plan) ─► product.json, loans.csv, payments.csv
 //!                     └► some expectations made wrong ─► wrong.txt, some rows broken (breaking) ─► broken.txt
 //! ```
 //!
-//! What a loan expects comes from a small calculation of its own ([`plan`], [`loan`]), so that an import that agrees with
-//! it says something. The same seed and date make the same files, byte for byte.
+//! The expected balances are calculated independently of the engine ([`plan`], [`loan`]), so an import that matches
+//! them confirms the engine. The same seed and date generate the same files, byte for byte.
 
 mod breaking;
 mod loan;
@@ -80,7 +80,7 @@ pub fn run(args: &DemoDataArgs) -> Result<(), Failure> {
     print(&format!("{said}\n"))
 }
 
-/// The day at whose beginning the loans are looked at.
+/// The day as of whose start the loans are generated.
 fn as_of(args: &DemoDataArgs) -> Result<Day, Failure> {
     let zone = Zone::named(DEFAULT_ZONE).ok_or_else(|| Failure::Failed("the default zone is unknown".to_owned()))?;
     let today = zone.day_at(System.now());
@@ -92,7 +92,7 @@ fn as_of(args: &DemoDataArgs) -> Result<Day, Failure> {
     }
 }
 
-/// The product: a late instalment is caught up with before the next one is paid.
+/// The product. Under its terms, a payment covers a late instalment before the next one.
 fn product(product_id: &str) -> Value {
     json!({
         "product_id": product_id,
@@ -106,7 +106,7 @@ fn product(product_id: &str) -> Value {
     })
 }
 
-/// The files, and how many lines they have.
+/// The output files, and their line counts.
 struct Files {
     product: File,
     loans: csv::Writer<BufWriter<File>>,
@@ -118,7 +118,7 @@ struct Files {
 }
 
 impl Files {
-    /// Makes them all. What is there is somebody's.
+    /// Creates all files. Existing files are not overwritten.
     fn make(folder: &Path) -> Result<Files, Failure> {
         let make = |name: &str| {
             let path = folder.join(name);
@@ -156,7 +156,7 @@ impl Files {
         Ok(())
     }
 
-    /// Breaks a row, and notes which.
+    /// Makes a row invalid and records it.
     fn spoil(
         &mut self,
         way: &Break,

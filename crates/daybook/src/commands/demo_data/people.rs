@@ -1,4 +1,4 @@
-//! Names of people, as a lender meets them.
+//! Names of borrowers.
 
 use crate::chance::Chance;
 

@@ -1,12 +1,11 @@
-//! What level instalments come to, calculated here and by nothing that services loans: the files that are made must be
-//! able to show it wrong.
+//! Level instalments, calculated independently of the engine, so that the generated files can reveal an error in it.
 //!
-//! With a yearly rate of t tenths of a percent a month earns t/12000 of the principal, and the level payment of P over n
-//! months is P r (1+r)^n / ((1+r)^n - 1). That is a fraction of whole numbers of some hundred digits, rounded once.
+//! With a yearly rate of t tenths of a percent, the monthly rate r is t/12000, and the level payment of P over n months
+//! is P r (1+r)^n / ((1+r)^n - 1). This is a fraction of integers with some hundred digits, rounded once.
 
 use std::cmp::Ordering;
 
-/// A month's share of a rate in tenths of a percent.
+/// The divisor that turns a yearly rate in tenths of a percent into a monthly rate.
 const PARTS: u64 = 12_000;
 
 /// The level payment, in cents.
@@ -31,11 +30,11 @@ pub fn interest(principal: u64, rate_tenths: u64) -> u64 {
     }
 }
 
-/// A fraction rounded to the nearest whole number that is not above `most`, a half to the even one.
+/// Rounds a fraction to the nearest integer, half to even. The result must be at most `most`.
 fn rounded(numerator: &Wide, denominator: &Wide, most: u64) -> u64 {
     let twice = numerator.times(2);
     let (mut least, mut most) = (0, most);
-    // The largest number that is at most half above the fraction.
+    // Finds the largest integer that is at most one half above the fraction.
     while least < most {
         let middle = (least + most).div_ceil(2);
         if denominator.times(2 * middle - 1) <= twice {
@@ -48,7 +47,7 @@ fn rounded(numerator: &Wide, denominator: &Wide, most: u64) -> u64 {
     if is_half { least - (least & 1) } else { least }
 }
 
-/// A whole number of up to 1,024 bits, the lowest word first.
+/// An integer of up to 1,024 bits, least significant word first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Wide([u64; 16]);
 
@@ -68,7 +67,7 @@ impl Wide {
         }))
     }
 
-    /// Less a number that is not larger.
+    /// Subtracts a number that is not larger.
     fn minus(&self, other: &Wide) -> Wide {
         let mut words = [0; 16];
         let mut borrowed = false;

@@ -1,14 +1,14 @@
-//! The columns of the two files: what each is called, what may stand in it, and where its value goes.
+//! The columns of the two files: the name, format and target field of each.
 //!
-//! Columns are named like the fields of the API that they fill. The table here is what is read, what `--columns` prints
-//! and what the guide shows.
+//! Columns are named like the API fields that they fill. This table defines what the importer reads, what `--columns`
+//! prints and what the guide shows.
 
 use crate::commands::table::table;
 
-/// How a value is written.
+/// The format of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// As it is.
+    /// Any text.
     Text,
     /// A whole number.
     Whole,
@@ -18,18 +18,18 @@ pub enum Shape {
     Moment,
 }
 
-/// Where a value goes.
+/// The target of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A field of the account, by its path.
     Account(&'static str),
     /// A field of the customer, by its path.
     Customer(&'static str),
-    /// Who the customer is.
+    /// The id of the customer.
     CustomerId,
-    /// What the customer is to the account.
+    /// The customer's role on the account.
     Role,
-    /// When the outcome is looked at.
+    /// The time at which expected values are compared.
     ExpectedAsOf,
 }
 
@@ -38,11 +38,11 @@ pub enum Place {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// How its values are written.
+    /// The format of its values.
     pub shape: Shape,
-    /// Where they go.
+    /// The target of its values.
     pub place: Place,
-    /// What it means.
+    /// A description.
     pub about: &'static str,
 }
 
@@ -54,16 +54,16 @@ const fn customer(name: &'static str, about: &'static str) -> Column {
     Column { name, shape: Shape::Text, place: Place::Customer(name), about }
 }
 
-/// The columns that every row of the loans must have.
+/// The required columns of the loans file.
 pub const LOAN_NEEDS: [&str; 3] = ["account_id", "effective_at", "initial_principal_cents"];
-/// The columns that every row of the payments must have.
+/// The required columns of the payments file.
 pub const PAYMENT_NEEDS: [&str; 3] = ["account_id", "original_amount_cents", "effective_at"];
-/// How a column begins that the caller wants to remember with an account or a payment.
+/// The prefix of columns that become external fields of an account or a payment.
 pub const EXTERNAL: &str = "external_fields.";
-/// How a column begins that says what must come out.
+/// The prefix of columns with expected values.
 pub const EXPECTED: &str = "expected_";
 
-/// The columns of the loans, but for those that begin with [`EXTERNAL`] or [`EXPECTED`].
+/// The columns of the loans file, except those with the prefix [`EXTERNAL`] or [`EXPECTED`].
 pub const LOAN_COLUMNS: &[Column] = &[
     account("account_id", Shape::Text, "account_id", "the loan's id: 1 to 128 of A-Z a-z 0-9 . _ : ~ -"),
     account("effective_at", Shape::Moment, "effective_at", "when it was lent"),
@@ -139,7 +139,7 @@ pub const LOAN_COLUMNS: &[Column] = &[
     },
 ];
 
-/// The columns of the payments, with what each means, but for those that begin with [`EXTERNAL`].
+/// The columns of the payments file with their descriptions, except those with the prefix [`EXTERNAL`].
 pub const PAYMENT_COLUMNS: [(&str, &str); 6] = [
     ("account_id", "the loan that was paid: one of the loans' file"),
     ("original_amount_cents", "how much, in cents; positive"),
@@ -149,16 +149,16 @@ pub const PAYMENT_COLUMNS: [(&str, &str); 6] = [
     ("allocation", "PRINCIPAL, INTEREST or FEE: what it pays first [as the product says]"),
 ];
 
-/// A value that may be expected: its column without [`EXPECTED`], and where an account has it.
+/// A value that can be expected: its column without [`EXPECTED`], and its field in an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The column.
+    /// The column, without the prefix.
     pub name: &'static str,
     /// The group of the account's fields.
     pub group: &'static str,
-    /// The field in it.
+    /// The field in the group.
     pub field: &'static str,
-    /// Whether it is a word and not a number.
+    /// Whether it is text instead of a number.
     pub is_word: bool,
 }
 
@@ -170,7 +170,7 @@ const fn word(name: &'static str, field: &'static str) -> Outcome {
     Outcome { name, group: "account_overview", field, is_word: true }
 }
 
-/// Everything that may be expected.
+/// All values that can be expected.
 pub const OUTCOMES: [Outcome; 14] = [
     number("summary", "principal_cents"),
     number("summary", "total_balance_cents"),
@@ -188,13 +188,13 @@ pub const OUTCOMES: [Outcome; 14] = [
     word("substatus", "account_status_subtype"),
 ];
 
-/// The value that a column expects, if it is such a column.
+/// The expected value of a column, or `None` if it is another kind of column.
 pub fn outcome_of(column: &str) -> Option<Outcome> {
     let name = column.strip_prefix(EXPECTED)?;
     OUTCOMES.into_iter().find(|outcome| outcome.name == name)
 }
 
-/// What `--columns` prints.
+/// The output of `--columns`.
 pub fn describe() -> String {
     let needed = |name: &str, needs: &[&str]| if needs.contains(&name) { format!("{name} *") } else { name.to_owned() };
     let row = |name: String, about: &str| [format!("  {name}"), about.to_owned()];

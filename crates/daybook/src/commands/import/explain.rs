@@ -1,15 +1,15 @@
-//! Why a balance is what it is: the timeline of an account, in words.
+//! Explains a balance: the timeline of an account, in sentences.
 
 use crate::commands::Failure;
 use daybook_client::{Client, encoded};
 use daybook_engine::time::Time;
 use serde_json::Value;
 
-/// How much is told: a cell of a spreadsheet takes 32,767 characters.
+/// The longest explanation: a spreadsheet cell holds 32,767 characters.
 const MOST_CHARS: usize = 30_000;
 const JOINT: &str = " | ";
 
-/// What happened to an account up to a moment, or until now.
+/// The events of an account up to a time, or up to now.
 pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<String, Failure> {
     let events = client.list(&format!("/accounts/{}/events", encoded(account)))?;
     let by_then = events.iter().filter(|event| {
@@ -19,7 +19,7 @@ pub fn timeline(client: &Client, account: &str, as_of: Option<Time>) -> Result<S
     Ok(abridged(by_then.map(tell).collect(), MOST_CHARS))
 }
 
-/// The whole story; or, if it is too long, its beginning and as much of its end as there is room for.
+/// The whole timeline, or, if it is too long, its beginning and as much of its end as fits.
 fn abridged(told: Vec<String>, most: usize) -> String {
     let whole = told.join(JOINT);
     if whole.len() <= most {
@@ -39,7 +39,7 @@ fn abridged(told: Vec<String>, most: usize) -> String {
     format!("{first}{gap}{}", rest[left_out..].join(JOINT))
 }
 
-/// An event in a sentence: the day, what happened, and what was owed then.
+/// An event in a sentence: the date, a description, and the balance after it.
 fn tell(event: &Value) -> String {
     let day: String = event["applies_at"].as_str().unwrap_or_default().chars().take(10).collect();
     let description = event["description"].as_str().unwrap_or_default();
@@ -50,7 +50,7 @@ fn tell(event: &Value) -> String {
     }
 }
 
-/// Cents as people write them.
+/// Cents as an amount in dollars.
 fn amount(cents: i64) -> String {
     let sign = if cents < 0 { "-" } else { "" };
     let cents = cents.unsigned_abs();

@@ -1,7 +1,7 @@
-//! How many webhooks the past of the loans comes to.
+//! The number of webhooks that the history of the loans would cause.
 //!
-//! A release that withholds them does not write them, so they are counted here: each loan is worked through by the
-//! engine as the server works it through, and everything that it would announce is one webhook.
+//! A release that suppresses historical webhooks does not write them, so they are counted here: the engine processes
+//! each loan as the server does, and each notice is one webhook.
 
 use super::portfolio::{Loan, Payment, Portfolio};
 use super::product::Product;
@@ -12,7 +12,7 @@ use daybook_service::form::{self, NewAccount, PaymentRecord};
 use daybook_service::policy;
 use std::sync::Arc;
 
-/// How many webhooks all loans come to, up to now.
+/// The number of webhooks of all loans, up to now.
 pub fn webhooks(product: &Product, portfolio: &Portfolio, now: Time) -> u64 {
     let mut payments = portfolio.payments.chunk_by(|one, other| one.loan == other.loan).peekable();
     let mut count = 0;
@@ -23,7 +23,7 @@ pub fn webhooks(product: &Product, portfolio: &Portfolio, now: Time) -> u64 {
     count
 }
 
-/// How many a loan comes to; absent if the server could not process it either.
+/// The number of webhooks of a loan, or `None` if the server could not process it.
 fn of_loan(product: &Product, loan: &Loan, payments: &[Payment], now: Time) -> Option<u64> {
     let account: NewAccount = form::parse(loan.body.as_bytes()).ok()?;
     let terms = policy::terms(&product.form, &account, loan.start?).ok()?;

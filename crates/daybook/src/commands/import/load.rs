@@ -1,11 +1,12 @@
-//! Loading: migration mode on, customers, accounts and payments in bulk, migration mode off, and the wait for the release.
+//! Loads the files: turns migration mode on, sends customers, accounts and payments in bulk, turns it off, and waits
+//! for the release.
 //!
 //! ```text
 //! rows ─► calls of many lines, several at once ─► answers ─► refused rows
 //! ```
 //!
-//! Every row has an id, so a row that is sent again changes nothing. The payments of a loan are sent in order by one
-//! caller. A row that the server refuses ends the import before anything is released.
+//! Every row has an id, so sending it again changes nothing. One caller sends the payments of a loan, in order. If the
+//! server refuses a row, the import ends before anything is released.
 
 use super::portfolio::Portfolio;
 use super::product::Product;
@@ -23,38 +24,38 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The largest body of a call, well below what the server takes.
+/// The largest body of a call, well below the server's limit.
 const LARGEST_BODY: usize = 4 << 20;
-/// How an answer begins that is good.
+/// The beginning of a successful response.
 const GOOD: &[u8] = b"{\"status\":200,";
-/// How long between two looks at a release.
+/// The pause between two checks of a release.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
-/// What loads.
+/// Loads a portfolio.
 #[derive(Clone, Copy, Debug)]
 pub struct Loader<'a> {
     /// The server.
     pub client: &'a Client,
     /// The product.
     pub product: &'a Product,
-    /// What is loaded.
+    /// The portfolio.
     pub portfolio: &'a Portfolio,
-    /// How many rows are sent in one call.
+    /// The number of rows per call.
     pub rows_per_call: usize,
-    /// How many calls are made at the same time.
+    /// The number of concurrent calls.
     pub callers: u64,
 }
 
-/// What rows are sent for.
+/// The purpose of sending rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sent {
-    /// To be held: nothing is taken if migration mode is off.
+    /// To load them. The server refuses them if migration mode is off.
     ToBeHeld,
-    /// To be compared with what is there under the same ids.
+    /// To compare them with the existing records of the same ids.
     ToCompare,
 }
 
-/// What rows are of.
+/// The type of rows.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Customers,
@@ -73,7 +74,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Loads everything. Rows that are refused are reported; what builds on them is not sent.
+    /// Loads everything. Refused rows are reported, and the rows that depend on them are not sent.
     pub fn load(&self, report: &mut Report) -> Result<(), Failure> {
         for kind in [Kind::Customers, Kind::Accounts, Kind::Payments] {
             if report.count() == 0 {
@@ -83,14 +84,14 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Has loans and payments that are all there compared with the files: the server refuses an id with other content,
-    /// and changes nothing where it is the same. Borrowers may have moved or married since.
+    /// Compares existing loans and payments with the files: the server refuses an id with different content, and
+    /// changes nothing if the content is the same. Borrowers are not compared, as their details may have changed.
     pub fn compare(&self, report: &mut Report) -> Result<(), Failure> {
         self.send_all(Kind::Accounts, Sent::ToCompare, report)?;
         self.send_all(Kind::Payments, Sent::ToCompare, report)
     }
 
-    /// The rows of a kind, as many together as are sent in one call; the payments of a loan are not parted.
+    /// The rows of a type in ranges of one call each; the payments of a loan stay together.
     fn ranges(&self, kind: Kind) -> Vec<Range<usize>> {
         let count = match kind {
             Kind::Customers => self.portfolio.customers.len(),
@@ -121,7 +122,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Sends some rows, in as many calls as they need, one after the other.
+    /// Sends some rows in as many calls as needed, one after the other.
     fn send(
         &self,
         kind: Kind,
@@ -185,11 +186,11 @@ impl Loader<'_> {
                 )
             }
         };
-        // A string takes what is written.
+        // Writing to a string cannot fail.
         debug_assert!(written.is_ok());
     }
 
-    /// A row that the server refused; a server that cannot do it now ends the import.
+    /// A row that the server refused. An error of the server itself ends the import.
     fn refused(&self, kind: Kind, row: usize, answer: &[u8]) -> Result<Broken, Failure> {
         let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
         let (status, error) = (&answer["status"], &answer["body"]["error"]);
@@ -220,7 +221,8 @@ impl Loader<'_> {
         Ok(Broken { file: file.clone(), line, column: column.to_owned(), value, rule })
     }
 
-    /// Somebody turned migration mode off. What is not loaded yet was not taken either, so the harm can be mended.
+    /// Another user turned migration mode off. The server also refused the rows not loaded yet, so this can be
+    /// repaired.
     fn let_go(&self) -> Failure {
         Failure::Failed(format!(
             "migration mode of {} was turned off by somebody else while this was loading: what is loaded is released, the \
@@ -230,8 +232,8 @@ impl Loader<'_> {
         ))
     }
 
-    /// Turns migration mode off, and waits until everything that was held is processed. Gives what could not be.
-    /// Webhooks about the past are sent only if that is asked for.
+    /// Turns migration mode off and waits until all held events are processed. Returns the accounts that failed.
+    /// Webhooks about past events are sent only if `sends_history` is set.
     pub fn release(&self, sends_history: bool) -> Result<Vec<FailedAccount>, Failure> {
         let history = if sends_history { "SEND" } else { "SUPPRESS" };
         let order = json!({ "migration_mode": false, "historical_webhooks": history });
@@ -239,7 +241,7 @@ impl Loader<'_> {
         self.wait().map(|mode| mode.failed_accounts)
     }
 
-    /// Waits until a release is done.
+    /// Waits until a release is complete.
     pub fn wait(&self) -> Result<Mode, Failure> {
         let mut mode = mode_of(self.client, self.product)?;
         let (progress, watch) = (Progress::begin("releasing", mode.accounts_total), Stopwatch::start());

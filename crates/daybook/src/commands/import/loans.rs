@@ -1,8 +1,8 @@
-//! Reading the file of the loans: each row becomes the calls that make its borrower and open its account.
+//! Reads the loans file: each row becomes the calls that create its borrower and open its account.
 //!
-//! A row is checked by the forms that the API itself reads calls with, and its terms are agreed with the product as the
-//! service does it, so a row that passes here is one that the server takes. Only where a whole row is refused are its
-//! values tried one by one, so that each that is wrong is told.
+//! Rows are checked with the forms of the API, and their terms against the product as in the service, so the server
+//! accepts every row that passes here. Only if a whole row is refused are its values checked one by one, so that every
+//! invalid value is reported.
 
 use super::columns::{Column, EXTERNAL, LOAN_COLUMNS, LOAN_NEEDS, Place, Shape, outcome_of};
 use super::portfolio::{Customer, Expected, Loan, Portfolio};
@@ -21,14 +21,14 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// What the status of an account may be.
+/// The valid statuses of an account.
 const STATUSES: [&str; 3] = [Standing::Active.name(), Standing::Suspended.name(), Standing::Closed.name()];
 
-/// What each column is for.
+/// The meaning of each column.
 struct Heads {
     known: Vec<(usize, &'static Column)>,
     external: Vec<(usize, String)>,
-    /// The place of each outcome of the portfolio.
+    /// The column of each expected value of the portfolio.
     expected: Vec<usize>,
 }
 
@@ -58,7 +58,7 @@ fn is_column(name: &str) -> bool {
     known(name).is_some() || is_external || outcome_of(name).is_some()
 }
 
-/// Reads the loans into the portfolio, and what is wrong with them into the report. Gives whether the columns are right.
+/// Reads the loans into the portfolio and adds their errors to the report. Returns whether the columns are valid.
 pub fn read(
     mut sheet: Sheet,
     product: &Product,
@@ -87,12 +87,12 @@ struct Reading<'a> {
     now: Time,
     heads: Heads,
     portfolio: &'a mut Portfolio,
-    /// Where a customer is, by id.
+    /// The index of a customer, by id.
     customers: HashMap<String, usize>,
 }
 
 impl Reading<'_> {
-    /// Takes a row. A row that is wrong is kept too, so that its payments find their loan.
+    /// Reads a row. An invalid row is kept too, so that its payments find their loan.
     fn take(&mut self, sheet: &Sheet, row: &Row<'_>, report: &mut Report) -> Result<(), Failure> {
         let before = report.count();
         let account_id = row.get(sheet.place("account_id"));
@@ -185,7 +185,7 @@ impl Reading<'_> {
         Ok(found)
     }
 
-    /// Has the row read as the server will read it.
+    /// Parses the row as the server will.
     fn check(&self, sheet: &Sheet, row: &Row<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
         let mut refused: Vec<(String, String)> = Vec::new();
         if !filled.customer.is_empty() {
@@ -222,7 +222,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Tells of each value that is wrong by itself.
+    /// Reports each value that is invalid on its own.
     fn check_alone(&self, sheet: &Sheet, row: &Row<'_>, filled: &Filled, report: &mut Report) -> Result<(), Failure> {
         for (place, column) in &self.heads.known {
             let value = row.get(Some(*place));
@@ -233,7 +233,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Remembers a borrower; one who has several loans must be the same in each.
+    /// Records a borrower. A borrower of several loans must be the same in each.
     fn know_customer(
         &mut self,
         sheet: &Sheet,
@@ -261,17 +261,17 @@ impl Reading<'_> {
     }
 }
 
-/// What is said of a row that names no borrower.
+/// The error for a row without a borrower.
 const NO_BORROWER: &str = "is empty, and so is customer_id: a loan needs a borrower. --allow-no-customer loads loans \
     without one";
 
-/// The column that should have had the borrower's name.
+/// The column that should have contained the borrower's name.
 fn name_column(sheet: &Sheet) -> &'static str {
     let names = ["name_last", "name_first", "business_name", "customer_id"];
     names.into_iter().find(|name| sheet.place(name).is_some()).unwrap_or("name_last")
 }
 
-/// The calls of a row, as far as they are filled in.
+/// The calls of a row, under construction.
 struct Filled {
     account: Map<String, Value>,
     customer: Map<String, Value>,
@@ -295,7 +295,7 @@ impl Filled {
         }
     }
 
-    /// Puts a value where it goes. Gives the rule that it breaks, if it can be seen at once.
+    /// Sets a value at its target. Returns the rule that it breaks, if that can be detected at once.
     fn fill(&mut self, column: &Column, value: &str, product: &Product, now: Time) -> Option<String> {
         if value.is_empty() {
             return None;
@@ -323,7 +323,7 @@ impl Filled {
         None
     }
 
-    /// Puts the parts together. Gives the id of the borrower who is to be made.
+    /// Combines the parts. Returns the id of the borrower to create.
     fn settle(&mut self, account_id: &str) -> Option<String> {
         if !self.external.is_empty() {
             self.account.insert("external_fields".to_owned(), Value::from(std::mem::take(&mut self.external)));
@@ -345,7 +345,7 @@ impl Filled {
         is_made.then_some(customer_id)
     }
 
-    /// The rule that a value breaks by itself, whatever the rest of its row says.
+    /// The rule that a value breaks on its own, regardless of the rest of its row.
     fn rule_broken_alone(&self, column: &Column, value: &str, product_id: &str) -> Option<String> {
         if value.is_empty() || column.shape == Shape::Moment {
             return None;
@@ -374,7 +374,7 @@ impl Filled {
     }
 }
 
-/// A value as JSON; what is no number where one belongs stays text, and the form says what it must be.
+/// A value as JSON. Text in place of a number stays text, and the form reports the rule.
 fn json_of(shape: Shape, value: &str) -> Value {
     let text = || Value::from(value);
     match shape {
@@ -384,7 +384,7 @@ fn json_of(shape: Shape, value: &str) -> Value {
     }
 }
 
-/// Puts a value at a path of one or two names.
+/// Sets a value at a path of one or two names.
 fn put(fields: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => drop(fields.insert(path.to_owned(), value)),

@@ -1,4 +1,5 @@
-//! `daybook import`: a portfolio from two files, loaded in migration mode and compared with what the files expect.
+//! `daybook import`: loads a portfolio from two files in migration mode and compares the result with the expected
+//! values.
 //!
 //! ```text
 //! loans.csv ────┐                        refused rows ─► report
@@ -6,22 +7,22 @@
 //!                                          └── everything is there already ───┘
 //! ```
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
-//! | [`columns`] | which columns there are |
-//! | [`quotes`] | finds quotes that are not as RFC 4180 has them |
-//! | [`history`] | how many webhooks the past of the loans comes to |
+//! | [`columns`] | the columns of the files |
+//! | [`quotes`] | finds quotes that violate RFC 4180 |
+//! | [`history`] | counts the webhooks that the history of the loans would cause |
 //! | [`sheet`], [`loans`], [`payments`] | read the files and check every row |
-//! | [`report`] | what is wrong, by file, line and column |
-//! | [`product`], [`portfolio`] | what the files say, and of which product |
-//! | [`standing`] | what is on the server already |
+//! | [`report`] | the errors, by file, line and column |
+//! | [`product`], [`portfolio`] | the content of the files, and the product |
+//! | [`standing`] | what exists on the server |
 //! | [`load`] | migration mode, the calls, the release |
-//! | [`reconcile`], [`explain`] | the comparison, and why a balance is what it is |
+//! | [`reconcile`], [`explain`] | the comparison, and the explanation of a balance |
 //! | [`scratch`] | a server for a dry run |
-//! | [`wire`] | pages of answers, several calls at once |
+//! | [`wire`] | paged lists, concurrent calls |
 //!
-//! Nothing is sent before both files are right. After a crash the same command goes on: every row has an id, what is
-//! there already is not changed, and nothing is released before all is loaded.
+//! Nothing is sent until both files are valid. After a crash, the same command continues: every row has an id, existing
+//! rows are not changed, and nothing is released before everything is loaded.
 
 mod columns;
 mod explain;
@@ -56,7 +57,7 @@ use sheet::Sheet;
 use standing::{FailedAccount, Standing};
 use std::path::Path;
 
-/// Checks the files, loads them and compares.
+/// Checks the files, loads them and compares the result.
 pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     if args.columns {
         return print(&columns::describe());
@@ -85,7 +86,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     if let Some(server) = server {
         standing::check_references(server, &portfolio, args.connections, &mut report)?;
         if args.dry_run {
-            // An id that is somebody else's on the server is none in the scratch database.
+            // The scratch database cannot show that an id is already used on the real server.
             standing::look(server, &product, &portfolio, &mut report)?;
         }
         report.must_be_empty(args.json, "nothing was loaded")?;
@@ -154,10 +155,10 @@ struct Import<'a> {
     portfolio: &'a Portfolio,
 }
 
-/// What came of an import.
+/// The result of an import.
 struct Imported {
     is_loaded_now: bool,
-    /// Webhooks of the past that are not sent.
+    /// The number of historical webhooks that are not sent.
     withheld: u64,
     failed: Vec<FailedAccount>,
     outcome: Outcome,
@@ -192,7 +193,7 @@ impl Import<'_> {
         let is_there = mode.state == "NORMAL" && self.is_there(standing)?;
         let failed = match (is_there, mode.failed_accounts.is_empty()) {
             (true, true) => Vec::new(),
-            // What could not be processed is tried again.
+            // Accounts that could not be processed are tried again.
             (true, false) => loader.release(args.send_historical_webhooks)?,
             (false, _) => self.load(&loader, &mode.state, standing, report)?,
         };
@@ -211,7 +212,7 @@ impl Import<'_> {
         Ok(Imported { is_loaded_now: !is_there, withheld, failed, outcome })
     }
 
-    /// Whether nothing is left to load.
+    /// Whether everything is already loaded.
     fn is_there(&self, standing: Standing) -> Result<bool, Failure> {
         let all_loans = !self.portfolio.loans.is_empty() && standing.loans == self.portfolio.loans.len();
         Ok(all_loans && standing::has_all_payments(self.client, self.portfolio, self.args.connections)?)
@@ -242,7 +243,7 @@ impl Import<'_> {
 }
 
 impl Imported {
-    /// Prints how it went; fails if something is not as it should be.
+    /// Prints the result. Fails if there are differences or failed accounts.
     fn tell(&self, args: &ImportArgs, portfolio: &Portfolio) -> Result<(), Failure> {
         let (loans, payments) = (portfolio.loans.len() as u64, portfolio.payments.len());
         let Outcome { compared, differing, .. } = self.outcome;

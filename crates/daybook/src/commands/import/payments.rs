@@ -1,7 +1,8 @@
-//! Reading the file of the payments. There may be millions of rows, so each is checked by hand and kept small.
+//! Reads the payments file. It may have millions of rows, so rows are checked without the API's forms and stored
+//! compactly.
 //!
-//! A payment that has no id gets one that is made of its time and amount (and a number, where a loan has two alike), so
-//! that it has the same id whenever the file is read and wherever in it the row stands.
+//! A payment without an id gets one derived from its time and amount, with a number if a loan has several alike. So it
+//! has the same id each time the file is read, wherever its row is.
 
 use super::columns::{EXTERNAL, PAYMENT_COLUMNS, PAYMENT_NEEDS};
 use super::portfolio::{Payment, Portfolio};
@@ -17,10 +18,10 @@ use daybook_service::form::fields::Id;
 use daybook_service::form::{self, BadForm, PaymentRecord};
 use serde_json::{Map, Value, json};
 
-/// How often the bar moves.
+/// The rows between two updates of the progress bar.
 const ROWS_A_STEP: u64 = 1_000;
 
-/// Where the columns are.
+/// The positions of the columns.
 struct Places {
     account: Option<usize>,
     amount: Option<usize>,
@@ -35,7 +36,7 @@ fn is_column(name: &str) -> bool {
     is_external || PAYMENT_COLUMNS.iter().any(|(known, _)| *known == name)
 }
 
-/// Reads the payments into the portfolio, and what is wrong with them into the report.
+/// Reads the payments into the portfolio and adds their errors to the report.
 pub fn read(
     mut sheet: Sheet,
     product: &Product,
@@ -174,14 +175,14 @@ fn refused(fields: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// An id made of what a row says.
+/// An id derived from the content of a row.
 fn derived_id(at: Time, cents: i64) -> String {
     format!("payment-{at}-{cents}")
 }
 
-/// Tells of ids that a loan has twice, and gives those that were made a number where there are several alike.
+/// Reports duplicate ids within a loan, and numbers derived ids that are alike.
 fn settle_ids(payments: &mut [Payment], sheet: &Sheet, report: &mut Report) -> Result<(), Failure> {
-    // Chosen ids come first, so that a made one gives way to a chosen one.
+    // Given ids are first, so that a derived id that collides with one gets a number.
     payments.sort_unstable_by(|one, other| {
         (one.loan, &one.id, one.is_derived, one.line).cmp(&(other.loan, &other.id, other.is_derived, other.line))
     });

@@ -1,4 +1,4 @@
-//! What the two files say, once they are found to be right.
+//! The content of the two files, once they are valid.
 
 use super::columns::Outcome;
 use daybook_engine::time::Time;
@@ -7,21 +7,21 @@ use std::collections::{BTreeMap, HashMap};
 /// Loans, their borrowers and their payments.
 #[derive(Debug, Default)]
 pub struct Portfolio {
-    /// What the file of the loans is called.
+    /// The name of the loans file.
     pub loans_file: String,
-    /// What the file of the payments is called.
+    /// The name of the payments file.
     pub payments_file: String,
-    /// The loans, in their order in the file.
+    /// The loans, in file order.
     pub loans: Vec<Loan>,
-    /// The borrowers who are to be made.
+    /// The borrowers to create.
     pub customers: Vec<Customer>,
-    /// The payments: those of a loan together, in order of time.
+    /// The payments, grouped by loan and ordered by time.
     pub payments: Vec<Payment>,
-    /// What may be expected of a loan.
+    /// The values that the file expects.
     pub outcomes: Vec<Outcome>,
-    /// Where a loan is, by its id.
+    /// The index of a loan, by its id.
     pub by_id: HashMap<Box<str>, u32>,
-    /// Borrowers who are only named, with the line that does first: they must be on the server.
+    /// Ids of borrowers without details, with the first line that names them: they must exist on the server.
     pub references: BTreeMap<String, u64>,
     /// Whether accounts get those borrowers. A scratch database does not have them.
     pub keeps_references: bool,
@@ -32,61 +32,61 @@ pub struct Portfolio {
 /// A loan.
 #[derive(Debug)]
 pub struct Loan {
-    /// The line that it is on.
+    /// Its line.
     pub line: u64,
     /// Its id.
     pub account_id: Box<str>,
-    /// When it was lent; nothing if the file does not say so rightly.
+    /// The date of disbursement; `None` if the file has no valid one.
     pub start: Option<Time>,
     /// The body of the call that opens it.
     pub body: Box<str>,
-    /// When the outcome is looked at; nothing: now.
+    /// The time of the comparison; `None` for now.
     pub as_of: Option<Time>,
-    /// What is expected: which outcome, and its value.
+    /// The expected values, each with the index of its outcome.
     pub expected: Vec<(u16, Expected)>,
 }
 
-/// What is expected of an outcome.
+/// An expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// A number.
     Number(i64),
-    /// A word.
+    /// A text.
     Word(Box<str>),
 }
 
 /// A borrower.
 #[derive(Debug)]
 pub struct Customer {
-    /// The line that names them first.
+    /// The first line that names the borrower.
     pub line: u64,
-    /// Their id.
+    /// The borrower's id.
     pub customer_id: String,
-    /// The body of the call that makes them.
+    /// The body of the call that creates the borrower.
     pub body: Box<str>,
 }
 
-/// A payment. There may be millions, so it is small.
+/// A payment. There may be millions, so it is compact.
 #[derive(Debug)]
 pub struct Payment {
-    /// Which loan.
+    /// The index of the loan.
     pub loan: u32,
-    /// The line that it is on.
+    /// Its line.
     pub line: u64,
     /// Its id.
     pub id: Box<str>,
-    /// Whether the id was made of what the row says.
+    /// Whether the id was derived from the content of the row.
     pub is_derived: bool,
-    /// How much.
+    /// The amount.
     pub cents: i64,
-    /// When.
+    /// The time.
     pub at: Time,
-    /// More fields of the call that records it, as JSON with a comma before each.
+    /// More fields of the call, as JSON with a comma before each.
     pub more: Option<Box<str>>,
 }
 
 impl Portfolio {
-    /// Ranges of payments that are each of whole loans and have about so many payments.
+    /// Ranges of about this many payments, without splitting a loan.
     pub fn payments_by_loans(&self, about: usize) -> Vec<std::ops::Range<usize>> {
         let mut ranges = Vec::new();
         let (mut start, mut end) = (0, 0);

@@ -1,4 +1,4 @@
-//! The product that loans are of: from a server or from a file, and what of it is needed to check rows.
+//! The product of the loans, from a server or from a file, with the parts needed to check rows.
 
 use crate::commands::Failure;
 use daybook_client::{Client, Trouble, encoded};
@@ -11,7 +11,7 @@ use daybook_service::policy;
 use serde_json::Value;
 use std::path::Path;
 
-/// Fields of the answer that are not part of the order.
+/// Fields of the response that are not part of the request.
 const ANSWERED: [&str; 4] = ["created_at", "migration_mode", "migration_state", "warnings"];
 
 /// A product.
@@ -19,16 +19,16 @@ const ANSWERED: [&str; 4] = ["created_at", "migration_mode", "migration_state", 
 pub struct Product {
     /// Its id.
     pub id: String,
-    /// The body that makes it.
+    /// The body of the request that creates it.
     pub body: Value,
-    /// The same, read.
+    /// The same, parsed.
     pub form: NewProduct,
-    /// The zone whose calendar counts.
+    /// The time zone of its calendar.
     pub zone: Zone,
 }
 
 impl Product {
-    /// Asks a server for it.
+    /// Fetches it from a server.
     pub fn of_server(client: &Client, id: &str) -> Result<Product, Failure> {
         let asked = client.get(&format!("/products/{}", encoded(id)));
         let mut body = asked.map_err(|trouble| match trouble {
@@ -39,7 +39,7 @@ impl Product {
         })?;
         if let Some(fields) = body.as_object_mut() {
             ANSWERED.iter().for_each(|field| drop(fields.remove(*field)));
-            // An id that a service made is not one that a caller may choose.
+            // A caller may not choose an id with the prefix of generated ids.
             fields.insert("product_id".to_owned(), Value::from(id.trim_start_matches("dbk_")));
         }
         let read = Product::read(body);
@@ -66,13 +66,13 @@ impl Product {
         Ok(Product { id, body, form: settled, zone })
     }
 
-    /// The same under an id of its own choice, to be made in another database.
+    /// The product under an id that a caller may choose, to be created in another database.
     pub fn made_anew(self) -> Product {
         let id = self.body["product_id"].as_str().unwrap_or(&self.id).to_owned();
         Product { id, ..self }
     }
 
-    /// A date as midnight at its beginning, or a time with an offset.
+    /// Parses a date, which means midnight at its start, or a time with an offset.
     pub fn moment(&self, text: &str) -> Option<Time> {
         let midnight = TimeOfDay::new(0, 0, 0)?;
         match Day::parse(text) {
@@ -81,7 +81,7 @@ impl Product {
         }
     }
 
-    /// The rule of [`Product::moment`].
+    /// The error message of [`Product::moment`].
     pub fn moment_rule(&self) -> String {
         format!(
             "must be a date such as 2025-02-15 (midnight in {}), or a time with an offset such as 2025-02-15T09:00:00-05:00",

@@ -1,24 +1,24 @@
-//! Quotes as RFC 4180 has them, checked while a file is read.
+//! Checks quotes against RFC 4180 while a file is read.
 //!
-//! A value may stand in double quotes; then it begins and ends with one, and each quote inside is doubled. The reader of
-//! rows is lenient: it takes `5" pipe` and `"5"" pipe"x` for something. A name that is read otherwise than it was written
-//! is found months later, so here a quote at any other place is wrong. The bytes pass through unchanged.
+//! A value may be in double quotes; then it begins and ends with one, and each quote inside is doubled. The CSV reader
+//! is lenient and accepts `5" pipe` and `"5"" pipe"x`. A misread name may be noticed only months later, so a quote in
+//! any other place is an error here. The bytes pass through unchanged.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// A quote where none may be.
+/// A misplaced quote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stray {
-    /// How many bytes of the file are before it.
+    /// Its offset in the file, in bytes.
     pub at: u64,
-    /// The line it is on; the first is 1.
+    /// Its line, from 1.
     pub line: u64,
-    /// The value of its row that it is in; the first is 0.
+    /// The column of its value, from 0.
     pub place: usize,
-    /// What is wrong, as a sentence about the value.
+    /// The error, as a sentence about the value.
     pub rule: &'static str,
 }
 
@@ -26,12 +26,12 @@ const INSIDE: &str = "has a quote inside a value that does not begin with one: p
     each quote inside";
 const AFTER: &str = "has text after its closing quote: double each quote inside the value";
 
-/// Strays that were found in what is read ahead, in order.
+/// The misplaced quotes found in the part read so far, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Strays(Rc<RefCell<VecDeque<Stray>>>);
 
 impl Strays {
-    /// The first of those before a place in the file; these are forgotten.
+    /// Removes all misplaced quotes before an offset and returns the first.
     pub fn take_before(&self, at: u64) -> Option<Stray> {
         let mut found = self.0.borrow_mut();
         let mut first = None;
@@ -43,7 +43,7 @@ impl Strays {
     }
 }
 
-/// Where in a row the next byte is.
+/// The parser's state before the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
     /// At the beginning of a value.
@@ -52,13 +52,13 @@ enum Where {
     Plain,
     /// In a value with quotes.
     Quoted,
-    /// After a quote in such a value: it ends it, or is doubled.
+    /// After a quote in a quoted value: it ends the value, or another quote follows.
     Closing,
-    /// In a value that is wrong already: it is reported once.
+    /// In an invalid value, which is reported once.
     Wrong,
 }
 
-/// A reader that looks for strays.
+/// A reader that finds misplaced quotes.
 #[derive(Debug)]
 pub struct Watched<R> {
     inner: R,
@@ -71,7 +71,7 @@ pub struct Watched<R> {
 }
 
 impl<R> Watched<R> {
-    /// Watches what is read.
+    /// Wraps a reader.
     pub fn new(inner: R, strays: Strays) -> Watched<R> {
         Watched { inner, strays, at: 0, line: 1, place: 0, state: Where::Start, after_return: false }
     }

@@ -1,7 +1,7 @@
-//! Comparing: what came out, against what the file says must come out, cent by cent.
+//! Compares the results with the expected values of the file, to the cent.
 //!
-//! Loans that are looked at as of the same moment are read together, page by page, where they are a good part of the
-//! product's accounts, and one by one where they are few.
+//! Loans that are compared at the same time are fetched together as a list, page by page, if they are a large part of
+//! the product's accounts, and one by one otherwise.
 
 use super::portfolio::{Expected, Portfolio};
 use super::product::Product;
@@ -19,38 +19,38 @@ use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// A page costs about as much as so many accounts asked for by themselves; a list is worth it from this part on.
+/// The list is used if it has at most this many times as many accounts as are compared.
 const WORTH_A_LIST: u64 = 4;
-/// How many accounts' timelines are told; where more differ, it is one mistake in all of them.
+/// The most accounts whose timeline is written. If more differ, they share one cause.
 const MOST_EXPLAINED: usize = 1_000;
 
-/// A value that is not as expected.
+/// A value that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The loan.
     pub loan: u32,
     /// The column.
     pub column: String,
-    /// What was expected.
+    /// The expected value.
     pub expected: String,
-    /// What there is.
+    /// The actual value.
     pub got: String,
-    /// How much more there is, where it is a number.
+    /// The actual value minus the expected one, for numbers.
     pub more_by: Option<i64>,
 }
 
-/// How a comparison went.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Loans that were compared.
+    /// The number of loans compared.
     pub compared: u64,
-    /// Loans that differ.
+    /// The number of loans that differ.
     pub differing: u64,
-    /// Everything that differs, in the order of the file.
+    /// All differences, in file order.
     pub differences: Vec<Difference>,
 }
 
-/// Compares all loans that expect something.
+/// Compares all loans that have expected values.
 pub fn compare(
     client: &Client,
     product: &Product,
@@ -86,7 +86,7 @@ pub fn compare(
                         judge(*loan, Some(&account));
                         Ok(())
                     }
-                    // Before it was opened there was no account.
+                    // The account was not open at that time.
                     Err(Trouble::Refused { status: 404 | 422, .. }) => {
                         judge(*loan, None);
                         Ok(())
@@ -107,7 +107,7 @@ fn as_of_parameter(joint: char, as_of: Option<Time>) -> String {
     as_of.map(|time| format!("{joint}effective_as_of={}", encoded(&time.to_string()))).unwrap_or_default()
 }
 
-/// Goes through the product's accounts.
+/// Compares from the list of the product's accounts.
 fn by_list(
     client: &Client,
     product: &Product,
@@ -133,7 +133,7 @@ fn by_list(
     Ok(())
 }
 
-/// What differs on a loan. An account that was not there then has nothing.
+/// The differences of a loan. `None` means that the account was not open at that time.
 fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> Vec<Difference> {
     let expected = &portfolio.loans[loan as usize].expected;
     let differ = expected.iter().filter_map(|(number, expected)| {
@@ -169,7 +169,8 @@ fn differences(portfolio: &Portfolio, loan: u32, account: Option<&Account>) -> V
     differ.collect()
 }
 
-/// Finds out now, and not after hours, whether the differences can be written. What is in the file stays until then.
+/// Checks early whether the differences can be written, not after hours of loading. The existing content stays until
+/// then.
 pub fn must_be_writable(path: &Path) -> Result<(), Failure> {
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened
@@ -177,7 +178,7 @@ pub fn must_be_writable(path: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::Failed(format!("--differences: {} cannot be written: {error}", path.display())))
 }
 
-/// Writes every difference, with the timeline of its account in words.
+/// Writes every difference, with an explanation: the timeline of its account.
 pub fn write(client: &Client, portfolio: &Portfolio, outcome: &Outcome, path: &Path) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::Failed(format!("--differences: {} cannot be written: {error}", path.display()))

@@ -1,7 +1,7 @@
-//! What is wrong with the files: by file, line and column, with the value and the rule that it breaks.
+//! The errors in the files: file, line, column, value, and the rule that the value breaks.
 //!
-//! All of it is counted, the first hundred are shown, and all are written to a file where one is named: a million broken
-//! rows are a report of a million rows, not a process without memory.
+//! All errors are counted, the first hundred are printed, and all are written to a file if one is named, so that a
+//! million invalid rows do not exhaust the memory.
 
 use super::sheet::written;
 use crate::commands::{Failure, print};
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
 
-/// How many are shown.
+/// The number of errors printed.
 const SHOWN: usize = 100;
-/// How much of a value is shown.
+/// The longest part of a value printed.
 const LONGEST_VALUE: usize = 60;
 
 /// A value that breaks a rule.
@@ -19,17 +19,17 @@ const LONGEST_VALUE: usize = 60;
 pub struct Broken {
     /// The file.
     pub file: String,
-    /// The line; the first is 1.
+    /// The line, from 1.
     pub line: u64,
     /// The column.
     pub column: String,
-    /// What stands there.
+    /// The value.
     pub value: String,
     /// The rule, as a sentence about the value.
     pub rule: String,
 }
 
-/// Everything that is wrong.
+/// All errors.
 #[derive(Debug)]
 pub struct Report {
     shown: Vec<Broken>,
@@ -38,7 +38,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Nothing wrong yet; all is written to the file, if there is one.
+    /// An empty report. All errors are also written to the file, if one is named.
     pub fn new(file: Option<&Path>) -> Result<Report, Failure> {
         let make = |path: &Path| {
             let file = File::create(path)
@@ -50,7 +50,7 @@ impl Report {
         Ok(Report { shown: Vec::new(), count: 0, all: file.map(make).transpose()? })
     }
 
-    /// One more.
+    /// Adds an error.
     pub fn add(&mut self, broken: Broken) -> Result<(), Failure> {
         self.count += 1;
         if let Some(all) = &mut self.all {
@@ -63,12 +63,12 @@ impl Report {
         Ok(())
     }
 
-    /// How many values are wrong.
+    /// The number of errors.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// If anything is wrong, prints it and fails with a sentence that ends so.
+    /// If there are errors, prints them and fails with a sentence that ends with `ending`.
     pub fn must_be_empty(&mut self, json: bool, ending: &str) -> Result<(), Failure> {
         if let Some(all) = &mut self.all {
             all.flush().map_err(Failure::Output)?;

@@ -1,4 +1,4 @@
-//! A dry run's own server: the same service and API, over a database in a temporary folder that goes with it.
+//! The server of a dry run: the same service and API, on a database in a temporary folder.
 
 use super::product::Product;
 use crate::commands::Failure;
@@ -16,22 +16,22 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// How long what runs may take to end.
+/// The time limit for running tasks at the end.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// A server of this process, and nobody else's.
+/// A server in this process, for this process only.
 #[derive(Debug)]
 pub struct Scratch {
-    /// A caller of it.
+    /// A client of it.
     pub client: Client,
     service: Service,
     runtime: Option<Runtime>,
-    /// Removed last.
+    /// Dropped last.
     _folder: Folder,
 }
 
 impl Scratch {
-    /// Starts it, with a product.
+    /// Starts it and creates the product.
     pub fn start(product: &Product) -> Result<Scratch, Failure> {
         let folder = Folder::make()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -68,7 +68,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A folder for its owner alone: what people owe is in it.
+/// A temporary folder that only its owner can read, as it contains borrowers' data.
 #[derive(Debug)]
 struct Folder(PathBuf);
 

@@ -1,4 +1,4 @@
-//! A file of rows: opened, its columns found, its rows read one by one with their line numbers.
+//! A CSV file: finds its columns and reads its rows with their line numbers.
 
 use super::quotes::{Strays, Watched};
 use super::report::{Broken, Report};
@@ -8,33 +8,33 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much is read at once.
+/// The size of the read buffer.
 const BUFFER: usize = 1 << 20;
 
-/// A file of rows.
+/// A CSV file.
 #[derive(Debug)]
 pub struct Sheet {
-    /// Its name, as it was given.
+    /// Its name as given.
     pub file: String,
-    /// What its columns are called.
+    /// The names of its columns.
     pub columns: Vec<String>,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Whether the last line has an end.
+    /// Whether the last line ends with a line break.
     ends: bool,
     reader: csv::Reader<Watched<File>>,
     strays: Strays,
 }
 
-/// A row: a value for each column, empty where none is given.
+/// A row: a value for each column, empty if none is given.
 pub struct Row<'a> {
-    /// The line it begins on.
+    /// The line on which it begins.
     pub line: u64,
     values: &'a [&'a str],
 }
 
 impl<'a> Row<'a> {
-    /// The value of the column at this place; nothing where there is no such column.
+    /// The value of the column at this position; empty if there is no such column.
     pub fn get(&self, place: Option<usize>) -> &'a str {
         place.and_then(|place| self.values.get(place)).copied().unwrap_or_default()
     }
@@ -58,12 +58,13 @@ impl Sheet {
         Ok(Sheet { file: name, columns, bytes, ends, reader, strays })
     }
 
-    /// The place of a column.
+    /// The position of a column.
     pub fn place(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|known| known == column)
     }
 
-    /// Checks the first line: every column is known and there once, those that are needed are there. Whether it is right.
+    /// Checks the header: every column is known and occurs once, and required columns exist. Returns whether it is
+    /// valid.
     pub fn check_columns(
         &self,
         needed: &[&str],
@@ -93,13 +94,13 @@ impl Sheet {
         Ok(report.count() == before)
     }
 
-    /// A value of this file that breaks a rule.
+    /// An invalid value of this file.
     pub fn broken(&self, line: u64, column: &str, value: &str, rule: &str) -> Broken {
         let (column, value, rule) = (column.to_owned(), value.to_owned(), rule.to_owned());
         Broken { file: self.file.clone(), line, column, value, rule }
     }
 
-    /// Reads the next row into `record`. Gives its line, or nothing at the end.
+    /// Reads the next row into `record`. Returns its line, or `None` at the end.
     pub fn next(&mut self, record: &mut ByteRecord) -> Result<Option<u64>, Failure> {
         interrupt::check()?;
         let failed = |error: csv::Error| Failure::Failed(format!("{} cannot be read: {error}", self.file));
@@ -107,8 +108,8 @@ impl Sheet {
         Ok(more.then(|| self.line_of(record)))
     }
 
-    /// The line that a row is on. By the reader it begins with the empty lines before it; so it is told from its end,
-    /// unless its values have line ends themselves.
+    /// The line of a row. For the CSV reader a row begins with the empty lines before it, so the line is computed from
+    /// the row's end, unless its values contain line breaks.
     fn line_of(&self, record: &ByteRecord) -> u64 {
         let begins = record.position().map_or(0, csv::Position::line);
         if record.iter().any(has_line_end) {
@@ -118,12 +119,12 @@ impl Sheet {
         begins.max(if is_last { after } else { after.saturating_sub(1) })
     }
 
-    /// How many bytes are read.
+    /// The number of bytes read.
     pub fn at(&self) -> u64 {
         self.reader.position().byte()
     }
 
-    /// Shows a row as text to somebody, if it has a value for each column and is UTF-8.
+    /// Passes a row as text to `reader`, if it is UTF-8 and has a value for each column.
     pub fn read<T>(
         &self,
         line: u64,
@@ -131,7 +132,7 @@ impl Sheet {
         report: &mut Report,
         reader: impl FnOnce(&Row<'_>, &mut Report) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
-        // Where a value goes over several lines a quote was left open, and the quotes after it are not strays.
+        // If a value spans several lines, a quote was left open, and the quotes after it are not misplaced.
         let stray = self.strays.take_before(self.at()).filter(|_| !record.iter().any(has_line_end));
         if let Some(stray) = stray {
             let column = self.columns.get(stray.place).map_or("the row", String::as_str);
@@ -150,7 +151,7 @@ impl Sheet {
         let mut values = Vec::with_capacity(record.len());
         for (place, value) in record.iter().enumerate() {
             match std::str::from_utf8(value) {
-                // No value has several lines: this one has swallowed the rows after it.
+                // No valid value has several lines: this one has swallowed the rows after it.
                 Ok(text) if has_line_end(value) => {
                     let rule = "goes over several lines: a quote is open";
                     report.add(self.broken(line, &self.columns[place], text, rule))?;
@@ -182,7 +183,7 @@ fn ends_its_last_line(file: &mut File) -> std::io::Result<bool> {
     Ok(has_line_end(&last))
 }
 
-/// A row could not be written.
+/// The failure for a row that could not be written.
 pub fn written(error: csv::Error) -> Failure {
     Failure::Output(std::io::Error::other(error))
 }

@@ -1,7 +1,7 @@
-//! What is on the server already: by it an import knows where it stopped, and whether an id is somebody else's.
+//! What exists on the server: an import uses it to continue, and to detect ids that are already used for other loans.
 //!
-//! Nothing is written down on this side. The server is asked, so an import may go on from another machine, or after the
-//! server was restored from a backup.
+//! The importer stores no state of its own. It queries the server, so an import can continue from another machine, or
+//! after the server was restored from a backup.
 
 use super::portfolio::Portfolio;
 use super::product::Product;
@@ -16,18 +16,18 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is on the server.
+/// The records that exist on the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// How many of the loans.
+    /// The number of loans of the file that exist.
     pub loans: usize,
-    /// How many other accounts the product has.
+    /// The number of other accounts of the product.
     pub others: u64,
-    /// How many of those have events that are held.
+    /// The number of those that have held events.
     pub others_held: u64,
 }
 
-/// Looks through the accounts for those of the file. One that is another loan under the same id is told.
+/// Looks up the accounts of the file. A different loan under the same id is reported.
 pub fn look(
     client: &Client,
     product: &Product,
@@ -66,7 +66,7 @@ pub fn look(
     Ok(standing)
 }
 
-/// Whether every payment of every loan is on the server, where all loans are.
+/// Whether every payment of every loan is on the server. All loans must be.
 pub fn has_all_payments(client: &Client, portfolio: &Portfolio, callers: u64) -> Result<bool, Failure> {
     let progress = Progress::begin("looking for payments", portfolio.payments.len() as u64);
     let by_loan: Vec<_> = portfolio.payments.chunk_by(|one, other| one.loan == other.loan).collect();
@@ -92,7 +92,7 @@ pub fn has_all_payments(client: &Client, portfolio: &Portfolio, callers: u64) ->
     Ok(!is_missing.into_inner())
 }
 
-/// Checks that borrowers who are only named are there.
+/// Checks that borrowers named without details exist.
 pub fn check_references(
     client: &Client,
     portfolio: &Portfolio,
@@ -118,7 +118,7 @@ pub fn check_references(
     })
 }
 
-/// Where a product stands between holding and processing.
+/// The migration state of a product.
 #[derive(Debug, serde::Deserialize)]
 pub struct Mode {
     /// `NORMAL`, `HOLDING` or `RELEASING`.
@@ -136,11 +136,11 @@ pub struct Mode {
 pub struct FailedAccount {
     /// Its id.
     pub account_id: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Asks where a product stands.
+/// Fetches the migration state of a product.
 pub fn mode_of(client: &Client, product: &Product) -> Result<Mode, Failure> {
     wire::get(client, &format!("/products/{}/migration_mode", encoded(&product.id)))
 }

@@ -1,4 +1,4 @@
-//! What the server's answers are read as, page by page, and work that is done by several callers at once.
+//! Reads the server's responses, page by page, and runs concurrent calls.
 
 use crate::commands::{Failure, interrupt};
 use daybook_client::Client;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// The longest page that the server gives.
+/// The longest page of the server.
 const LONGEST_PAGE: usize = 200;
 
 #[derive(Debug, Deserialize)]
@@ -24,48 +24,48 @@ struct Paging {
     has_more: bool,
 }
 
-/// What is read of an account.
+/// The parts of an account that are read.
 #[derive(Debug, Deserialize)]
 pub struct Account {
     /// Its id.
     pub account_id: String,
     /// When it was opened.
     pub effective_at: String,
-    /// How many of its events are held.
+    /// The number of its held events.
     #[serde(default)]
     pub held_events: u64,
     /// Its product.
     pub account_product: AccountProduct,
     /// Its status.
     pub account_overview: Value,
-    /// How late it is.
+    /// Its delinquency.
     pub delinquency: Value,
-    /// What is owed.
+    /// Its balances.
     pub summary: Value,
 }
 
-/// What is read of an account's product.
+/// The parts of an account's product that are read.
 #[derive(Debug, Deserialize)]
 pub struct AccountProduct {
     /// Its id.
     pub product_id: String,
 }
 
-/// What is read of a line item.
+/// The parts of a line item that are read.
 #[derive(Debug, Deserialize)]
 pub struct Item {
     /// Its id.
     pub line_item_id: String,
 }
 
-/// Asks for something.
+/// Fetches a resource.
 pub fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T, Failure> {
     let bytes = client.send("GET", path, "", &[])?;
     serde_json::from_slice(&bytes)
         .map_err(|error| Failure::Failed(format!("the answer to GET {path} cannot be read: {error}")))
 }
 
-/// Shows every page of a list.
+/// Passes every page of a list to a function.
 pub fn pages<T: DeserializeOwned>(
     client: &Client,
     path: &str,
@@ -84,7 +84,7 @@ pub fn pages<T: DeserializeOwned>(
     }
 }
 
-/// Does something for each, by several at once. The first failure ends it.
+/// Runs a function for each item, several at the same time. The first failure ends it.
 pub fn at_once<T: Sync>(
     callers: u64,
     things: &[T],

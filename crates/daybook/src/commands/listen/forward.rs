@@ -1,4 +1,4 @@
-//! Passing a message on to a developer's own server, as it came.
+//! Forwards a message unchanged to a developer's own server.
 
 use super::judge::Answered;
 use crate::commands::Failure;
@@ -6,14 +6,14 @@ use axum::http::{HeaderMap, HeaderName};
 use std::time::Duration;
 use ureq::Agent;
 
-/// How long the other server may take: as long as a Daybook server waits unless told otherwise.
+/// The time limit of the other server: the default timeout of a Daybook server.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// What is answered where the other server answers nothing: it counts like a connection that fails.
+/// The status if the other server does not respond: it counts like a failed connection.
 const NO_ANSWER: u16 = 502;
-/// Headers that belong to one connection, and are made anew for the other.
+/// Headers that belong to one connection and are not forwarded.
 const OF_THE_CONNECTION: [&str; 5] = ["host", "content-length", "connection", "transfer-encoding", "accept-encoding"];
 
-/// The way to another server.
+/// The forwarding to another server.
 #[derive(Clone, Debug)]
 pub struct Forward {
     agent: Agent,
@@ -21,7 +21,7 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// To a URL.
+    /// Forwards to a URL.
     pub fn to(url: &str) -> Result<Forward, Failure> {
         if !url.starts_with("http://") && !url.starts_with("https://") {
             let rule = format!("--forward-to: {url} does not begin with http:// or https://");
@@ -32,7 +32,7 @@ impl Forward {
         Ok(Forward { agent, url: url.to_owned() })
     }
 
-    /// Passes body and headers on; gives what was answered, and its `Retry-After`.
+    /// Forwards the body and headers. Returns the response and its `Retry-After`.
     pub fn pass(&self, headers: &HeaderMap, body: &[u8]) -> (Answered, Option<String>) {
         let mut request = self.agent.post(&self.url);
         for (name, value) in headers.iter().filter(|(name, _)| is_passed_on(name)) {

@@ -1,4 +1,4 @@
-//! What is to be said of a message: who signed it, whether it came before, whether it is still the same.
+//! Checks a message: its signatures, its attempt number, and whether it changed since the last attempt.
 
 use daybook_webhooks::signature::Key;
 use serde::Deserialize;
@@ -6,20 +6,20 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The `webhook-id` header: the same at each attempt.
+    /// The `webhook-id` header: the same for each attempt.
     pub id: String,
     /// The `webhook-timestamp` header.
     pub timestamp: String,
     /// The `webhook-signature` header.
     pub signatures: String,
-    /// The exact bytes.
+    /// The exact body.
     pub body: Vec<u8>,
 }
 
-/// A message. `data` is kept as it is written: that is what is signed.
+/// A message. `data` is kept unparsed, because its exact bytes are signed.
 #[derive(Deserialize)]
 struct Message<'a> {
     event: String,
@@ -28,67 +28,67 @@ struct Message<'a> {
     hmac_signature: String,
 }
 
-/// What was found out about a request.
+/// The result of the checks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The event's name.
     pub event: String,
-    /// `data`, read.
+    /// `data`, parsed.
     pub data: Value,
     /// The message's id.
     pub id: String,
-    /// Which attempt of this message it is, from 1.
+    /// The attempt number of this message, from 1.
     pub attempt: usize,
-    /// Whether `hmac_signature` is right.
+    /// Whether `hmac_signature` is valid.
     pub body_is_signed: bool,
-    /// Whether the Standard Webhooks header is right.
+    /// Whether the Standard Webhooks header is valid.
     pub header_is_signed: bool,
-    /// Whether it has the `hmac_signature` of the attempt before.
+    /// Whether it has the same `hmac_signature` as the previous attempt; `None` for the first.
     pub is_same_as_before: Option<bool>,
 }
 
 impl Finding {
-    /// Whether all signatures are right.
+    /// Whether all signatures are valid.
     pub fn is_signed(&self) -> bool {
         self.body_is_signed && self.header_is_signed
     }
 }
 
-/// Knows the keys, and what has come so far.
+/// The known keys and the messages received so far.
 #[derive(Debug)]
 pub struct Judge {
-    /// The last one first.
+    /// The newest first.
     keys: Vec<Key>,
-    /// By message: how many attempts, and the last signature.
+    /// By message: the number of attempts, and the last signature.
     seen: HashMap<String, (usize, String)>,
 }
 
 impl Judge {
-    /// With the key that signs now.
+    /// Starts with the current signing key.
     pub fn new(key: Key) -> Judge {
         Judge { keys: vec![key], seen: HashMap::new() }
     }
 
-    /// Learns that another key signs now. Messages recorded before keep the signature of theirs.
+    /// Adds a new signing key. Messages recorded before it keep the signature of the old one.
     pub fn learn(&mut self, key: Key) {
         if !self.keys.contains(&key) {
             self.keys.insert(0, key);
         }
     }
 
-    /// Whether the signatures of a request are right, by the keys known so far. Nothing is remembered of it.
+    /// Whether the signatures of a request are valid under the known keys. Does not record the request.
     pub fn knows_who_signed(&self, request: &Request) -> bool {
         let body_is_signed = read(&request.body).is_ok_and(|message| self.signed_body(&message));
         body_is_signed && self.signed_header(request)
     }
 
-    /// Judges a request, or says why it is no webhook.
+    /// Checks a request, or returns why it is not a webhook.
     pub fn judge(&mut self, request: &Request) -> Result<Finding, String> {
         let message =
             read(&request.body).map_err(|error| format!("it has not event, data, hmac_signature: {error}"))?;
         let data = serde_json::from_str(message.data.get()).map_err(|error| format!("data is not JSON: {error}"))?;
         let (body_is_signed, header_is_signed) = (self.signed_body(&message), self.signed_header(request));
-        // A sender without the header has no other name for a message than its signature.
+        // Without the header, the signature is the only identification of a message.
         let id = if request.id.is_empty() { message.hmac_signature.clone() } else { request.id.clone() };
         let (attempts, last) = self.seen.entry(id.clone()).or_default();
         let is_same_as_before = (*attempts > 0).then(|| *last == message.hmac_signature);
@@ -117,18 +117,18 @@ fn read(body: &[u8]) -> Result<Message<'_>, serde_json::Error> {
     serde_json::from_slice(body)
 }
 
-/// What was answered, and where the answer is from.
+/// The response, and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
     /// The status.
     pub status: u16,
-    /// Whether it is another server's.
+    /// Whether it is the response of the other server.
     pub is_forwarded: bool,
-    /// Why the other server gave none.
+    /// Why the other server did not respond.
     pub trouble: Option<String>,
 }
 
-/// One line for people.
+/// One line of text.
 pub fn line(finding: &Finding, answered: &Answered) -> String {
     let data = &finding.data;
     let time = data["effective_at"].as_str().unwrap_or("no time");
@@ -154,7 +154,7 @@ pub fn line(finding: &Finding, answered: &Answered) -> String {
     )
 }
 
-/// One line for programs.
+/// One line of JSON.
 pub fn json_line(finding: &Finding, answered: &Answered) -> String {
     let line = json!({
         "effective_at": finding.data["effective_at"],
@@ -221,7 +221,7 @@ mod tests {
         };
         let good = request(&key, "evt_1", DATA);
         assert_eq!(found(&good), (true, true));
-        // Equal as JSON, but not the bytes that were signed; and the header is over the whole body.
+        // The JSON is equal but the signed bytes differ; and the header signs the whole body.
         let spaced = String::from_utf8(good.body.clone()).expect("text").replace("\"object\":", "\"object\": ");
         assert_eq!(found(&Request { body: spaced.into_bytes(), ..good.clone() }), (false, false));
         assert_eq!(found(&Request { timestamp: "1700000001".to_owned(), ..good.clone() }), (true, false));

@@ -1,4 +1,4 @@
-//! `daybook listen`: a receiver of webhooks on this machine, for whoever writes one.
+//! `daybook listen`: a webhook receiver on a developer's machine.
 //!
 //! ```text
 //! subscribe ─► server ── POST ─► receiver ─► judge: signatures, attempt ─► a line on stdout
@@ -6,8 +6,9 @@
 //!                                    └─► forward: a developer's own server, whose status is the answer
 //! ```
 //!
-//! The subscription is the command's own, and goes with it: on Ctrl+C, on SIGTERM, and when enough has come. That of a run
-//! that was killed is removed by the next one: it is known by its path, and its port is closed.
+//! The command creates its own subscription and removes it at the end: on Ctrl+C, on SIGTERM, and when it has received
+//! enough messages. If a run was killed, the next one removes its subscription: it recognizes it by its path and its
+//! closed port.
 
 mod forward;
 mod judge;
@@ -28,19 +29,19 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// The path of the URL that is subscribed: it tells the command's own subscriptions from others.
+/// The path of the subscribed URL: it identifies the command's own subscriptions.
 const PATH: &str = "/daybook-listen";
-/// How long a receiver that may have gone is tried to be reached.
+/// The time limit for reaching a receiver that may no longer exist.
 const REACHING: Duration = Duration::from_millis(500);
 
-/// Listens until it is told to stop, or enough has come.
+/// Receives messages until it is stopped or has received enough.
 pub fn run(args: &ListenArgs) -> Result<(), Failure> {
     let forward = args.forward_to.as_deref().map(Forward::to).transpose()?;
     let connection = Connection::open(&args.remote)?;
     let client = connection.client.clone();
-    // The connection outlives the runtime: letting go of it asks the server once more.
+    // The connection outlives the runtime: dropping it makes one more call to the server.
     wait_for(async {
-        // From here on Ctrl+C does not end the process before the subscription is removed.
+        // From here on, Ctrl+C does not end the process before the subscription is removed.
         let mut stop = Stop::of_a_tool()?;
         let (listener, address) = bind(args.port).await?;
         let url = format!("http://{address}{PATH}");
@@ -72,7 +73,7 @@ pub fn run(args: &ListenArgs) -> Result<(), Failure> {
     })
 }
 
-/// What there is to say at the end.
+/// Prints the summary at the end.
 fn report(ended: &Ended, was_counted: bool) -> Result<(), Failure> {
     say(&format!("The subscription is removed. {} came, {} taken.\n", ended.lines(), ended.taken));
     if was_counted && ended.wrong > 0 {
@@ -89,7 +90,7 @@ async fn bind(port: u16) -> Result<(TcpListener, SocketAddr), Failure> {
     Ok((listener, address))
 }
 
-/// Asks the server something on a thread that may wait.
+/// Makes a blocking call to the server on a separate thread.
 async fn ask<T: Send + 'static>(
     client: &Client,
     question: impl FnOnce(&Client) -> Result<T, Failure> + Send + 'static,
@@ -99,7 +100,7 @@ async fn ask<T: Send + 'static>(
     answer.map_err(|error| Failure::Failed(format!("a question to the server broke off: {error}")))?
 }
 
-/// Removes subscriptions of earlier runs of the command that were killed: their ports are closed.
+/// Removes the subscriptions of killed earlier runs, whose ports are closed.
 fn remove_leftovers(client: &Client, own: SocketAddr) -> Result<(), Failure> {
     let all = client.get("/organization/subscriptions")?;
     for one in all["results"].as_array().into_iter().flatten() {
@@ -125,7 +126,7 @@ fn remove_leftovers(client: &Client, own: SocketAddr) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The address in a URL that the command subscribes.
+/// The address in a URL that this command subscribed.
 fn address_of_listener(url: &str) -> Option<SocketAddr> {
     url.strip_prefix("http://")?
         .strip_suffix(PATH)?
@@ -134,7 +135,7 @@ fn address_of_listener(url: &str) -> Option<SocketAddr> {
         .filter(|address: &SocketAddr| address.ip().is_loopback())
 }
 
-/// Subscribes the receiver's URL, and gives the subscription's id.
+/// Subscribes the receiver's URL and returns the id of the subscription.
 fn subscribe(client: &Client, url: &str, events: &[String]) -> Result<String, Failure> {
     let mut form = json!({ "webhook_url": url });
     if !events.is_empty() {
@@ -142,14 +143,14 @@ fn subscribe(client: &Client, url: &str, events: &[String]) -> Result<String, Fa
     }
     let made = client.put("/organization/subscribe", &form).map_err(|trouble| explained(client.url(), trouble))?;
     let id = made["webhook_uuid"].as_str().unwrap_or_default().to_owned();
-    // On a port that was used before, somebody's failures may have paused it.
+    // If the port was used before, earlier failures may have paused the subscription.
     if made["status"] == "PAUSED" {
         client.put(&format!("/organization/subscriptions/{id}/resubscribe"), &Value::Null)?;
     }
     Ok(id)
 }
 
-/// A server that is not for trying things out sends nothing to its own machine.
+/// Explains the error if the server does not send to its own machine because it does not run with `--dev`.
 pub(super) fn explained(server: &str, trouble: Trouble) -> Failure {
     let is_about_the_url = matches!(&trouble, Trouble::Refused { details, .. }
         if details.iter().any(|detail| detail.field == "webhook_url"));
@@ -162,7 +163,7 @@ pub(super) fn explained(server: &str, trouble: Trouble) -> Failure {
     ))
 }
 
-/// The key that signs messages now.
+/// The current signing key.
 fn signing_key(client: &Client) -> Result<Key, Failure> {
     let shown = client.get("/organization/hmac_key").map_err(|trouble| match &trouble {
         Trouble::Refused { status: 403, .. } => Failure::Failed(format!(
@@ -178,7 +179,7 @@ fn signing_key(client: &Client) -> Result<Key, Failure> {
 async fn leave(client: &Client, subscription: String) -> Result<(), Failure> {
     ask(client, move |client| {
         match client.delete(&format!("/organization/subscriptions/{subscription}"), None) {
-            // Somebody else removed it.
+            // It was removed by another command or user.
             Err(Trouble::Refused { status: 404, .. }) | Ok(_) => Ok(()),
             Err(trouble) => Err(Failure::Failed(format!("the subscription {subscription} is not removed: {trouble}"))),
         }

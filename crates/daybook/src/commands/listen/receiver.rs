@@ -1,4 +1,4 @@
-//! The receiver: takes what comes, has it judged, answers, and prints a line.
+//! The receiver: checks each request, responds, and prints a line.
 
 use super::forward::Forward;
 use super::judge::{Answered, Finding, Judge, Request, json_line, line};
@@ -16,35 +16,35 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-/// More than any message has.
+/// Larger than any message.
 const BODY_BYTES_MAX: usize = 64 << 20;
-/// How long answers on their way may take once it is over.
+/// The time limit for responses in progress at the end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Where answers come from.
+/// The source of responses.
 #[derive(Clone, Debug)]
 pub enum Answering {
-    /// From a list, by attempt; the last one repeats.
+    /// A list of statuses, by attempt; the last one repeats.
     Listed(Vec<u16>),
-    /// From another server.
+    /// Another server.
     Forwarded(Forward),
 }
 
-/// What has come.
+/// The totals at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
-    /// Lines printed: attempts.
+    /// The number of attempts, one printed line each.
     pub attempts: u64,
-    /// Messages that were answered with 200 or 202.
+    /// The number of messages answered with 200 or 202.
     pub taken: u64,
-    /// Attempts with a wrong signature.
+    /// The number of attempts with an invalid signature.
     pub wrong: u64,
-    /// Why it cannot go on.
+    /// Why the receiver had to stop.
     output: Option<String>,
 }
 
 impl Ended {
-    /// How many attempts, in words.
+    /// The number of attempts, in words.
     pub fn lines(&self) -> String {
         if self.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", self.attempts) }
     }
@@ -66,7 +66,7 @@ struct Shared {
 }
 
 impl Receiver {
-    /// A receiver that is not listening yet.
+    /// Creates a receiver that is not listening yet.
     pub fn new(client: Client, judge: Judge, answering: Answering, is_json: bool, wanted: Option<u64>) -> Receiver {
         Receiver(Arc::new(Shared {
             client,
@@ -79,12 +79,12 @@ impl Receiver {
         }))
     }
 
-    /// Takes messages until it is told to stop or has enough.
+    /// Receives messages until it is stopped or has received enough.
     pub async fn serve(&self, listener: TcpListener, told: impl Future<Output = ()>) -> Result<Ended, Failure> {
         let router = Router::new().fallback(receive).with_state(self.clone());
         let (closing, mut closed) = tokio::sync::watch::channel(false);
         let is_closed = async move {
-            // The other half lives in this function: an error here means that it is over anyway.
+            // The sender lives in this function: an error means that the receiver is ending anyway.
             let _ = closed.wait_for(|closed| *closed).await;
         };
         let serving = axum::serve(listener, router).with_graceful_shutdown(is_closed).into_future();
@@ -95,7 +95,7 @@ impl Receiver {
             () = self.0.enough.notified() => {}
         }
         closing.send_replace(true);
-        // A message whose answer does not get through comes to nobody any more: its subscription goes.
+        // A message whose response is lost now needs no retry: its subscription is about to be removed.
         let _ = tokio::time::timeout(FAREWELL, serving).await;
         let ended = lock(&self.0.ended).clone();
         match &ended.output {
@@ -104,7 +104,7 @@ impl Receiver {
         }
     }
 
-    /// Judges a request. A signature that nobody knows may be by a key that is new since.
+    /// Checks a request. If the signature is unknown, fetches the signing key again, as it may have been rotated.
     async fn judge(&self, request: &Request) -> Result<Finding, String> {
         let is_known = lock(&self.0.judge).knows_who_signed(request);
         if !is_known && let Ok(key) = ask(&self.0.client, signing_key).await {
@@ -129,7 +129,7 @@ impl Receiver {
         }
     }
 
-    /// Prints the line, and counts.
+    /// Prints the line and updates the totals.
     fn tell(&self, finding: &Finding, answered: &Answered) {
         let text = if self.0.is_json { json_line(finding, answered) } else { line(finding, answered) };
         let printed = print(&text);
@@ -138,7 +138,7 @@ impl Receiver {
         ended.taken += u64::from(matches!(answered.status, 200 | 202));
         ended.wrong += u64::from(!finding.is_signed());
         if let Err(failure) = printed {
-            // Whoever read the lines has gone.
+            // The reader of stdout has gone away.
             ended.output = Some(failure.to_string());
         }
         if ended.output.is_some() || self.0.wanted.is_some_and(|wanted| ended.taken >= wanted) {

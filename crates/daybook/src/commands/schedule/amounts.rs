@@ -1,6 +1,6 @@
-//! Amounts of money as people write them.
+//! Amounts of money in readable form.
 
-/// Reads `10000`, `12,500.50` or `0.5` as cents; exactly, or not at all.
+/// Parses `10000`, `12,500.50` or `0.5` as cents. `None` if the text is not an exact amount.
 pub fn cents_of(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let groups: Vec<&str> = whole.split(',').collect();

@@ -1,4 +1,4 @@
-//! Lends the money, in a database that lives as long as the answer takes.
+//! Opens the loan in a temporary database in memory.
 
 use super::terms::{ID, Terms, flag_of, noon};
 use crate::commands::Failure;
@@ -12,36 +12,36 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 const DATABASE: &str = "sqlite::memory:";
-/// What seals the secrets of a database that nobody else sees.
+/// The key of a database that only this process sees.
 const SECRETS_KEY: [u8; 32] = *b"a key for what is never kept    ";
 
 /// A row of the schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// When it falls due, as the service says it.
+    /// When the instalment falls due, as the service returns it.
     due_at: String,
-    /// The date of that.
+    /// The due date.
     pub due_on: String,
     /// The instalment.
     pub payment_cents: i64,
-    /// The interest in it.
+    /// Its interest.
     pub interest_cents: i64,
-    /// The principal in it.
+    /// Its principal.
     pub principal_cents: i64,
-    /// The principal left after it.
+    /// The principal balance after it.
     pub balance_cents: i64,
 }
 
-/// A schedule, and what pays the loan off.
+/// A schedule, and the payoff amount.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// A row for each instalment.
     pub rows: Vec<Row>,
-    /// The date, and the amount that pays the loan off then.
+    /// The payoff date and amount.
     pub payoff: Option<(Day, i64)>,
 }
 
-/// The schedule of terms.
+/// The schedule for these terms.
 pub async fn plan(terms: &Terms) -> Result<Plan, Failure> {
     let clock = Arc::new(Manual::at(noon(terms.start)));
     let service = Service::open(DATABASE, clock, &SECRETS_KEY).await?;
@@ -65,7 +65,7 @@ async fn make_plan(service: &Service, terms: &Terms) -> Result<Plan, Problem> {
     Ok(Plan { rows, payoff })
 }
 
-/// What pays the loan off on a date, if each instalment due before it is paid when it is due.
+/// The payoff amount on a date, if each instalment due before it is paid on time.
 async fn payoff(service: &Service, who: &Caller, rows: &[Row], day: Day) -> Result<i64, Problem> {
     let before = day.to_string();
     for (place, row) in rows.iter().enumerate().filter(|(_, row)| row.due_on < before && row.payment_cents > 0) {
@@ -103,7 +103,7 @@ fn json_of(bytes: &[u8]) -> Result<Value, Problem> {
     serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("an answer is not JSON: {error}")))
 }
 
-/// Terms that the service refuses make no sense; they are told by flag.
+/// Terms that the service refuses are invalid arguments; the error names their flags.
 fn about_flags(problem: Problem) -> Failure {
     if problem.kind != Kind::Invalid {
         return problem.into();

@@ -1,10 +1,10 @@
-//! `daybook schedule`: the amortization table of terms on the command line, and what would pay the loan off.
+//! `daybook schedule`: the amortization table for terms on the command line, and a payoff amount.
 //!
 //! ```text
 //! flags ─► terms: a product and an account, as the API takes them ─► lending: the real service, in memory ─► showing
 //! ```
 //!
-//! The numbers are those that an account with these terms would show, to the cent, because it is one.
+//! The command opens a real account in memory, so the numbers match an account with these terms to the cent.
 
 mod amounts;
 mod lending;

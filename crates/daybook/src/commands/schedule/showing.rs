@@ -1,4 +1,4 @@
-//! A schedule as a table for people, as CSV and as JSON.
+//! A schedule as a table, as CSV and as JSON.
 
 use super::amounts::shown;
 use super::lending::{Plan, Row};
@@ -6,7 +6,7 @@ use crate::commands::Failure;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// The heads of the columns for programs: those of the API's schedule.
+/// The field names of CSV and JSON: those of the API's schedule.
 const FIELDS: [&str; 6] = [
     "number",
     "due_date",
@@ -27,7 +27,7 @@ impl Plan {
     }
 }
 
-/// A table with numbers under each other.
+/// A table with right-aligned numbers.
 pub fn table(plan: &Plan) -> String {
     let mut rows = vec![HEADS.map(str::to_owned)];
     for (place, row) in plan.rows.iter().enumerate() {

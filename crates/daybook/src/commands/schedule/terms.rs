@@ -1,4 +1,4 @@
-//! From flags to a product and an account, as the API takes them.
+//! Turns flags into a product and an account for the API.
 
 use super::amounts::cents_of;
 use crate::cli::ScheduleArgs;
@@ -10,10 +10,10 @@ use daybook_engine::time::Time;
 use serde_json::{Value, json};
 
 const SECONDS_PER_DAY: i64 = 86_400;
-/// The only product, and the only account.
+/// The id of the product and of the account.
 pub const ID: &str = "schedule";
 
-/// What was asked for.
+/// The requested terms.
 #[derive(Debug)]
 pub struct Terms {
     /// The body of `POST /products`.
@@ -22,7 +22,7 @@ pub struct Terms {
     pub account: Value,
     /// When the loan begins.
     pub start: Day,
-    /// When it is to be paid off.
+    /// The payoff date.
     pub payoff_at: Option<Day>,
 }
 
@@ -39,7 +39,7 @@ pub fn of(args: &ScheduleArgs) -> Result<Terms, Failure> {
     let principal = cents_of(&args.principal).filter(|cents| *cents > 0).ok_or_else(|| {
         Failure::Senseless(format!("--principal: {} is no amount such as 10000 or 12,500.50", args.principal))
     })?;
-    // The calendar of a loan is that of its zone. Here every date is given, so one zone is as good as another.
+    // A loan's calendar is that of its time zone. Here every date is given, so any zone will do.
     let mut billing = json!({
         "product_time_zone": "UTC",
         "cycle_interval": interval(&args.frequency, "--frequency")?,
@@ -80,12 +80,12 @@ pub fn of(args: &ScheduleArgs) -> Result<Terms, Failure> {
     Ok(Terms { product, account, start, payoff_at })
 }
 
-/// The moment in the middle of a date.
+/// Noon of a date, in UTC.
 pub fn noon(day: Day) -> Time {
     Time::from_seconds(i64::from(day.number()) * SECONDS_PER_DAY + SECONDS_PER_DAY / 2)
 }
 
-/// The flag that a field of the forms comes from.
+/// The flag that sets a form field.
 pub fn flag_of(field: &str) -> Option<&'static str> {
     Some(match field.rsplit('.').next()? {
         "initial_principal_cents" => "--principal",
@@ -112,7 +112,7 @@ fn date(text: &str, flag: &str) -> Result<Day, Failure> {
     Day::parse(text).ok_or_else(|| Failure::Senseless(format!("{flag}: {text} is no date such as 2026-01-15")))
 }
 
-/// An interval, or a word for one.
+/// Reads an interval, or a name for one.
 fn interval(text: &str, flag: &str) -> Result<String, Failure> {
     let known = match text.to_lowercase().as_str() {
         "weekly" => "7 days",
@@ -130,7 +130,7 @@ fn interval(text: &str, flag: &str) -> Result<String, Failure> {
     }
 }
 
-/// A percent as the number that it is written as.
+/// Reads a percentage as a JSON number, unchanged.
 fn rate(text: &str) -> Result<Value, Failure> {
     let wrong = || Failure::Senseless(format!("--rate: {text} is no percent such as 12 or 6.25"));
     let is_plain =
@@ -138,6 +138,6 @@ fn rate(text: &str) -> Result<Value, Failure> {
     if !is_plain {
         return Err(wrong());
     }
-    // At most twelve digits: the number is written again as it was.
+    // With at most twelve digits, the number is serialized exactly as it was typed.
     serde_json::from_str(text).map_err(|_| wrong())
 }

@@ -1,4 +1,4 @@
-//! Which cases are run: files, folders with what is in them, or the cases that the program has in it.
+//! Finds the cases to run: files, folders, or the built-in cases.
 
 use super::super::Failure;
 use daybook_cases::{Scenario, ScenarioError, builtin, parse};
@@ -8,21 +8,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The folder that is looked for where nobody names one.
+/// The default folder.
 const FOLDER: &str = "scenarios";
-/// How deep folders may lie in each other.
+/// The greatest depth of nested folders.
 const MOST_DEEP: usize = 32;
 
-/// Cases to run, and files that are none.
+/// Cases to run, and files that are not cases.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// The cases, in the order of their files.
+    /// The cases, in file order.
     pub cases: Vec<Scenario>,
     /// Their texts, in the same order.
     pub texts: Vec<String>,
-    /// What is wrong with files that are no cases.
+    /// The errors of files that are not cases.
     pub broken: Vec<ScenarioError>,
-    /// Whether they are the built-in ones.
+    /// Whether they are the built-in cases.
     pub are_builtin: bool,
 }
 
@@ -41,7 +41,7 @@ impl Gathered {
         }
     }
 
-    /// Keeps what has a text in its file's name or its title.
+    /// Keeps the cases whose file name or title contains a text.
     fn keep(&mut self, wanted: &str) {
         let wanted = wanted.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);
@@ -52,7 +52,7 @@ impl Gathered {
     }
 }
 
-/// Reads what was named, and keeps what the filter wants.
+/// Reads the named cases and applies the filter.
 pub fn gather(paths: &[PathBuf], filter: Option<&str>) -> Result<Gathered, Failure> {
     let mut gathered = Gathered::default();
     match files(paths)? {
@@ -71,7 +71,7 @@ pub fn gather(paths: &[PathBuf], filter: Option<&str>) -> Result<Gathered, Failu
     Ok(gathered)
 }
 
-/// The files that are named, each once; nothing where the built-in cases are meant.
+/// The named files, each once; `None` for the built-in cases.
 fn files(paths: &[PathBuf]) -> Result<Option<Vec<PathBuf>>, Failure> {
     let here = [PathBuf::from(FOLDER)];
     let paths = match paths {
@@ -100,7 +100,7 @@ fn files(paths: &[PathBuf]) -> Result<Option<Vec<PathBuf>>, Failure> {
     Ok(Some(files))
 }
 
-/// Finds the cases of a folder and of the folders in it, in the order of their names.
+/// Finds the cases in a folder and its subfolders, ordered by name.
 fn look_into(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let unreadable = |error: io::Error| Failure::Failed(format!("{} cannot be read: {error}", folder.display()));
     let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
@@ -118,7 +118,7 @@ fn look_into(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// The files that are named and when each was last changed: another picture means that something is new.
+/// The named files with their modification times. A difference means that a file changed.
 pub fn picture(paths: &[PathBuf]) -> BTreeMap<PathBuf, Option<SystemTime>> {
     let found = files(paths).ok().flatten().unwrap_or_default();
     let changed = |file: &PathBuf| fs::metadata(file).and_then(|found| found.modified()).ok();

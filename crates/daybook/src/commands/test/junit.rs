@@ -1,4 +1,4 @@
-//! The report as JUnit XML, which every CI reads. A case is a `testcase` of the class that its file is.
+//! The report as JUnit XML for CI systems. A case is a `testcase`, and its file is the class.
 
 use super::report::{Report, details};
 use std::fmt::Write;
@@ -51,7 +51,7 @@ pub fn junit(report: &Report) -> String {
     xml
 }
 
-/// Text as XML takes it, in an attribute or between tags.
+/// Escapes text for XML, in attributes and between tags.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -62,7 +62,7 @@ fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\n' => out.push_str("&#10;"),
             '\t' => out.push_str("&#9;"),
-            // XML has no way to write them.
+            // XML cannot represent these characters.
             other if other.is_control() || matches!(other, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             plain => out.push(plain),
         }

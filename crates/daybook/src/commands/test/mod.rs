@@ -1,13 +1,13 @@
-//! `daybook test`: runs test cases, in memory or against a server, and tells what differs.
+//! `daybook test`: runs test cases, in memory or against a server, and reports the differences.
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
 //! | `gather` | finds and reads the cases |
-//! | `recording` | writes what came of them into their files |
-//! | `report` | tells of them, for people and as JSON |
-//! | `junit` | tells a CI |
+//! | `recording` | writes the results of cases into their files |
+//! | `report` | reports results as text and as JSON |
+//! | `junit` | reports results to a CI system |
 //!
-//! A file that is no case keeps no other from being run.
+//! A file that is not a case does not stop the others.
 
 mod gather;
 mod junit;
@@ -30,9 +30,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often files are looked at.
+/// The interval between checks for changed files.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
-/// Where cases run that no server runs.
+/// The place of a run without a server, for the report.
 const IN_MEMORY: &str = "in memory";
 
 /// Runs cases, once or whenever they change.
@@ -41,8 +41,8 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
     if args.watch { wait_for(watch(args)) } else { wait_for(once(args)) }
 }
 
-/// A key that was typed is meant for a server: without one the cases would run in memory, and pass there. A key of the
-/// environment is there for other commands too.
+/// A key on the command line requires a server: otherwise the cases would run in memory and pass there. A key in the
+/// environment may be for other commands.
 fn key_must_have_a_server(args: &TestArgs, of_environment: Option<&str>) -> Result<(), Failure> {
     let is_typed = args.remote.key.is_some() && args.remote.key.as_deref() != of_environment;
     if is_typed && args.remote.url.is_none() && !args.server {
@@ -55,7 +55,7 @@ fn key_must_have_a_server(args: &TestArgs, of_environment: Option<&str>) -> Resu
     Ok(())
 }
 
-/// Runs what was named, and tells of it. Fails if a case does.
+/// Runs the named cases and reports the results. Fails if a case fails.
 async fn once(args: &TestArgs) -> Result<(), Failure> {
     let gathered = gather(&args.paths, args.filter.as_deref())?;
     if gathered.are_builtin {
@@ -106,7 +106,7 @@ async fn in_memory(gathered: &Gathered) -> Vec<Outcome> {
     outcomes
 }
 
-/// Says at once what did not pass, where somebody watches; all are told of at the end.
+/// Prints failed cases immediately on a terminal; the report at the end has all cases.
 fn announce(progress: &Progress, outcome: &Outcome) {
     if progress.is_shown() && !outcome.passed {
         progress.say(&format!("{:7}  {}", outcome.verdict(), outcome.file.display()));
@@ -139,7 +139,7 @@ fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<Outcom
     Ok((url, outcomes))
 }
 
-/// Runs again whenever a file changes, until somebody has seen enough; then the last run counts.
+/// Runs the cases again whenever a file changes, until Ctrl+C; the last run determines the result.
 async fn watch(args: &TestArgs) -> Result<(), Failure> {
     let enough = tokio::signal::ctrl_c();
     tokio::pin!(enough);
@@ -152,7 +152,8 @@ async fn watch(args: &TestArgs) -> Result<(), Failure> {
             _ = &mut enough => return last,
         }
         if let Err(failure) = &last {
-            // A file may be gone for the moment in which it is saved; what made no sense from the start makes none later.
+            // A file may be missing for a moment while it is saved, but arguments that are invalid at the start stay
+            // invalid.
             if is_first && failure.exit_code() == 2 {
                 return last;
             }

@@ -1,4 +1,4 @@
-//! `daybook test --record`: what came of a case is written into its file as what it expects.
+//! `daybook test --record`: writes the results of a case into its file as the expected values.
 
 use super::super::{Failure, say};
 use super::gather::Gathered;
@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Writes what came of each case into its file, and says what it changed. Gives what came of them with that.
+/// Writes the results of each case into its file and prints the changes. Returns the results after that.
 pub async fn run(gathered: &Gathered) -> Result<(Vec<Outcome>, Vec<ScenarioError>), Failure> {
     if gathered.are_builtin {
         let why = "--record: the built-in cases cannot be written to; name a file";
@@ -38,9 +38,9 @@ pub async fn run(gathered: &Gathered) -> Result<(Vec<Outcome>, Vec<ScenarioError
     Ok((outcomes, broken))
 }
 
-/// Puts a file in the place of another, whole or not at all.
+/// Replaces a file atomically.
 fn replace(file: &Path, text: &str) -> io::Result<()> {
-    // A link stays a link.
+    // A symbolic link stays one.
     let file = fs::canonicalize(file)?;
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));

@@ -1,18 +1,18 @@
-//! What came of cases, for people and for programs.
+//! The results of cases, as text and as JSON.
 
 use super::super::table::table;
 use daybook_cases::{Outcome, ScenarioError};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// What came of all cases.
+/// The results of all cases.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Where they were run: in memory, or a server's URL.
+    /// Where they ran: in memory, or the URL of a server.
     pub ran_on: String,
     /// Each case.
     pub outcomes: Vec<Outcome>,
-    /// Files that are no cases.
+    /// Files that are not cases.
     pub broken: Vec<ScenarioError>,
 }
 
@@ -21,22 +21,22 @@ impl Report {
         self.outcomes.iter().filter(|outcome| outcome.verdict() == verdict).count()
     }
 
-    /// How many cases and files are not as they should be.
+    /// The number of failed cases and of files that are not cases.
     pub fn bad(&self) -> usize {
         self.count("FAILED") + self.broken.len()
     }
 
-    /// How many cases were not run.
+    /// The number of skipped cases.
     pub fn skipped(&self) -> usize {
         self.count("SKIPPED")
     }
 
-    /// How many cases are as expected.
+    /// The number of passed cases.
     pub fn passed(&self) -> usize {
         self.count("passed")
     }
 
-    /// One line: how many, and how they went.
+    /// One line with the totals.
     pub fn summary(&self) -> String {
         let all = self.outcomes.len() + self.broken.len();
         let mut parts = vec![format!("{} passed", self.passed())];
@@ -46,7 +46,7 @@ impl Report {
         format!("{all} {}: {}", if all == 1 { "case" } else { "cases" }, parts.join(", "))
     }
 
-    /// A line for each case, what differs for those that failed, and the summary.
+    /// A line for each case, the differences of failed cases, and the summary.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for outcome in &self.outcomes {
@@ -59,7 +59,7 @@ impl Report {
         text
     }
 
-    /// The same as one document.
+    /// The report as one JSON document.
     pub fn json(&self) -> Value {
         let outcome = |outcome: &Outcome| {
             let difference = |difference: &daybook_cases::Difference| {
@@ -89,7 +89,7 @@ impl Report {
     }
 }
 
-/// A case: its line, and what whoever reads it has to know.
+/// A case: its line, and its notes.
 fn told(outcome: &Outcome) -> String {
     let mut text = format!("{:7}  {}  {}\n", outcome.verdict(), outcome.file.display(), outcome.title);
     for note in outcome.skipped.iter().chain(&outcome.notes) {
@@ -99,7 +99,7 @@ fn told(outcome: &Outcome) -> String {
     text
 }
 
-/// What differs, and what happened.
+/// The differences and the events.
 pub fn details(outcome: &Outcome) -> String {
     let mut text = String::new();
     if !outcome.differences.is_empty() {
@@ -141,7 +141,7 @@ fn one_line(text: &str) -> String {
     text.split('\n').map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// `2025-02-15T23:59:59-05:00` as a clock on the wall shows it, with its offset.
+/// A time with its date, local time and offset separated by blanks.
 fn clock(moment: &str) -> String {
     match (moment.get(..10), moment.get(11..19), moment.get(19..)) {
         (Some(day), Some(time), Some(offset)) => format!("{day} {time} {offset}"),

@@ -1,8 +1,8 @@
-//! `daybook trigger`: makes an event really happen, on a product, a customer and an account made for it.
+//! `daybook trigger`: causes a real event, on a product, a customer and an account created for it.
 //!
-//! Nothing is pretended: each event has a recipe of calls of the API that lead to it ([`recipes`]), and each call is
-//! printed as a curl line with what it answered ([`stage`]), so that it can be done again by hand. Where time has to pass,
-//! the account is rolled. So a TEST organization is needed.
+//! Nothing is simulated: each event has a recipe of API calls that cause it ([`recipes`]), and each call is printed as
+//! a curl command with its response ([`stage`]), so that it can be repeated by hand. If time has to pass, the account
+//! is rolled, so a TEST organization is required.
 
 mod recipes;
 mod stage;
@@ -16,7 +16,7 @@ use daybook_service::webhooks::events::EVENTS;
 use serde_json::json;
 use stage::Stage;
 
-/// Lists the events, or makes one happen.
+/// Lists the events, or causes one.
 pub fn run(args: &TriggerArgs) -> Result<(), Failure> {
     let event = match &args.event {
         Some(event) if !args.list => event,
@@ -41,8 +41,8 @@ fn list() -> Result<(), Failure> {
     print(&table(&rows))
 }
 
-/// Accounts of a LIVE organization are real, and cannot be rolled. A roll of an account that does not exist tells which it
-/// is, and changes nothing.
+/// Accounts of a LIVE organization cannot be rolled. Rolling an account that does not exist reveals the environment and
+/// changes nothing.
 fn refuse_live(client: &Client) -> Result<(), Failure> {
     let nobody = json!({ "account_id": "no-such-account", "effective_at": "2000-01-01T00:00:00Z" });
     match client.patch("/admin/roll/account", &nobody) {

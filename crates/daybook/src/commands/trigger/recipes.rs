@@ -1,14 +1,14 @@
-//! What leads to each event, in calls of the API.
+//! The API calls that cause each event.
 
 use super::stage::Stage;
 use crate::commands::{Failure, listen};
 use daybook_client::Trouble;
 use serde_json::{Value, json};
 
-/// Makes an event happen.
+/// Causes an event.
 pub type Recipe = fn(&Stage) -> Result<(), Failure>;
 
-/// How an event is made to happen.
+/// The recipe of an event.
 pub fn of(event: &str) -> Option<Recipe> {
     Some(match event {
         "account_create" => account_create,
@@ -95,7 +95,7 @@ fn payment_reversed(stage: &Stage) -> Result<(), Failure> {
     stage.send(&account.opened_at)
 }
 
-/// Under `REPLAY`, a payment that was made in time and is told of after the due date takes back the late fee.
+/// Under `REPLAY`, a payment made in time but recorded after the due date removes the late fee.
 fn account_recalculated(stage: &Stage) -> Result<(), Failure> {
     stage.make_product_with(12, json!({ "backdating_policy": "REPLAY" }))?;
     stage.make_customer()?;
@@ -116,7 +116,7 @@ fn migration_released(stage: &Stage) -> Result<(), Failure> {
     stage.wait("the release", &mode, |progress| progress["finished_at"].is_string())
 }
 
-/// A URL that answers 401 is paused at once. The server itself is one: a message carries no token.
+/// A URL that answers 401 is paused at once. The server itself does so, as a message carries no token.
 fn subscription_paused(stage: &Stage) -> Result<(), Failure> {
     stage.make_product()?;
     stage.make_customer()?;
@@ -126,7 +126,7 @@ fn subscription_paused(stage: &Stage) -> Result<(), Failure> {
     let made = made.map_err(|trouble| listen::explained(stage.url(), trouble))?;
     let id = made["webhook_uuid"].as_str().unwrap_or_default().to_owned();
     let paused = pause(stage, &id);
-    // Whatever came of it, the subscription was made for this.
+    // The subscription is removed even if the event did not happen.
     let removed = stage.call("DELETE", &format!("/organization/subscriptions/{id}"), None);
     paused?;
     removed.map(drop).map_err(Trouble::into)
@@ -152,14 +152,14 @@ fn payment_due_date(stage: &Stage) -> Result<(), Failure> {
     stage.roll_to(&account.first_due_at)
 }
 
-/// Without days of grace an instalment is late right after its due moment.
+/// Without grace days, an instalment is late immediately after its due time.
 fn late_fee_date(stage: &Stage) -> Result<(), Failure> {
     let account = stage.lend()?;
     notify(stage, json!({ "notification_type": "late_fee_date", "time_offset": "0 days" }))?;
     stage.roll_to(&account.first_due_at)
 }
 
-/// A loan of one instalment ends with it.
+/// A loan with one instalment ends when it falls due.
 fn loan_end_date(stage: &Stage) -> Result<(), Failure> {
     stage.make_product_with(1, json!({}))?;
     stage.make_customer()?;

@@ -1,4 +1,4 @@
-//! Where an event is made to happen: ids that nobody has, and calls that are printed before they are made.
+//! The setup for causing an event: unused ids, and calls that are printed before they are made.
 
 use crate::commands::{Failure, print};
 use daybook_client::{Client, Trouble, encoded};
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use std::thread;
 use std::time::Duration;
 
-/// How long, and how often, something is waited for: longer than a batch of messages takes.
+/// The pause between two checks and their number: together longer than a batch of messages takes.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const LOOKS: u32 = 900;
-/// A little further than anything on the stage has happened.
+/// Later than anything that has happened to the account so far.
 const A_MOMENT_MICROS: i64 = 120_000_000;
 
-/// What is worth showing of an answer, by path.
+/// The fields of a response that are printed, by path.
 const TELLING: [&str; 20] = [
     "product_id",
     "customer_id",
@@ -38,15 +38,15 @@ const TELLING: [&str; 20] = [
     "webhooks_sent",
 ];
 
-/// A server, and ids for a product, a customer and an account of its own.
+/// A server, and the id of a product, a customer and an account.
 #[derive(Debug)]
 pub struct Stage {
     client: Client,
-    /// The id of the product, the customer, the account and whatever else is made.
+    /// The id of the product, the customer, the account and everything else that is created.
     pub id: String,
 }
 
-/// An account on the stage.
+/// The created account.
 #[derive(Debug)]
 pub struct Account {
     /// When it was opened.
@@ -56,7 +56,7 @@ pub struct Account {
 }
 
 impl Stage {
-    /// Sets the stage, and prints how the lines that follow can be used.
+    /// Chooses the id and prints how to use the following lines.
     pub fn set(client: Client) -> Result<Stage, Failure> {
         let id = format!("trigger-{:x}", System.now().micros());
         print(
@@ -66,15 +66,15 @@ impl Stage {
         Ok(Stage { client, id })
     }
 
-    /// Where the server is.
+    /// The URL of the server.
     pub fn url(&self) -> &str {
         self.client.url()
     }
 
-    /// Makes a call, and prints it and what it answered.
+    /// Makes a call, and prints it with its response.
     pub fn call(&self, method: &str, path: &str, body: Option<Value>) -> Result<Value, Trouble> {
         let line = curl(method, &format!("{}{path}", self.client.url()), body.as_ref());
-        // Whoever reads the lines may have gone: the event is to happen all the same.
+        // The reader of stdout may have gone away, but the event should still happen.
         let _ = print(&format!("\n{line}\n"));
         let answer = self.client.call(method, path, body.as_ref());
         let _ = match &answer {
@@ -94,7 +94,7 @@ impl Stage {
         self.call("PUT", path, Some(body))
     }
 
-    /// Asks again and again until the answer is as wanted; printed once.
+    /// Repeats a GET until its response is as wanted; printed once.
     pub fn wait(&self, what: &str, path: &str, is_there: impl Fn(&Value) -> bool) -> Result<(), Failure> {
         let mut answer = self.call("GET", path, None)?;
         for _ in 0..LOOKS {
@@ -107,12 +107,12 @@ impl Stage {
         Err(Failure::Failed(format!("{what} has not come about in {} seconds", LOOKS / 5)))
     }
 
-    /// Makes a product: 12 monthly instalments at 12 %, with a late fee.
+    /// Creates a product: 12 monthly instalments at 12 %, with a late fee.
     pub fn make_product(&self) -> Result<(), Failure> {
         self.make_product_with(12, json!({}))
     }
 
-    /// Makes a product with so many instalments and some policies of its own.
+    /// Creates a product with this many instalments and some policies.
     pub fn make_product_with(&self, instalments: u32, policies: Value) -> Result<(), Failure> {
         let mut all = json!({ "default_attributes": { "default_late_fee_cents": 1500 } });
         if let (Some(all), Value::Object(own)) = (all.as_object_mut(), policies) {
@@ -129,13 +129,13 @@ impl Stage {
         Ok(())
     }
 
-    /// Makes a customer.
+    /// Creates a customer.
     pub fn make_customer(&self) -> Result<(), Failure> {
         self.post("/customers", json!({ "customer_id": self.id, "name_first": "Ana", "name_last": "Torres" }))?;
         Ok(())
     }
 
-    /// Makes an account of 1,200.00 for the customer, under the product.
+    /// Opens an account of 1,200.00 for the customer, under the product.
     pub fn make_account(&self) -> Result<String, Failure> {
         let form = json!({
             "account_id": self.id, "product_id": self.id,
@@ -146,7 +146,7 @@ impl Stage {
         text_of(&made["effective_at"], "effective_at of an account")
     }
 
-    /// Makes a product, a customer and an account.
+    /// Creates a product and a customer, and opens an account.
     pub fn lend(&self) -> Result<Account, Failure> {
         self.make_product()?;
         self.make_customer()?;
@@ -175,7 +175,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Rolls the account to a moment, and has everything up to it sent at once.
+    /// Rolls the account to a time and sends all webhooks up to it at once.
     pub fn roll_to(&self, moment: &str) -> Result<(), Failure> {
         let (account, moment) = (encoded(&self.id), encoded(moment));
         let query = format!("account_id={account}&effective_at={moment}&roll_webhooks=true");
@@ -183,7 +183,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Has everything sent at once that has happened to an account opened just now.
+    /// Sends all webhooks of an account that was just opened at once.
     pub fn send(&self, opened_at: &str) -> Result<(), Failure> {
         let opened = Time::parse(opened_at);
         let opened = opened.ok_or_else(|| Failure::Failed(format!("the server says {opened_at}, which is no time")))?;
@@ -196,7 +196,7 @@ fn text_of(value: &Value, what: &str) -> Result<String, Failure> {
     text.ok_or_else(|| Failure::Failed(format!("the server does not say the {what}")))
 }
 
-/// A call as a line for a shell.
+/// A call as a curl command.
 fn curl(method: &str, url: &str, body: Option<&Value>) -> String {
     let mut line = format!("curl -sS -X {method} {} -H \"Authorization: Bearer $DAYBOOK_TOKEN\"", quoted(url));
     if let Some(body) = body {
@@ -205,12 +205,12 @@ fn curl(method: &str, url: &str, body: Option<&Value>) -> String {
     line
 }
 
-/// A text that a shell takes as it stands.
+/// Quotes a text for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The telling fields of an answer; of a list, how long it is.
+/// The main fields of a response; the length, if it is a list.
 fn in_short(answer: &Value) -> String {
     if let Some(results) = answer["results"].as_array() {
         return format!("results={}", results.len());

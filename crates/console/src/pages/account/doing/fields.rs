@@ -1,4 +1,4 @@
-//! What is typed for each thing that can be done with an account.
+//! The form fields of each change to an account.
 
 use crate::form::{Field, Kind};
 
@@ -29,7 +29,7 @@ const PART: Field = Field::new(
     "Which part of the balance is meant first.",
 );
 
-/// A payment that was received.
+/// A received payment.
 pub const PAYMENT: &[Field] = &[
     AMOUNT,
     Field::new("line_item_id", "Line item id", Kind::Text, "Your own id for it, unique within the account.").required(),
@@ -56,9 +56,9 @@ pub const PAYMENT: &[Field] = &[
         "What it is to be used for before anything else.",
     ),
 ];
-/// A payment that bounced.
+/// The reversal of a payment.
 pub const REVERSE: &[Field] = &[WHEN, ID];
-/// A payment that was pending.
+/// The settlement of a pending payment.
 pub const SETTLE: &[Field] = &[
     Field::new(
         "line_item_status",
@@ -69,7 +69,7 @@ pub const SETTLE: &[Field] = &[
     .required(),
     WHEN,
 ];
-/// A fee by hand.
+/// A manual fee.
 pub const FEE: &[Field] = &[
     AMOUNT,
     Field::new(
@@ -81,11 +81,11 @@ pub const FEE: &[Field] = &[
     WHEN,
     ID,
 ];
-/// A fee that is forgiven.
+/// A waiver of a fee.
 pub const WAIVE: &[Field] = &[WHEN, ID];
-/// A balance that is raised or lowered.
+/// A change of the balance.
 pub const OFFSET: &[Field] = &[AMOUNT, PART, WHEN, ID];
-/// Every pair of a status and its reason that exists, as `STATUS:REASON`.
+/// Every valid pair of a status and its reason, as `STATUS:REASON`.
 pub const PAIRS: &[(&str, &str)] = &[
     ("ACTIVE:", "Active: in normal service"),
     ("ACTIVE:HARDSHIP", "Active, hardship"),
@@ -114,7 +114,7 @@ pub const PAIRS: &[(&str, &str)] = &[
     ("CLOSED:SETTLEMENT", "Closed, settlement"),
     ("CLOSED:ADMINISTRATIVE", "Closed, administrative"),
 ];
-/// The status and why.
+/// The status and its reason.
 pub const STATUS: &[Field] = &[
     Field::new(
         "pair",
@@ -126,7 +126,7 @@ pub const STATUS: &[Field] = &[
     .required(),
     WHEN,
 ];
-/// A notice.
+/// A notification.
 pub const NOTICE: &[Field] = &[
     Field::new(
         "notification_type",

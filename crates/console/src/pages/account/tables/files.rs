@@ -1,4 +1,4 @@
-//! The same tables as CSV: all rows, not only those of a page.
+//! The tables as CSV, with all rows instead of one page.
 
 use super::{all_deliveries, happenings, items, messages, no_table, notices, schedule, titled, trail};
 use crate::Console;
@@ -26,7 +26,7 @@ fn text(text: Option<&String>) -> Cell<'_> {
     text.map_or(Cell::Empty, |text| Cell::Text(text))
 }
 
-/// The table that was asked for, as a file.
+/// The requested table as a download.
 pub async fn file(console: &Console, visitor: &Visitor, room: &Room, asked: &Typed) -> Answer {
     let csv = match asked.get("tab") {
         "schedule" => schedule_file(console, visitor, room).await?,
@@ -167,7 +167,7 @@ async fn timeline_file(console: &Console, visitor: &Visitor, room: &Room) -> Fil
     Ok(csv)
 }
 
-/// A line of its own for each posting, so that a column of amounts shows all that was posted and paid.
+/// A separate row for each posting, so that a column of amounts contains every amount posted or paid.
 fn posting_row<'a>(happening: &'a Happening, posting: &'a Posting) -> Vec<Cell<'a>> {
     let mut row = vec![
         Cell::Text("posting"),

@@ -1,5 +1,5 @@
-//! A client with nothing behind it: the same bytes over as many connections to the same receiver, from no log, with no
-//! signature made and nothing recorded.
+//! A bare client: sends the same bytes over as many connections to the same receiver, without reading a log, signing or
+//! recording.
 
 use crate::cli::BenchWebhookClientArgs;
 use crate::commands::Failure;
@@ -14,19 +14,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// What a bare client did.
+/// The results of a bare client.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Bare {
-    /// Requests that were answered.
+    /// The number of requests answered.
     pub requests: u64,
-    /// How long that took, in microseconds.
+    /// The time it took, in microseconds.
     pub took_us: u64,
-    /// The processor time it used, in microseconds.
+    /// Its processor time, in microseconds.
     pub processor_us: u64,
 }
 
 impl Bare {
-    /// Both together.
+    /// The sum of two results.
     pub fn and(self, other: Bare) -> Bare {
         Bare {
             requests: self.requests + other.requests,
@@ -35,13 +35,13 @@ impl Bare {
         }
     }
 
-    /// Requests in a second.
+    /// Requests per second.
     pub fn rate(&self) -> f64 {
         self.requests as f64 / Duration::from_micros(self.took_us).as_secs_f64()
     }
 }
 
-/// Runs a client in a process of its own. `rest` is the request without its first line.
+/// Runs a client in a separate process. `rest` is the request without its first line.
 pub async fn measure(args: BenchWebhookClientArgs, rest: Arc<[u8]>) -> Result<Bare, Failure> {
     let running = tokio::task::spawn_blocking(move || {
         let mut child = Command::new(std::env::current_exe()?)
@@ -60,7 +60,7 @@ pub async fn measure(args: BenchWebhookClientArgs, rest: Arc<[u8]>) -> Result<Ba
     running.await.map_err(|error| Failure::Failed(error.to_string()))?.map_err(Failure::Output)
 }
 
-/// Sends requests and prints how that went.
+/// Sends the requests and prints the results.
 pub async fn run(args: &BenchWebhookClientArgs) -> Result<(), Failure> {
     let mut rest = Vec::new();
     std::io::stdin().lock().read_to_end(&mut rest).map_err(Failure::Output)?;
@@ -68,7 +68,8 @@ pub async fn run(args: &BenchWebhookClientArgs) -> Result<(), Failure> {
     for number in 0..args.urls * args.connections {
         let mut request = format!("POST /take/{} HTTP/1.1\r\n", number % args.urls).into_bytes();
         request.extend_from_slice(&rest);
-        // One after the other: many at once may find no room in the receiver's queue, and then wait for a second.
+        // Connections are opened one after the other: opening many at once may overflow the receiver's queue, which
+        // costs a second.
         opened.push((Connection::open(args.receiver).await.map_err(Failure::Output)?, request));
     }
     let left = Arc::new(AtomicU64::new(args.requests));

@@ -1,4 +1,4 @@
-//! What a URL that hangs does to the others: how long it takes from a message's commit to its arrival.
+//! How a hanging URL affects the others: the time from a message's commit to its arrival.
 
 use super::messages;
 use super::receiver::Arrival;
@@ -13,23 +13,23 @@ use tokio::time::MissedTickBehavior;
 
 const EVERY: Duration = Duration::from_millis(10);
 const IN_A_SECOND: u64 = 100;
-/// The two take turns so often: a machine that is slow for a while is slow for both.
+/// The number of rounds. The two measurements alternate, so a slow phase of the machine affects both.
 const TURNS: u64 = 2;
-/// How long the dispatcher has for its start, which is not what is measured.
+/// The time for the dispatcher to start, which is not measured.
 const START: Duration = Duration::from_secs(1);
-/// How long the last messages may take.
+/// The time limit for the last messages.
 const LAST: Duration = Duration::from_secs(2);
 
-/// With and without a URL that hangs.
+/// The results with and without a hanging URL.
 #[derive(Debug, Default)]
 pub struct SideBySide {
-    /// Ten URLs that answer.
+    /// Ten URLs that respond.
     pub without: Delays,
-    /// Nine that answer and one that does not.
+    /// Nine URLs that respond and one that hangs.
     pub with: Delays,
 }
 
-/// How long messages took.
+/// The delays of messages.
 #[derive(Debug, Default)]
 pub struct Delays {
     /// In microseconds, sorted.
@@ -37,12 +37,12 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// How many.
+    /// The number of messages.
     pub fn len(&self) -> usize {
         self.micros.len()
     }
 
-    /// So many per cent took no longer than this.
+    /// The delay that this percentage of the messages did not exceed.
     pub fn percentile_ms(&self, percent: usize) -> f64 {
         let place = (self.micros.len() * percent / 100).min(self.micros.len().saturating_sub(1));
         self.micros.get(place).map_or(0.0, |micros| *micros as f64 / 1_000.0)
@@ -51,7 +51,7 @@ impl Delays {
     fn add(&mut self, committed: &HashMap<u64, Time>, arrivals: &[Arrival]) {
         for arrival in arrivals.iter().filter(|arrival| arrival.url < super::MANY - 1) {
             if let Some(at) = committed.get(&arrival.message) {
-                // It may have been found by chance before its commit was answered.
+                // The message may have been sent before the confirmation of its commit.
                 self.micros.push((arrival.at_us - at.micros()).max(0));
             }
         }
@@ -59,7 +59,7 @@ impl Delays {
     }
 }
 
-/// Measures for so many seconds each, in turns.
+/// Measures for this many seconds each, in alternating rounds.
 pub async fn measure(site: &mut Site, seconds: u64) -> Result<SideBySide, Failure> {
     let mut both = SideBySide::default();
     for _ in 0..TURNS {

@@ -1,4 +1,4 @@
-//! Sending what is already in the log, as fast as it goes.
+//! Sends the messages that are already in the log as fast as possible.
 
 use super::bare::{self, Bare};
 use super::messages;
@@ -10,29 +10,29 @@ use daybook_clock::Stopwatch;
 use daybook_webhooks::dispatcher;
 use std::time::Duration;
 
-/// The share of the deliveries that the bare client makes, on each side of the dispatcher.
+/// The bare client makes this fraction of the deliveries, before and after the dispatcher.
 const LIMIT_SHARE: u64 = 4;
-/// How often it is looked whether all is sent.
+/// The interval between checks whether everything is sent.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Without a delivery for so long, something is wrong.
+/// If there is no delivery for this long, something is wrong.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
-/// What was measured.
+/// The results.
 #[derive(Debug)]
 pub struct Drained {
-    /// How many URLs there were, those that hang included.
+    /// The number of URLs, including hanging ones.
     pub urls: u64,
-    /// How many never answered.
+    /// The number of hanging URLs.
     pub hanging: u64,
-    /// How many messages arrived, over all URLs.
+    /// The number of messages delivered, for all URLs.
     pub deliveries: u64,
-    /// From the start until the last was recorded.
+    /// The time from the start until the last delivery was recorded.
     pub took: Duration,
-    /// The bare client, before and after.
+    /// The results of the bare client, before and after.
     pub limit: Bare,
-    /// How much the database grew for each message that was written.
+    /// The growth of the database per message written, in bytes.
     pub log_bytes: i64,
-    /// How much it grew for each delivery.
+    /// The growth of the database per delivery, in bytes.
     pub delivery_bytes: i64,
     processor: Duration,
     receiver_us: u64,
@@ -40,38 +40,38 @@ pub struct Drained {
 }
 
 impl Drained {
-    /// Deliveries in a second.
+    /// Deliveries per second.
     pub fn rate(&self) -> f64 {
         self.deliveries as f64 / self.took.as_secs_f64()
     }
 
-    /// How it compares to the bare client.
+    /// The rate relative to the bare client.
     pub fn ratio(&self) -> f64 {
         self.rate() / self.limit.rate()
     }
 
-    /// Processor time of a delivery, in microseconds.
+    /// Processor time per delivery, in microseconds.
     pub fn processor_us(&self) -> f64 {
         self.processor.as_micros() as f64 / self.deliveries as f64
     }
 
-    /// The same of the bare client.
+    /// Processor time per request of the bare client.
     pub fn limit_processor_us(&self) -> f64 {
         self.limit.processor_us as f64 / self.limit.requests as f64
     }
 
-    /// What a delivery costs the receiver.
+    /// The receiver's processor time per delivery.
     pub fn receiver_us(&self) -> f64 {
         self.receiver_us as f64 / self.deliveries as f64
     }
 
-    /// What a request of the bare client costs the receiver.
+    /// The receiver's processor time per request of the bare client.
     pub fn limit_receiver_us(&self) -> f64 {
         self.limit_receiver_us as f64 / self.limit.requests as f64
     }
 }
 
-/// Sends to so many URLs, some of which hang.
+/// Sends messages to this many URLs, some of which hang.
 pub async fn measure(site: &mut Site, args: &BenchWebhooksArgs, urls: u64, hanging: u64) -> Result<Drained, Failure> {
     let answering = urls - hanging;
     let messages = args.messages / urls;
@@ -112,7 +112,7 @@ pub async fn measure(site: &mut Site, args: &BenchWebhooksArgs, urls: u64, hangi
     })
 }
 
-/// What a bare client does, and what that costs the receiver.
+/// Measures the bare client, and the receiver's processor time for it.
 async fn limit(site: &mut Site, args: &BenchWebhooksArgs, urls: u64) -> Result<(Bare, u64), Failure> {
     let before = site.receiver.ask()?.processor_us;
     let receiver = site.receiver.address;
@@ -122,7 +122,7 @@ async fn limit(site: &mut Site, args: &BenchWebhooksArgs, urls: u64) -> Result<(
     Ok((bare, site.receiver.ask()?.processor_us - before))
 }
 
-/// Waits until the URLs that answer have got everything, and that is recorded.
+/// Waits until every responding URL has received everything and this is recorded.
 async fn wait(site: &Site, answering: u64) -> Result<(), Failure> {
     let (mut last, mut since) = (0, Stopwatch::start());
     let head = site.next_message as i64;

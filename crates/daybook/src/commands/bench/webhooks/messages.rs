@@ -1,4 +1,4 @@
-//! Messages to send: about as long as those of a loan, some in a row about one account.
+//! Messages to send: about as long as those of a loan, with several in a row for one account.
 
 use crate::commands::Failure;
 use axum::body::Bytes;
@@ -11,11 +11,11 @@ use daybook_webhooks::envelope;
 use daybook_webhooks::signature::Key;
 use std::sync::Arc;
 
-/// How many messages are written in one transaction.
+/// The number of messages written in one transaction.
 const STEP: u64 = 5_000;
 const EVENTS: [&str; 3] = ["payment_posted", "instalment_paid", "balances_changed"];
 
-/// Writes messages with numbers from `first` on, so many about one account in a row.
+/// Writes messages numbered from `first`, with `in_a_row` consecutive messages per account.
 pub async fn write(store: &dyn Store, org: OrgId, first: u64, count: u64, in_a_row: u64) -> Result<(), Failure> {
     let now = System.now();
     let mut number = first;
@@ -50,7 +50,7 @@ pub fn message(number: u64, account: u64, now: Time) -> MessageRow {
     }
 }
 
-/// What a request with a message is, without its first line.
+/// The request of a message, without its first line.
 pub fn request_after_first_line(host: &str) -> Arc<[u8]> {
     let now = System.now();
     let row = message(0, 0, now);
@@ -68,7 +68,7 @@ pub fn request_after_first_line(host: &str) -> Arc<[u8]> {
     Arc::from(request)
 }
 
-/// About 1,200 bytes, as what happens to a loan is told.
+/// About 1,200 bytes, like the data of a loan's events.
 fn data(number: u64, account: &str, now: Time) -> String {
     let balances = [
         "principal_cents",

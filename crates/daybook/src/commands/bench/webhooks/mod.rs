@@ -1,5 +1,5 @@
-//! `daybook bench webhooks`: messages that are already in the log are sent, beside a bare client that sends the same bytes
-//! to the same receiver in the same run.
+//! `daybook bench webhooks`: sends messages that are already in the log, compared with a bare client that sends the
+//! same bytes to the same receiver in the same run.
 //!
 //! ```text
 //! this process: log ─► dispatcher ──┐
@@ -7,8 +7,9 @@
 //! bare client (a process) ──────────┘
 //! ```
 //!
-//! Each is a process of its own, so that the processor time of each can be told. The bare client runs before and after the
-//! dispatcher. At the end comes what a URL that hangs does to the others: the time from a message's commit to its arrival.
+//! Each runs in a separate process, so that its processor time can be measured. The bare client runs before and after
+//! the dispatcher. The last measurement shows how a hanging URL affects the others: the time from a message's commit to
+//! its arrival.
 
 pub mod bare;
 mod delay;
@@ -27,10 +28,10 @@ use receiving::Receiver;
 use serde_json::{Value, json};
 use site::Site;
 
-/// The usual number of URLs, when it is not one.
+/// The number of URLs in the measurement with several.
 const MANY: u64 = 10;
 
-/// Runs the bench and prints the figures.
+/// Runs the benchmark and prints the results.
 pub async fn run(args: &BenchWebhooksArgs) -> Result<(), Failure> {
     let scratch = Scratch::new(args.target.database.as_deref())?;
     let mut site = Site::start(scratch.address.clone(), Receiver::start()?).await?;

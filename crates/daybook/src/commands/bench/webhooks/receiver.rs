@@ -1,13 +1,13 @@
-//! What webhooks are sent to: a process that reads requests whole and answers them.
+//! The receiver of webhooks: a process that reads complete requests and responds.
 //!
-//! | path | what becomes of a request |
+//! | path | response |
 //! |---|---|
-//! | `/take/N` | it is answered |
-//! | `/note/N` | it is answered, and when it came is noted |
-//! | `/hang/N` | it is never answered |
+//! | `/take/N` | responds |
+//! | `/note/N` | responds, and records the time of arrival |
+//! | `/hang/N` | never responds |
 //!
-//! On stdout it says its port; for each line on stdin it says what it has used and noted since the last, as a line of
-//! JSON; at the end of stdin it ends.
+//! It prints its port on stdout. For each line on stdin it prints, as a line of JSON, its processor time and the
+//! arrivals since the last line. It exits at the end of stdin.
 
 use crate::commands::Failure;
 use crate::commands::bench::processor_time;
@@ -20,33 +20,33 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 const TAKEN: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nok";
-/// Connections that wait to be taken; the system may allow fewer.
+/// The length of the accept queue; the system may allow less.
 const QUEUE: u32 = 4_096;
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// What a receiver says about itself.
+/// The receiver's report.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Said {
-    /// Processor time since it began, in microseconds.
+    /// Processor time since its start, in microseconds.
     pub processor_us: u64,
-    /// What was noted since the last time.
+    /// The arrivals since the last report.
     pub arrivals: Vec<Arrival>,
 }
 
-/// A message that came.
+/// An arrived message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Arrival {
-    /// At which URL.
+    /// The number of its URL.
     pub url: u64,
-    /// The number that the message's id ends with.
+    /// The number at the end of the message's id.
     pub message: u64,
-    /// When, in microseconds.
+    /// The time of arrival, in microseconds.
     pub at_us: i64,
 }
 
 type Noted = Arc<Mutex<Vec<Arrival>>>;
 
-/// Receives until stdin ends.
+/// Receives messages until stdin ends.
 pub async fn run() -> Result<(), Failure> {
     let listener = listen().map_err(Failure::Output)?;
     let port = listener.local_addr().map_err(Failure::Output)?.port();
@@ -55,7 +55,7 @@ pub async fn run() -> Result<(), Failure> {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let noted = noted.clone();
-            // A caller that goes away is no concern of others.
+            // A caller that disconnects does not affect others.
             tokio::spawn(async move { serve(stream, &noted).await });
         }
     });
@@ -63,8 +63,8 @@ pub async fn run() -> Result<(), Failure> {
     answering.await.map_err(|error| Failure::Failed(error.to_string()))?.map_err(Failure::Output)
 }
 
-/// Listens with room for every connection that comes at once: one that finds none waits for a second, and what is measured
-/// then is this queue.
+/// Listens with a queue long enough for all connections at once. A connection that does not fit waits for a second, and
+/// the benchmark would then measure this queue.
 fn listen() -> std::io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
@@ -111,16 +111,16 @@ async fn serve(mut stream: TcpStream, noted: &Noted) -> std::io::Result<()> {
     }
 }
 
-/// What matters of a request.
+/// The relevant parts of a request.
 struct Request {
-    /// Head and body together.
+    /// The total length of head and body.
     length: usize,
     is_answered: bool,
     noted: Option<Arrival>,
 }
 
 impl Request {
-    /// Reads a request's head, once it is there.
+    /// Reads a request's head, once it has arrived.
     fn read(buffer: &[u8]) -> Option<Request> {
         let end = buffer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
         let head = std::str::from_utf8(&buffer[..end]).ok()?;

@@ -1,4 +1,4 @@
-//! The receiver, from outside.
+//! Starts and queries the receiver process.
 
 use super::receiver::Said;
 use crate::commands::Failure;
@@ -6,18 +6,18 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A receiver in a process of its own, which ends when this is dropped.
+/// A receiver in a separate process, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Receiver {
     child: Child,
     asking: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
 }
 
 impl Receiver {
-    /// Starts one.
+    /// Starts a receiver.
     pub fn start() -> Result<Receiver, Failure> {
         let mut child = std::env::current_exe()
             .and_then(|own| {
@@ -34,7 +34,7 @@ impl Receiver {
         Ok(Receiver { asking: child.stdin.take(), child, answers, address })
     }
 
-    /// What it has to say about itself.
+    /// Requests a report.
     pub fn ask(&mut self) -> Result<Said, Failure> {
         let asking = self.asking.as_mut().ok_or_else(|| Failure::Failed("the receiver is gone".to_owned()))?;
         asking.write_all(b"?\n").map_err(Failure::Output)?;
@@ -47,7 +47,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         drop(self.asking.take());
-        // It ends with its stdin.
+        // The process ends with its stdin.
         let _ = self.child.wait();
     }
 }

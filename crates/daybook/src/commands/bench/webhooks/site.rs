@@ -1,4 +1,4 @@
-//! What is measured on: a database, a service over it that may send to this machine, and the receiver.
+//! The setup of the benchmark: a database, a service that may send to this machine, and the receiver.
 
 use super::receiving::Receiver;
 use crate::commands::Failure;
@@ -14,21 +14,21 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Where it all happens.
+/// The setup.
 #[derive(Debug)]
 pub struct Site {
     /// The service and its store.
     pub bench: Bench,
-    /// Whose messages they are.
+    /// The organization of the messages.
     pub org: OrgId,
-    /// What they are sent to.
+    /// The receiver of the messages.
     pub receiver: Receiver,
     /// The number of the next message.
     pub next_message: u64,
     address: String,
 }
 
-/// A dispatcher that runs.
+/// A running dispatcher.
 #[derive(Debug)]
 pub struct Running {
     stop: watch::Sender<bool>,
@@ -36,7 +36,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Stops it, and waits for what it has in flight.
+    /// Stops it and waits for its deliveries in progress.
     pub async fn stop(self) -> Result<(), Failure> {
         self.stop.send_replace(true);
         self.task.await.map_err(|error| Failure::Failed(error.to_string()))
@@ -44,7 +44,7 @@ impl Running {
 }
 
 impl Site {
-    /// A site over a database that must be empty.
+    /// A setup on a database, which must be empty.
     pub async fn start(address: String, receiver: Receiver) -> Result<Site, Failure> {
         let mut bench = Bench::start(&address).await?;
         let guard = Guard { dev: true, networks: Vec::new() };
@@ -56,7 +56,7 @@ impl Site {
         Ok(Site { bench, org, receiver, next_message: 0, address })
     }
 
-    /// Subscribes these paths at the receiver, and nothing else.
+    /// Subscribes exactly these paths of the receiver.
     pub async fn subscribe(&self, paths: &[String]) -> Result<(), Failure> {
         for old in self.bench.store.subscriptions(self.org).await? {
             self.bench.store.unsubscribe(self.org, &old.uuid, None).await?;
@@ -86,7 +86,7 @@ impl Site {
         Ok(())
     }
 
-    /// Has messages sent as they come, without batches.
+    /// Starts a dispatcher that sends messages at once, without batches.
     pub fn dispatch(&self) -> Result<Running, Failure> {
         let settings = dispatcher::Settings { batch_interval: Duration::ZERO, ..dispatcher::Settings::default() };
         let dispatcher = self.bench.service.dispatcher(settings).map_err(said)?;

@@ -1,18 +1,17 @@
 //! The rest of a request body when the response is ready already.
 //!
 //! A call may be refused before its body is read: it is too large, or its key is unknown. A caller who is still sending
-//! would then find the connection closed and never see the response. So the rest of a large body is read and discarded
-//! before a refusal is sent, up to a limit in bytes and time.
+//! would then find the connection closed and never see the response. So the rest of a body is read and discarded before a
+//! refusal is sent, up to a limit in bytes and time. This includes small bodies: callers often send the head and the body
+//! in two packets.
 
 use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::Request;
-use axum::http::header::{CONTENT_LENGTH, EXPECT};
+use axum::http::header::EXPECT;
 use futures_util::{StreamExt, stream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A body up to this length arrives with its head, or right after it: the server reads it automatically.
-const SMALL_BYTES: u64 = 16 << 10;
 /// The most that is read and discarded.
 const MOST_BYTES: usize = 64 << 20;
 /// The longest time for that.
@@ -37,16 +36,10 @@ impl Drop for Kept {
 }
 
 impl Leftover {
-    /// Watches the body of a request, if it may be large.
+    /// Watches the body of a request, if it has one.
     pub fn of(request: Request) -> (Request, Option<Leftover>) {
-        let headers = request.headers();
-        let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         // A caller who sends `Expect` sends no body before the server allows it.
-        let is_small = match length {
-            Some(length) => length <= SMALL_BYTES,
-            None => request.body().is_end_stream(),
-        };
-        if is_small || headers.contains_key(EXPECT) {
+        if request.body().is_end_stream() || request.headers().contains_key(EXPECT) {
             return (request, None);
         }
         let slot = Slot::default();

@@ -114,7 +114,11 @@ pub async fn around(State(api): State<Api>, mut request: Request, next: Next) ->
             let answer = tokio::time::timeout(api.settings.timeout, next.run(request)).await;
             answer.unwrap_or_else(|_| Refusal::timed_out().into_response())
         }
-        Err(refusal) => refusal.into_response(),
+        Err(refusal) => {
+            // The rest of its body becomes readable here when the request is dropped.
+            drop(request);
+            refusal.into_response()
+        }
     };
     if let Some(leftover) = leftover.filter(|_| !response.status().is_success()) {
         leftover.drain().await;

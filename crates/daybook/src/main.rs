@@ -7,9 +7,10 @@ use clap::Parser;
 use daybook::cli::Cli;
 use std::process::ExitCode;
 
-// Processing a portfolio makes many small allocations on many threads.
+// Folding a portfolio makes many small allocations on many threads. This allocator keeps freed memory for some seconds
+// and then returns it to the system, so a server does not grow with the largest request that each thread ever served.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let code = match daybook::commands::run(&Cli::parse()) {

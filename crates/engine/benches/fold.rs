@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// Keeps the memory of a fold for the next one. The C library's allocator returns it to the system after each long
 /// fold, which doubles the cost.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() {
     println!("{:<58} {:>10}   {:>21}   target", "what", "median", "fastest..slowest 10%");

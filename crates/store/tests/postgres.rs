@@ -1,7 +1,10 @@
-//! The contract on PostgreSQL, and what only PostgreSQL has to answer for: several nodes, a server that goes away, and TLS.
+//! The contract on PostgreSQL, and what only PostgreSQL has to answer for: several nodes, a server that goes away, calls
+//! that are given up, and TLS.
 
 #![cfg(test)]
 
+#[path = "postgres/abandoned.rs"]
+mod abandoned;
 mod contract;
 #[path = "postgres/nodes.rs"]
 mod nodes;

@@ -37,7 +37,10 @@ pub(super) fn last_known() -> i64 {
 /// Which version the tables are of. Changes nothing.
 pub(super) async fn standing(server: &Server) -> Result<TablesStanding> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();
-    Ok(TablesStanding::of(&applied(&**server.client().await?).await?, &known))
+    let client = server.client().await?;
+    let applied = applied(&***client).await?;
+    client.give_back();
+    Ok(TablesStanding::of(&applied, &known))
 }
 
 /// Runs the migrations that have not been run, in one transaction, and gives their numbers.
@@ -49,7 +52,8 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
         return Err(StoreError::Broken(format!("its encoding is {encoding}, and must be UTF8")));
     }
     // Asked without a lock first, so that a node that starts on a database in use does not wait.
-    if missing(&applied(&**client).await?)?.is_empty() {
+    if missing(&applied(&***client).await?)?.is_empty() {
+        client.give_back();
         return Ok(Vec::new());
     }
     let transaction = client.transaction().await.map_err(refused)?;
@@ -66,6 +70,7 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
         migrated.push(*number);
     }
     transaction.commit().await.map_err(refused)?;
+    client.give_back();
     Ok(migrated)
 }
 

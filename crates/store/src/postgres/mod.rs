@@ -28,6 +28,7 @@ mod figures;
 mod flight;
 mod growth;
 mod health;
+mod lent;
 mod load;
 mod migrate;
 mod monitoring;

@@ -84,6 +84,7 @@ impl Upkeep for Postgres {
             removed += transaction.execute(&in_words(sql, "customer_id"), &[]).await.map_err(refused)?;
         }
         transaction.commit().await.map_err(refused)?;
+        client.give_back();
         Ok(removed)
     }
 
@@ -117,7 +118,9 @@ impl Upkeep for Postgres {
         for off in each(&rows, hour_off)? {
             recount(&transaction, &off).await.map_err(refused)?;
         }
-        transaction.commit().await.map_err(refused)
+        transaction.commit().await.map_err(refused)?;
+        client.give_back();
+        Ok(())
     }
 
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {
@@ -126,7 +129,9 @@ impl Upkeep for Postgres {
         for correction in corrections {
             correct(&transaction, correction).await.map_err(refused)?;
         }
-        transaction.commit().await.map_err(refused)
+        transaction.commit().await.map_err(refused)?;
+        client.give_back();
+        Ok(())
     }
 }
 

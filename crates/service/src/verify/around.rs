@@ -1,5 +1,5 @@
-//! What is no account: the log, cursors, counts of attempts, words of customers and products, addresses of people, and rows
-//! that belong to nothing.
+//! What is no account: the log, cursors, counts of attempts, words of customers and products, addresses of people, triggers
+//! of the audit trail, and rows that belong to nothing.
 
 use super::Verified;
 use crate::Service;
@@ -28,6 +28,16 @@ impl Service {
         verified.differences.extend(orphans.into_iter().map(|orphan| format!("{} {}", orphan.id, orphan.what)));
         if fixes && is_removable {
             self.store.remove_orphans().await?;
+        }
+        Ok(())
+    }
+
+    /// The triggers that keep records of the audit trail from being changed are there.
+    pub(super) async fn verify_guards(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+        let lost = self.store.lost_guards().await?;
+        verified.differences.extend(lost.iter().map(|lost| format!("audit trail: {lost}")));
+        if fixes && !lost.is_empty() {
+            self.store.restore_guards().await?;
         }
         Ok(())
     }

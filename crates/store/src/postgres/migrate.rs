@@ -10,6 +10,9 @@ use crate::error::StoreError;
 use crate::upkeep::TablesStanding;
 use tokio_postgres::GenericClient;
 
+/// The migration that made the audit trail.
+pub(super) const AUDIT: &str = include_str!("../../migrations/postgres/0013_audit.sql");
+
 /// Number and text of every migration, in order.
 const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../../migrations/postgres/0001_tables.sql")),
@@ -23,7 +26,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (9, include_str!("../../migrations/postgres/0009_pacing.sql")),
     (10, include_str!("../../migrations/postgres/0010_reversed_by.sql")),
     (12, include_str!("../../migrations/postgres/0012_upkeep.sql")),
-    (13, include_str!("../../migrations/postgres/0013_audit.sql")),
+    (13, AUDIT),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.

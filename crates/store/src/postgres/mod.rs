@@ -27,6 +27,7 @@ mod due;
 mod figures;
 mod flight;
 mod growth;
+mod guards;
 mod health;
 mod lent;
 mod load;

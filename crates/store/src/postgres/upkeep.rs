@@ -2,9 +2,10 @@
 
 use super::cells::{Cells, each, maybe};
 use super::server::refused;
-use super::{Postgres, migrate};
+use super::{Postgres, guards, migrate};
 use crate::Result;
 use crate::figures::Kind;
+use crate::guards::LostGuard;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
     Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
@@ -121,6 +122,14 @@ impl Upkeep for Postgres {
         transaction.commit().await.map_err(refused)?;
         client.give_back();
         Ok(())
+    }
+
+    async fn lost_guards(&self) -> Result<Vec<LostGuard>> {
+        guards::lost(&self.server).await
+    }
+
+    async fn restore_guards(&self) -> Result<()> {
+        guards::restore(&self.server).await
     }
 
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {

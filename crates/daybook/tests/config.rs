@@ -1,7 +1,9 @@
 //! The settings of the built command.
 #![cfg(test)]
 
+use daybook::config::definitions::{DEFINITIONS, Definition};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -102,6 +104,62 @@ fn bad_values_are_errors_on_stderr() {
         assert!(output.stdout.is_empty());
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn a_variable_that_is_no_setting_is_a_warning() {
+    let folder = folder();
+    let cases = [
+        ("DAYBOOK_LISTN", "did you mean DAYBOOK_LISTEN?"),
+        ("DAYBOOK_SECRET_KEY", "did you mean DAYBOOK_SECRETS_KEY?"),
+        ("DAYBOOK_DATABASE_URL", "did you mean DAYBOOK_DATABASE?"),
+        ("DAYBOOK_ZEBRA", "`daybook config show` lists them"),
+    ];
+    for (variable, nearest) in cases {
+        let output = daybook(folder.path(), &[(variable, "hush")], &["config", "show"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let said = stderr(&output);
+        assert!(said.contains(variable) && said.contains(nearest) && said.lines().count() == 1, "{variable}: {said}");
+        assert!(!said.contains("hush"), "its value may be a secret: {said}");
+    }
+    let both =
+        [("DAYBOOK_LISTN", "x"), ("DAYBOOK_ZEBRA", "x"), ("OTHER_LISTN", "x"), ("DAYBOOK_LISTEN", "127.0.0.1:0")];
+    let said = stderr(&daybook(folder.path(), &both, &["config", "show"]));
+    assert_eq!(said.lines().count(), 2, "{said}");
+}
+
+/// Files that misspell variables on purpose.
+const MISSPELLING: [&str; 3] = ["config.rs", "doctor.rs", "variables.rs"];
+
+/// Every variable that a program, test, script or page of this repository names.
+fn named_variables(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            named_variables(&path, found);
+        } else if path.file_name().is_some_and(|name| MISSPELLING.iter().all(|file| name != *file)) {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let names = text.split(|letter: char| letter != '_' && !letter.is_ascii_uppercase());
+            found.extend(names.filter(|name| name.len() > 8 && name.starts_with("DAYBOOK_")).map(str::to_owned));
+        }
+    }
+}
+
+#[test]
+fn variables_of_the_tools_are_no_warning() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut named = BTreeSet::new();
+    for part in ["crates", "docs", "packaging", "tools"] {
+        named_variables(&root.join(part), &mut named);
+    }
+    assert!(named.contains("DAYBOOK_TEST_POSTGRES") && named.contains("DAYBOOK_LISTEN"), "{named:?}");
+    // Settings have values of their own.
+    let settings: BTreeSet<String> = DEFINITIONS.iter().map(Definition::variable).collect();
+    named.retain(|name| !settings.contains(name) && name != "DAYBOOK_CONFIG");
+    let variables: Vec<(&str, &str)> = named.iter().map(|name| (name.as_str(), "1")).collect();
+    let folder = folder();
+    let output = daybook(folder.path(), &variables, &["config", "show"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub mod audit;
 pub mod batch;
 pub mod error;
 pub mod figures;
+pub mod guards;
 pub mod monitoring;
 pub mod outbox;
 pub mod people;

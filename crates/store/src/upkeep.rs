@@ -4,6 +4,7 @@
 use crate::Result;
 use crate::error::StoreError;
 use crate::figures::Kind;
+use crate::guards::LostGuard;
 use crate::outbox::SubscriptionId;
 use crate::records::{AccountKey, OrgId};
 use async_trait::async_trait;
@@ -192,6 +193,12 @@ pub trait Upkeep: Send + Sync {
 
     /// Sets those counts to the ones that result from the attempts.
     async fn recount_hours(&self) -> Result<()>;
+
+    /// Triggers of the audit trail that are not there as they should be.
+    async fn lost_guards(&self) -> Result<Vec<LostGuard>>;
+
+    /// Puts them back.
+    async fn restore_guards(&self) -> Result<()>;
 
     /// Writes corrections, all or none.
     async fn correct(&self, corrections: &[Correction]) -> Result<()>;

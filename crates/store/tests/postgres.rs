@@ -1,7 +1,10 @@
-//! The contract on PostgreSQL, and what is specific to it: several nodes, a server that goes away, and TLS.
+//! The contract on PostgreSQL, and what is specific to it: several nodes, a server that goes away, abandoned calls, and
+//! TLS.
 
 #![cfg(test)]
 
+#[path = "postgres/abandoned.rs"]
+mod abandoned;
 mod contract;
 #[path = "postgres/nodes.rs"]
 mod nodes;

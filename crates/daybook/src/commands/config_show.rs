@@ -1,7 +1,7 @@
 //! `daybook config show`: every setting, its value, and where it was set.
 
 use super::table::table;
-use super::{Failure, print, settings};
+use super::{Failure, print, say, settings, variables};
 use crate::cli::ConfigShowArgs;
 use crate::config::Row;
 use serde_json::{Value, json};
@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 pub fn run(args: &ConfigShowArgs) -> Result<(), Failure> {
     let loaded = settings(args.flags.common.config.as_deref(), args.flags.given())?;
     let text = if args.json { as_json(&loaded.rows) } else { as_table(&loaded.rows) };
+    for sentence in variables::unknown() {
+        say(&format!("daybook: {sentence}\n"));
+    }
     print(&text)
 }
 

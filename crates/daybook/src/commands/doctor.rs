@@ -2,16 +2,20 @@
 //!
 //! Each check yields a [`Finding`]: ok, warning or failure. As far as possible, later checks run after one that failed,
 //! so that the report is complete. The command creates nothing: a missing database or key is reported.
+//!
+//! Conditions that keep a server from starting (ports, certificates, a lost database, a clock that jumped) are checked
+//! by the functions that `serve` calls.
 
-use super::opening::{is_missing, open_key, open_store_as, start_service};
+use super::listeners::{certificate, listen};
+use super::opening::{LoneKey, is_missing, open_key, open_store_as, start_service, watch_clock};
 use super::table::table;
-use super::{Failure, print, quiet_logging, settings, wait_for};
-use crate::cli::DoctorArgs;
+use super::{Failure, print, quiet_logging, settings, variables, wait_for};
+use crate::cli::{DoctorArgs, ServeFlags};
 use crate::config::Settings;
 use crate::config::values::without_password;
 use crate::instance;
 use crate::secrets_file::SecretsKey;
-use daybook_clock::{Clock, System};
+use daybook_clock::{Clock, System, Trouble};
 use daybook_engine::time::Time;
 use daybook_engine::zone::data_version;
 use daybook_service::Service;
@@ -19,7 +23,6 @@ use daybook_service::muting::{self, Muted};
 use daybook_service::zones::ZoneDifference;
 use daybook_store::{Store, Tables};
 use serde_json::{Value, json};
-use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -81,7 +84,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let findings = match settings(args.flags.common.config.as_deref(), args.flags.given()) {
         Ok(loaded) => {
             quiet_logging(&loaded)?;
-            wait_for(examine(&loaded.settings))?
+            wait_for(examine(&loaded.settings, &args.flags))?
         }
         Err(problems) => problems.0.iter().map(|problem| Finding::fail("settings", problem.0.clone())).collect(),
     };
@@ -93,19 +96,23 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
     }
 }
 
-async fn examine(settings: &Settings) -> Result<Vec<Finding>, Failure> {
+async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>, Failure> {
     let mut findings = vec![Finding::ok("settings", format!("database {}", without_password(&settings.database)))];
+    findings.extend(variables::unknown().into_iter().map(|sentence| Finding::warn("settings", sentence)));
+    findings.extend(tls(settings));
     let holder = settings.sqlite_path().and_then(instance::glimpse);
     match &holder {
         Some(instance::RunningServer { pid, url: Some(url), .. }) => {
             findings.push(Finding::ok("server", format!("running on {url} (process {pid})")));
         }
         Some(holder) => findings.push(Finding::ok("server", format!("process {} is using the database", holder.pid))),
-        None => findings.push(listening(settings)),
+        None => findings.extend(listening(settings)),
     }
+    let lone_key = LoneKey::look(settings, flags.new_book);
     let key = key(settings, &mut findings);
-    if let Some(store) = database(settings, &mut findings).await {
+    if let Some(store) = database(settings, &lone_key, &mut findings).await {
         contents(&store, key.as_ref(), &mut findings).await;
+        findings.extend(jump(settings, &*store, flags.confirm_clock).await);
     }
     findings.push(clock(System.now()));
     if let Some(path) = settings.sqlite_path() {
@@ -114,12 +121,30 @@ async fn examine(settings: &Settings) -> Result<Vec<Finding>, Failure> {
     Ok(findings)
 }
 
-/// Whether the server could listen.
-fn listening(settings: &Settings) -> Finding {
-    match TcpListener::bind(settings.listen) {
-        Ok(_) => Finding::ok("listen", format!("{} is free", settings.listen)),
-        Err(error) => Finding::fail("listen", format!("nothing can listen on {}: {error}", settings.listen)),
+/// Whether the certificate can be used, if there is to be one.
+fn tls(settings: &Settings) -> Option<Finding> {
+    match certificate(settings) {
+        Ok(None) => None,
+        Ok(Some(_)) => Some(Finding::ok("tls", "the certificate and its key fit")),
+        Err(failure) => Some(Finding::fail("tls", failure.to_string())),
     }
+}
+
+/// Whether the server could listen everywhere at once.
+fn listening(settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut taken = Vec::new();
+    for (check, address) in [("listen", Some(settings.listen)), ("admin-listen", settings.admin_listen)] {
+        let Some(address) = address else { continue };
+        match listen(address) {
+            Ok(listener) => {
+                taken.push(listener);
+                findings.push(Finding::ok(check, format!("{address} is free")));
+            }
+            Err(failure) => findings.push(Finding::fail(check, failure.to_string())),
+        }
+    }
+    findings
 }
 
 fn key(settings: &Settings, findings: &mut Vec<Finding>) -> Option<SecretsKey> {
@@ -142,7 +167,11 @@ fn key(settings: &Settings, findings: &mut Vec<Finding>) -> Option<SecretsKey> {
     }
 }
 
-async fn database(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Arc<dyn Store>> {
+async fn database(settings: &Settings, lone_key: &LoneKey<'_>, findings: &mut Vec<Finding>) -> Option<Arc<dyn Store>> {
+    if let Some(Err(failure)) = settings.sqlite_path().map(|path| lone_key.check_file(path)) {
+        findings.push(Finding::fail("database", failure.to_string()));
+        return None;
+    }
     if let Some(path) = settings.sqlite_path().filter(|path| is_missing(path)) {
         let sentence = format!("{} is not there yet; the first start makes it", path.display());
         findings.push(Finding::warn("database", sentence));
@@ -156,14 +185,16 @@ async fn database(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Ar
     match opened.await {
         Ok((database, standing, store)) => {
             let sentence = format!("{database}, {standing}");
-            let is_current = standing.is_current();
-            findings.push(if is_current {
-                Finding::ok("database", sentence)
-            } else {
-                Finding::fail("database", sentence)
-            });
             // Tables of another version cannot be read.
-            is_current.then_some(store)
+            if !standing.is_current() {
+                findings.push(Finding::fail("database", sentence));
+                return None;
+            }
+            findings.push(match lone_key.check_store(settings, &*store).await {
+                Ok(()) => Finding::ok("database", sentence),
+                Err(failure) => Finding::fail("database", failure.to_string()),
+            });
+            Some(store)
         }
         Err(failure) => {
             findings.push(Finding::fail("database", failure.to_string()));
@@ -180,6 +211,10 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
             findings.extend(sentences.into_iter().map(|sentence| Finding::fail("structure", sentence)));
         }
         Err(error) => findings.push(Finding::fail("structure", error.to_string())),
+    }
+    match store.lost_guards().await {
+        Ok(lost) => findings.extend(lost.iter().map(|lost| Finding::fail("audit trail", lost.to_string()))),
+        Err(error) => findings.push(Finding::fail("audit trail", error.to_string())),
     }
     match store.organizations().await {
         Ok(organizations) if organizations.is_empty() => {
@@ -227,6 +262,20 @@ async fn time_zones(service: &Service) -> Vec<Finding> {
             differing.iter().map(|zone| Finding::warn("time zones", sentence(zone))).collect()
         }
         Err(problem) => vec![Finding::fail("time zones", problem.to_string())],
+    }
+}
+
+/// Whether the clock is one that a server would go by, after what the database knows. Nothing is noted, even if a server
+/// would note that it is confirmed.
+async fn jump(settings: &Settings, store: &dyn Store, is_confirmed: bool) -> Option<Finding> {
+    let verdict = if is_confirmed { Verdict::Warn } else { Verdict::Fail };
+    match watch_clock(settings, store, false).await {
+        Ok(watched) => watched.standing().map(|trouble| match trouble {
+            // There is nothing to confirm: it is not the time that the database has.
+            Trouble::Skew(_) => Finding::fail("clock", trouble.to_string()),
+            _ => Finding::new("clock", verdict, trouble.to_string()),
+        }),
+        Err(failure) => Some(Finding::new("clock", verdict, failure.to_string())),
     }
 }
 

@@ -38,10 +38,7 @@ pub struct Listeners {
 impl Listeners {
     /// Reads the certificate and binds every port.
     pub fn open(settings: &Settings) -> Result<Listeners, Failure> {
-        let tls = match (&settings.tls_cert, &settings.tls_key) {
-            (Some(cert), Some(key)) => Some(Arc::new(Tls::load(cert, key).map_err(Failure::Failed)?)),
-            _ => None,
-        };
+        let tls = certificate(settings)?.map(Arc::new);
         let main = listen(settings.listen)?;
         let admin = settings.admin_listen.map(listen).transpose()?;
         let needs_local = tls.is_some() && settings.sqlite_path().is_some();
@@ -87,7 +84,16 @@ impl Listeners {
     }
 }
 
-fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+/// Reads the certificate and its key, if they are set.
+pub fn certificate(settings: &Settings) -> Result<Option<Tls>, Failure> {
+    match (&settings.tls_cert, &settings.tls_key) {
+        (Some(cert), Some(key)) => Tls::load(cert, key).map(Some).map_err(Failure::Failed),
+        _ => Ok(None),
+    }
+}
+
+/// Takes a port.
+pub fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     door::listen(wanted).map_err(|error| Failure::Failed(format!("nothing can listen on {wanted}: {error}")))
 }
 

@@ -48,6 +48,7 @@ mod suggest;
 mod table;
 mod test;
 mod trigger;
+mod variables;
 mod verify;
 mod webhooks;
 
@@ -116,6 +117,7 @@ pub fn settings(config: Option<&Path>, flags: FlagValues) -> Result<Loaded, Prob
 fn prepare(flags: &CommonFlags) -> Result<Settings, Failure> {
     let loaded = settings(flags.config.as_deref(), flags.given())?;
     quiet_logging(&loaded)?;
+    variables::warn_of_unknown();
     Ok(loaded.settings)
 }
 

@@ -172,14 +172,12 @@ pub async fn start_service_by(
     Ok(Service::start(store, clock, &key.0).await?)
 }
 
-/// The machine's clock, compared with the times in the database before it is used.
+/// The machine's clock, compared with the times in the database before it is used. Writes nothing, unless it is
+/// confirmed.
 pub async fn watch_clock(settings: &Settings, store: &dyn Store, is_confirmed: bool) -> Result<Arc<Watched>, Failure> {
     let limits = Limits { most_skew: settings.max_clock_skew, most_jump: settings.max_clock_jump };
     let watched = Arc::new(Watched::new(Arc::new(System), limits));
     clockwatch::begin(store, &watched, is_confirmed).await?;
-    if let Some(trouble) = watched.standing() {
-        tracing::error!(%trouble, "nothing is processed: the time is in doubt");
-    }
     Ok(watched)
 }
 

@@ -14,7 +14,7 @@ use super::control::{public_url, welcome_link};
 use super::keepsakes::Keepsakes;
 use super::listeners::{Listeners, warn_if_readable};
 use super::opening::{LoneKey, PATIENCE, make_file, make_key, make_store, start_service_by, watch_clock};
-use super::{Failure, control, demo, print, say, sending, settings, wait_for};
+use super::{Failure, control, demo, print, say, sending, settings, variables, wait_for};
 use crate::cli::ServeFlags;
 use crate::config::Settings;
 use crate::config::values::{Environment, LogFormat};
@@ -44,6 +44,7 @@ const FAREWELL: Duration = Duration::from_secs(30);
 pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
     let settings = settings(flags.common.config.as_deref(), flags.given())?.settings;
     logging::start_for_server(&Style::of(&settings)).map_err(Failure::Failed)?;
+    variables::warn_of_unknown();
     // The lock outlives the runtime, and with it every thread that uses the database.
     let mut held = settings.sqlite_path().map(instance::take).transpose()?;
     wait_for(serve(&settings, flags, held.as_mut()))
@@ -61,6 +62,9 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     lone_key.check_store(settings, &*store).await?;
     let key = make_key(settings, &*store).await?;
     let clock = watch_clock(settings, &*store, flags.confirm_clock).await?;
+    if let Some(trouble) = clock.standing() {
+        tracing::error!(%trouble, "nothing is processed: the time is in doubt");
+    }
     let sender = sending::sender(settings)?;
     let service = start_service_by(store, clock.clone(), &key).await?.with_sender(sender);
     service.begin_muting(flags.muted).await?;

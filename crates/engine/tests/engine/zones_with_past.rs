@@ -30,7 +30,7 @@ struct Model(i64, Vec<(i64, i64)>);
 
 impl Model {
     fn offset_at(&self, second: i64) -> i64 {
-        self.1.iter().filter(|(at, _)| *at <= second).next_back().map_or(self.0, |(_, offset)| *offset)
+        self.1.iter().rfind(|(at, _)| *at <= second).map_or(self.0, |(_, offset)| *offset)
     }
 
     /// The first point in time at which its clocks show this; if they never do, as if they had not been changed yet.

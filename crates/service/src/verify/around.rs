@@ -1,5 +1,5 @@
 //! Verifies data other than accounts: the log, attempt counts, search words of customers and products, e-mail addresses
-//! of people, and orphaned rows.
+//! of people, triggers of the audit trail, and orphaned rows.
 
 use super::Verified;
 use crate::Service;
@@ -28,6 +28,16 @@ impl Service {
         verified.differences.extend(orphans.into_iter().map(|orphan| format!("{} {}", orphan.id, orphan.what)));
         if fixes && is_removable {
             self.store.remove_orphans().await?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the triggers which protect audit records are there.
+    pub(super) async fn verify_guards(&self, fixes: bool, verified: &mut Verified) -> Result<(), Problem> {
+        let lost = self.store.lost_guards().await?;
+        verified.differences.extend(lost.iter().map(|lost| format!("audit trail: {lost}")));
+        if fixes && !lost.is_empty() {
+            self.store.restore_guards().await?;
         }
         Ok(())
     }

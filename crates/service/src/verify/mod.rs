@@ -98,6 +98,7 @@ impl Service {
         }
         self.verify_belonging(fixes, &mut verified).await?;
         self.verify_hours(fixes, &mut verified).await?;
+        self.verify_guards(fixes, &mut verified).await?;
         for organization in self.store.organizations().await? {
             let org = organization.org;
             let keys = self.catalog.remembered_keys(org).await?;

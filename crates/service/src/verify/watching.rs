@@ -72,6 +72,7 @@ impl Service {
         let mut differ: Option<Vec<String>> = None;
         for _ in 0..LOOKS {
             let mut verified = Verified::default();
+            self.verify_guards(false, &mut verified).await?;
             self.verify_audit(true, &mut verified).await?;
             let found = verified.differences;
             let both: Vec<String> = match differ {

@@ -13,6 +13,7 @@ on_both!(
     records_are_found_by_what_is_asked,
     records_written_at_once_are_one_chain,
     the_tables_refuse_changes,
+    triggers_that_were_removed_are_found_and_put_back,
     an_altered_record_is_found,
     a_removed_record_is_found,
     an_inserted_record_is_found,
@@ -48,19 +49,20 @@ impl Audited {
         records(&self.trial, &self.trial.who, AuditQuery::default()).await
     }
 
-    /// Runs a statement, bypassing the triggers that protect records.
+    /// Runs a statement, bypassing the triggers that protect records. The triggers stay.
     async fn tamper(&self, sql: &str) {
         match self.home {
             Home::Sqlite => {
                 let path = self.trial.address.strip_prefix("sqlite:").expect("a file");
                 let connection = rusqlite::Connection::open(path).expect("the file opens");
-                let drop = "DROP TRIGGER IF EXISTS audit_is_not_changed; DROP TRIGGER IF EXISTS audit_is_not_removed;";
-                connection.execute_batch(drop).expect("the triggers go");
+                let triggers = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+                connection.set_db_config(triggers, false).expect("no triggers for this connection");
                 connection.execute_batch(sql).expect("the statement runs");
             }
             Home::Postgres => {
                 let client = self.client().await;
-                client.batch_execute("DROP TRIGGER IF EXISTS audit_is_kept ON audit").await.expect("the trigger goes");
+                let replica = "SET session_replication_role = replica";
+                client.batch_execute(replica).await.expect("no triggers for this connection");
                 client.batch_execute(sql).await.expect("the statement runs");
             }
         }
@@ -203,8 +205,13 @@ async fn records_written_at_once_are_one_chain(home: Home) {
 
 async fn the_tables_refuse_changes(home: Home) {
     let audited = Audited::lived(home).await;
+    the_tables_refuse(&audited).await;
+    audited.trial.verify().await;
+}
+
+async fn the_tables_refuse(audited: &Audited) {
     for sql in ["UPDATE audit SET actor = 'x'", "DELETE FROM audit"] {
-        let refused = match home {
+        let refused = match audited.home {
             Home::Sqlite => {
                 let path = audited.trial.address.strip_prefix("sqlite:").expect("a file");
                 let connection = rusqlite::Connection::open(path).expect("the file opens");
@@ -217,7 +224,53 @@ async fn the_tables_refuse_changes(home: Home) {
         };
         assert!(refused.contains("records of the audit trail are"), "{sql}: {refused}");
     }
-    audited.trial.verify().await;
+}
+
+/// Each way to take a trigger away, and which one it is.
+fn ways_to_remove_triggers(home: Home) -> Vec<(&'static str, &'static str)> {
+    match home {
+        Home::Sqlite => vec![
+            ("audit_is_not_changed", "DROP TRIGGER audit_is_not_changed"),
+            ("audit_is_not_removed", "DROP TRIGGER audit_is_not_removed"),
+            ("audit_begins", "DROP TRIGGER audit_begins"),
+            (
+                "audit_is_not_removed",
+                "DROP TRIGGER audit_is_not_removed;
+                 CREATE TRIGGER audit_is_not_removed BEFORE DELETE ON audit WHEN 1 = 2 BEGIN SELECT 1; END",
+            ),
+        ],
+        Home::Postgres => vec![
+            ("audit_is_kept", "DROP TRIGGER audit_is_kept ON audit"),
+            ("audit_begins", "DROP TRIGGER audit_begins ON organizations"),
+            ("audit_is_kept", "ALTER TABLE audit DISABLE TRIGGER audit_is_kept"),
+            (
+                "audit_is_kept",
+                "DROP TRIGGER audit_is_kept ON audit;
+                 CREATE TRIGGER audit_is_kept BEFORE UPDATE ON audit
+                 FOR EACH STATEMENT EXECUTE FUNCTION audit_is_kept()",
+            ),
+            (
+                "audit_is_kept",
+                "CREATE OR REPLACE FUNCTION audit_is_kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+            ),
+            ("audit_is_kept", "DROP FUNCTION audit_is_kept() CASCADE"),
+        ],
+    }
+}
+
+async fn triggers_that_were_removed_are_found_and_put_back(home: Home) {
+    let audited = Audited::lived(home).await;
+    for (trigger, sql) in ways_to_remove_triggers(home) {
+        audited.tamper(sql).await;
+        let found = audited.trial.differences().await;
+        let [sentence] = found.as_slice() else { panic!("{sql}: {found:?}") };
+        assert!(sentence.contains(&format!("trigger {trigger} ")), "{sql}: {sentence}");
+        assert!(sentence.contains("daybook verify --fix"), "{sql}: {sentence}");
+        let fixed = audited.trial.service.fix(&mut |_| {}).await.expect("it can be fixed");
+        assert_eq!(fixed.fixed, found, "{sql}");
+        assert_eq!(fixed.verified.differences, [""; 0], "{sql}");
+    }
+    the_tables_refuse(&audited).await;
 }
 
 async fn an_altered_record_is_found(home: Home) {

@@ -5,9 +5,10 @@
 //! of which ends with COMMIT. If a step fails, the server rejects those after it and turns the COMMIT into a ROLLBACK:
 //! statements that are sent together with their COMMIT take effect all together or not at all.
 
+use super::lent::Lent;
 use super::server::refused;
 use crate::Result;
-use deadpool_postgres::{Client, Object};
+use deadpool_postgres::Client;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
@@ -45,19 +46,21 @@ type Answer<'a> = Asked<'a, Vec<Row>, Error>;
 
 /// A connection with a transaction of its own, from its first flight to its last.
 pub(super) struct Transaction {
-    client: Option<Client>,
+    client: Lent,
+    /// Whether something is not answered, or not ended.
     open: bool,
 }
 
 impl Transaction {
-    pub fn on(client: Client) -> Transaction {
-        Transaction { client: Some(client), open: false }
+    pub fn on(client: Lent) -> Transaction {
+        Transaction { client, open: false }
     }
 
     /// Sends the steps and returns their rows, step by step. With a `commit` frame, the changes are durable if this
     /// returns rows, and undone if the server returned an error.
     pub async fn fly(&mut self, frame: Frame, steps: &[Step<'_>]) -> std::result::Result<Vec<Vec<Row>>, Error> {
-        let Some(client) = &self.client else { return Ok(Vec::new()) };
+        let client: &Client = &self.client;
+        self.open = true;
         // Prepared beforehand, so that sending a step never waits and the steps stay in order.
         let mut statements: Vec<Statement> = Vec::with_capacity(steps.len());
         for step in steps {
@@ -76,7 +79,6 @@ impl Transaction {
         if frame.commit {
             answers.push(plain(client, "COMMIT"));
         }
-        self.open = true;
         let mut rows = in_order(answers).await?;
         self.open = !frame.commit;
         if frame.commit {
@@ -90,8 +92,8 @@ impl Transaction {
 
     /// Undoes everything. After a COMMIT that the server rejected, there is nothing left to undo.
     pub async fn roll_back(mut self) -> Result<()> {
-        if let (Some(client), true) = (&self.client, self.open) {
-            client.batch_execute("ROLLBACK").await.map_err(refused)?;
+        if self.open {
+            self.client.batch_execute("ROLLBACK").await.map_err(refused)?;
         }
         self.open = false;
         Ok(())
@@ -102,8 +104,8 @@ impl Transaction {
 /// undoes what was not committed.
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if let (Some(client), true) = (self.client.take(), self.open) {
-            drop(Object::take(client));
+        if !self.open {
+            self.client.all_is_answered();
         }
     }
 }

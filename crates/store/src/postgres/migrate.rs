@@ -10,6 +10,9 @@ use crate::error::StoreError;
 use crate::upkeep::TablesStanding;
 use tokio_postgres::GenericClient;
 
+/// The migration that made the audit trail.
+pub(super) const AUDIT: &str = include_str!("../../migrations/postgres/0013_audit.sql");
+
 /// Number and SQL of every migration, in order.
 const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../../migrations/postgres/0001_tables.sql")),
@@ -23,7 +26,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (9, include_str!("../../migrations/postgres/0009_pacing.sql")),
     (10, include_str!("../../migrations/postgres/0010_reversed_by.sql")),
     (12, include_str!("../../migrations/postgres/0012_upkeep.sql")),
-    (13, include_str!("../../migrations/postgres/0013_audit.sql")),
+    (13, AUDIT),
 ];
 
 /// The number of the lock: the letters "daybook" as bytes.
@@ -37,7 +40,10 @@ pub(super) fn last_known() -> i64 {
 /// The version of the tables. Changes nothing.
 pub(super) async fn standing(server: &Server) -> Result<TablesStanding> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();
-    Ok(TablesStanding::of(&applied(&**server.client().await?).await?, &known))
+    let client = server.client().await?;
+    let applied = applied(&***client).await?;
+    client.give_back();
+    Ok(TablesStanding::of(&applied, &known))
 }
 
 /// Runs the migrations that have not been run, in one transaction, and returns their numbers.
@@ -49,7 +55,8 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
         return Err(StoreError::Broken(format!("its encoding is {encoding}, and must be UTF8")));
     }
     // Checked without a lock first, so that a node that starts on a database in use does not wait.
-    if missing(&applied(&**client).await?)?.is_empty() {
+    if missing(&applied(&***client).await?)?.is_empty() {
+        client.give_back();
         return Ok(Vec::new());
     }
     let transaction = client.transaction().await.map_err(refused)?;
@@ -66,6 +73,7 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
         migrated.push(*number);
     }
     transaction.commit().await.map_err(refused)?;
+    client.give_back();
     Ok(migrated)
 }
 

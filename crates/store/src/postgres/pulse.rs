@@ -65,6 +65,11 @@ impl Pulse {
         *self.is_away.borrow()
     }
 
+    /// How a connection to the server is encrypted.
+    pub fn tls(&self) -> MakeRustlsConnect {
+        self.tls.clone()
+    }
+
     /// A connector whose connections are cut when the server does not respond.
     pub fn connections(&self) -> Connections {
         Connections { is_away: self.is_away.clone(), tls: self.tls.clone() }

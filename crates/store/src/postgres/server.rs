@@ -4,12 +4,13 @@
 //! without statistics of a table that is just being filled would choose a full scan, and would keep that plan. So full
 //! scans are made expensive, and a statement is planned once, not for each set of arrays.
 
+use super::lent::Lent;
 use super::pulse::Pulse;
 use super::tls::{Wanted, distrust};
 use crate::Result;
 use crate::error::StoreError;
 use crate::monitoring::Connections;
-use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use std::error::Error as _;
 use std::time::Duration;
 use tokio_postgres::config::Host;
@@ -114,24 +115,29 @@ impl Server {
         }
     }
 
-    /// A connection.
-    pub async fn client(&self) -> Result<Client> {
+    /// A connection. It goes back into the pool only if it is given back.
+    pub async fn client(&self) -> Result<Lent> {
         if self.pulse.is_away() {
             return Err(StoreError::Unavailable("the server does not answer".to_owned()));
         }
-        self.pool.get().await.map_err(|error| match error {
+        let client = self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
                 while_connecting(&error)
             }
             other => StoreError::Unavailable(other.to_string()),
-        })
+        })?;
+        Ok(Lent::new(client, self.pulse.tls()))
     }
 
     /// Runs one query.
     pub async fn query(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         let client = self.client().await?;
-        let statement = client.prepare_cached(sql).await.map_err(refused)?;
-        client.query(&statement, params).await.map_err(refused)
+        let rows = match client.prepare_cached(sql).await {
+            Ok(statement) => client.query(&statement, params).await,
+            Err(error) => Err(error),
+        };
+        client.give_back();
+        rows.map_err(refused)
     }
 
     /// Runs a query for one row, or none.
@@ -144,8 +150,12 @@ impl Server {
         let mut tries = 1;
         loop {
             let client = self.client().await?;
-            let statement = client.prepare_cached(sql).await.map_err(refused)?;
-            match client.execute(&statement, params).await {
+            let done = match client.prepare_cached(sql).await {
+                Ok(statement) => client.execute(&statement, params).await,
+                Err(error) => Err(error),
+            };
+            client.give_back();
+            match done {
                 Err(error) if lost_to_another(&error) && tries < TRIES => tries += 1,
                 other => return other.map_err(refused),
             }

@@ -2,9 +2,10 @@
 
 use super::cells::{Cells, each, maybe};
 use super::server::refused;
-use super::{Postgres, migrate};
+use super::{Postgres, guards, migrate};
 use crate::Result;
 use crate::figures::Kind;
+use crate::guards::LostGuard;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{
     Correction, HOURS_OFF, HourOff, Kinds, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words,
@@ -85,6 +86,7 @@ impl Upkeep for Postgres {
             removed += transaction.execute(&in_words(sql, "customer_id"), &[]).await.map_err(refused)?;
         }
         transaction.commit().await.map_err(refused)?;
+        client.give_back();
         Ok(removed)
     }
 
@@ -118,7 +120,17 @@ impl Upkeep for Postgres {
         for off in each(&rows, hour_off)? {
             recount(&transaction, &off).await.map_err(refused)?;
         }
-        transaction.commit().await.map_err(refused)
+        transaction.commit().await.map_err(refused)?;
+        client.give_back();
+        Ok(())
+    }
+
+    async fn lost_guards(&self) -> Result<Vec<LostGuard>> {
+        guards::lost(&self.server).await
+    }
+
+    async fn restore_guards(&self) -> Result<()> {
+        guards::restore(&self.server).await
     }
 
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {
@@ -127,7 +139,9 @@ impl Upkeep for Postgres {
         for correction in corrections {
             correct(&transaction, correction).await.map_err(refused)?;
         }
-        transaction.commit().await.map_err(refused)
+        transaction.commit().await.map_err(refused)?;
+        client.give_back();
+        Ok(())
     }
 }
 

@@ -8,6 +8,9 @@ use crate::Result;
 use crate::upkeep::TablesStanding;
 use rusqlite::{Connection, TransactionBehavior};
 
+/// The migration that made the audit trail.
+pub(super) const AUDIT: &str = include_str!("../../migrations/sqlite/0013_audit.sql");
+
 /// Number, name and SQL of every migration, in order.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "tables", include_str!("../../migrations/sqlite/0001_tables.sql")),
@@ -21,7 +24,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (9, "pacing", include_str!("../../migrations/sqlite/0009_pacing.sql")),
     (10, "reversed_by", include_str!("../../migrations/sqlite/0010_reversed_by.sql")),
     (12, "upkeep", include_str!("../../migrations/sqlite/0012_upkeep.sql")),
-    (13, "audit", include_str!("../../migrations/sqlite/0013_audit.sql")),
+    (13, "audit", AUDIT),
 ];
 
 /// The number of the last migration.

@@ -31,6 +31,7 @@ mod copier;
 mod copy;
 mod due;
 mod figures;
+mod guards;
 mod identity;
 mod log;
 mod migrations;

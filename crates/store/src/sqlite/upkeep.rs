@@ -3,9 +3,10 @@
 use super::connection::broken;
 use super::read::{all, one};
 use super::rows::{LAST_POSITION, place, position, text, time};
-use super::{Sqlite, migrations};
+use super::{Sqlite, guards, migrations};
 use crate::Result;
 use crate::figures::Kind;
+use crate::guards::LostGuard;
 use crate::records::{AccountKey, OrgId};
 use crate::upkeep::{Correction, HOURS_OFF, HourOff, LogStanding, ORPHANS, Orphan, TablesStanding, Upkeep, in_words};
 use async_trait::async_trait;
@@ -89,6 +90,14 @@ impl Upkeep for Sqlite {
             transaction.commit().map_err(broken)
         })
         .await
+    }
+
+    async fn lost_guards(&self) -> Result<Vec<LostGuard>> {
+        self.read(guards::lost).await
+    }
+
+    async fn restore_guards(&self) -> Result<()> {
+        self.write(guards::restore).await
     }
 
     async fn correct(&self, corrections: &[Correction]) -> Result<()> {

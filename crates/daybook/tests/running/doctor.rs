@@ -1,0 +1,180 @@
+//! What keeps a server from starting is found by the doctor, in the same words.
+
+use crate::support::{fresh, lend};
+use daybook_testkit::authority::Authority;
+use daybook_testkit::postgres;
+use daybook_testkit::server::Daybook;
+use rusqlite::Connection;
+use serde_json::Value;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+const FREE: [&str; 2] = ["--listen", "127.0.0.1:0"];
+
+/// The sentence of the one check that fails.
+fn failure(daybook: &Daybook, check: &str, flags: &[&str]) -> String {
+    let output = daybook.run(&[&["doctor", "--json"], &FREE[..], flags].concat());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let failed: Vec<&Value> =
+        found.as_array().expect("a list").iter().filter(|finding| finding["verdict"] == "fail").collect();
+    let [failed] = failed.as_slice() else { panic!("not one check failed: {said}") };
+    assert_eq!(failed["check"], check, "{said}");
+    failed["found"].as_str().expect("a sentence").to_owned()
+}
+
+/// What keeps a server from starting. It says so at once, before it changes anything.
+fn refusal(daybook: &Daybook, flags: &[&str]) -> String {
+    daybook.try_serve(&[&FREE[..], flags].concat()).expect_err("it does not start").1
+}
+
+/// The check fails, and a server says the same.
+fn fails(daybook: &Daybook, check: &str, flags: &[&str], why: &str) {
+    let (sentence, said) = (failure(daybook, check, flags), refusal(daybook, flags));
+    assert!(sentence.contains(why), "{sentence}");
+    assert!(said.contains(&sentence), "a server says: {said}\nthe doctor: {sentence}");
+}
+
+fn is_well(daybook: &Daybook, flags: &[&str]) {
+    daybook.stdout_of(&[&["doctor"], &FREE[..], flags].concat());
+}
+
+fn write_certificate(folder: &Path, cert: &str, key: &str) {
+    Authority::named("authority").sign("books.example.com", &folder.join(cert), &folder.join(key));
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used() {
+    let (folder, daybook) = fresh();
+    write_certificate(folder.path(), "cert.pem", "key.pem");
+    write_certificate(folder.path(), "other.pem", "other-key.pem");
+    fs::write(folder.path().join("letter.pem"), "this is a letter").expect("a file");
+    is_well(&daybook, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    let cases = [
+        ("cert.pem", "other-key.pem", "do not fit"),
+        ("none.pem", "key.pem", "it cannot be read"),
+        ("letter.pem", "key.pem", "it holds no certificate in PEM form"),
+        ("cert.pem", "letter.pem", "it holds no private key in PEM form"),
+    ];
+    for (cert, key, why) in cases {
+        fails(&daybook, "tls", &["--tls-cert", cert, "--tls-key", key], why);
+    }
+}
+
+#[test]
+fn a_second_address_that_is_in_use() {
+    let (_folder, daybook) = fresh();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    fails(&daybook, "admin-listen", &["--admin-listen", &address], &format!("nothing can listen on {address}"));
+    drop(taken);
+    is_well(&daybook, &["--admin-listen", &address]);
+}
+
+#[test]
+fn a_key_whose_database_is_lost() {
+    let (folder, daybook) = fresh();
+    let path = |name: &str| folder.path().join(name);
+    daybook.serve(&[]).stop();
+    is_well(&daybook, &[]);
+    fs::rename(path("daybook.db"), path("away.db")).expect("it can be moved");
+    fails(&daybook, "database", &[], "daybook.db is missing, but its secrets key");
+    fs::write(path("daybook.db"), "").expect("it can be made");
+    fails(&daybook, "database", &[], "daybook.db is empty, but its secrets key");
+    fs::remove_file(path("daybook.db")).expect("it can be removed");
+    is_well(&daybook, &["--new-book"]);
+
+    // Tables that no server has been started on.
+    let (elsewhere, other) = fresh();
+    other.serve(&[]).stop();
+    let connection = Connection::open(elsewhere.path().join("daybook.db")).expect("it opens");
+    let triggers = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
+    connection.set_db_config(triggers, false).expect("no triggers for this connection");
+    connection
+        .execute_batch("DELETE FROM settings; DELETE FROM keys; DELETE FROM people; DELETE FROM organizations;")
+        .expect("it can be emptied");
+    drop(connection);
+    fs::copy(elsewhere.path().join("daybook.db"), path("daybook.db")).expect("it can be replaced");
+    fails(&daybook, "database", &[], "holds no book, but its secrets key");
+}
+
+#[test]
+fn a_clock_far_ahead_of_the_database() {
+    let (folder, daybook) = fresh();
+    daybook.serve(&[]).stop();
+    let connection = Connection::open(folder.path().join("daybook.db")).expect("it opens");
+    let sql = "UPDATE settings SET value = ?1 WHERE name = 'latest_moment'";
+    assert_eq!(connection.execute(sql, [&a_year_before_2026()[..]]).expect("it is changed"), 1);
+    drop(connection);
+    jumps(&daybook);
+}
+
+#[test]
+fn a_clock_far_ahead_of_a_database_on_postgresql() {
+    let address = postgres::Server::shared().database();
+    let (_folder, daybook) = fresh();
+    let daybook = daybook.with("DAYBOOK_DATABASE", &address);
+    daybook.serve(&[]).stop();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls).await.expect("it connects");
+        tokio::spawn(connection);
+        let sql = "UPDATE settings SET value = $1 WHERE name = 'latest_moment'";
+        assert_eq!(client.execute(sql, &[&&a_year_before_2026()[..]]).await.expect("it is changed"), 1);
+    });
+    jumps(&daybook);
+}
+
+/// 2025-01-01, in microseconds.
+fn a_year_before_2026() -> [u8; 8] {
+    (1_735_689_600_000_000_i64).to_be_bytes()
+}
+
+fn jumps(daybook: &Daybook) {
+    let why = "after the latest moment that the database knows (2025-01-01T00:00:00Z)";
+    for _ in 0..2 {
+        let (sentence, said) = (failure(daybook, "clock", &[]), refusal(daybook, &[]));
+        for one in [sentence, said] {
+            assert!(one.contains(why) && one.contains("daybook serve --confirm-clock"), "{one}");
+        }
+    }
+    is_well(daybook, &["--confirm-clock"]);
+    failure(daybook, "clock", &[]);
+    daybook.serve(&["--confirm-clock"]).stop();
+    is_well(daybook, &[]);
+}
+
+#[test]
+fn triggers_of_the_audit_trail_that_were_removed() {
+    let (folder, daybook) = fresh();
+    let server = daybook.serve(&[]);
+    lend(&server, &server.first_secret(), "loan-1");
+    server.stop();
+    let connection = Connection::open(folder.path().join("daybook.db")).expect("it opens");
+    connection.execute_batch("DROP TRIGGER audit_is_not_removed").expect("it goes");
+    drop(connection);
+    let sentence = failure(&daybook, "audit trail", &[]);
+    assert!(
+        sentence.contains("trigger audit_is_not_removed") && sentence.contains("daybook verify --fix"),
+        "{sentence}"
+    );
+    let fixed = daybook.stdout_of(&["verify", "--fix"]);
+    assert!(fixed.starts_with("fixed: ") && fixed.contains(&sentence), "{fixed}");
+    is_well(&daybook, &[]);
+}
+
+#[test]
+fn a_misspelt_variable_is_a_warning_and_the_server_says_so_too() {
+    let (_folder, daybook) = fresh();
+    let daybook = daybook.with("DAYBOOK_WEBHOOK_TIMOUT", "3s");
+    let found = daybook.json_of(&[&["doctor", "--json"], &FREE[..]].concat());
+    let warned: Vec<&str> = found.as_array().expect("a list").iter().filter_map(|row| row["found"].as_str()).collect();
+    let is_told = |said: &str| said.contains("DAYBOOK_WEBHOOK_TIMOUT") && said.contains("DAYBOOK_WEBHOOK_TIMEOUT?");
+    assert!(warned.iter().any(|sentence| is_told(sentence)), "{warned:?}");
+    let said = daybook.serve(&[]).stop();
+    assert!(is_told(&said), "{said}");
+    let (_, said) = daybook.failure_of(&["keys", "revoke", "nobody"]);
+    assert!(is_told(&said), "{said}");
+}

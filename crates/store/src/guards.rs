@@ -1,0 +1,46 @@
+//! The triggers that guard the audit trail.
+//!
+//! Migration 13 made them: records are neither changed nor removed, and each organization has a chain. An owner of the tables
+//! can drop, disable or rewrite a trigger. So each is compared with what the migration made, and can be put back from there.
+
+use std::fmt;
+
+/// A trigger of the audit trail that is missing, disabled or not what it was made as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostGuard {
+    /// Its name.
+    pub trigger: &'static str,
+    /// What it is for.
+    pub purpose: &'static str,
+}
+
+impl fmt::Display for LostGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the trigger {} is missing, disabled or altered: {}. Find out who did it, and compare the trail with ends that \
+             were kept elsewhere (`daybook audit --holds`); `daybook verify --fix` puts the trigger back",
+            self.trigger, self.purpose
+        )
+    }
+}
+
+/// A trigger that there must be.
+pub(crate) struct Guard {
+    pub trigger: &'static str,
+    pub purpose: &'static str,
+    /// Its table.
+    pub table: &'static str,
+}
+
+impl Guard {
+    pub fn lost(&self) -> LostGuard {
+        LostGuard { trigger: self.trigger, purpose: self.purpose }
+    }
+}
+
+/// A part of a migration: from where a text begins to the end of another.
+pub(crate) fn passage<'a>(sql: &'a str, from: &str, to: &str) -> &'a str {
+    let rest = sql.find(from).map_or("", |start| &sql[start..]);
+    rest.find(to).map_or("", |end| &rest[..end + to.len()])
+}

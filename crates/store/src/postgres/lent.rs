@@ -1,0 +1,80 @@
+//! A connection that was taken from the pool.
+//!
+//! A future may be dropped while it waits for the server: its caller hung up, or readiness waited long enough. Then the
+//! connection still has a statement under way, and the next caller that took it from the pool would wait for that statement
+//! first. So a connection goes back into the pool only when all that was asked of it has been answered
+//! ([`Lent::give_back`]). Otherwise it is closed, and the server is told to cancel the statement: a server that waits for a
+//! lock does not notice that its client is gone.
+
+use deadpool_postgres::{Client, Object};
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// How long telling the server to cancel a statement may take.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// A connection that is closed when it is dropped, unless it was given back.
+pub(super) struct Lent {
+    /// There until this is dropped.
+    client: Option<Client>,
+    tls: MakeRustlsConnect,
+    is_answered: bool,
+}
+
+impl Lent {
+    pub fn new(client: Client, tls: MakeRustlsConnect) -> Lent {
+        Lent { client: Some(client), tls, is_answered: false }
+    }
+
+    /// Puts the connection back into the pool. All that was asked of it has been answered.
+    pub fn give_back(mut self) {
+        self.all_is_answered();
+    }
+
+    /// Says that the connection may go back into the pool when this is dropped.
+    pub fn all_is_answered(&mut self) {
+        self.is_answered = true;
+    }
+}
+
+#[expect(clippy::expect_used, reason = "only dropping takes the connection out")]
+impl Deref for Lent {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        self.client.as_ref().expect("a connection until it is dropped")
+    }
+}
+
+#[expect(clippy::expect_used, reason = "only dropping takes the connection out")]
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut Client {
+        self.client.as_mut().expect("a connection until it is dropped")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let Some(client) = self.client.take() else { return };
+        if self.is_answered {
+            return;
+        }
+        // Taken out of the pool, and closed at the end of this function.
+        let client = Object::take(client);
+        if client.is_closed() {
+            return;
+        }
+        let (token, tls) = (client.cancel_token(), self.tls.clone());
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                match tokio::time::timeout(CANCEL_TIMEOUT, token.cancel_query(tls)).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::debug!(%error, "a statement that was given up could not be cancelled"),
+                    Err(_) => tracing::debug!("a statement that was given up was not cancelled in time"),
+                }
+            });
+        }
+    }
+}

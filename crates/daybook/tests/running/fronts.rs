@@ -6,6 +6,7 @@ use daybook_testkit::server::{Daybook, Server};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 use tokio::net::TcpSocket;
 
 const EMAIL: &str = "ana@lender.example";
@@ -186,6 +187,25 @@ fn a_length_said_in_two_ways_is_refused() {
         format!("POST /auth/token HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{hidden}");
     let answer = exchange(ANA, address, &chunked);
     assert!(answer.ends_with("ok\n") && answer.matches("HTTP/1.1 ").count() == 2, "{answer}");
+}
+
+/// A caller whose key is unknown sends the head first and a small body later. It gets the response, and the connection
+/// stays open for the next request.
+#[test]
+fn a_refused_caller_whose_small_body_is_late_gets_its_answer() {
+    let (_folder, daybook) = fresh();
+    let server = daybook.serve(&[]);
+    let mut stream = connect(ANA, address_of(server.url()));
+    stream
+        .write_all(b"POST /customers HTTP/1.1\r\nhost: x\r\nauthorization: Bearer unknown\r\ncontent-length: 2\r\n\r\n")
+        .expect("the head is sent");
+    // A server that does not wait for the body closes the connection meanwhile.
+    thread::sleep(Duration::from_millis(300));
+    stream.write_all(b"{}GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("the body is sent");
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).expect("the server answers");
+    assert!(answers.starts_with("HTTP/1.1 401 "), "{answers}");
+    assert!(answers.ends_with("ok\n"), "the next request is answered: {answers}");
 }
 
 fn status_at(address: SocketAddr, path: &str) -> u16 {

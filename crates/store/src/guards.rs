@@ -1,11 +1,11 @@
 //! The triggers that guard the audit trail.
 //!
-//! Migration 13 made them: records are neither changed nor removed, and each organization has a chain. An owner of the tables
-//! can drop, disable or rewrite a trigger. So each is compared with what the migration made, and can be put back from there.
+//! Migration 13 creates them. They refuse changes to records and start a chain for each organization. The owner of the
+//! tables can drop, disable or rewrite a trigger, so each is compared with the SQL of the migration and restored from it.
 
 use std::fmt;
 
-/// A trigger of the audit trail that is missing, disabled or not what it was made as.
+/// A trigger of the audit trail that is missing, disabled or altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostGuard {
     /// Its name.
@@ -25,7 +25,7 @@ impl fmt::Display for LostGuard {
     }
 }
 
-/// A trigger that there must be.
+/// A required trigger.
 pub(crate) struct Guard {
     pub trigger: &'static str,
     pub purpose: &'static str,

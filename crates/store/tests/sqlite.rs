@@ -222,7 +222,7 @@ fn a_commit_into_a_file_that_is_gone_is_not_acknowledged() {
         let commit = |version| store.commit(Batch { units: vec![account_unit(update(&key, version, now()))] });
         commit(1).await.unwrap();
         std::fs::rename(&path, &away).unwrap();
-        // Whether or not it reached the file that was moved, no caller is told that it is stored.
+        // The write may have reached the moved file; the caller still gets an error.
         let refused = commit(2).await;
         assert!(
             matches!(&refused, Err(StoreError::Unavailable(why)) if why.contains("is not there any more")),

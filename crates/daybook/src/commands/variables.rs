@@ -1,14 +1,14 @@
-//! Environment variables that look like settings and are none: most likely they are misspelt.
+//! Warns about environment variables that begin like settings but are not settings: most likely they are misspelt.
 
 use super::suggest;
 use crate::config::definitions::DEFINITIONS;
 use std::ffi::OsString;
 
-/// What the variables of all settings begin with.
+/// The prefix of all settings' variables.
 const PREFIX: &str = "DAYBOOK_";
 
-/// Variables that are no settings: the file of settings, what tools of the command line and examples read, and what tests of
-/// this repository read.
+/// Variables that are not settings and get no warning: the path of the settings file, and those that command-line tools,
+/// examples and tests of this repository read.
 const OTHERS: &[&str] = &[
     "DAYBOOK_CONFIG",
     // Tools and examples.
@@ -48,7 +48,7 @@ const OTHERS: &[&str] = &[
     "DAYBOOK_WEBHOOK_STOPS",
 ];
 
-/// Beginnings of others: tests of this repository, and what Kubernetes sets for a service that is called `daybook`.
+/// Prefixes of further such variables: tests of this repository, and those that Kubernetes sets for a service that is called `daybook`.
 const BEGINNINGS: [&str; 3] = ["DAYBOOK_TEST_", "DAYBOOK_SERVICE_", "DAYBOOK_PORT"];
 
 /// The sentences, by name. Values are not shown: they may be secrets. An empty variable counts as not set.

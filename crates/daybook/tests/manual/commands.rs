@@ -101,7 +101,7 @@ fn a_page_that_does_not_work_is_found() {
     assert!(piped.contains("the block ended with"), "{piped}");
     let refused = told("```sh server\ndaybook serve --rate-limit fast\n```\n");
     assert!(refused.contains("before it was ready") && refused.contains("rate-limit"), "{refused}");
-    let second = told("```sh server\ndaybook serve\n```\n```sh server beside\ndaybook serve\n```\n");
+    let second = told("```sh server\ndaybook serve\n```\n```sh server second\ndaybook serve\n```\n");
     assert!(second.starts_with("line 4: ") && second.contains("in use by"), "{second}");
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `sh` | commands that end successfully |
 //! | `sh server` | ends with a server, which runs until the next such block, or the end of the page |
-//! | `sh server beside` | the same, in addition to the servers already running |
+//! | `sh server second` | the same, in addition to the servers already running |
 //! | `sh no-run: REASON` | commands that cannot be run in a test |
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub enum Kind {
     /// Started and kept running, after all running servers are stopped.
     Serve,
     /// Started and kept running.
-    ServeBeside,
+    ServeSecond,
     /// Not run, for this reason.
     NotRun(String),
 }
@@ -79,7 +79,7 @@ fn block(info: &str, line: usize, lines: &[&str]) -> Result<Option<Block>, Strin
     let kind = match info.strip_prefix("sh") {
         Some("") => Kind::Run,
         Some(" server") => Kind::Serve,
-        Some(" server beside") => Kind::ServeBeside,
+        Some(" server second") => Kind::ServeSecond,
         Some(rest) => match rest.strip_prefix(" no-run: ") {
             Some(reason) if reason.split_whitespace().count() >= 2 => Kind::NotRun(reason.to_owned()),
             _ => return Err(format!("line {line}: `{info}` is no mark of a block, or gives no reason")),
@@ -93,7 +93,7 @@ fn block(info: &str, line: usize, lines: &[&str]) -> Result<Option<Block>, Strin
 #[test]
 fn blocks_are_told_by_their_fences() {
     let text = "a\n```sh\none\ntwo\n```\n```sql\nSELECT 1;\n```\n```sh server\nserve\n```\n\
-                ```sh no-run: needs systemd\nsystemctl\n```\n```sh server beside\nserve\n```\n```\n{}\n```\n";
+                ```sh no-run: needs systemd\nsystemctl\n```\n```sh server second\nserve\n```\n```\n{}\n```\n";
     let found = blocks(text).expect("a good page");
     let kinds: Vec<(&Kind, &str, usize)> =
         found.iter().map(|block| (&block.kind, block.script.as_str(), block.line)).collect();
@@ -102,7 +102,7 @@ fn blocks_are_told_by_their_fences() {
         (&Kind::Run, "one\ntwo", 2),
         (&Kind::Serve, "serve", 9),
         (&not_run, "systemctl", 12),
-        (&Kind::ServeBeside, "serve", 15),
+        (&Kind::ServeSecond, "serve", 15),
     ];
     assert_eq!(kinds, expected);
 }

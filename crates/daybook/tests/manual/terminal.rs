@@ -65,7 +65,7 @@ impl Desk {
                     self.stop_servers().map_err(told)?;
                     self.serve(&block.script).map_err(told)?;
                 }
-                Kind::ServeBeside => self.serve(&block.script).map_err(told)?,
+                Kind::ServeSecond => self.serve(&block.script).map_err(told)?,
             }
             done.run += 1;
         }

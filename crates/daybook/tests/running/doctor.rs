@@ -175,6 +175,6 @@ fn a_misspelt_variable_is_a_warning_and_the_server_says_so_too() {
     assert!(warned.iter().any(|sentence| is_told(sentence)), "{warned:?}");
     let said = daybook.serve(&[]).stop();
     assert!(is_told(&said), "{said}");
-    let (_, said) = daybook.failure_of(&["keys", "revoke", "nobody"]);
+    let (_, said) = daybook.failure_of(&["keys", "revoke", "unknown"]);
     assert!(is_told(&said), "{said}");
 }

@@ -1,4 +1,4 @@
-//! The Debian package, installed and upgraded unattended: the operator's settings stay, and nothing is asked.
+//! The Debian package, installed and upgraded unattended: the operator's settings stay, and no question is shown.
 //!
 //! It is installed for real, by `dpkg`, where nothing of the machine is changed: in a mount namespace of its own, with layers over
 //! the folders that it writes to. That needs root.
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Runs a script in a mount namespace in which `/etc`, `/usr` and `/var` may be written and are as they were afterwards.
-/// Nothing where that is not allowed.
+/// Returns `None` if this user may not create one.
 fn apart(folder: &Path, script: &str) -> Option<Output> {
     let layers = r#"
         set -eu

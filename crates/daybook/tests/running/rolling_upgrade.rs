@@ -70,8 +70,7 @@ fn a_node_whose_tables_became_newer_stops_and_nothing_acknowledged_is_lost() {
     let log = earlier.stderr();
     assert_eq!(log.matches("this node does nothing more").count(), 1, "it is said once: {log}");
 
-    let (status, refused) =
-        daybook.try_serve(&[]).expect_err("a node of this build must not start beside newer tables");
+    let (status, refused) = daybook.try_serve(&[]).expect_err("a node of this build must not start on newer tables");
     assert_eq!(status.code(), Some(1));
     assert!(refused.contains("version 999") && refused.contains("newer program"), "{refused}");
 

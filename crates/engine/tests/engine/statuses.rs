@@ -115,7 +115,7 @@ fn only_the_count_is_stopped() {
 }
 
 /// `DAILY`: 1200.00 earns 12.00 in each period. Fraud from 1 February (17 of 31 days passed: 6.5806) to 1 March:
-/// nothing for those dates, then 14 of 28 days of the second period. Row 1 has 6.58 of interest, row 2 6.00.
+/// no interest for those dates, then 14 of 28 days of the second period. Row 1 has 6.58 of interest, row 2 6.00.
 #[test]
 fn fraud_stops_daily_interest() {
     let mut book = loan().open();

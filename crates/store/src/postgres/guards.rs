@@ -52,7 +52,7 @@ async fn is_lost(server: &Server, (guard, fires): &(Guard, i16)) -> Result<bool>
     Ok(is_there != Some(true))
 }
 
-/// The triggers that are not there as they should be.
+/// The triggers that are missing, disabled or altered.
 pub(super) async fn lost(server: &Server) -> Result<Vec<LostGuard>> {
     let mut found = Vec::new();
     for guard in &GUARDS {
@@ -63,7 +63,7 @@ pub(super) async fn lost(server: &Server) -> Result<Vec<LostGuard>> {
     Ok(found)
 }
 
-/// Puts them back, each in a transaction.
+/// Restores them, each in a transaction.
 pub(super) async fn restore(server: &Server) -> Result<()> {
     for guard in &GUARDS {
         if is_lost(server, guard).await? {

@@ -1,10 +1,9 @@
 //! A connection that was taken from the pool.
 //!
-//! A future may be dropped while it waits for the server: its caller hung up, or readiness waited long enough. Then the
-//! connection still has a statement under way, and the next caller that took it from the pool would wait for that statement
-//! first. So a connection goes back into the pool only when all that was asked of it has been answered
-//! ([`Lent::give_back`]). Otherwise it is closed, and the server is told to cancel the statement: a server that waits for a
-//! lock does not notice that its client is gone.
+//! A future may be dropped while it waits for the server, for example because its caller hung up or a readiness check timed
+//! out. The statement is then still running on the connection, and the next user of the connection would wait for it. So a
+//! connection returns to the pool only after the server has responded to every statement ([`Lent::give_back`]). Otherwise
+//! it is closed, and a cancel request is sent: a server that waits for a lock does not notice that its client is gone.
 
 use deadpool_postgres::{Client, Object};
 use std::ops::{Deref, DerefMut};
@@ -12,12 +11,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// How long telling the server to cancel a statement may take.
+/// The longest time for a cancel request.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A connection that is closed when it is dropped, unless it was given back.
 pub(super) struct Lent {
-    /// There until this is dropped.
+    /// `None` only while this is dropped.
     client: Option<Client>,
     tls: MakeRustlsConnect,
     is_answered: bool,
@@ -28,12 +27,12 @@ impl Lent {
         Lent { client: Some(client), tls, is_answered: false }
     }
 
-    /// Puts the connection back into the pool. All that was asked of it has been answered.
+    /// Returns the connection to the pool. The server has responded to every statement.
     pub fn give_back(mut self) {
         self.all_is_answered();
     }
 
-    /// Says that the connection may go back into the pool when this is dropped.
+    /// Marks the connection so that it returns to the pool when this is dropped.
     pub fn all_is_answered(&mut self) {
         self.is_answered = true;
     }

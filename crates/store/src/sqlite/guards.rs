@@ -24,7 +24,7 @@ fn is_lost(connection: &Connection, guard: &Guard) -> Result<bool> {
     Ok(kept.as_deref() != Some(made_by(guard)))
 }
 
-/// The triggers that are not there as they should be.
+/// The triggers that are missing or altered.
 pub(super) fn lost(connection: &Connection) -> Result<Vec<LostGuard>> {
     let mut found = Vec::new();
     for guard in &GUARDS {
@@ -35,7 +35,7 @@ pub(super) fn lost(connection: &Connection) -> Result<Vec<LostGuard>> {
     Ok(found)
 }
 
-/// Puts them back.
+/// Restores them.
 pub(super) fn restore(connection: &mut Connection) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
     for guard in &GUARDS {

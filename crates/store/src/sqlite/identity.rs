@@ -113,7 +113,7 @@ impl Identity {
         looked
     }
 
-    /// The same check before a job: costs nothing if the last check passed.
+    /// The same check before a job. Skipped if the last check passed.
     pub(super) fn check_if_lost(&self) -> Result<()> {
         if self.is_lost.load(Ordering::Relaxed) { self.check() } else { Ok(()) }
     }

@@ -1,5 +1,5 @@
 //! `daybook bench payments`: payments over HTTP, each durable and fully processed before the response, compared with an
-//! HTTP server that does nothing for the same calls.
+//! HTTP server that returns an empty response to the same requests.
 
 use super::http::Connection;
 use super::portfolio::{Bench, months_ago, said};

@@ -84,8 +84,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Compares existing loans and payments with the files: the server refuses an id with different content, and
-    /// changes nothing if the content is the same. Borrowers are not compared, as their details may have changed.
+    /// Compares existing loans and payments with the files: the server refuses an id with different content and
+    /// accepts identical content without a change. Borrowers are not compared, as their details may have changed.
     pub fn compare(&self, report: &mut Report) -> Result<(), Failure> {
         self.send_all(Kind::Accounts, Sent::ToCompare, report)?;
         self.send_all(Kind::Payments, Sent::ToCompare, report)

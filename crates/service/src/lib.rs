@@ -112,8 +112,6 @@ pub struct Service {
     dispatcher: Arc<OnceLock<Dispatcher>>,
     pub(crate) known_mute: Arc<muting::Known>,
     pub(crate) superseded: Arc<superseded::Superseded>,
-    /// The value of the setting that marks adopted time-zone data, as of this node's start; `None` before that.
-    pub(crate) zones_seen: Arc<Mutex<Option<Option<Vec<u8>>>>>,
     monitored: Arc<beside::Beside<(), monitoring::Read>>,
     /// Whether callers' actions are recorded. Always true, except to measure the cost of recording.
     pub(crate) keeps_audit_trail: bool,
@@ -181,7 +179,6 @@ impl Service {
             dispatcher,
             known_mute: Arc::default(),
             superseded,
-            zones_seen: Arc::default(),
             monitored: Arc::default(),
             keeps_audit_trail: true,
         })

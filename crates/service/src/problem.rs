@@ -173,7 +173,8 @@ impl From<Vec<form::Problem>> for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Problem {
         match error {
-            StoreError::Unavailable(_) => Problem::unavailable(error.to_string()),
+            // Newer tables: a node of the newer build serves the call when it is repeated.
+            StoreError::Unavailable(_) | StoreError::Tables(_) => Problem::unavailable(error.to_string()),
             _ => Problem::internal(error.to_string()),
         }
     }

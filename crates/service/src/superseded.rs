@@ -17,7 +17,7 @@ use tokio::sync::watch;
 pub const SUPERSEDED: &str = "this node does nothing more";
 
 /// How often the version of the tables is checked.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Why this node is superseded; unset while it is not.
 #[derive(Debug, Default)]

@@ -14,8 +14,9 @@
 //! Processed events stay in place: the account's terms keep the offsets of its past, up to where it was processed
 //! (`engine::zone`), so that `verify` and every later fold reproduce the past. The journal records the change. Nothing
 //! is announced. An interrupted start continues where it stopped; if several nodes start at the same time, each account
-//! is updated by one of them. A node that uses earlier data stops working once another node has adopted newer ones
-//! ([`crate::superseded`]).
+//! is updated by one of them. On a shared database, a node first announces which zones change and waits two seconds:
+//! nodes with other data for these zones notice and stop working ([`crate::superseded`]), so that none of them writes to
+//! an account that was already updated.
 
 use crate::Service;
 use crate::account::book::Book;
@@ -23,6 +24,7 @@ use crate::lock::lock;
 use crate::policy;
 use crate::problem::Problem;
 use crate::refold::{Folding, Ready, Refolded, refold_keys, unit, written};
+use crate::superseded::LOOK_EVERY;
 use crate::view::time::Utc;
 use daybook_engine::terms::Terms;
 use daybook_engine::time::Time;
@@ -34,11 +36,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// The prefix of the settings that hold the data of a zone; the zone's name follows.
 const KEPT: &str = "zone:";
-/// The setting that changes whenever different data are adopted.
+/// The prefix of the settings that list the data of a zone whose adoption began and has not ended. If it was
+/// interrupted, some accounts use them.
+const BEGUN: &str = "zone_begun:";
+/// The setting that lists the zones whose data changed last, with the fingerprints of the new data.
 const TAKEN_UP: &str = "zones_taken_up";
+/// How long a node waits, after it announced newer data, before it uses them: by then, every node with earlier data has
+/// noticed and stopped.
+const UNTIL_NOTICED: Duration = Duration::from_secs(2 * LOOK_EVERY.as_secs());
 /// The number of rows read at once.
 const STEP: usize = 200;
 /// The maximum number of accounts named in the log.
@@ -51,11 +60,13 @@ const BEFORE_OPENING_MICROS: i64 = 2 * 86_400 * 1_000_000;
 pub struct ZoneDifference {
     /// Its name.
     pub name: String,
-    /// The release name of the kept data.
+    /// The release name of the data that the database uses.
     pub kept_version: String,
     /// The first future moment at which the clocks differ; `None` if they differ only in the past.
     pub from: Option<Time>,
     kept: Zone,
+    /// Data whose adoption was interrupted: some accounts use them.
+    begun: Vec<Zone>,
     today: Zone,
 }
 
@@ -117,20 +128,45 @@ impl Service {
         let mut differing = Vec::new();
         for today in self.zones_of_products().await?.into_values() {
             let Some(kept) = self.store.setting(&setting_of(&today)).await? else { continue };
-            differing.extend(self.difference(today, &kept)?);
+            differing.extend(self.difference(today, &kept).await?);
         }
         Ok(differing)
     }
 
-    fn difference(&self, today: Zone, kept: &[u8]) -> Result<Option<ZoneDifference>, Problem> {
+    async fn difference(&self, today: Zone, kept: &[u8]) -> Result<Option<ZoneDifference>, Problem> {
         let name = today.name().to_owned();
-        let unreadable = || Problem::internal(format!("the kept data of time zone {name} cannot be read"));
-        let (kept, kept_version) = Zone::kept(&name, kept).ok_or_else(unreadable)?;
-        if kept.fingerprint() == today.fingerprint() {
-            return Ok(None);
+        let (kept, kept_version) = read(&name, kept)?;
+        let begun = self.begun(&name).await?.iter().map(|data| read(&name, data)).collect::<Result<Vec<_>, _>>()?;
+        let used = [(&kept, &kept_version)].into_iter().chain(begun.iter().map(|(zone, version)| (zone, version)));
+        let other = used.into_iter().find(|(zone, _)| zone.fingerprint() != today.fingerprint());
+        let Some((other, version)) = other else { return Ok(None) };
+        let (from, kept_version) = (today.first_difference(other, self.clock.now()), version.clone());
+        let begun = begun.into_iter().map(|(zone, _)| zone).collect();
+        Ok(Some(ZoneDifference { name, kept_version, from, kept, begun, today }))
+    }
+
+    /// The data of a zone whose adoption began and has not ended.
+    async fn begun(&self, name: &str) -> Result<Vec<Vec<u8>>, Problem> {
+        let Some(begun) = self.store.setting(&format!("{BEGUN}{name}")).await? else { return Ok(Vec::new()) };
+        postcard::from_bytes(&begun).map_err(|_| unreadable(name))
+    }
+
+    /// Adds this build's data to those whose adoption began. Must be done before any account uses them.
+    async fn begin(&self, zone: &ZoneDifference) -> Result<(), Problem> {
+        let mut begun = self.begun(&zone.name).await?;
+        let data = data_of(&zone.today)?;
+        if !begun.contains(&data) {
+            begun.push(data);
         }
-        let from = today.first_difference(&kept, self.clock.now());
-        Ok(Some(ZoneDifference { name, kept_version, from, kept, today }))
+        let begun = postcard::to_allocvec(&begun).map_err(|_| Problem::internal("time-zone data cannot be written"))?;
+        Ok(self.store.put_setting(&format!("{BEGUN}{}", zone.name), &begun, None).await?)
+    }
+
+    /// Stores this build's data as those that all accounts use.
+    async fn end(&self, zone: &ZoneDifference) -> Result<(), Problem> {
+        self.store.put_setting(&setting_of(&zone.today), &data_of(&zone.today)?, None).await?;
+        self.store.remove_setting(&format!("{BEGUN}{}", zone.name), None).await?;
+        Ok(())
     }
 
     /// The zones that products name, by name.
@@ -153,8 +189,7 @@ impl Service {
 
     /// Stores the data of a zone, unless data are already stored. Returns the stored data.
     pub(crate) async fn keep_zone(&self, zone: &Zone) -> Result<Vec<u8>, Problem> {
-        let data = zone.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))?;
-        Ok(self.store.keep_setting(&setting_of(zone), &data).await?)
+        Ok(self.store.keep_setting(&setting_of(zone), &data_of(zone)?).await?)
     }
 
     /// Makes the database use the time-zone data of this build: where they differ, the future moments of accounts are
@@ -163,30 +198,32 @@ impl Service {
         let mut taken_up = ZonesTakenUp::default();
         for today in self.zones_of_products().await?.into_values() {
             let kept = self.keep_zone(&today).await?;
-            taken_up.zones.extend(self.difference(today, &kept)?);
+            taken_up.zones.extend(self.difference(today, &kept).await?);
         }
         if !taken_up.zones.is_empty() {
             for zone in &taken_up.zones {
                 tracing::warn!("time-zone data changed: {zone}; what is ahead of accounts is placed again");
             }
-            self.place_again(&mut taken_up).await?;
-            for ZoneDifference { today, .. } in &taken_up.zones {
-                let data = today.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))?;
-                self.store.put_setting(&setting_of(today), &data, None).await?;
+            for zone in &taken_up.zones {
+                self.begin(zone).await?;
             }
             self.store.put_setting(TAKEN_UP, &mark_of(&taken_up.zones), None).await?;
+            if self.store.is_shared() {
+                tokio::time::sleep(UNTIL_NOTICED).await;
+            }
+            self.place_again(&mut taken_up).await?;
+            for zone in &taken_up.zones {
+                self.end(zone).await?;
+            }
             tell(&taken_up);
         }
-        let seen = self.store.setting(TAKEN_UP).await?;
-        *lock(&self.zones_seen) = Some(seen);
         Ok(taken_up)
     }
 
-    /// Supersedes this node if another node has adopted other time-zone data since this one started.
+    /// Supersedes this node if another node has adopted other time-zone data than this build has.
     pub(crate) async fn look_at_zones(&self) -> Result<(), Problem> {
-        let seen = lock(&self.zones_seen).clone();
-        let Some(seen) = seen else { return Ok(()) };
-        if self.store.setting(TAKEN_UP).await? != seen {
+        let mark = self.store.setting(TAKEN_UP).await?;
+        if mark.is_some_and(|mark| !agrees(&mark)) {
             self.supersede(
                 "another build has brought other time-zone data, and the database goes by them: stop this server, and start \
                  that build",
@@ -231,7 +268,8 @@ impl Service {
         for zone in zones {
             let kept = self.store.setting(&setting_of(&zone.today)).await?;
             let kept = kept.and_then(|kept| Zone::kept(&zone.name, &kept));
-            if kept.is_none_or(|(kept, _)| kept.fingerprint() != zone.today.fingerprint()) {
+            let is_other = kept.is_none_or(|(kept, _)| kept.fingerprint() != zone.today.fingerprint());
+            if is_other || !self.begun(&zone.name).await?.is_empty() {
                 return Ok(false);
             }
         }
@@ -245,11 +283,33 @@ fn setting_of(zone: &Zone) -> String {
     format!("{KEPT}{}", zone.name())
 }
 
+fn data_of(zone: &Zone) -> Result<Vec<u8>, Problem> {
+    zone.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))
+}
+
+fn read(name: &str, data: &[u8]) -> Result<(Zone, String), Problem> {
+    Zone::kept(name, data).ok_or_else(|| unreadable(name))
+}
+
+fn unreadable(name: &str) -> Problem {
+    Problem::internal(format!("the kept data of time zone {name} cannot be read"))
+}
+
 fn mark_of(zones: &[ZoneDifference]) -> Vec<u8> {
     let each: BTreeSet<String> =
         zones.iter().map(|zone| format!("{} {:x}", zone.name, zone.today.fingerprint())).collect();
     let each: Vec<String> = each.into_iter().collect();
     format!("{}: {}", data_version(), each.join(", ")).into_bytes()
+}
+
+/// Whether this build has the data that a mark lists.
+fn agrees(mark: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(mark);
+    let Some((_, each)) = text.split_once(": ") else { return false };
+    each.split(", ").all(|one| {
+        let (name, fingerprint) = one.rsplit_once(' ').unwrap_or((one, ""));
+        Zone::named(name).is_some_and(|zone| format!("{:x}", zone.fingerprint()) == fingerprint)
+    })
 }
 
 fn tell(taken_up: &ZonesTakenUp) {
@@ -271,7 +331,9 @@ fn new_terms(row: &AccountRow, zones: &[ZoneDifference]) -> Option<Terms> {
         return None;
     }
     let since = terms.opening.effective_at.plus_micros(-BEFORE_OPENING_MICROS);
-    let earlier = changed.kept.after_past_of(&terms.zone);
+    let is_used = |begun: &&Zone| terms.zone.replaced_by() == Some(begun.fingerprint());
+    let used = changed.begun.iter().find(is_used).unwrap_or(&changed.kept);
+    let earlier = used.after_past_of(&terms.zone);
     earlier.first_difference(&changed.today.after_past_of(&terms.zone), since)?;
     terms.zone = changed.today.with_past(&earlier, since, through);
     Some(terms)

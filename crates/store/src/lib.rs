@@ -181,6 +181,11 @@ pub trait Store:
         None
     }
 
+    /// Whether several nodes may use the database at the same time.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// How many transactions it is useful to run at once.
     fn writers(&self) -> usize;
 

@@ -48,7 +48,8 @@ fn a_node_whose_tables_became_newer_stops_and_nothing_acknowledged_is_lost() {
     }
 
     database.note_migration(NEWER);
-    // It takes up to a second to notice; what it acknowledges until then counts.
+    let refused = pay(&earlier, &secret, "at-once");
+    assert_eq!(refused.status, 503, "nothing is written into newer tables: {}", refused.text);
     let why = until_not_ready(&earlier);
     assert!(why.contains("version 999") && why.contains("start the newer build"), "{why}");
     let refused = pay(&earlier, &secret, "late");

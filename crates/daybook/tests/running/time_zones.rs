@@ -7,6 +7,7 @@
 
 use crate::support::fresh;
 use daybook_clock::{Clock, System};
+use daybook_testkit::old_database::OldDatabase;
 use daybook_testkit::postgres;
 use daybook_testkit::server::{Daybook, Server};
 use jiff::civil::Date;
@@ -218,6 +219,96 @@ fn a_node_that_goes_by_other_data_than_the_database_stops() {
     assert_eq!(refused.status, 503);
     assert!(refused.text.contains("time-zone data"), "{}", refused.text);
     newer.post(path, &secret, &payment).good();
+}
+
+/// Loans in addition to those of [`lend`], so that adopting data takes several transactions.
+const MORE_LOANS: std::ops::Range<i64> = 100..360;
+/// A loan of a later transaction than the first.
+const LATE_LOAN: &str = "loan-350";
+
+/// Makes every update of [`LATE_LOAN`] fail.
+fn interrupt(database: &OldDatabase) {
+    let (event, fails) = ("BEFORE UPDATE ON accounts", format!("NEW.account = '{LATE_LOAN}'"));
+    database.run(&match database.address.starts_with("sqlite:") {
+        true => {
+            format!("CREATE TRIGGER interruption {event} WHEN {fails} BEGIN SELECT RAISE(ABORT, 'interrupted'); END")
+        }
+        false => format!(
+            "CREATE FUNCTION interruption() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN IF {fails} THEN RAISE EXCEPTION 'interrupted'; END IF; RETURN NEW; END $$;
+             CREATE TRIGGER interruption {event} FOR EACH ROW EXECUTE FUNCTION interruption()"
+        ),
+    });
+}
+
+fn end_interruption(database: &OldDatabase) {
+    let on = if database.address.starts_with("sqlite:") { "" } else { "ON accounts" };
+    database.run(&format!("DROP TRIGGER interruption {on}"));
+}
+
+/// Newer data are adopted for some accounts only. Then the same build continues, or the earlier build returns.
+fn an_interrupted_adoption_is_completed_or_undone(daybook: &Daybook, address: &str, continues: bool) {
+    make_data(daybook.folder());
+    let daybook = daybook.clone().with("DAYBOOK_DATABASE", address);
+    let earlier = daybook.clone().with("DAYBOOK_TIME_ZONES", "earlier");
+    let newer = daybook.with("DAYBOOK_TIME_ZONES", "newer");
+    let server = earlier.serve(&[]);
+    let secret = server.first_secret();
+    lend(&server, &secret);
+    for number in MORE_LOANS {
+        let loan = json!({
+            "account_id": format!("loan-{number}"),
+            "product_id": "asu",
+            "effective_at": format!("{}T16:00:00Z", day(-45)),
+            "summary": { "initial_principal_cents": 120_000 },
+        });
+        server.post("/accounts", &secret, &loan).good();
+    }
+    server.stop();
+    let database = OldDatabase::at(address);
+    interrupt(&database);
+    let said = refusal(&newer, &["migrate"]);
+    assert!(said.contains("interrupted"), "{said}");
+    end_interruption(&database);
+    let moments = || database.number("SELECT count(DISTINCT next_moment) FROM accounts WHERE product = 'asu'");
+    assert_eq!(moments(), 2, "some accounts were reached, others were not");
+
+    let (back, hour, changes) = if continues { (&newer, 20, 1) } else { (&earlier, 21, 2) };
+    let said = refusal(back, &["verify"]);
+    assert!(said.contains("show other clocks than") && said.contains("daybook migrate"), "{said}");
+    let done = back.json_of(&["migrate", "--json"]);
+    assert_eq!(done["time_zones"]["failed"], 0, "{done}");
+    assert_eq!(moments(), 1);
+    assert!(back.stdout_of(&["verify"]).ends_with(": 0 differences\n"));
+    let server = back.serve(&[]);
+    let events = all(&server, &secret, "/accounts/loan-100/events?limit=200");
+    let told = events.iter().filter(|event| event["event"] == "time_zone_change").count();
+    assert_eq!(told, changes, "a loan that was reached: {events:?}");
+    let roll =
+        json!({ "account_id": LATE_LOAN, "effective_at": format!("{}T00:00:00Z", day(20)), "roll_webhooks": false });
+    server.post("/admin/roll/account", &secret, &roll).good();
+    assert_eq!(period_ends(&server, &secret, LATE_LOAN), [moment(day(-15), 21), moment(day(15), hour)]);
+    assert_eq!(server.get("/readyz", "").status, 200);
+    server.stop();
+    assert!(back.stdout_of(&["verify"]).ends_with(": 0 differences\n"));
+}
+
+#[test]
+fn an_interrupted_adoption_is_completed_or_undone_on_sqlite() {
+    for continues in [true, false] {
+        let (folder, daybook) = fresh();
+        let address = format!("sqlite:{}", folder.path().join("daybook.db").display());
+        an_interrupted_adoption_is_completed_or_undone(&daybook, &address, continues);
+    }
+}
+
+#[test]
+fn an_interrupted_adoption_is_completed_or_undone_on_postgres() {
+    for continues in [true, false] {
+        let (_folder, daybook) = fresh();
+        let address = postgres::Server::shared().database();
+        an_interrupted_adoption_is_completed_or_undone(&daybook, &address, continues);
+    }
 }
 
 #[test]

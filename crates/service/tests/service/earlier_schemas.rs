@@ -1,7 +1,7 @@
 //! Databases with the tables of every earlier version: opened, migrated, verified and used.
 //!
-//! [`daybook_testkit::old_database`] keeps some. Versions in between are made from the previous kept one by running
-//! migrations; for versions before the first kept one, later additions are removed from it. The list of versions is
+//! [`daybook_testkit::old_database`] keeps those of every version that was ever in use. Versions in between, which
+//! existed only during development, are made from the previous kept one by running migrations. The list of versions is
 //! read from the folder of migrations: a new migration makes the last version an earlier one.
 
 use crate::support::{Home, Trial, json_of, list, on_both, whole};
@@ -37,33 +37,10 @@ fn earlier_versions(home: Home) -> Vec<i64> {
     all
 }
 
-/// Statements that remove what each version up to the first kept one added, latest version first.
-const TAKE_OUT: &[(i64, &str)] = &[
-    (
-        5,
-        "DROP INDEX subscriptions_of_console;
-         ALTER TABLE subscriptions DROP COLUMN from_console;
-         DROP INDEX messages_about_no_account;",
-    ),
-    (
-        4,
-        "DROP INDEX accounts_counted;
-         DROP INDEX accounts_past_due;
-         DROP INDEX line_items_by_day;
-         ALTER TABLE accounts DROP COLUMN balance;
-         DROP TABLE delivery_hours;
-         DROP TABLE words;",
-    ),
-    (3, "DROP TABLE guesses; DROP TABLE invitations; DROP TABLE sessions; DROP TABLE people;"),
-];
-/// The first version that is made. In version 1 a rotated key would be lost, and with it the means to verify its
-/// signatures.
-const FIRST: i64 = 2;
-
 /// The version of the kept database that a version's tables are made from.
 fn made_of(version: i64) -> i64 {
-    let kept = || KEPT.iter().map(|(kept, _)| *kept);
-    kept().filter(|kept| *kept <= version).max().or(kept().min()).expect("some are kept")
+    let kept = KEPT.iter().map(|(kept, _)| *kept);
+    kept.filter(|kept| *kept <= version).max().expect("the first version is kept")
 }
 
 /// A database with the tables of a version.
@@ -74,10 +51,6 @@ fn of_version(home: Home, folder: &std::path::Path, version: i64) -> OldDatabase
         Home::Postgres => OldDatabase::postgres_of(kept, folder),
     };
     assert_eq!(database.number("SELECT max(number) FROM migrations"), kept, "it is what its build left");
-    for (number, sql) in TAKE_OUT.iter().filter(|(number, _)| (version + 1..=kept).contains(number)) {
-        database.run(sql);
-        database.run(&format!("DELETE FROM migrations WHERE number = {number}"));
-    }
     for (number, sql) in migrations(home).into_iter().filter(|(number, _)| (kept + 1..=version).contains(number)) {
         database.run(&sql);
         database.note_migration(number);
@@ -102,7 +75,7 @@ async fn every_migration_is_in_both_dialects(home: Home) {
 async fn every_earlier_version_comes_out_right(home: Home) {
     // Balances and search words of the first version made from each kept one; the others must give the same.
     let mut first: std::collections::BTreeMap<i64, (i64, i64)> = std::collections::BTreeMap::new();
-    for version in earlier_versions(home).into_iter().filter(|version| *version >= FIRST) {
+    for version in earlier_versions(home) {
         let folder = tempfile::tempdir().expect("a folder");
         let database = of_version(home, folder.path(), version);
         let (accounts, processed) = before(&database);
@@ -113,7 +86,7 @@ async fn every_earlier_version_comes_out_right(home: Home) {
         let done = trial.service.refold(&mut |_| {}).await.expect("accounts are folded again");
         assert_eq!((done.accounts as i64, done.failed), (waiting, 0), "version {version}");
         let filled = trial.service.fill_in_words().await.expect("words are written");
-        assert_eq!(filled > 0, version < 4, "version {version}: words are written where there were none");
+        assert_eq!(filled > 0, made_of(version) < 4, "version {version}: words are written where there were none");
         assert_eq!(trial.service.fill_in_words().await.expect("words are there"), 0, "once");
         let zones = trial.service.take_up_zones().await.expect("time-zone data are kept");
         assert_eq!((zones.zones.len(), zones.accounts), (0, 0), "version {version}: nothing moves");

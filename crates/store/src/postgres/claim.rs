@@ -16,6 +16,9 @@ use crate::records::{AccountKey, AccountRow, CustomerRow, Mode, OrgId, ProductKe
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tokio_postgres::{Error, Row};
 
+/// The version of the tables. Reading it holds a lock on `migrations` until the transaction ends.
+const TABLES_VERSION: &str = "SELECT coalesce(max(number), 0) FROM migrations";
+
 const LOCK_MODES: &str = "
     SELECT CASE WHEN l.changes THEN pg_advisory_xact_lock(l.number) IS NULL
                 ELSE pg_advisory_xact_lock_shared(l.number) IS NULL END
@@ -165,8 +168,13 @@ impl<'a> Claims<'a> {
         self.units.iter().zip(&self.live).filter(|(_, live)| **live).map(|(unit, _)| *unit).collect()
     }
 
-    /// Begins the transaction: locks modes and accounts. Sends `more` in the same flight and returns its rows.
-    pub async fn lock(&mut self, transaction: &mut Transaction, more: Vec<Step<'_>>) -> Result<Vec<Vec<Row>>, Error> {
+    /// Begins the transaction: reads the version of the tables, then locks modes and accounts. Sends `more` in the same
+    /// flight. Returns the version, and the rows of `more`.
+    pub async fn lock(
+        &mut self,
+        transaction: &mut Transaction,
+        more: Vec<Step<'_>>,
+    ) -> Result<(i64, Vec<Vec<Row>>), Error> {
         let modes: BTreeSet<Id<'a>> = self.units.iter().flat_map(|unit| &unit.modes).map(|(key, _)| id(key)).collect();
         let accounts = self.accounts_there();
         let mut steps = self.mode_steps(&modes);
@@ -184,13 +192,16 @@ impl<'a> Claims<'a> {
         }
         let mine = steps.len();
         steps.extend(more);
+        // First, so that a transaction that waits for a migration holds no lock that the migration needs.
+        steps.insert(0, Step::new(TABLES_VERSION, Vec::new()));
         let mut answers = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &steps).await?;
+        let version = answers.remove(0).first().map_or(Ok(0), |row| row.try_get(0))?;
         let rest = answers.split_off(mine);
         if mode_answers > 0 {
             self.drop_other_modes(answers.get(mode_answers - 1).map_or(&[], Vec::as_slice))?;
         }
         self.drop_unlocked(&accounts, answers.get(mode_answers).map_or(&[], Vec::as_slice))?;
-        Ok(rest)
+        Ok((version, rest))
     }
 
     /// Accounts that units expect to exist, in order, with the versions they expect.

@@ -3,6 +3,9 @@
 //! A payment to an account takes two flights: the first begins the transaction and locks the rows that the units depend
 //! on, the second writes everything, ends with the log and commits. Units that could not be claimed are left out.
 //!
+//! The first flight also reads the version of the tables. Reading it holds a lock until the transaction ends, and a
+//! migration waits for that lock ([`migrate`]): a node of an earlier build writes nothing into newer tables.
+//!
 //! Some units cannot be left out once they have begun: one of several claims failed, or a row existed despite the
 //! claim. Then the transaction is rolled back and the batch is split in two, repeatedly, until the unit is alone: the
 //! others are written, and it is stale.
@@ -10,6 +13,7 @@
 use super::audit;
 use super::claim::Claims;
 use super::flight::{Frame, Step, Transaction};
+use super::migrate;
 use super::publish::{Published, ask_waiting, message_steps, read_waiting};
 use super::server::{Server, TRIES, is_taken, lost_to_another, refused};
 use super::words;
@@ -96,7 +100,8 @@ async fn write_together(server: &Server, units: &[&Unit]) -> Result<Option<Vec<C
 
 async fn write_once(transaction: &mut Transaction, units: &[&Unit]) -> std::result::Result<Vec<Claimed>, Setback> {
     let mut claims = Claims::of(units);
-    let rows = claims.lock(transaction, ask_waiting(units).into_iter().collect()).await?;
+    let (version, rows) = claims.lock(transaction, ask_waiting(units).into_iter().collect()).await?;
+    migrate::standing_at(version).must_not_be_newer()?;
     let waiting = read_waiting(rows.first().map_or(&[], Vec::as_slice))?;
     claims.take(transaction).await?;
     if claims.live.iter().zip(&claims.touched).any(|(live, touched)| *touched && !live) {

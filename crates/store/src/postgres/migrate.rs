@@ -37,6 +37,11 @@ pub(super) fn last_known() -> i64 {
     MIGRATIONS.iter().map(|(number, _)| *number).max().unwrap_or(0)
 }
 
+/// The state of tables of a version. Migrations between are assumed to have been run.
+pub(super) fn standing_at(version: i64) -> TablesStanding {
+    TablesStanding::of(&[version], &[last_known()])
+}
+
 /// The version of the tables. Changes nothing.
 pub(super) async fn standing(server: &Server) -> Result<TablesStanding> {
     let known: Vec<i64> = MIGRATIONS.iter().map(|(number, _)| *number).collect();
@@ -65,6 +70,8 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
         .batch_execute("CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY)")
         .await
         .map_err(refused)?;
+    // Waits until every commit in progress has ended. Later ones wait for this transaction, and then see its version.
+    transaction.batch_execute("LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE").await.map_err(refused)?;
     let mut migrated = Vec::new();
     for (number, sql) in missing(&applied(&*transaction).await?)? {
         transaction.batch_execute(sql).await.map_err(refused)?;

@@ -110,6 +110,10 @@ impl Store for Postgres {
         health::try_write(&self.server).await
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn writers(&self) -> usize {
         WRITERS
     }

@@ -260,6 +260,68 @@ fn a_newer_database_is_refused() {
     });
 }
 
+/// How many connections wait for a lock on the list of migrations.
+const WAITING_FOR_MIGRATIONS: &str =
+    "SELECT count(*) FROM pg_locks WHERE relation = 'migrations'::regclass AND NOT granted";
+
+async fn connected(address: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(address, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Waits until another connection waits for a lock on the list of migrations, or `work` has ended without waiting.
+async fn until_waiting<T>(address: &str, work: &tokio::task::JoinHandle<T>) {
+    let looking = connected(address).await;
+    while !work.is_finished() && looking.query_one(WAITING_FOR_MIGRATIONS, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[test]
+fn a_commit_waits_for_a_migration_and_writes_nothing_into_newer_tables() {
+    block_on(async {
+        let address = Server::shared().database();
+        let store = daybook_store::open(&address).await.unwrap();
+        let org = organization(&store, "one").await;
+        let migration = connected(&address).await;
+        migration.batch_execute("BEGIN; LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        migration.batch_execute("INSERT INTO migrations SELECT max(number) + 1 FROM migrations").await.unwrap();
+        let messages = vec![(org, message(None, 0, "1"))];
+        let work = tokio::spawn(async move {
+            store.commit(Batch { units: vec![Unit { messages, ..Unit::default() }] }).await.map(|_| ())
+        });
+        until_waiting(&address, &work).await;
+        migration.batch_execute("COMMIT").await.unwrap();
+        match work.await.unwrap() {
+            Err(StoreError::Tables(why)) => assert!(why.contains("newer"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        let rows = migration.query_one("SELECT count(*) FROM messages", &[]).await.unwrap();
+        assert_eq!(rows.get::<_, i64>(0), 0);
+    });
+}
+
+#[test]
+fn a_migration_waits_for_commits_in_progress() {
+    block_on(async {
+        let address = Server::shared().database();
+        drop(daybook_store::open(&address).await.unwrap());
+        run_sql(&address, "DELETE FROM migrations WHERE number = (SELECT max(number) FROM migrations)").await;
+        let commit = connected(&address).await;
+        commit.batch_execute("BEGIN; SELECT max(number) FROM migrations").await.unwrap();
+        let migrating = tokio::spawn({
+            let address = address.clone();
+            async move { daybook_store::open(&address).await.map(|_| ()) }
+        });
+        until_waiting(&address, &migrating).await;
+        assert!(!migrating.is_finished(), "it did not wait");
+        commit.batch_execute("COMMIT").await.unwrap();
+        // The tables of the last migration exist already.
+        assert!(migrating.await.unwrap().is_err());
+    });
+}
+
 #[test]
 fn a_damaged_log_is_found() {
     block_on(async {

@@ -75,7 +75,7 @@ fn a_case_that_expects_nothing_fails_and_says_so() {
     write(folder.path(), "empty/late.toml", &text[..start]);
     let (code, stdout, stderr) = said(daybook.run(&["test", "empty"]));
     assert_eq!((code, stderr.as_str()), (1, "daybook: 1 of 1 test cases failed\n"), "{stdout}");
-    let sentence = "none: nothing is compared. Write one, or have `daybook test --record` write what came out";
+    let sentence = "none. Add one, or run `daybook test --record` to write them from the results";
     assert!(stdout.contains("empty/late.toml:") && stdout.contains(sentence), "{stdout}");
     // Once recorded, the case expects the actual results and passes.
     let (code, ..) = said(daybook.run(&["test", "--record", "empty"]));

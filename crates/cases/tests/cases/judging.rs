@@ -135,15 +135,15 @@ async fn a_failure_shows_what_happened() {
     assert_eq!(
         steps,
         [
-            "2025-01-15T12:00:00-05:00  The account was opened and the principal paid out.  Owed after it: $1,200.00 \
+            "2025-01-15T12:00:00-05:00  The account was opened and the principal paid out.  Balance after: $1,200.00 \
              (principal $1,200.00).",
-            "2025-02-15T23:59:59-05:00  Instalment 1 fell due. Interest of $12.00 for the period was posted.  Owed \
-             after it: $1,212.00 (principal $1,200.00, interest $12.00).",
-            "2025-02-20T23:59:59-05:00  Instalment 1 was still unpaid at the end of its grace period: late fee of $15.00.  Owed after it: \
-             $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00).",
-            "2025-02-14T12:00:00-05:00  A payment of $408.03 was recorded as VALID. It paid $12.00 of interest and $396.03 of principal. It counts from \
-             2025-02-25T09:00:00-05:00.  Owed after it: $818.97 (principal $803.97, \
-             fees $15.00).",
+            "2025-02-15T23:59:59-05:00  Instalment 1 fell due. Interest of $12.00 for the period was posted.  Balance \
+             after: $1,212.00 (principal $1,200.00, interest $12.00).",
+            "2025-02-20T23:59:59-05:00  Instalment 1 was not paid in full by the end of its grace period: a late \
+             fee of $15.00 was charged.  Balance after: $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00).",
+            "2025-02-14T12:00:00-05:00  A payment of $408.03 was recorded as VALID. It paid $12.00 of interest and \
+             $396.03 of principal. It counts from 2025-02-25T09:00:00-05:00.  Balance after: $818.97 (principal \
+             $803.97, fees $15.00).",
         ]
     );
     let told = outcome.to_string();

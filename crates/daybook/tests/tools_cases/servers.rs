@@ -89,7 +89,8 @@ fn the_server_of_this_machine_is_found_and_no_key_is_left() {
     assert!(stdout.contains("late.toml:44  delinquency.days_past_due of the account at the end"), "{stdout}");
     assert!(stdout.contains("the number of payment_missed webhook messages received  2"), "{stdout}");
     assert!(stdout.contains(
-        "2025-02-20 23:59:59 -05:00  Instalment 1 was still unpaid at the end of its grace period: late fee of $15.00."
+        "2025-02-20 23:59:59 -05:00  Instalment 1 was not paid in full by the end of its grace period: a late fee of \
+         $15.00 was charged."
     ));
     assert_eq!(keys(), before);
 }

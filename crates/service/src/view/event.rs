@@ -242,12 +242,11 @@ impl Told {
             }
             Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
                 let fee = amounts.late_fee;
-                Told::new(
-                    "late_fee",
-                    format!(
-                        "Instalment {instalment} was still unpaid at the end of its grace period: late fee of {fee}."
-                    ),
-                )
+                let sentence = format!(
+                    "Instalment {instalment} was not paid in full by the end of its grace period: a late fee of {fee} \
+                     was charged."
+                );
+                Told::new("late_fee", sentence)
             }
             Cause::GraceEnd { instalment, found } => Told::new("grace_end", without_late_fee(*instalment, *found)),
             Cause::Notice(kind) => Told::new(kind.name(), format!("The notice {} fired.", kind.name())),

@@ -399,7 +399,7 @@ fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
         (told.event, told.description)
     };
     let (event, words) = told(Found::Late, 1_500);
-    let expected = "Instalment 2 was still unpaid at the end of its grace period: late fee of 15.00.";
+    let expected = "Instalment 2 was not paid in full by the end of its grace period: a late fee of 15.00 was charged.";
     assert_eq!((event, &*words), ("late_fee", expected));
     let (event, words) = told(Found::Paid, 0);
     assert_eq!((event, &*words), ("grace_end", "The grace period of instalment 2 ended; the instalment is paid."));

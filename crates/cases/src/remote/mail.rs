@@ -137,7 +137,9 @@ impl Mail {
                     [] => String::new(),
                     events => format!("; not compared: {}", events.join(", ")),
                 };
-                Some(format!("webhooks were counted in the server's record, not received: {why}{not_compared}"))
+                Some(format!(
+                    "webhook messages were not received here but counted in the server's record: {why}{not_compared}"
+                ))
             }
         }
     }

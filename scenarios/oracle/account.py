@@ -224,7 +224,7 @@ class Account(Pouring, Inputs, Notices):
             return
         came_in = self.received_for(k)
         if came_in >= row.charged + row.principal:
-            self.tell(f"grace of instalment {k} ends unpaid, but {money(came_in)} came in: no fee")
+            self.tell(f"grace period of instalment {k} ends unpaid, but {money(came_in)} was received for it: no late fee")
             row.spared = True
             return
         row.late = True
@@ -245,7 +245,7 @@ class Account(Pouring, Inputs, Notices):
         if fee:
             self.charge(f"dbk_late_fee_{k}", "LATE_FEE", fee, is_penalty=True)
         self.late_in_a_row += 1
-        self.tell(f"grace of instalment {k} ends with {money(unpaid)} unpaid: late fee {money(fee)}")
+        self.tell(f"grace period of instalment {k} ends with {money(unpaid)} unpaid: late fee {money(fee)}")
         if self.late_in_a_row >= terms.charge_off_after and self.moves_by_itself():
             self.charge_off()
         elif self.late_in_a_row >= terms.delinquent_after and self.status == "ACTIVE" and self.moves_by_itself():

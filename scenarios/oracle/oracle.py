@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Works out every number of the test cases by itself, and compares.
+"""Calculates every number of the test cases independently, and compares.
 
     python3 scenarios/oracle/oracle.py scenarios/*.toml              a line for each file; exit code 1 if one differs
     python3 scenarios/oracle/oracle.py --explain scenarios/01*.toml  what happens in a case, step by step

@@ -6,13 +6,13 @@ from pathlib import Path
 HEAD = """\
 # Scenarios
 
-{count} loans, each a test case in the folder `scenarios`. Every number in them is worked out twice: by Daybook itself,
-and by a program of its own in `scenarios/oracle` that was written from the rules and shares nothing with it. The same
-files are the data of `daybook serve --demo`.
+{count} loans, each a test case in the folder `scenarios`. Every number in them is calculated twice: by Daybook,
+and by a separate Python program in `scenarios/oracle`, which was written from the rules and shares no code with it. The
+same files are the data of `daybook serve --demo`.
 
-This page is made from the files: `python3 scenarios/oracle/oracle.py --pages scenarios >docs/scenarios/README.md`.
+This page is generated from the files: `python3 scenarios/oracle/oracle.py --pages scenarios >docs/scenarios/README.md`.
 
-| case | what it tells |
+| case | title |
 |---|---|
 {list}
 """

@@ -31,7 +31,7 @@ pub(crate) fn judge(case: &Scenario, findings: &Findings) -> Vec<Difference> {
             }
             Err(why) => found.push(Difference {
                 what: format!("the account as of {}", then.at.text),
-                expected: "that it can be read".to_owned(),
+                expected: "no error".to_owned(),
                 got: why.clone(),
                 line: then.line,
             }),
@@ -54,7 +54,7 @@ fn expects_nothing(case: &Scenario) -> Difference {
     Difference {
         what: "the case".to_owned(),
         expected: "at least one expectation, such as [expect.account]".to_owned(),
-        got: "none: nothing is compared. Write one, or have `daybook test --record` write what came out".to_owned(),
+        got: "none. Add one, or run `daybook test --record` to write them from the results".to_owned(),
         line: case.lines.account.whole,
     }
 }
@@ -77,7 +77,7 @@ fn miscounted(wanted: &LineItemCount, items: &[Value]) -> Option<Difference> {
     let query = ItemQuery { line_item_type: Some(wanted.line_item_type.clone()), ..ItemQuery::default() };
     let got = match query.check() {
         // A count of 0 for a type that does not exist is a mistake in the case.
-        Err(problem) => format!("there is no such type: {}", telling::problem(&problem)),
+        Err(problem) => format!("no such type: {}", telling::problem(&problem)),
         Ok(()) if count == wanted.count => return None,
         Ok(()) => count.to_string(),
     };
@@ -101,7 +101,7 @@ fn unheard(wanted: &Webhook, received: &BTreeMap<String, u64>) -> Option<Differe
         return None;
     }
     Some(Difference {
-        what: format!("the number of webhook messages {} that were received", wanted.event),
+        what: format!("the number of {} webhook messages received", wanted.event),
         expected: wanted.count.map_or("1 or more".to_owned(), |count| count.to_string()),
         got: if is_known { count.to_string() } else { no_such("event", &wanted.event, EVENTS.iter().map(|e| e.name)) },
         line: wanted.line,
@@ -111,8 +111,8 @@ fn unheard(wanted: &Webhook, received: &BTreeMap<String, u64>) -> Option<Differe
 /// The message that a name does not exist, with a similar name if there is one.
 fn no_such<'k>(what: &str, name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     match meant(name, known) {
-        Some(near) => format!("there is no such {what}; did you mean {near}?"),
-        None => format!("there is no such {what}"),
+        Some(near) => format!("no such {what}; did you mean {near}?"),
+        None => format!("no such {what}"),
     }
 }
 
@@ -120,8 +120,8 @@ fn unsigned(case: &Scenario, unsigned: &[String]) -> Option<Difference> {
     let first = unsigned.first()?;
     Some(Difference {
         what: format!("the signature of webhook message {first}"),
-        expected: "one by the key of the organization".to_owned(),
-        got: "another".to_owned(),
+        expected: "a signature with the organization's key".to_owned(),
+        got: "one that does not match it".to_owned(),
         line: case.expect.webhooks.first().map_or(case.lines.account.whole, |webhook| webhook.line),
     })
 }
@@ -206,18 +206,18 @@ fn missing(wanted: &LineItem, items: &[Value]) -> Option<Difference> {
     }
     let told = |field: &Field, value: Option<&Value>| {
         let name = field.path.first().map_or("", String::as_str);
-        let value = value.map_or("nothing".to_owned(), |value| telling::value(name, value));
+        let value = value.map_or("no value".to_owned(), |value| telling::value(name, value));
         format!("{name} {value}")
     };
     let nearest = nearest(wanted, items);
     let got = match nearest {
-        None => "none like it".to_owned(),
+        None => "no similar line item".to_owned(),
         Some(item) => {
             let wrong = wanted.fields.iter().filter(|field| !matches(field, item));
             let wrong: Vec<String> =
                 wrong.map(|field| told(field, item_field(item, &field.path[0]).as_ref())).collect();
             let id = item["line_item_id"].as_str().unwrap_or_default();
-            format!("none; the nearest is {id}, which has {}", wrong.join(", "))
+            format!("none; the closest is {id}, with {}", wrong.join(", "))
         }
     };
     let expected: Vec<String> = wanted.fields.iter().map(|field| told(field, Some(&field.value))).collect();
@@ -234,7 +234,7 @@ fn row_differs(wanted: &ScheduleRow, rows: &[Value]) -> Vec<Difference> {
     let Some(shown) = row_of(wanted, rows) else {
         let what = format!("row {row} of the schedule");
         let got = format!("the schedule has {} rows", rows.len());
-        return vec![Difference { what, expected: "that it is there".to_owned(), got, line: wanted.line }];
+        return vec![Difference { what, expected: "a row".to_owned(), got, line: wanted.line }];
     };
     let what = |path: &str| format!("{path} of row {row} of the schedule");
     fields_differ(&wanted.fields, shown, what)

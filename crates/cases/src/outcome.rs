@@ -81,7 +81,7 @@ impl fmt::Display for Step {
         write!(f, "{}  {}", self.effective_at, self.what)?;
         match self.balance_after.as_str() {
             "" => Ok(()),
-            balance => write!(f, "  Owed after it: {balance}."),
+            balance => write!(f, "  Balance after: {balance}."),
         }
     }
 }

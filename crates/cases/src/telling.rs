@@ -49,7 +49,7 @@ pub fn with_dollars(sentence: &str) -> String {
 /// A field's value for people: money formatted, text without quotes.
 pub(crate) fn value(field: &str, value: &Value) -> String {
     match value {
-        Value::Null => "nothing".to_owned(),
+        Value::Null => "no value".to_owned(),
         Value::String(text) => text.clone(),
         Value::Number(number) => match number.as_i64().filter(|_| field.ends_with("_cents")) {
             Some(cents) => format!("{} ({cents} cents)", Dollars(cents)),
@@ -89,7 +89,7 @@ fn step(event: &Value) -> Step {
     }
     what.push_str(match event["state"].as_str() {
         Some("HELD") => " It is held.",
-        Some("SCHEDULED") => " Its time has not come.",
+        Some("SCHEDULED") => " It is scheduled for later.",
         Some("FAILED") => " It could not be applied.",
         _ => "",
     });
@@ -109,7 +109,7 @@ fn balance(after: &Value) -> String {
     };
     let mut parts: Vec<String> = names.into_iter().filter_map(part).collect();
     if let Some(surplus) = after["surplus_cents"].as_i64().filter(|cents| *cents != 0) {
-        parts.push(format!("and {} kept for the borrower", Dollars(surplus)));
+        parts.push(format!("surplus {}", Dollars(surplus)));
     }
     match parts.as_slice() {
         [] => Dollars(total).to_string(),
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(value("fees_balance_cents", &json!(1500)), "$15.00 (1500 cents)");
         assert_eq!(value("days_past_due", &json!(36)), "36");
         assert_eq!(value("account_status", &json!("ACTIVE")), "ACTIVE");
-        assert_eq!(value("account_status_subtype", &Value::Null), "nothing");
+        assert_eq!(value("account_status_subtype", &Value::Null), "no value");
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
                              "surplus_cents": surplus, "total_cents": total }))
         };
         assert_eq!(after(120_000, 1_200, 0, 0), "$1,212.00 (principal $1,200.00, interest $12.00)");
-        assert_eq!(after(0, 0, 0, 500), "$0.00 (and $5.00 kept for the borrower)");
+        assert_eq!(after(0, 0, 0, 500), "$0.00 (surplus $5.00)");
         assert_eq!(after(0, 0, 0, 0), "$0.00");
         assert_eq!(balance(&Value::Null), "");
     }

@@ -235,7 +235,7 @@ impl Client {
 
     fn read(&self, path: &str, answer: &mut Response<Body>) -> Result<Vec<u8>, Trouble> {
         let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-        read.map_err(|error| Trouble::unreachable(&self.url, &format!("the answer to {path} broke off: {error}")))
+        read.map_err(|error| Trouble::unreachable(&self.url, &format!("the response to {path} was cut off: {error}")))
     }
 
     fn refusal(&self, path: &str, answer: &mut Response<Body>) -> Trouble {

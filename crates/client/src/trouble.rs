@@ -36,7 +36,7 @@ impl Trouble {
     }
 
     pub(crate) fn no_json(url: &str, path: &str) -> Trouble {
-        Trouble::Unreachable(format!("what {url} answers to {path} is not JSON: is it a Daybook server?"))
+        Trouble::Unreachable(format!("the response of {url} to {path} is not JSON: is it a Daybook server?"))
     }
 
     pub(crate) fn refused(url: &str, path: &str, status: u16, body: &[u8]) -> Trouble {
@@ -45,7 +45,7 @@ impl Trouble {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let (Some(code), Some(message)) = (text(&error["code"]), text(&error["message"])) else {
             return Trouble::Unreachable(format!(
-                "{url} answers {path} with status {status} and no reason: is it a Daybook server?"
+                "{url} answered {path} with status {status} and no error message: is it a Daybook server?"
             ));
         };
         let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
@@ -96,7 +96,7 @@ mod tests {
         let trouble = Trouble::refused("http://x", "/products", 404, b"<html>");
         assert_eq!(
             trouble.to_string(),
-            "http://x answers /products with status 404 and no reason: is it a Daybook server?"
+            "http://x answered /products with status 404 and no error message: is it a Daybook server?"
         );
     }
 }

@@ -42,21 +42,21 @@ impl fmt::Display for Trouble {
         match self {
             Trouble::Skew(by) => write!(
                 f,
-                "this machine's clock is {} the database's: set it right (chrony or another NTP service keeps it so); \
-                 work goes on by itself then",
+                "this machine's clock is {} the database's. Correct it (use chrony or another NTP service); \
+                 processing then resumes automatically",
                 Apart(*by)
             ),
             Trouble::Step(by) => write!(
                 f,
-                "this machine's clock was set {} while the server ran: if it was wrong before and is right now, restart \
-                 the server; if it is wrong now, set it right, and work goes on by itself",
+                "this machine's clock was set {} while the server ran. If it was wrong before and is correct now, \
+                 restart the server. If it is wrong now, correct it; processing then resumes automatically",
                 if *by < 0 { format!("back by {}", Length(-by)) } else { format!("ahead by {}", Length(*by)) }
             ),
             Trouble::Behind(by) => write!(
                 f,
-                "the clock is {} behind the latest moment that the database knows: set it right, and work goes on by \
-                 itself; if it is right, the database was used with a clock that was wrong: restart the server once with \
-                 --confirm-clock",
+                "the clock is {} behind the latest time recorded in the database. If the clock is wrong, correct it; \
+                 processing then resumes automatically. If it is correct, the database was used with a wrong clock: \
+                 restart the server once with --confirm-clock",
                 Length(*by)
             ),
         }
@@ -77,9 +77,10 @@ impl fmt::Display for Jump {
         let ahead = self.now.micros().saturating_sub(self.latest.micros());
         write!(
             f,
-            "the clock shows {}, which is {} after the latest moment that the database knows ({}): everything that falls \
-             due in between would be processed at once. If the clock is wrong, set it right. If it is right (the server \
-             was off for so long, or the database is an old copy), confirm it once: daybook serve --confirm-clock",
+            "the clock shows {}, which is {} after the latest time recorded in the database ({}): everything that \
+             falls due in between would be processed at once. If the clock is wrong, correct it. If it is correct (the \
+             server was off for that long, or the database is an old copy), confirm it once: \
+             daybook serve --confirm-clock",
             self.now,
             Length(ahead),
             self.latest

@@ -145,7 +145,7 @@ pub(crate) fn fold_as(
     how: How<'_>,
     mut watch: Option<&mut (dyn Watch + '_)>,
 ) -> Result<(State, Outcome), Stop> {
-    debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries come in their order");
+    debug_assert!(entries.is_sorted_by_key(|entry| entry.place), "entries are in order");
     state.forget_slots();
     let due = entries.partition_point(|entry| entry.place.at <= until);
     // Capacity: a month that is paid on time has one input and produces about this many items and events.

@@ -66,15 +66,17 @@ impl Setting {
         match (self.kind, self.when) {
             (NoticeKind::AccountSummary, When::Every(interval)) if interval.months >= 0 && interval.days >= 0 => {
                 if interval.is_zero() {
-                    Err("interval must be longer than nothing")
+                    Err("interval must be at least 1 day")
                 } else {
                     Ok(())
                 }
             }
             (NoticeKind::AccountSummary, When::Every(_)) => Err("interval must not be negative"),
-            (NoticeKind::AccountSummary, When::Offset(_)) => Err("account_summary takes an interval"),
-            (_, When::Every(_)) => Err("this notification_type takes a time_offset"),
-            (_, When::Offset(days)) if days.abs() > LARGEST_OFFSET => Err("time_offset must be within 366 days"),
+            (NoticeKind::AccountSummary, When::Offset(_)) => {
+                Err("interval is required for account_summary, not time_offset")
+            }
+            (_, When::Every(_)) => Err("time_offset is required for this notification_type, not interval"),
+            (_, When::Offset(days)) if days.abs() > LARGEST_OFFSET => Err("time_offset must be from -366 to 366 days"),
             (_, When::Offset(_)) => Ok(()),
         }
     }

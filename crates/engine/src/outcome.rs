@@ -209,13 +209,13 @@ impl Refusal {
     /// The rule, as a sentence.
     pub const fn rule(self) -> &'static str {
         match self {
-            Refusal::BeforeAccount => "effective_at must not lie before the account's own",
+            Refusal::BeforeAccount => "effective_at must not be before the account's effective_at",
             Refusal::AmountOutOfRange => "the amount must be from 1 to 10000000000000 cents",
-            Refusal::NothingToWaive => "the fee has nothing left to waive",
-            Refusal::AlreadyReversed => "the payment was reversed already",
+            Refusal::NothingToWaive => "the fee has no unpaid amount to waive",
+            Refusal::AlreadyReversed => "the payment is already reversed",
             Refusal::NotReversible => "an invalid payment cannot be reversed",
             Refusal::StatusIsFinal => "the payment's status is final",
-            Refusal::AlreadyOpen => "the account is open already",
+            Refusal::AlreadyOpen => "the account is already open",
         }
     }
 }

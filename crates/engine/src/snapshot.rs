@@ -34,7 +34,9 @@ impl fmt::Display for NoSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoSnapshot::Damaged => f.write_str("the snapshot is damaged"),
-            NoSnapshot::Version(version) => write!(f, "snapshot version {version} is unknown, {VERSION} is written"),
+            NoSnapshot::Version(version) => {
+                write!(f, "snapshot version {version} is unknown; this build uses version {VERSION}")
+            }
         }
     }
 }

@@ -117,7 +117,7 @@ impl Terms {
         let mut invalid = Vec::new();
         let start = policy.zone.day_at(opening.effective_at);
         if !(EARLIEST..=LATEST).contains(&start) {
-            invalid.push(Invalid::new("effective_at", alloc::format!("must lie between {EARLIEST} and {LATEST}")));
+            invalid.push(Invalid::new("effective_at", alloc::format!("must be from {EARLIEST} to {LATEST}")));
         }
         check_amount(&mut invalid, "summary.initial_principal_cents", opening.principal, Cents(1));
         check_amount(&mut invalid, "summary.origination_fee_cents", opening.origination_fee, Cents::ZERO);

@@ -35,7 +35,10 @@ pub async fn record(case: &Scenario, text: &str) -> Result<Recording, ScenarioEr
         return Ok(Recording { outcome, text: None, changes: Vec::new() });
     };
     let (text, changes) = match case.expect.is_empty() {
-        true => (with_defaults(text, &findings), vec!["it expected nothing, and now what came of it".to_owned()]),
+        true => (
+            with_defaults(text, &findings),
+            vec!["it had no expectations; they were written from the results".to_owned()],
+        ),
         false => with_values(case, text, &findings)?,
     };
     if changes.is_empty() {
@@ -50,8 +53,7 @@ pub async fn record(case: &Scenario, text: &str) -> Result<Recording, ScenarioEr
 /// The text with a useful set of expectations at its end: status, balances, and the numbers of line items and messages.
 fn with_defaults(text: &str, findings: &Findings) -> String {
     let mut expectations = Text::default();
-    expectations
-        .comment("Written by `daybook test --record` from what came of it. Look through it before you rely on it.");
+    expectations.comment("Written by `daybook test --record` from the results. Review it before you rely on it.");
     expect_account(&mut expectations, &findings.account);
     expect_counts(&mut expectations, &findings.line_items);
     expect_webhooks(&mut expectations, findings.received.as_ref().unwrap_or(&BTreeMap::new()));
@@ -65,7 +67,7 @@ fn with_values(case: &Scenario, text: &str, findings: &Findings) -> Result<(Stri
         file: case.file.clone(),
         line: 0,
         column: 0,
-        message: format!("is no TOML: {}", error.message().trim()),
+        message: format!("is not valid TOML: {}", error.message().trim()),
     })?;
     let mut edits = Edits::default();
     let expect = root.get_ref().get("expect").and_then(|value| value.get_ref().as_table());

@@ -58,8 +58,8 @@ pub async fn from_account(service: &Service, who: &Caller, account_id: &str) -> 
     let schedule = json_of(&service.get_amortization_schedule(who, account_id, Some(at)).await?)?;
 
     let mut text = Text::default();
-    text.comment(&format!("Written from account {account_id} as it stood at {}.", history.clock_text));
-    text.comment("Customers and external fields are left out. Look through what it expects before you rely on it.");
+    text.comment(&format!("Written from account {account_id} as of {}.", history.clock_text));
+    text.comment("Customers and external fields are left out. Review the expectations before you rely on them.");
     for left_out in &history.left_out {
         text.comment(&format!("Left out: {left_out}."));
     }

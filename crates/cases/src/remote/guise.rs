@@ -53,7 +53,10 @@ impl Guise {
         self.years = times as i32 * REPEATS_AFTER_YEARS;
         let last_year = zone.day_at(end.plus_micros(by)).ymd().0;
         if end.plus_micros(by) > now.plus_micros(HORIZON_DAYS * DAY_MICROS) || last_year + 1 >= REPEATS_UNTIL {
-            return Err("a live case is lived through in the future, and this one would go too far".to_owned());
+            return Err(format!(
+                "against a server, a live case runs {} years later, and this one would end too far in the future",
+                self.years
+            ));
         }
         let days = (end.seconds() - begin.seconds()) / 86_400 + 366;
         let is_same = |day: i64| {
@@ -64,8 +67,7 @@ impl Guise {
             return Ok(());
         }
         Err(format!(
-            "a live case is lived through in the future, {} years later, and the clocks of {} will be set by another \
-             rule then",
+            "against a server, a live case runs {} years later, and the UTC offsets of {} will not be the same then",
             self.years,
             zone.name()
         ))

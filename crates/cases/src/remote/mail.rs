@@ -47,7 +47,7 @@ impl Mail {
             return Ok(Mail::Unwanted);
         }
         if !is_this_machine(client.url()) {
-            let why = format!("{} is another machine, which cannot reach this one", client.url());
+            let why = format!("the server at {} is on another machine and cannot reach this one", client.url());
             return Ok(Mail::Recorded { why });
         }
         let refused = |trouble: Trouble| match trouble {
@@ -61,7 +61,7 @@ impl Mail {
         let secret = random_bytes::<12>().map(|byte| format!("{byte:02x}")).concat();
         let receiver = match Receiver::start(key, format!("/daybook-test/{secret}")) {
             Ok(receiver) => receiver,
-            Err(error) => return Ok(Mail::Recorded { why: format!("no port could be listened on: {error}") }),
+            Err(error) => return Ok(Mail::Recorded { why: format!("the receiver cannot listen on a port: {error}") }),
         };
         let named = cases.iter().flat_map(|case| &case.expect.webhooks).map(|wanted| wanted.event.clone());
         let events: BTreeSet<String> = named.filter(|event| is_event(event)).collect();
@@ -137,7 +137,9 @@ impl Mail {
                     [] => String::new(),
                     events => format!("; not compared: {}", events.join(", ")),
                 };
-                Some(format!("webhooks were counted in the server's record, not received: {why}{not_compared}"))
+                Some(format!(
+                    "webhook messages were not received here but counted in the server's record: {why}{not_compared}"
+                ))
             }
         }
     }

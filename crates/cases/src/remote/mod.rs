@@ -99,7 +99,7 @@ fn find_all(
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(case) = cases.get(index) else { return };
             let found = match stop.load(Ordering::Relaxed) {
-                true => Err(Stop::Skipped("the run was stopped before".to_owned())),
+                true => Err(Stop::Skipped("the run was stopped before this case began".to_owned())),
                 false => play::play(client, case, rolling, stop, &format!("{run}-{}", index + 1)),
             };
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +133,7 @@ fn outcome(case: &Scenario, found: Result<Found, Stop>, mail: &Mail) -> Outcome 
             let what = "running the case".to_owned();
             let refused = Refused { line: case.lines.account.whole, what, why };
             let mut difference = refused.difference();
-            difference.expected = "that it can be run".to_owned();
+            difference.expected = "no error".to_owned();
             return Outcome::new(case, vec![difference], Vec::new());
         }
     };

@@ -78,11 +78,11 @@ struct Play<'a> {
 fn lived_only(case: &Scenario, product: &Value) -> Option<&'static str> {
     let replays = product["product_lifecycle_policies"]["backdating_policy"] == "REPLAY";
     if case.events.iter().any(|event| event.recorded_at.is_some()) {
-        return Some("something is recorded late");
+        return Some("an event is recorded late");
     }
     // Live, a replay retracts announcements; in a loaded history the payment never counted.
     let bounces = case.events.iter().any(|event| event.input.kind == Kind::PaymentReversal);
-    (replays && bounces).then_some("a payment bounces and the past is replayed")
+    (replays && bounces).then_some("a payment bounces under REPLAY")
 }
 
 impl Play<'_> {
@@ -93,18 +93,19 @@ impl Play<'_> {
         let is_loaded = is_loaded(self.case, self.rolling);
         if is_loaded && let (Mode::Live, Rolling::No(why)) = (self.case.mode, self.rolling) {
             if let Some(what) = lived_only(self.case, &product) {
-                return Err(Stop::Skipped(format!("{what} in it, which takes an account that can be rolled: {why}")));
+                return Err(Stop::Skipped(format!("{what}, so the account would have to be rolled: {why}")));
             }
-            self.notes.push(format!("loaded in migration mode, which comes to the same: {why}"));
+            self.notes.push(format!("loaded in migration mode, with the same results: {why}"));
         }
         if !is_loaded {
-            let zone = zone_of(&product).ok_or_else(|| Stop::Trouble("the product's zone is not known".to_owned()))?;
+            let zone =
+                zone_of(&product).ok_or_else(|| Stop::Trouble("the product's time zone is unknown".to_owned()))?;
             self.guise.move_past(self.case, &zone, now).map_err(Stop::Skipped)?;
         }
         self.guise.rename(&mut product, "product_id");
         self.guise.move_all(&mut product);
         let made = self.client.post("/products", &product);
-        let made = self.accepted_part(made, &self.case.lines.product, "making the product")?;
+        let made = self.accepted_part(made, &self.case.lines.product, "creating the product")?;
         let product = text_of(&made, "product_id");
         self.hold(&product, is_loaded)?;
         let customer = self.customer()?;
@@ -129,7 +130,7 @@ impl Play<'_> {
         let Some(id) = self.case.existing_product() else { return Ok(self.case.product.clone()) };
         let line = self.case.lines.product.whole;
         let shown = self.client.get(&format!("/products/{}", encoded(id)));
-        let shown = self.accepted(shown, line, "finding the product")?;
+        let shown = self.accepted(shown, line, "reading the product")?;
         let mut copy = json!({ "product_id": id });
         for part in PRODUCT_PARTS {
             copy[part] = without_nulls(&shown[part]);
@@ -143,7 +144,7 @@ impl Play<'_> {
         let mut body = customer.clone();
         self.guise.rename(&mut body, "customer_id");
         let made = self.client.post("/customers", &body);
-        let made = self.accepted_part(made, &self.case.lines.customer, "making the customer")?;
+        let made = self.accepted_part(made, &self.case.lines.customer, "creating the customer")?;
         Ok(Some(text_of(&made, "customer_id")))
     }
 
@@ -175,7 +176,7 @@ impl Play<'_> {
         let mut look = FIRST_LOOK;
         loop {
             let progress = self.client.get(&mode_path(product));
-            let progress = self.accepted(progress, self.case.lines.account.whole, "releasing what was loaded")?;
+            let progress = self.accepted(progress, self.case.lines.account.whole, "releasing the loaded events")?;
             if progress["state"] == "NORMAL" {
                 return match not_released(self.case, &progress) {
                     None => Ok(()),
@@ -186,7 +187,9 @@ impl Play<'_> {
                 };
             }
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Stop::Skipped("the run was stopped while what was loaded was being released".to_owned()));
+                return Err(Stop::Skipped(
+                    "the run was stopped while the loaded events were being released".to_owned(),
+                ));
             }
             thread::sleep(look);
             look = (look * 2).min(LONGEST_LOOK);
@@ -205,8 +208,8 @@ impl Play<'_> {
             let happened = self.roll("effective_at", at, false)?;
             if is_on_time && happened > 0 {
                 return Err(Stop::Skipped(format!(
-                    "what line {} asks for happens at {at}, and at that very second something happens by itself, too: a \
-                     server cannot be rolled to between the two",
+                    "the event on line {} happens at {at}, in the same second as an automatic event; an account on a \
+                     server cannot be rolled to a time between the two",
                     event.line
                 )));
             }

@@ -63,7 +63,7 @@ pub async fn run_all_telling(cases: &[Scenario], threads: usize, mut tell: impl 
     }
     // A player that panicked loses its current case; the others play the remaining cases.
     while players.join_next().await.is_some() {}
-    let lost = |case| failed(case, &Problem::internal("the case could not be played to its end"));
+    let lost = |case| failed(case, &Problem::internal("the case could not be run to its end"));
     outcomes.into_iter().zip(cases).map(|(outcome, case)| outcome.unwrap_or_else(|| lost(case))).collect()
 }
 
@@ -114,7 +114,7 @@ async fn run_in(world: &mut Option<World>, case: &Scenario, wanted: Wanted) -> (
 fn failed(case: &Scenario, problem: &Problem) -> Outcome {
     let difference = Difference {
         what: "running the case".to_owned(),
-        expected: "that it can be run".to_owned(),
+        expected: "no error".to_owned(),
         got: telling::problem(problem),
         line: case.lines.account.whole,
     };

@@ -32,7 +32,7 @@ pub(crate) struct Refused {
 impl Refused {
     /// The refusal as a difference.
     pub fn difference(self) -> Difference {
-        let expected = "that it is accepted".to_owned();
+        let expected = "no error".to_owned();
         Difference { what: self.what, expected, got: self.why, line: self.line }
     }
 }
@@ -92,11 +92,10 @@ impl Performance<'_> {
 
     async fn make_product(&mut self) -> Result<String, Refused> {
         let (lines, service) = (&self.case.lines.product, &self.world.service);
-        let what = || "making the product".to_owned();
+        let what = || "creating the product".to_owned();
         if let Some(id) = self.case.existing_product() {
             let why = format!(
-                "the product {id} is not described here: a case that is run without a server must say what its \
-                 product is"
+                "product {id} is not described in the file: a case that runs without a server must describe its product"
             );
             return Err(Refused { line: lines.whole, what: what(), why });
         }
@@ -125,7 +124,7 @@ impl Performance<'_> {
         };
         let id = made.and_then(|made| Ok(text_of(&json_of(&made)?, "customer_id")));
         let line = |problem: &Problem| line_of(&self.case.lines.customer, problem);
-        let id = id.map_err(|problem| refused(line(&problem), "making the customer".to_owned(), &problem))?;
+        let id = id.map_err(|problem| refused(line(&problem), "creating the customer".to_owned(), &problem))?;
         Ok(Some(id))
     }
 
@@ -165,14 +164,14 @@ impl Performance<'_> {
     }
 
     async fn go_to(&self, now: daybook_engine::time::Time) -> Result<(), Refused> {
-        let what = || "doing what is due".to_owned();
+        let what = || "processing due events".to_owned();
         self.world.go_to(now).await.map_err(|problem| refused(self.case.lines.account.whole, what(), &problem))
     }
 
     /// A release reports inputs that could not be applied; loading them reported no error.
     async fn check_release(&self, product: &str) -> Result<(), Refused> {
         let line = self.case.lines.account.whole;
-        let what = || "releasing what was loaded".to_owned();
+        let what = || "releasing the loaded events".to_owned();
         let progress = self.world.service.get_migration_mode(&self.stage.who, product).await;
         let progress = progress.and_then(|progress| json_of(&progress));
         let progress = progress.map_err(|problem| refused(line, what(), &problem))?;
@@ -187,7 +186,7 @@ pub(crate) fn not_released(case: &Scenario, progress: &Value) -> Option<Refused>
     let named = case.events.iter().find(|event| why.contains(&format!("\"{}\"", name_of(event))));
     Some(match named {
         Some(event) => Refused { line: event.line, what: telling::event(event), why },
-        None => Refused { line: case.lines.account.whole, what: "releasing what was loaded".to_owned(), why },
+        None => Refused { line: case.lines.account.whole, what: "releasing the loaded events".to_owned(), why },
     })
 }
 

@@ -108,7 +108,7 @@ impl World {
 
 /// Parses a response of the service.
 pub(crate) fn json_of(bytes: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("an answer is not JSON: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("a response is not JSON: {error}")))
 }
 
 /// The value of a text field; empty if it is absent.

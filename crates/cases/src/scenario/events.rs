@@ -115,10 +115,11 @@ pub fn event(mut table: Table<'_, '_, '_>) -> Read<Event> {
     let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     let rest = table.rest();
     let (key, value) = match rest.as_slice() {
-        [] => return Err(table.error(format!("event must say what happens, by one of: {}", names.join(", ")))),
+        [] => return Err(table.error(format!("event must have one of: {}", names.join(", ")))),
         [one] => *one,
         [(first, _), (second, _), ..] => {
-            let message = format!("event must be one thing, not {} and {}", first.get_ref(), second.get_ref());
+            let message =
+                format!("event must have one kind only, not both {} and {}", first.get_ref(), second.get_ref());
             return Err(place.error(second.span(), message));
         }
     };
@@ -139,12 +140,12 @@ fn input(place: Place<'_>, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Inp
     if kind == Kind::Roll {
         return match value.get_ref().as_bool() {
             Some(true) => Ok(Input { kind, target: None, body: Map::new() }),
-            _ => Err(place.error(value.span(), "roll must be true; where it rolls to is the event's effective_at")),
+            _ => Err(place.error(value.span(), "roll must be true; it rolls to the event's effective_at")),
         };
     }
     let mut table = place.table(kind.name(), value)?;
     if let Some(inner) = table.take("effective_at") {
-        let message = format!("effective_at belongs beside {}, not into it", kind.name());
+        let message = format!("effective_at belongs next to {}, not inside it", kind.name());
         return Err(place.error(inner.span(), message));
     }
     let target = match kind.target_key() {

@@ -217,7 +217,7 @@ fn fields(table: &Table<'_, '_, '_>, known: &[&str]) -> Read<Vec<Field>> {
         leaves(table.place, vec![key.get_ref().to_string()], value, &mut found)?;
     }
     if found.is_empty() {
-        return Err(table.error(format!("{} must expect something", table.name)));
+        return Err(table.error(format!("{} must have at least one field", table.name)));
     }
     found.sort_by_key(|field| field.line);
     Ok(found)

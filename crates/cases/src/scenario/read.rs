@@ -36,7 +36,7 @@ fn unreadable(path: &Path, error: &io::Error) -> ScenarioError {
 pub fn parse(file: &Path, text: &str) -> Result<Scenario, ScenarioError> {
     let place = Place { file, text };
     let fields = DeTable::parse(text).map_err(|error| {
-        place.error(error.span().unwrap_or_default(), format!("is no TOML: {}", error.message().trim()))
+        place.error(error.span().unwrap_or_default(), format!("is not valid TOML: {}", error.message().trim()))
     })?;
     scenario(place, Table::root(place, fields.get_ref()))
 }
@@ -55,9 +55,9 @@ fn scenario(place: Place<'_>, mut root: Table<'_, '_, '_>) -> Read<Scenario> {
     let mut events = tables.into_iter().map(event).collect::<Read<Vec<_>>>()?;
     for event in &events {
         let problem = if event.effective_at.time < account_effective_at.time {
-            "an event must not be effective before its account"
+            "an event's effective_at must not be before the account's"
         } else if mode == Mode::Migration && event.recorded_at.is_some() {
-            "recorded_at is for live cases: what is loaded in migration mode takes its place at effective_at"
+            "recorded_at is for live cases; in migration mode, every event applies at its effective_at"
         } else {
             continue;
         };

@@ -56,12 +56,12 @@ impl<'a> Place<'a> {
     }
 
     pub fn text(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<String> {
-        value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(name, "a text", value))
+        value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(name, "text", value))
     }
 
     pub fn count(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<u64> {
         let number = value.get_ref().as_integer().and_then(whole).and_then(|number| u64::try_from(number).ok());
-        number.ok_or_else(|| self.wrong(name, "a whole number from 0", value))
+        number.ok_or_else(|| self.wrong(name, "a whole number, 0 or more", value))
     }
 
     pub fn moment(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Read<Moment> {
@@ -70,12 +70,12 @@ impl<'a> Place<'a> {
             DeValue::String(text) => text.to_string(),
             _ => String::new(),
         };
-        let expected = "a moment with an offset, such as \"2025-01-15T00:00:00-05:00\"";
+        let expected = "a time with an offset, such as \"2025-01-15T00:00:00-05:00\"";
         let time = Time::parse(&text).ok_or_else(|| self.wrong(name, expected, value))?;
         let year = text.get(..4).and_then(|year| year.parse::<i32>().ok()).unwrap_or_default();
         let (first, last) = (EARLIEST.ymd().0, LATEST.ymd().0);
         if !(first..=last).contains(&year) {
-            return Err(self.wrong(name, &format!("a moment in the years {first} to {last}"), value));
+            return Err(self.wrong(name, &format!("a time in the years {first} to {last}"), value));
         }
         Ok(Moment { text, time })
     }
@@ -90,7 +90,7 @@ impl<'a> Place<'a> {
                 Value::from(whole(number).ok_or_else(|| self.wrong(name, "a smaller number", value))?)
             }
             DeValue::Float(number) => {
-                let expected = "a number of at most 15 digits, so that it is kept exactly";
+                let expected = "a number with at most 15 digits";
                 Value::Number(decimal(number).ok_or_else(|| self.wrong(name, expected, value))?)
             }
             DeValue::Array(values) => {
@@ -174,7 +174,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
         match self.rest().into_iter().find(is_meant) {
             Some((given, _)) => self.place.error(
                 given.span(),
-                format!("{} must have {key}: is {} meant to be that?", self.name, given.get_ref()),
+                format!("{} must have {key}; is {} a misspelling of it?", self.name, given.get_ref()),
             ),
             None => self.error(format!("{} must have {key}", self.name)),
         }
@@ -200,7 +200,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
     pub fn unknown(&self, key: &Spanned<std::borrow::Cow<'_, str>>, known: &[&str]) -> ScenarioError {
         let near = meant(key.get_ref(), known.iter().copied());
         let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
-        let message = format!("{} has no {}{near}; it may have: {}", self.name, key.get_ref(), known.join(", "));
+        let message = format!("unknown key {} in {}{near}; known keys: {}", key.get_ref(), self.name, known.join(", "));
         self.place.error(key.span(), message)
     }
 

@@ -127,17 +127,17 @@ fn an_error_says_file_line_column_and_what_was_expected() {
     assert_eq!(error, "case.toml:2:8: mode must be \"migration\" or \"live\", not \"alive\"");
     let error = error_after("roll = true", "rolls = true");
     assert!(
-        error.starts_with("case.toml:16:1: event has no rolls (did you mean roll?); it may have: payment, "),
+        error.starts_with("case.toml:16:1: unknown key rolls in event (did you mean roll?); known keys: payment, "),
         "{error}"
     );
     let error = error_after("roll = true", "roll = false");
     assert!(error.starts_with("case.toml:16:8: roll must be true"), "{error}");
     let error = error_after("roll = true\n", "");
-    assert!(error.starts_with("case.toml:15:1: event must say what happens, by one of: payment, "), "{error}");
+    assert!(error.starts_with("case.toml:15:1: event must have one of: payment, "), "{error}");
     let error = error_after("roll = true", "roll = true\nstatus = { account_status = \"CLOSED\" }");
-    assert_eq!(error, "case.toml:17:1: event must be one thing, not roll and status");
+    assert_eq!(error, "case.toml:17:1: event must have one kind only, not both roll and status");
     let error = error_after("effective_at = \"2025-05-10T00:00:00-04:00\"", "effective_at = \"2025-05-10\"");
-    assert!(error.starts_with("case.toml:17:16: effective_at must be a moment with an offset"), "{error}");
+    assert!(error.starts_with("case.toml:17:16: effective_at must be a time with an offset"), "{error}");
     let error = error_after("payment = \"p1\", ", "");
     assert_eq!(error, "case.toml:25:20: payment_reversal must have payment");
     let error = error_after("name_first = \"Ana\"", "name_first = ");
@@ -147,40 +147,48 @@ fn an_error_says_file_line_column_and_what_was_expected() {
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let error = error_after("2025-02-18T09", "2025-01-14T09");
-    assert_eq!(error, "case.toml:24:1: an event must not be effective before its account");
+    assert_eq!(error, "case.toml:24:1: an event's effective_at must not be before the account's");
     let error = error_after("mode = \"live\"", "mode = \"migration\"");
     assert!(error.starts_with("case.toml:19:1: recorded_at is for live cases"), "{error}");
     let error = error_after("2025-02-20T09", "2025-02-14T09");
     assert_eq!(error, "case.toml:22:15: recorded_at must not be before effective_at");
     let error = error_after("2025-05-10T00:00:00-04:00", "9999-05-10T00:00:00-04:00");
-    assert!(error.starts_with("case.toml:17:16: effective_at must be a moment in the years 1900 to 2199"), "{error}");
+    assert!(error.starts_with("case.toml:17:16: effective_at must be a time in the years 1900 to 2199"), "{error}");
     let error = error_after("{ line_item_id = \"p1\", ", "{ effective_at = \"x\", ");
-    assert!(error.contains("case.toml:20:28: effective_at belongs beside payment"), "{error}");
+    assert!(error.contains("case.toml:20:28: effective_at belongs next to payment"), "{error}");
 }
 
 #[test]
 fn unknown_keys_are_refused_everywhere() {
     let cases = [
-        ("title =", "note = \"x\"\ntitle =", "1:1: the file has no note"),
-        ("[customer]", "[custmer]", "8:2: the file has no custmer (did you mean customer?)"),
-        ("[expect.line_item_count]", "[expect.lineitem]", "40:9: expect has no lineitem (did you mean line_item?)"),
-        ("summary.fees", "sumary.fees", "30:1: expect.account has no sumary (did you mean summary?)"),
-        ("effective_on", "day", "38:1: expect.line_item has no day"),
-        ("event = \"payment_missed\"", "event = \"payment_missed\"\ntimes = 2", "45:1: expect.webhook has no times"),
-        ("am_interest_cents", "interest_cents", "48:1: expect.schedule has no interest_cents"),
+        ("title =", "note = \"x\"\ntitle =", "1:1: unknown key note in the file"),
+        ("[customer]", "[custmer]", "8:2: unknown key custmer in the file (did you mean customer?)"),
+        (
+            "[expect.line_item_count]",
+            "[expect.lineitem]",
+            "40:9: unknown key lineitem in expect (did you mean line_item?)",
+        ),
+        ("summary.fees", "sumary.fees", "30:1: unknown key sumary in expect.account (did you mean summary?)"),
+        ("effective_on", "day", "38:1: unknown key day in expect.line_item"),
+        (
+            "event = \"payment_missed\"",
+            "event = \"payment_missed\"\ntimes = 2",
+            "45:1: unknown key times in expect.webhook",
+        ),
+        ("am_interest_cents", "interest_cents", "48:1: unknown key interest_cents in expect.schedule"),
     ];
     for (change, to, expected) in cases {
         let error = error_after(change, to);
-        assert!(error.starts_with(&format!("case.toml:{expected}; it may have: ")), "{error}");
+        assert!(error.starts_with(&format!("case.toml:{expected}; known keys: ")), "{error}");
     }
     let error = error_after("[account]", "[acount]");
-    assert!(error.ends_with("the file must have account: is acount meant to be that?"), "{error}");
+    assert!(error.ends_with("the file must have account; is acount a misspelling of it?"), "{error}");
     let error = error_after("LATE_FEE = 2", "LATE_FEE = -1");
-    assert_eq!(error, "case.toml:41:12: LATE_FEE must be a whole number from 0, not -1");
+    assert_eq!(error, "case.toml:41:12: LATE_FEE must be a whole number, 0 or more, not -1");
     let error = error_after("row = 1", "row = 0");
     assert!(error.contains("the first row is row 1"), "{error}");
     let error = error_after("am_interest_cents = 1200\n", "");
-    assert!(error.contains("expect.schedule must expect something"), "{error}");
+    assert!(error.contains("expect.schedule must have at least one field"), "{error}");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn a_year_before_2026() -> [u8; 8] {
 }
 
 fn jumps(daybook: &Daybook) {
-    let why = "after the latest moment that the database knows (2025-01-01T00:00:00Z)";
+    let why = "after the latest time recorded in the database (2025-01-01T00:00:00Z)";
     for _ in 0..2 {
         let (sentence, said) = (failure(daybook, "clock", &[]), refusal(daybook, &[]));
         for one in [sentence, said] {

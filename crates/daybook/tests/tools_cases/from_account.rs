@@ -28,7 +28,7 @@ fn accounts_of_a_demo_server_become_cases_that_pass() {
     assert!(code == 1 && stderr.contains("nobody"), "{stderr}");
     server.stop();
     let printed = daybook.stdout_of(&["case", "from-account", "loan-08-hugo"]);
-    assert!(printed.starts_with("# Written from account loan-08-hugo as it stood at "), "{printed}");
+    assert!(printed.starts_with("# Written from account loan-08-hugo as of "), "{printed}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn what_cannot_be_recorded_still_fails() {
         text.replacen("effective_on = \"2025-02-20\"\noriginal_amount_cents = 1500\nbalance_cents = 1500\n", "", 1);
     write(folder.path(), "late.toml", &text);
     let (code, stdout, _) = said(daybook.run(&["test", "late.toml", "--record"]));
-    assert!(code == 1 && stdout.contains("none like it"), "{stdout}");
+    assert!(code == 1 && stdout.contains("no similar line item"), "{stdout}");
     assert_eq!(fs::read_to_string(folder.path().join("late.toml")).expect("the file"), text);
     let (code, stderr) = daybook.failure_of(&["test", "--record"]);
     assert_eq!(

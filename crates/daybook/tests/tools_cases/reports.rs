@@ -13,10 +13,10 @@ const FAILED: &str = "FAILED   bad/late.toml  A payment recorded late counts fro
     bad/late.toml:44  delinquency.days_past_due of the account at the end  12        0
 
     What happened:
-    when                        what                                                                                owed after it
+    when                        what                                                                                balance after
     2025-01-15 12:00:00 -05:00  The account was opened and the principal paid out.                                  $1,200.00 (principal $1,200.00)
     2025-02-15 23:59:59 -05:00  Instalment 1 fell due. Interest of $12.00 for the period was posted.            $1,212.00 (principal $1,200.00, interest $12.00)
-    2025-02-20 23:59:59 -05:00  Instalment 1 was still unpaid at the end of its grace period: late fee of $15.00.                       $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00)
+    2025-02-20 23:59:59 -05:00  Instalment 1 was not paid in full by the end of its grace period: a late fee of $15.00 was charged.                       $1,227.00 (principal $1,200.00, interest $12.00, fees $15.00)
     2025-02-14 12:00:00 -05:00  A payment of $408.03 was recorded as VALID. It paid $12.00 of interest and $396.03 of principal. It counts from 2025-02-25T09:00:00-05:00.  $818.97 (principal $803.97, fees $15.00)
 
 ";
@@ -64,7 +64,7 @@ fn a_failure_is_told_with_its_line_and_what_led_there() {
         line.find(word).unwrap_or_else(|| panic!("{word} in {line}"))
     };
     assert_eq!(column("where", "expected"), column("bad/late.toml:44", "12"));
-    assert_eq!(column("when", "owed"), column("2025-02-20", "$1,227.00"));
+    assert_eq!(column("when", "balance"), column("2025-02-20", "$1,227.00"));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_case_that_expects_nothing_fails_and_says_so() {
     write(folder.path(), "empty/late.toml", &text[..start]);
     let (code, stdout, stderr) = said(daybook.run(&["test", "empty"]));
     assert_eq!((code, stderr.as_str()), (1, "daybook: 1 of 1 test cases failed\n"), "{stdout}");
-    let sentence = "none: nothing is compared. Write one, or have `daybook test --record` write what came out";
+    let sentence = "none. Add one, or run `daybook test --record` to write them from the results";
     assert!(stdout.contains("empty/late.toml:") && stdout.contains(sentence), "{stdout}");
     // Once recorded, the case expects the actual results and passes.
     let (code, ..) = said(daybook.run(&["test", "--record", "empty"]));

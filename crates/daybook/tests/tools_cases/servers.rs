@@ -87,9 +87,10 @@ fn the_server_of_this_machine_is_found_and_no_key_is_left() {
     assert!(stderr.starts_with("Running against http://127.0.0.1:"), "{stderr}");
     // As in memory, the dates are those of the file.
     assert!(stdout.contains("late.toml:44  delinquency.days_past_due of the account at the end"), "{stdout}");
-    assert!(stdout.contains("the number of webhook messages payment_missed that were received  2"), "{stdout}");
+    assert!(stdout.contains("the number of payment_missed webhook messages received  2"), "{stdout}");
     assert!(stdout.contains(
-        "2025-02-20 23:59:59 -05:00  Instalment 1 was still unpaid at the end of its grace period: late fee of $15.00."
+        "2025-02-20 23:59:59 -05:00  Instalment 1 was not paid in full by the end of its grace period: a late fee of \
+         $15.00 was charged."
     ));
     assert_eq!(keys(), before);
 }
@@ -105,9 +106,9 @@ fn where_accounts_cannot_be_rolled_what_was_recorded_late_is_skipped() {
         said(daybook.run(&["test", "scenarios", "--json", "--url", server.url(), "--key", &key]));
     assert_eq!(code, 0, "{stdout}{stderr}");
     let report: Value = serde_json::from_str(&stdout).expect("stdout is JSON");
-    let why = "something is recorded late in it, which takes an account that can be rolled: accounts of a LIVE \
+    let why = "an event is recorded late, so the account would have to be rolled: accounts of a LIVE \
                organization cannot be rolled";
-    let bounces = "a payment bounces and the past is replayed in it, which takes an account that can be rolled: \
+    let bounces = "a payment bounces under REPLAY, so the account would have to be rolled: \
                    accounts of a LIVE organization cannot be rolled";
     let expected = [
         ("scenarios/03-backdated-payment-as-posted.toml", why),
@@ -138,7 +139,8 @@ fn without_a_way_to_this_machine_the_servers_record_is_counted_and_said_so() {
     let (code, stdout, _) =
         said(daybook.run(&["test", "late.toml", "--url", server.url(), "--key", &key(&daybook, None)]));
     assert_eq!(code, 0, "{stdout}");
-    assert!(stdout.contains("webhooks were counted in the server's record, not received: webhook_url "), "{stdout}");
+    let note = "webhook messages were not received here but counted in the server's record: webhook_url ";
+    assert!(stdout.contains(note), "{stdout}");
 }
 
 #[test]

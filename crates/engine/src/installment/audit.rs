@@ -14,7 +14,7 @@ pub fn audit(state: &State) -> Result<(), String> {
     let of_items = loan.interest_items.iter().map(|item| item.balance).sum();
     agree("interest", loan.interest, "its items", of_items)?;
     let of_lots = loan.surplus_lots.iter().map(|lot| lot.left).sum();
-    agree("surplus", state.surplus, "what it came from", of_lots)?;
+    agree("surplus", state.surplus, "its sources", of_lots)?;
     let of_rows = loan.rows.iter().map(|row| row.unpaid_interest()).sum();
     agree("interest", loan.interest, "the rows", of_rows)?;
     let posted = loan.rows.iter().filter(|row| row.posted);
@@ -23,13 +23,13 @@ pub fn audit(state: &State) -> Result<(), String> {
     let not_posted: Cents = loan.rows.iter().filter(|row| !row.posted).map(|row| row.principal_paid).sum();
     let scheduled = loan.posted_principal + not_posted + loan.unscheduled();
     if scheduled > loan.lent {
-        return Err(format!("the rows ask for {scheduled} of {}", loan.lent));
+        return Err(format!("the rows schedule {scheduled} of principal, but {} was lent", loan.lent));
     }
     no_negative(state, loan)
 }
 
 fn agree(what: &str, here: Cents, whose: &str, there: Cents) -> Result<(), String> {
-    if here == there { Ok(()) } else { Err(format!("{what} is {here}, but {whose} say {there}")) }
+    if here == there { Ok(()) } else { Err(format!("{what} is {here}, but {whose} add up to {there}")) }
 }
 
 fn no_negative(state: &State, loan: &Loan) -> Result<(), String> {

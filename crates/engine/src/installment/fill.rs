@@ -232,7 +232,7 @@ impl Run<'_> {
             let debt = debt.clone();
             self.paid_down(&mut pouring.poured, &debt, part, Component::Principal);
         }
-        assert!(left.is_zero(), "every cent of principal is some line item's");
+        assert!(left.is_zero(), "every cent of principal belongs to a line item");
     }
 
     fn pay_interest_items(&mut self, poured: &mut Poured, cents: Cents) {
@@ -248,7 +248,7 @@ impl Run<'_> {
             }
             self.paid_down(poured, &debt, part, Component::Interest);
         }
-        assert!(left.is_zero(), "every cent of posted interest is some line item's");
+        assert!(left.is_zero(), "every cent of posted interest belongs to a line item");
     }
 
     /// Records a split and the balance that remains.

@@ -71,7 +71,7 @@ impl Loan {
                 fed_by.push((lot.step, part));
             }
         }
-        assert!(left.is_zero(), "every cent of surplus came by some payment or offset");
+        assert!(left.is_zero(), "every cent of surplus is from a payment or an offset");
         self.surplus_lots.retain(|lot| lot.left.is_positive());
         fed_by
     }
@@ -100,7 +100,7 @@ impl Run<'_> {
         let events = self.out.events.len();
         self.state.surplus -= amount;
         let poured = self.pour(amount, None)?;
-        assert!(poured.surplus().is_zero(), "surplus is used for what is owed, and no more");
+        assert!(poured.surplus().is_zero(), "no more surplus is used than is owed");
         self.state.surplus_uses += 1;
         self.state.interest_paid_total += poured.component(Component::Interest);
         let number = self.state.surplus_uses;

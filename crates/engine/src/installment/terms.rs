@@ -301,12 +301,12 @@ impl InstallmentPolicy {
             }
         }
         if self.cycle.months < 0 || self.cycle.days < 0 || self.cycle.is_zero() {
-            let rule = "must be so many months or days, with no part taken off";
+            let rule = "must be a positive interval without negative parts";
             broken("product_lifecycle_policies.billing_cycle_policies.cycle_interval", rule.into());
         }
         if self.cycle.months == 0 && self.due_after_cycle.months != 0 {
             // Months of different lengths would put the due dates of short cycles on the same day.
-            let rule = "must be in days where cycle_interval is";
+            let rule = "must be in days, because cycle_interval is in days";
             broken("product_lifecycle_policies.billing_cycle_policies.cycle_due_interval", rule.into());
         }
         let late = &self.late_fee;
@@ -372,7 +372,10 @@ impl Installment {
         let dates = Dates::new(policy, start, zone.missing_day());
         check_dates(policy, &dates, start)?;
         let plan = plan::agree(policy, &dates, principal).map_err(|_| {
-            Invalid::new("summary.initial_principal_cents", "and the rate make interest beyond what can be counted")
+            Invalid::new(
+                "summary.initial_principal_cents",
+                "is too large for this interest rate: the interest exceeds the largest supported amount",
+            )
         })?;
         let named = policy.order.iter().copied().filter(|bucket| bucket.due != Due::Ahead);
         let left_out = Bucket::DEFAULT_ORDER.into_iter().filter(|bucket| !policy.order.contains(bucket));
@@ -411,14 +414,14 @@ fn check_dates(policy: &InstallmentPolicy, dates: &Dates, start: Day) -> Result<
     for instalment in 1..=policy.instalments + 1 {
         let due = dates.due_day(instalment);
         if due > LATEST {
-            return Err(Invalid::new(CYCLE, format!("must let the last instalment fall due by {LATEST}")));
+            return Err(Invalid::new(CYCLE, format!("must put the last due date on or before {LATEST}")));
         }
         if due < before || (due == before && !dates.stands_in(due)) {
             let rule = match instalment {
                 1 => format!(
-                    "with first_cycle_interval and cycle_due_interval must put the first due date after {start}"
+                    "must put the first due date after {start} (with first_cycle_interval and cycle_due_interval)"
                 ),
-                _ => format!("must put each due date after the one before it ({due} does not follow {before})"),
+                _ => format!("must put each due date after the previous one ({due} is not after {before})"),
             };
             return Err(Invalid::new(CYCLE, rule));
         }

@@ -179,7 +179,7 @@ pub fn where_it_went(postings: &[Posting]) -> Option<String> {
         return owed_again(postings);
     }
     if kept.is_positive() {
-        let kept = format!("{kept} is kept for the borrower.");
+        let kept = format!("{kept} was kept as surplus.");
         return Some(if parts.is_empty() { kept } else { format!("It paid {}; {kept}", listed(&parts)) });
     }
     match parts.as_slice() {
@@ -192,7 +192,8 @@ pub fn where_it_went(postings: &[Posting]) -> Option<String> {
 pub fn owed_again(postings: &[Posting]) -> Option<String> {
     let taken_back = postings.iter().filter(|posting| posting.cents.is_positive() && is_taken_back(posting));
     let parts = amounts(taken_back);
-    (!parts.is_empty()).then(|| format!("Owed again: {}.", listed(&parts)))
+    let verb = if parts.len() == 1 { "is" } else { "are" };
+    (!parts.is_empty()).then(|| format!("{} {verb} owed again.", listed(&parts)))
 }
 
 fn is_taken_back(posting: &Posting) -> bool {

@@ -139,7 +139,7 @@ impl Book {
             }
             let used = surplus_used(&step.postings);
             if used.is_positive() {
-                happening.description.push_str(&format!(" Surplus of {used} was used for what is owed."));
+                happening.description.push_str(&format!(" Surplus of {used} was applied to the balance."));
             }
             let after = step.after;
             (happening.before, happening.after) = (before, after);
@@ -246,16 +246,18 @@ fn describe(record: &Journal) -> String {
     match &record.record {
         Record::Input(input) => Told::input(input).description,
         Record::Release { .. } => "Held events were released.".to_owned(),
-        Record::Roll { .. } => "The account's clock was rolled to here.".to_owned(),
+        Record::Roll { .. } => "The account's clock was rolled forward to this time.".to_owned(),
         Record::Profile => "Customers or external fields changed.".to_owned(),
         Record::Refold(mark) => {
-            format!("The account was folded again by the rules of version {}.", mark.rules_version)
+            format!("The account was recalculated under version {} of the rules.", mark.rules_version)
         }
         Record::Zone(ZoneChange { version, before, after, .. }) => match (before, after) {
             (Some(before), Some(after)) if before != after => {
-                format!("Time-zone data {version} count from here: what was due next at {before} is due at {after}.")
+                format!(
+                    "Time-zone data {version} applies from this time on. The next event moved from {before} to {after}."
+                )
             }
-            _ => format!("Time-zone data {version} count from here."),
+            _ => format!("Time-zone data {version} applies from this time on."),
         },
     }
 }

@@ -208,13 +208,13 @@ impl Told {
                 Told::new("payment_status", format!("Payment {payment} became valid."))
             }
             Input::PaymentStatus { payment, valid: false } => {
-                Told::new("payment_status", format!("Payment {payment} became invalid, as if never made."))
+                Told::new("payment_status", format!("Payment {payment} became invalid and does not count."))
             }
             Input::Reversal { payment } => Told::new("payment_reversal", format!("Payment {payment} bounced.")),
             Input::Fee { amount, .. } => Told::new("manual_fee", format!("A fee of {amount} was charged.")),
-            Input::Waiver { fee } => Told::new("fee_waiver", format!("What was unpaid of fee {fee} was forgiven.")),
+            Input::Waiver { fee } => Told::new("fee_waiver", format!("The unpaid amount of fee {fee} was waived.")),
             Input::Credit { amount, component } => {
-                Told::new("credit_offset", format!("The {} was raised by {amount}.", part(*component)))
+                Told::new("credit_offset", format!("{amount} was added to the {}.", part(*component)))
             }
             Input::Debit { amount, component } => {
                 Told::new("debit_offset", format!("The balance was lowered by {amount}, {} first.", part(*component)))
@@ -242,29 +242,31 @@ impl Told {
             }
             Cause::GraceEnd { instalment, .. } if amounts.late_fee.is_positive() => {
                 let fee = amounts.late_fee;
-                Told::new(
-                    "late_fee",
-                    format!(
-                        "Instalment {instalment} was still unpaid at the end of its grace period: late fee of {fee}."
-                    ),
-                )
+                let sentence = format!(
+                    "Instalment {instalment} was not paid in full by the end of its grace period: a late fee of {fee} \
+                     was charged."
+                );
+                Told::new("late_fee", sentence)
             }
-            Cause::GraceEnd { instalment, found } => {
-                let how = match found {
-                    Found::Paid => "it is paid",
-                    Found::Late | Found::Uncounted => "it is late, and the policy makes that a fee of nothing",
-                    Found::Spared => {
-                        "it is unpaid, but there is no fee: as much as it asks for was paid in its time, and an older \
-                         debt took it"
-                    }
-                    Found::Excused => "it is unpaid, but there is no fee: it fell due while the account was closed",
-                    Found::Stopped => "it is unpaid, but there is no fee: the account's status stops late fees",
-                };
-                Told::new("grace_end", format!("The grace of instalment {instalment} ended: {how}."))
-            }
+            Cause::GraceEnd { instalment, found } => Told::new("grace_end", without_late_fee(*instalment, *found)),
             Cause::Notice(kind) => Told::new(kind.name(), format!("The notice {} fired.", kind.name())),
         })
     }
+}
+
+/// A sentence about the end of a grace period in which no late fee was charged.
+fn without_late_fee(instalment: u32, found: Found) -> String {
+    let why = match found {
+        Found::Paid => return format!("The grace period of instalment {instalment} ended; the instalment is paid."),
+        Found::Late => "the late fee is 0.00 under the account's terms. The instalment is late",
+        Found::Uncounted => {
+            "the late fee is 0.00 under the account's terms. The account's status stops the count of late instalments"
+        }
+        Found::Spared => "the payments received covered it and went to older debt",
+        Found::Excused => "it fell due while the account was closed",
+        Found::Stopped => "the account's status stops late fees",
+    };
+    format!("Instalment {instalment} was not paid in full, but no late fee was charged: {why}.")
 }
 
 fn part(component: Component) -> &'static str {
@@ -284,7 +286,7 @@ fn period_interest(amounts: &MomentAmounts) -> String {
         (false, true) => format!("Interest of {} for the period was posted.", amounts.interest),
         (true, false) => format!("Interest of {early} for the period was already paid{paid_on}."),
         (false, false) => format!(
-            "Interest of {} for the period was posted; {early} of its interest was already paid{paid_on}.",
+            "Interest of {} for the period was posted; another {early} was already paid{paid_on}.",
             amounts.interest
         ),
     }

@@ -383,7 +383,7 @@ fn the_end_of_a_period_says_what_interest_it_earned() {
     );
     assert_eq!(
         sentence(2, 300, (Cents(900), None)),
-        "Instalment 2 fell due. Interest of 3.00 for the period was posted; 9.00 of its interest was already paid."
+        "Instalment 2 fell due. Interest of 3.00 for the period was posted; another 9.00 was already paid."
     );
     assert_eq!(
         sentence(14, 0, (Cents::ZERO, None)),
@@ -399,15 +399,17 @@ fn the_end_of_a_grace_is_told_by_how_it_found_the_instalment() {
         (told.event, told.description)
     };
     let (event, words) = told(Found::Late, 1_500);
-    let expected = "Instalment 2 was still unpaid at the end of its grace period: late fee of 15.00.";
+    let expected = "Instalment 2 was not paid in full by the end of its grace period: a late fee of 15.00 was charged.";
     assert_eq!((event, &*words), ("late_fee", expected));
     let (event, words) = told(Found::Paid, 0);
-    assert_eq!((event, &*words), ("grace_end", "The grace of instalment 2 ended: it is paid."));
-    assert!(told(Found::Late, 0).1.contains("it is late"));
-    assert!(
-        told(Found::Spared, 0).1.contains("as much as it asks for was paid in its time, and an older debt took it")
-    );
+    assert_eq!((event, &*words), ("grace_end", "The grace period of instalment 2 ended; the instalment is paid."));
+    let spared = "Instalment 2 was not paid in full, but no late fee was charged: the payments received covered it and \
+                  went to older debt.";
+    assert_eq!(told(Found::Spared, 0).1, spared);
+    assert!(told(Found::Late, 0).1.contains("The instalment is late"));
+    assert!(told(Found::Uncounted, 0).1.contains("status stops the count of late instalments"));
     assert!(told(Found::Excused, 0).1.contains("it fell due while the account was closed"));
+    assert!(told(Found::Stopped, 0).1.contains("the account's status stops late fees"));
 }
 
 #[test]

@@ -120,7 +120,10 @@ async fn what_moved_is_listed_with_before_and_after(home: Home) {
     assert!(!moved.contains_key(&("first".to_owned(), "on-time".to_owned())));
     let events = old.trial.events("on-time").await;
     let told = events.iter().find(|event| event["event"] == "rules_change").expect("the timeline tells it");
-    assert_eq!(told["description"], format!("The account was folded again by the rules of version {RULES_VERSION}."));
+    assert_eq!(
+        told["description"],
+        format!("The account was recalculated under version {RULES_VERSION} of the rules.")
+    );
     assert_eq!(told["state"], "PROCESSED");
 }
 

@@ -112,7 +112,7 @@ pub fn details(outcome: &Outcome) -> String {
     }
     if !outcome.timeline.is_empty() {
         text.push_str("\n    What happened:\n");
-        let mut rows = vec![["when", "what", "owed after it"].map(str::to_owned)];
+        let mut rows = vec![["when", "what", "balance after"].map(str::to_owned)];
         rows.extend(
             outcome
                 .timeline

@@ -177,7 +177,7 @@ pub async fn no_such_method(method: axum::http::Method, uri: axum::http::Uri) ->
     Refusal::new("method_not_allowed", format!("{} does not take {method}: see the header Allow", uri.path()))
 }
 
-/// Why a call was refused.
+/// Why a request was refused.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Error)]
 pub struct ErrorBody<'a> {
@@ -191,16 +191,16 @@ pub struct ErrorInfo<'a> {
     /// What kind of error it is; stable.
     #[schema(schema_with = code_schema)]
     pub code: &'a str,
-    /// What is wrong, in a sentence for people.
+    /// What is wrong, as a sentence.
     pub message: &'a str,
-    /// Which fields break which rule; empty where no single field is to blame.
+    /// The fields that break a rule; empty if the error is not about a field.
     pub details: Vec<ErrorDetail<'a>>,
-    /// A page about the code.
+    /// The page that explains the code.
     #[schema(example = "/docs/errors/invalid_request")]
     pub help_url: String,
 }
 
-/// What is wrong with one field.
+/// The error of one field.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorDetail<'a> {
     /// The field, by its path; empty for the body itself.

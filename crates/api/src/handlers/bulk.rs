@@ -56,17 +56,17 @@ enum Class {
 type Outcome = Result<Bytes, Refusal>;
 type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// Makes many calls in one
+/// Sends many requests in one
 ///
-/// The body has up to 1,000 lines, each a call: `{"method": "POST", "path": "/accounts/…", "body": {…}}`. Taken are
+/// The body has up to 1,000 lines, each a request: `{"method": "POST", "path": "/accounts/…", "body": {…}}`. It accepts
 /// `POST` of customers, accounts, payments, reversals, fees, waivers and offsets, and `PUT` of an account's status and
-/// notification config. The answer has a line for each, in order: `{"status": 200, "body": {…}}`. Each line stands for
-/// itself. An `Idempotency-Key` holds for each line by its number.
+/// notification config. The response has a line for each, in order: `{"status": 200, "body": {…}}`. Each line is
+/// independent. An `Idempotency-Key` applies to each line by its number.
 #[utoipa::path(post, path = "/bulk", tag = "Bulk",
     params(BulkParameters),
     request_body(content = String, content_type = "application/x-ndjson",
         example = "{\"method\": \"POST\", \"path\": \"/customers\", \"body\": {\"name_last\": \"Lovelace\"}}\n"),
-    responses((status = 200, description = "An answer for each line", body = String, content_type = "application/x-ndjson",
+    responses((status = 200, description = "A response for each line", body = String, content_type = "application/x-ndjson",
         example = "{\"status\":200,\"body\":{}}\n")))]
 pub async fn bulk(
     State(api): State<Api>,

@@ -419,7 +419,8 @@ impl FromRequestParts<Api> for RollParameters {
 
 fn given(parts: &Parts) -> Result<Vec<(String, String)>, Refusal> {
     let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
-    let Query(pairs) = pairs.map_err(|error| Refusal::new("malformed_request", format!("the query: {error}")))?;
+    let Query(pairs) =
+        pairs.map_err(|error| Refusal::new("malformed_request", format!("the query string is invalid: {error}")))?;
     Ok(pairs)
 }
 

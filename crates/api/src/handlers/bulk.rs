@@ -107,7 +107,7 @@ pub async fn bulk(
 fn lines(body: &[u8]) -> Result<Vec<&[u8]>, Problem> {
     let body = body.trim_ascii_end();
     if body.is_empty() {
-        return Err(Problem::invalid("", "the body must have a line at least"));
+        return Err(Problem::invalid("", "the body must have at least one line"));
     }
     let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
     if lines.len() > MOST_LINES {
@@ -190,7 +190,8 @@ fn change<'a>(
 
 fn not_taken(method: &str, path: &str) -> Refusal {
     let shown: String = format!("{method} {path}").chars().take(200).collect();
-    Problem::invalid("path", format!("must, with its method, be a call that /bulk takes; {shown} is none")).into()
+    Problem::invalid("path", format!("must be a path that /bulk accepts with its method; {shown} is not accepted"))
+        .into()
 }
 
 fn id(what: &str, text: &str) -> Result<Reference, Problem> {
@@ -231,7 +232,7 @@ fn write_all(answers: &mut Vec<u8>, outcomes: Vec<Outcome>, context: &Context) {
             Err(refusal) => {
                 let (status, body, unforeseen) = refusal.into_parts();
                 if let Some(Unforeseen(message)) = unforeseen {
-                    tracing::error!(request_id = context.request_id(), message, "a line of a bulk call failed");
+                    tracing::error!(request_id = context.request_id(), message, "a line of a bulk request failed");
                 }
                 (status.as_u16(), body.into())
             }

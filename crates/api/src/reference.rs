@@ -38,9 +38,11 @@ const UNSUPPORTED_FIELDS: &[&str] = &["/products", "/accounts", "/customers"];
 #[openapi(
     info(
         title = "Daybook",
-        description = "Loan servicing: products, accounts, payments and everything that follows from them, exact to the cent.\n\n\
-            Money is in whole cents, percentages are decimal numbers, times are RFC 3339 with an offset. Unknown fields \
-            and parameters are refused. All errors have the same shape, and `help_url` leads to a page about the error.",
+        description = "Loan servicing: products, accounts, payments and everything that follows from them, exact to \
+            the cent.\n\n\
+            Money is in whole cents, percentages are decimal numbers, times are RFC 3339 with an offset. Unknown \
+            fields and parameters are refused. All errors have the same shape, and `help_url` leads to a page about \
+            the error.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     components(schemas(ErrorBody)),
@@ -137,8 +139,8 @@ fn refuse(path: &str, operation: &mut Operation, is_write: bool) {
 }
 
 fn idempotency_key() -> Parameter {
-    let about = "For 24 hours, a request with the same key and content gets the stored response; with other content, it \
-        is refused.";
+    let about = "For 24 hours, a request with the same key and content gets the stored response; with other content, \
+        it is refused.";
     let schema: RefOr<Schema> = ObjectBuilder::new()
         .schema_type(Type::String)
         .min_length(Some(1))

@@ -111,8 +111,8 @@ impl Serialize for EffectsByStatus {
 
 impl PartialSchema for EffectsByStatus {
     fn schema() -> RefOr<Schema> {
-        let about = "What each combination of status and reason stops, such as `SUSPENDED/FRAUD`, or `ACTIVE` alone. An \
-                     absent combination or value has its default.";
+        let about = "What each combination of status and reason stops, such as `SUSPENDED/FRAUD`, or `ACTIVE` alone. \
+                     An absent combination or value has its default.";
         let object = ObjectBuilder::new().schema_type(Type::Object).description(Some(about));
         let object = pairs().fold(object, |object, status| {
             object.property(status.to_string(), utoipa::openapi::Ref::from_schema_name(PairEffects::name()))

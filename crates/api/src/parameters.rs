@@ -168,22 +168,22 @@ parameters! {
 parameters! {
     /// Which attempts.
     DeliveryParameters paged one way {
-        /// Only those to this subscription.
+        /// Only attempts to this subscription.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         webhook_uuid,
-        /// Only those of this event.
+        /// Only attempts to deliver this event.
         #[param(value_type = Option<EventName>, inline)]
         event,
-        /// Only those about this account.
+        /// Only attempts to deliver messages about this account.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
         account_id,
-        /// Only those with this outcome.
+        /// Only attempts with this outcome.
         #[param(value_type = Option<DeliveryOutcome>, inline)]
         outcome,
-        /// Only those at this moment or later.
+        /// Only attempts made at this moment or later.
         #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
         since,
-        /// Only those before this moment.
+        /// Only attempts made before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
     }
@@ -204,10 +204,10 @@ parameters! {
         /// Only the record of this request.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         request_id,
-        /// Only those at this moment or later.
+        /// Only records written at this moment or later.
         #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
         since,
-        /// Only those before this moment.
+        /// Only records written before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
     }
@@ -216,19 +216,19 @@ parameters! {
 parameters! {
     /// Which dead letters.
     DeadLetterParameters paged one way {
-        /// Only those of this subscription.
+        /// Only dead letters of this subscription.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         webhook_uuid,
-        /// Only those of this event.
+        /// Only dead letters of this event.
         #[param(value_type = Option<EventName>, inline)]
         event,
-        /// Only those about this account.
+        /// Only dead letters about this account.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
         account_id,
-        /// Only those that became dead letters at this moment or later.
+        /// Only messages that became dead letters at this moment or later.
         #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
         since,
-        /// Only those that became dead letters before this moment.
+        /// Only messages that became dead letters before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
     }
@@ -240,10 +240,10 @@ parameters! {
         /// Only the message with this id.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,300}$")]
         event_id,
-        /// Only those about this account.
+        /// Only messages about this account.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
         account_id,
-        /// Only those of this event.
+        /// Only messages of this event.
         #[param(value_type = Option<EventName>, inline)]
         event,
         /// Only messages in this state. `PENDING`, `DELIVERED` and `DEAD` mean the state at one URL or more.
@@ -252,10 +252,10 @@ parameters! {
         /// Only messages that this subscription gets; with `state`, only those in that state there.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         webhook_uuid,
-        /// Only those that were recorded at this moment or later.
+        /// Only messages that were recorded at this moment or later.
         #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
         since,
-        /// Only those that were recorded before this moment.
+        /// Only messages that were recorded before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
     }

@@ -15,7 +15,7 @@ pub async fn healthz() -> &'static str {
 
 /// Reports whether the server is ready
 #[utoipa::path(get, path = "/readyz", tag = "Operations", security(()),
-    responses((status = 200, description = "The database answers", body = String, content_type = "text/plain", example = "ready")))]
+    responses((status = 200, description = "The database responds", body = String, content_type = "text/plain", example = "ready")))]
 pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
     api.service.ping().await.map_err(Refusal::shown)?;
     Ok("ready\n")

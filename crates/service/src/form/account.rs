@@ -17,9 +17,9 @@ form! {
         effective_at: Moment,
         /// Amounts.
         summary: AccountSummary,
-        /// Cycles, where they differ from the product's.
+        /// Cycles, if they differ from the product's.
         cycle_type: CycleType,
-        /// The number of instalments and the rate, where they differ from the product's.
+        /// The number of instalments and the rate, if they differ from the product's.
         post_promo_overview: PostPromoOverview,
         /// For revolving products.
         promo_overview: PromoFamily,
@@ -76,7 +76,7 @@ form! {
 }
 
 form! {
-    /// The cycles of an account, where they differ from the product's.
+    /// The cycles of an account, if they differ from the product's.
     CycleType {
         ;
         /// The length of the first cycle.
@@ -87,7 +87,7 @@ form! {
 }
 
 form! {
-    /// The number of instalments and the rate, where they differ from the product's.
+    /// The number of instalments and the rate, if they differ from the product's.
     PostPromoOverview {
         ;
         /// The number of instalments.

@@ -57,15 +57,15 @@ form! {
         ;
         /// `DEAD` for dead letters, `DELIVERED` for delivered messages, which require `since`. Default: `DEAD`.
         state: ReplayState,
-        /// Only those of this subscription.
+        /// Only messages of this subscription.
         webhook_uuid: Reference,
-        /// Only those of this event.
+        /// Only messages of this event.
         event: EventName,
-        /// Only those about this account.
+        /// Only messages about this account.
         account_id: Reference,
-        /// Only those that became dead letters, or were delivered, at this moment or later.
+        /// Only messages that became dead letters, or were delivered, at this moment or later.
         since: Moment,
-        /// Only those that became dead letters, or were delivered, before this moment.
+        /// Only messages that became dead letters, or were delivered, before this moment.
         until: Moment,
         /// True only counts the messages. Default: false.
         dry_run: bool,

@@ -14,8 +14,8 @@ type Created = Result<(StatusCode, Json), Refusal>;
 
 /// Subscribes a URL
 ///
-/// The URL gets the messages of `filter_events`, or all, that are recorded from now on. A request with the same URL
-/// replaces the filter of its subscription, also for messages that are not sent yet, and never resumes it. Another URL
+/// The URL gets the messages that are published from now on: those of `filter_events`, or all. A request with the same
+/// URL replaces the filter of its subscription for messages that are not sent yet, and never resumes it. Another URL
 /// adds a subscription. Addresses of private networks are refused.
 #[utoipa::path(put, path = "/organization/subscribe", tag = "Webhooks",
     request_body(content = form::Subscribe, example = json!({
@@ -94,7 +94,7 @@ pub async fn unsubscribe_by_post(
 
 /// Resumes a subscription
 ///
-/// It gets the messages recorded from now on. Messages that it missed stay in its dead letters and can be replayed.
+/// It gets the messages published from now on. Messages that it missed stay in its dead letters and can be replayed.
 #[utoipa::path(put, path = "/organization/subscriptions/{webhook_uuid}/resubscribe", tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription", body = view::Subscription)))]
@@ -209,8 +209,8 @@ pub async fn list_deliveries(State(api): State<Api>, Reader(who): Reader, parame
 
 /// Lists dead letters
 ///
-/// Messages that a URL did not accept, or that were recorded while it was paused, oldest first. Paging is forward only,
-/// by `starting_after`. A replay sends them again.
+/// Messages that a URL did not accept, or that were published while it was paused, oldest first. Paging is forward
+/// only, by `starting_after`. A replay sends them again.
 #[utoipa::path(get, path = "/organization/dead_letters", tag = "Webhooks", params(DeadLetterParameters),
     responses((status = 200, description = "A page of dead letters", body = view::Page<view::DeadLetter>)))]
 pub async fn list_dead_letters(

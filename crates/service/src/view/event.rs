@@ -133,11 +133,11 @@ pub struct EventWebhook {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum MessageState {
-    /// It waits for its moment, which a roll without `roll_webhooks` has gone beyond.
+    /// It waits for its moment; a roll without `roll_webhooks` went past that moment.
     Scheduled,
     /// It is sent to the URLs that are subscribed to its event.
     Published,
-    /// It is never sent: it is a notice, and the account was closed before its moment came.
+    /// It is never sent: it is a notice, and the account was closed before it was due.
     Cancelled,
 }
 

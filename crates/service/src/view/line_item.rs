@@ -18,9 +18,9 @@ use utoipa::ToSchema;
 pub enum ProcessingState {
     /// Its product holds its events.
     Held,
-    /// Its time has not come.
+    /// It is not due yet.
     Scheduled,
-    /// It counts.
+    /// It was processed.
     Processed,
     /// It could not be applied.
     Failed,

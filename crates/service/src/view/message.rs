@@ -12,15 +12,15 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum UrlState {
-    /// It is to be sent, or sent again.
+    /// It waits for its first attempt or a retry.
     Pending,
-    /// The URL took it.
+    /// The URL accepted it.
     Delivered,
-    /// It is a dead letter: it is not sent any more by itself, and can be replayed.
+    /// It is a dead letter: it is no longer retried automatically, and can be replayed.
     Dead,
-    /// The URL does not get it: its filter leaves it out or did so before it was sent, or it was subscribed later.
+    /// The URL does not get it: its filter excludes it or did so before it was sent, or it was subscribed later.
     NotWanted,
-    /// It was for the URL, and nothing is kept any more about what became of it.
+    /// It was meant for the URL, and the records of its delivery have expired.
     Unknown,
 }
 

@@ -118,7 +118,7 @@ impl<'a> Product<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum MigrationState {
-    /// Each event is processed as it comes.
+    /// Each event is processed as it arrives.
     Normal,
     /// Events are held.
     Holding,

@@ -44,7 +44,8 @@ impl Refusal {
 
     /// The caller calls too often.
     pub fn rate_limited(per_second: u32, retry_after_seconds: u64) -> Refusal {
-        let message = format!("this key may make {per_second} calls a second: try again in {retry_after_seconds} s");
+        let message =
+            format!("this key is limited to {per_second} requests per second; retry in {retry_after_seconds} s");
         Refusal { retry_after_seconds: Some(retry_after_seconds), ..Refusal::new("rate_limited", message) }
     }
 
@@ -55,7 +56,7 @@ impl Refusal {
 
     /// The call took too long.
     pub fn timed_out() -> Refusal {
-        let message = "no answer came in time; what was asked may still be done: repeat the call with the same id or Idempotency-Key";
+        let message = "the request timed out, and may still take effect: repeat it with the same id or Idempotency-Key";
         Refusal::new("unavailable", message)
     }
 
@@ -123,10 +124,10 @@ fn is_shown(message: &str) -> bool {
 impl From<Problem> for Refusal {
     fn from(mut problem: Problem) -> Refusal {
         let sentence = match problem.kind {
-            Kind::Internal => "something went wrong on our side; the header x-request-id names this call in the log",
+            Kind::Internal => "an internal error occurred; the header x-request-id identifies the request in the log",
             // The message is safe to show, and callers can report it.
             Kind::Unavailable if is_shown(&problem.message) => return Refusal::shown(problem),
-            Kind::Unavailable => "the database is away: try again in a moment",
+            Kind::Unavailable => "the database is unavailable; retry in a moment",
             _ => return Refusal::shown(problem),
         };
         let log = std::mem::replace(&mut problem.message, sentence.to_owned());
@@ -174,10 +175,10 @@ pub async fn no_such_path(uri: axum::http::Uri) -> Refusal {
 
 /// The path exists, but not for this method; the router adds the header `Allow`.
 pub async fn no_such_method(method: axum::http::Method, uri: axum::http::Uri) -> Refusal {
-    Refusal::new("method_not_allowed", format!("{} does not take {method}: see the header Allow", uri.path()))
+    Refusal::new("method_not_allowed", format!("{} does not accept {method}; see the header Allow", uri.path()))
 }
 
-/// Why a call was refused.
+/// Why a request was refused.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Error)]
 pub struct ErrorBody<'a> {
@@ -191,16 +192,16 @@ pub struct ErrorInfo<'a> {
     /// What kind of error it is; stable.
     #[schema(schema_with = code_schema)]
     pub code: &'a str,
-    /// What is wrong, in a sentence for people.
+    /// What is wrong, as a sentence.
     pub message: &'a str,
-    /// Which fields break which rule; empty where no single field is to blame.
+    /// The fields that break a rule; empty if the error is not about a field.
     pub details: Vec<ErrorDetail<'a>>,
-    /// A page about the code.
+    /// The page that explains the code.
     #[schema(example = "/docs/errors/invalid_request")]
     pub help_url: String,
 }
 
-/// What is wrong with one field.
+/// The error of one field.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorDetail<'a> {
     /// The field, by its path; empty for the body itself.

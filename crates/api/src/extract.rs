@@ -69,11 +69,11 @@ async fn caller(parts: &Parts, api: &Api) -> Result<Caller, Refusal> {
 fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
     let unauthenticated = |message: &str| Refusal::new("unauthenticated", message);
     let header = headers.get(AUTHORIZATION);
-    let header =
-        header.ok_or_else(|| unauthenticated("the call needs the header Authorization: Bearer <access_token>"))?;
+    let header = header
+        .ok_or_else(|| unauthenticated("the request requires the header Authorization: Bearer <access_token>"))?;
     let (scheme, credentials) = header.to_str().ok().and_then(|text| text.split_once(' ')).unwrap_or_default();
     if !scheme.eq_ignore_ascii_case("bearer") || credentials.trim().is_empty() {
-        return Err(unauthenticated("the header Authorization must be: Bearer <access_token>"));
+        return Err(unauthenticated("the header Authorization must have the form Bearer <access_token>"));
     }
     Ok(credentials.trim())
 }
@@ -268,7 +268,7 @@ fn unread(rejection: BytesRejection, limit: usize) -> Refusal {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
         return Refusal::too_large(limit);
     }
-    Refusal::new("malformed_request", "the body did not arrive whole")
+    Refusal::new("malformed_request", "the body is incomplete")
 }
 
 #[cfg(test)]

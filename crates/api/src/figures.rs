@@ -21,8 +21,8 @@ impl Default for Figures {
     fn default() -> Figures {
         let registry = Registry::default();
         let requests =
-            registry.counters("daybook_http_requests_total", "Calls answered", &["path", "method", "status"]);
-        let help = "How long calls took";
+            registry.counters("daybook_http_requests_total", "Requests answered", &["path", "method", "status"]);
+        let help = "How long requests took";
         let seconds = registry.durations_by("daybook_http_request_seconds", help, &BOUNDS_SECONDS, &["path", "method"]);
         Figures { registry, requests, seconds }
     }

@@ -138,7 +138,7 @@ fn may_run(api: &Api, method: &Method) -> Result<(), Refusal> {
 fn log(context: &Context, client: Option<IpAddr>, method: &Method, path: &str, response: &Response, took: Duration) {
     let (request_id, client_id) = (context.request_id(), context.client_id());
     if let Some(Unforeseen(message)) = response.extensions().get() {
-        tracing::error!(request_id, method = method.as_str(), path, message, "a call failed");
+        tracing::error!(request_id, method = method.as_str(), path, message, "a request failed");
     }
     let ms = took.as_micros() as f64 / 1_000.0;
     let status = response.status().as_u16();

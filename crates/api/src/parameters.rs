@@ -16,13 +16,13 @@ macro_rules! parameters {
     ($(#[$doc:meta])* $name:ident paged { $($rest:tt)* }) => {
         parameters! {
             $(#[$doc])* $name {
-                /// At most so many entries. Default: 50.
+                /// The maximum number of entries. Default: 50.
                 #[param(value_type = Option<u32>, minimum = 1, maximum = 200, example = 50)]
                 limit,
-                /// The mark of the entry after which the page begins: `paging.starting_after` of the page before.
+                /// The cursor after which the page begins: `paging.starting_after` of the previous page.
                 #[param(pattern = "^[A-Za-z0-9_-]*$", max_length = 800)]
                 starting_after,
-                /// The mark of the entry before which the page ends: `paging.ending_before` of the page after.
+                /// The cursor before which the page ends: `paging.ending_before` of the next page.
                 #[param(pattern = "^[A-Za-z0-9_-]*$", max_length = 800)]
                 ending_before,
                 $($rest)*
@@ -40,10 +40,10 @@ macro_rules! parameters {
     ($(#[$doc:meta])* $name:ident paged one way { $($rest:tt)* }) => {
         parameters! {
             $(#[$doc])* $name {
-                /// At most so many entries. Default: 50.
+                /// The maximum number of entries. Default: 50.
                 #[param(value_type = Option<u32>, minimum = 1, maximum = 200, example = 50)]
                 limit,
-                /// The mark of the entry after which the page begins: `paging.starting_after` of the page before.
+                /// The cursor after which the page begins: `paging.starting_after` of the previous page.
                 #[param(pattern = "^[A-Za-z0-9_-]*$", max_length = 800)]
                 starting_after,
                 $($rest)*
@@ -93,8 +93,8 @@ parameters! {
 parameters! {
     /// What the lines of a bulk call rely on.
     BulkParameters {
-        /// A product that must hold its events: what would be processed instead of held is refused with 409. So somebody
-        /// who turns migration mode off does no harm to a load that is under way.
+        /// A product that must be in migration mode: a line that would be processed instead of held is refused with
+        /// 409. This protects a load that is under way when migration mode is turned off.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "auto-36")]
         held_by,
     }
@@ -103,7 +103,7 @@ parameters! {
 parameters! {
     /// When the answer is about.
     AsOfParameters {
-        /// As it stood then, or as it will stand if nothing else happens. Default: now.
+        /// Shows it as of this moment: past, or future if no further events happen. Default: now.
         #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
         effective_as_of,
     }
@@ -118,17 +118,17 @@ parameters! {
         /// Only accounts with this status.
         #[param(value_type = Option<AccountStatus>, inline)]
         account_status,
-        /// As they stood then, or as they will stand if nothing else happens. Default: now.
+        /// Shows them as of this moment: past, or future if no further events happen. Default: now.
         #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
         effective_as_of,
-        /// Only accounts that have each of these words, or the beginning of it, in an external field; whose id begins so;
-        /// or one of whose customers is found by it.
+        /// Only accounts that match: each word is the beginning of a word in an external field, or the id begins with
+        /// the text, or one of the account's customers matches.
         #[param(max_length = 200, example = "jane doe")]
         search,
-        /// Only accounts that are so many days past due now, or more. Does not go with `effective_as_of`.
+        /// Only accounts that are at least this many days past due now. Cannot be combined with `effective_as_of`.
         #[param(value_type = Option<u32>, minimum = 0, maximum = 36500, example = 30)]
         days_past_due_at_least,
-        /// Only accounts that are so many days past due now, or fewer. Does not go with `effective_as_of`.
+        /// Only accounts that are at most this many days past due now. Cannot be combined with `effective_as_of`.
         #[param(value_type = Option<u32>, minimum = 0, maximum = 36500, example = 59)]
         days_past_due_at_most,
     }
@@ -137,8 +137,8 @@ parameters! {
 parameters! {
     /// Which customers.
     CustomerParameters paged {
-        /// Only customers that have each of these words, or the beginning of it, in a name, the email address or an external
-        /// field; or whose id begins so.
+        /// Only customers that match: each word is the beginning of a word in a name, the email address or an external
+        /// field, or the id begins with the text.
         #[param(max_length = 200, example = "jane doe")]
         search,
     }
@@ -159,7 +159,7 @@ parameters! {
         /// Only items effective before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00-05:00")]
         effective_at_before,
-        /// As they stood then, or as they will stand if nothing else happens. Default: now.
+        /// Shows them as of this moment: past, or future if no further events happen. Default: now.
         #[param(format = DateTime, example = "2025-02-15T09:00:00-05:00")]
         effective_as_of,
     }
@@ -168,22 +168,22 @@ parameters! {
 parameters! {
     /// Which attempts.
     DeliveryParameters paged one way {
-        /// Only those to this subscription.
+        /// Only attempts to this subscription.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         webhook_uuid,
-        /// Only those of this event.
+        /// Only attempts to deliver this event.
         #[param(value_type = Option<EventName>, inline)]
         event,
-        /// Only those about this account.
+        /// Only attempts to deliver messages about this account.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
         account_id,
-        /// Only those with this outcome.
+        /// Only attempts with this outcome.
         #[param(value_type = Option<DeliveryOutcome>, inline)]
         outcome,
-        /// Only those at this moment or later.
+        /// Only attempts made at this moment or later.
         #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
         since,
-        /// Only those before this moment.
+        /// Only attempts made before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
     }
@@ -192,22 +192,22 @@ parameters! {
 parameters! {
     /// Which records.
     AuditParameters paged one way {
-        /// Only those by this key (its client id), person (`person:` and the id) or `operator`.
+        /// Only records of this key (its client id), user (`person:` and the id) or `operator`.
         #[param(pattern = "^[A-Za-z0-9._:~ -]{1,300}$")]
         actor,
-        /// Only those of this action.
+        /// Only records of this action.
         #[param(pattern = "^[a-z_]{1,100}$", example = "record_payment")]
         action,
-        /// Only those about the thing with this id.
+        /// Only records about the subject with this id.
         #[param(pattern = "^[^\\x00]{1,300}$", example = "loan-1")]
         subject_id,
-        /// Only the one of this request.
+        /// Only the record of this request.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         request_id,
-        /// Only those at this moment or later.
+        /// Only records written at this moment or later.
         #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
         since,
-        /// Only those before this moment.
+        /// Only records written before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
     }
@@ -216,19 +216,19 @@ parameters! {
 parameters! {
     /// Which dead letters.
     DeadLetterParameters paged one way {
-        /// Only those of this subscription.
+        /// Only dead letters of this subscription.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         webhook_uuid,
-        /// Only those of this event.
+        /// Only dead letters of this event.
         #[param(value_type = Option<EventName>, inline)]
         event,
-        /// Only those about this account.
+        /// Only dead letters about this account.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
         account_id,
-        /// Only those that are dead since this moment or later.
+        /// Only messages that became dead letters at this moment or later.
         #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
         since,
-        /// Only those that were dead before this moment.
+        /// Only messages that became dead letters before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
     }
@@ -237,25 +237,25 @@ parameters! {
 parameters! {
     /// Which messages.
     MessageParameters paged one way {
-        /// Only the one with this id.
+        /// Only the message with this id.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,300}$")]
         event_id,
-        /// Only those about this account.
+        /// Only messages about this account.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$", example = "loan-1")]
         account_id,
-        /// Only those of this event.
+        /// Only messages of this event.
         #[param(value_type = Option<EventName>, inline)]
         event,
-        /// Only those that stand so: `PENDING`, `DELIVERED` and `DEAD` at one URL or more.
+        /// Only messages in this state. `PENDING`, `DELIVERED` and `DEAD` mean the state at one URL or more.
         #[param(value_type = Option<SearchState>, inline)]
         state,
-        /// Only those that this subscription gets; with `state`, that stand so there.
+        /// Only messages that this subscription gets; with `state`, only those in that state there.
         #[param(pattern = "^[A-Za-z0-9._:~-]{1,128}$")]
         webhook_uuid,
-        /// Only those that were recorded at this moment or later.
+        /// Only messages that were recorded at this moment or later.
         #[param(format = DateTime, example = "2025-01-01T00:00:00Z")]
         since,
-        /// Only those that were recorded before this moment.
+        /// Only messages that were recorded before this moment.
         #[param(format = DateTime, example = "2025-12-31T00:00:00Z")]
         until,
     }
@@ -419,7 +419,8 @@ impl FromRequestParts<Api> for RollParameters {
 
 fn given(parts: &Parts) -> Result<Vec<(String, String)>, Refusal> {
     let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
-    let Query(pairs) = pairs.map_err(|error| Refusal::new("malformed_request", format!("the query: {error}")))?;
+    let Query(pairs) =
+        pairs.map_err(|error| Refusal::new("malformed_request", format!("the query string is invalid: {error}")))?;
     Ok(pairs)
 }
 

@@ -18,17 +18,17 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 /// Every refusal that the document names: status, name, meaning.
 const REFUSALS: &[(&str, &str, &str)] = &[
     ("400", "Malformed", "The body is not JSON, or the request cannot be read"),
-    ("401", "Unauthenticated", "There are no credentials, or they are unknown or revoked"),
+    ("401", "Unauthenticated", "The credentials are missing, unknown or revoked"),
     ("403", "Forbidden", "The caller may not do this, or the access token has expired"),
-    ("404", "NotFound", "There is no such thing, or it belongs to another organization"),
-    ("409", "Conflict", "It contradicts what is there"),
+    ("404", "NotFound", "The resource does not exist, or it belongs to another organization"),
+    ("409", "Conflict", "The request conflicts with the current state"),
     ("413", "TooLarge", "The body is too large"),
-    ("415", "UnsupportedMediaType", "The body is not of the right type"),
+    ("415", "UnsupportedMediaType", "The content type of the body is not supported"),
     ("422", "Invalid", "A field or a parameter breaks a rule; `details` names it"),
-    ("429", "TooManyRequests", "The key makes more calls a second than it may"),
-    ("500", "InternalError", "A bug"),
-    ("501", "NotSupported", "A field asks for what is known and not done here; `details` says what to use instead"),
-    ("503", "Unavailable", "The database is away, or no answer came in time"),
+    ("429", "TooManyRequests", "The key exceeded its limit of requests per second"),
+    ("500", "InternalError", "An internal error; the header `x-request-id` identifies the request in the log"),
+    ("501", "NotSupported", "A field requests a feature that is not supported; `details` names the alternative"),
+    ("503", "Unavailable", "The database is unavailable, or the request timed out"),
 ];
 
 /// The calls whose bodies have fields that are known but not supported.
@@ -38,24 +38,26 @@ const UNSUPPORTED_FIELDS: &[&str] = &["/products", "/accounts", "/customers"];
 #[openapi(
     info(
         title = "Daybook",
-        description = "Loan servicing: products, accounts, payments and what follows from them, right to the cent.\n\n\
-            Money is in whole cents, percentages are decimal numbers, times are RFC 3339 with an offset. An unknown field \
-            or parameter is refused. Every refusal has the same shape, and its `help_url` leads to a page about it.",
+        description = "Loan servicing: products, accounts, payments and everything that follows from them, exact to \
+            the cent.\n\n\
+            Money is in whole cents, percentages are decimal numbers, times are RFC 3339 with an offset. Unknown \
+            fields and parameters are refused. All errors have the same shape, and `help_url` leads to a page about \
+            the error.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     components(schemas(ErrorBody)),
     security(("bearer" = [])),
     tags(
-        (name = "Access", description = "Access tokens and keys."),
-        (name = "Products", description = "What is lent on which terms, and migration mode."),
-        (name = "Customers", description = "Who borrows."),
-        (name = "Accounts", description = "Loans: how they stand, stood and will stand."),
-        (name = "Line items", description = "Payments and what undoes them, fees, offsets."),
-        (name = "Notifications", description = "Notices that an account sends at moments of its own."),
-        (name = "Webhooks", description = "Who is told what happens, and what became of it."),
-        (name = "Bulk", description = "Many calls in one."),
-        (name = "Rolling", description = "Moving an account through time, for tests."),
-        (name = "Operations", description = "For those who run the server."),
+        (name = "Access", description = "Access tokens, API keys and the audit trail."),
+        (name = "Products", description = "The terms of loans, and migration mode."),
+        (name = "Customers", description = "Borrowers."),
+        (name = "Accounts", description = "Loans: their current, past and future state."),
+        (name = "Line items", description = "Payments, reversals, fees and offsets."),
+        (name = "Notifications", description = "Configurable notices of an account."),
+        (name = "Webhooks", description = "Subscriptions to events, and the delivery of messages."),
+        (name = "Bulk", description = "Many requests in one."),
+        (name = "Rolling", description = "Processing an account up to a chosen moment, for tests."),
+        (name = "Operations", description = "For operators of the server."),
     )
 )]
 struct Base;
@@ -68,7 +70,7 @@ pub fn openapi() -> OpenApi {
     let components = document.components.get_or_insert_with(Components::new);
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
-        .description(Some("An access token of `POST /auth/token`, or a client secret itself."))
+        .description(Some("An access token from `POST /auth/token`, or the client secret itself."))
         .build();
     components.security_schemes.insert("bearer".to_owned(), SecurityScheme::Http(bearer).into());
     for (status, name, about) in REFUSALS {
@@ -89,7 +91,7 @@ fn refusal(status: &str, about: &str) -> Response {
         .content("application/json", ContentBuilder::new().schema(Some(schema)).build());
     if matches!(status, "429" | "503") {
         let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
-        let header = HeaderBuilder::new().schema(Some(seconds)).description(Some("Seconds after which to try again"));
+        let header = HeaderBuilder::new().schema(Some(seconds)).description(Some("Seconds to wait before a retry"));
         response = response.header("Retry-After", header.build());
     }
     response.build()
@@ -137,8 +139,8 @@ fn refuse(path: &str, operation: &mut Operation, is_write: bool) {
 }
 
 fn idempotency_key() -> Parameter {
-    let about = "For 24 hours a call with the same key and content gets the stored answer again; with other content it \
-        is refused.";
+    let about = "For 24 hours, a request with the same key and content gets the stored response; with other content, \
+        it is refused.";
     let schema: RefOr<Schema> = ObjectBuilder::new()
         .schema_type(Type::String)
         .min_length(Some(1))

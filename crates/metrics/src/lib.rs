@@ -38,7 +38,7 @@ pub type Families = Vec<MetricFamily>;
 pub fn text(families: &[MetricFamily]) -> String {
     TextEncoder::new()
         .encode_to_string(families)
-        .unwrap_or_else(|error| format!("# the figures cannot be written: {error}\n"))
+        .unwrap_or_else(|error| format!("# the metrics cannot be written: {error}\n"))
 }
 
 /// A number that only increases.
@@ -199,7 +199,7 @@ impl Registry {
     #[expect(clippy::panic, reason = "names are constants of this program, and tests make every registry")]
     fn keep<C: Collector + Clone + 'static>(&self, made: prometheus::Result<C>) -> C {
         let kept = made.and_then(|made| self.0.register(Box::new(made.clone())).map(|()| made));
-        kept.unwrap_or_else(|error| panic!("a figure cannot be made: {error}"))
+        kept.unwrap_or_else(|error| panic!("a metric cannot be registered: {error}"))
     }
 }
 

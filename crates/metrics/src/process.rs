@@ -30,14 +30,14 @@ fn read() -> Families {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let ticks = rustix::param::clock_ticks_per_second() as f64;
     if let Some(stat) = Stat::read(&read("/proc/self/stat")) {
-        let help = "Processor time that the process has used";
+        let help = "CPU time used by the process, in seconds";
         figures.total("process_cpu_seconds_total", help, stat.cpu_ticks / ticks);
         figures.value("process_threads", "Threads of the process", stat.threads);
-        figures.value("process_virtual_memory_bytes", "Address space of the process", stat.virtual_bytes);
+        figures.value("process_virtual_memory_bytes", "Virtual memory of the process", stat.virtual_bytes);
         let resident = stat.resident_pages * rustix::param::page_size() as f64;
-        figures.value("process_resident_memory_bytes", "Memory of the process that is in RAM", resident);
+        figures.value("process_resident_memory_bytes", "Resident memory of the process", resident);
         if let Some(boot) = boot_seconds(&read("/proc/stat")) {
-            let help = "When the process began, in seconds since 1970";
+            let help = "Start time of the process, in seconds since 1970";
             figures.value("process_start_time_seconds", help, boot + stat.start_ticks / ticks);
         }
     }
@@ -45,12 +45,12 @@ fn read() -> Families {
         // One of them is the directory being read.
         figures.value(
             "process_open_fds",
-            "Descriptors that the process has open",
+            "Open file descriptors of the process",
             open.count().saturating_sub(1) as f64,
         );
     }
     if let Some(most) = most_files(&read("/proc/self/limits")) {
-        figures.value("process_max_fds", "The most descriptors that the process may have open", most);
+        figures.value("process_max_fds", "Maximum number of open file descriptors of the process", most);
     }
     figures.families()
 }

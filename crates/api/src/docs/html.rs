@@ -109,7 +109,9 @@ impl<'a> Reference<'a> {
         if parameters.is_empty() {
             return;
         }
-        out.push_str("<h4>Parameters</h4><div class=\"wide\"><table><tr><th>name</th><th>in</th><th>what</th></tr>");
+        out.push_str(
+            "<h4>Parameters</h4><div class=\"wide\"><table><tr><th>name</th><th>in</th><th>description</th></tr>",
+        );
         for parameter in parameters {
             let required = if parameter["required"] == true { " <em>required</em>" } else { "" };
             let _ = write!(
@@ -132,7 +134,7 @@ impl<'a> Reference<'a> {
     }
 
     fn answers(&self, out: &mut String, operation: &Value) {
-        out.push_str("<h4>Answers</h4>");
+        out.push_str("<h4>Responses</h4>");
         let mut refusals = String::new();
         for (status, answer) in object(&operation["responses"]) {
             let answer = self.resolve(answer);
@@ -150,7 +152,7 @@ impl<'a> Reference<'a> {
         if !refusals.is_empty() {
             let _ = write!(
                 out,
-                "<details><summary>Refusals</summary><ul>{refusals}</ul><p>All have the shape of <a href=\"/docs/errors\">errors</a>.</p></details>"
+                "<details><summary>Errors</summary><ul>{refusals}</ul><p>All have the same shape: see <a href=\"/docs/errors\">Errors</a>.</p></details>"
             );
         }
     }
@@ -163,7 +165,8 @@ impl<'a> Reference<'a> {
             let _ = write!(out, "<p>{}</p>", self.rules(schema));
             return;
         }
-        let _ = write!(out, "<div class=\"wide\"><table><tr><th>field</th><th>what</th></tr>{rows}</table></div>");
+        let _ =
+            write!(out, "<div class=\"wide\"><table><tr><th>field</th><th>description</th></tr>{rows}</table></div>");
     }
 
     fn rows(&self, out: &mut String, schema: &Value, prefix: &str, depth: usize) {

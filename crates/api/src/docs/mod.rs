@@ -178,7 +178,7 @@ mod tests {
             let Some(code) = name.strip_prefix("errors/") else { continue };
             assert!(CODES.iter().any(|(known, _)| *known == code), "{name} explains no code");
             assert_eq!(markdown::heading(text), code);
-            for part in ["## What it means", "## When it comes", "## What to do", "## Example"] {
+            for part in ["## What it means", "## When it occurs", "## What to do", "## Example"] {
                 assert!(text.contains(part), "{name} lacks {part}");
             }
         }

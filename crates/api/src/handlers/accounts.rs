@@ -8,8 +8,8 @@ use daybook_service::{form, view};
 
 /// Opens an account
 ///
-/// An instalment loan needs no other call: `summary.initial_principal_cents` is the sum lent. `effective_at` may lie in
-/// the past; the account is then processed up to now.
+/// An instalment loan needs no other request: `summary.initial_principal_cents` is the amount lent. `effective_at` may
+/// be in the past; the account is then processed up to now.
 #[utoipa::path(post, path = "/accounts", tag = "Accounts",
     request_body(content = form::NewAccount, example = json!({
         "account_id": "loan-1", "product_id": "auto-36", "effective_at": "2025-01-15T09:00:00-05:00",
@@ -35,7 +35,8 @@ pub async fn list_accounts(State(api): State<Api>, Reader(who): Reader, paramete
 
 /// Gets an account
 ///
-/// With `effective_as_of` as it stood then, or as it will stand if nothing else happens: that is computed, not stored.
+/// With `effective_as_of`: the account as of that moment, past, or future if no further events happen. It is computed,
+/// not stored.
 #[utoipa::path(get, path = "/accounts/{account_id}", tag = "Accounts", params(AccountPath, AsOfParameters),
     responses((status = 200, description = "The account", body = view::Account)))]
 pub async fn get_account(
@@ -63,7 +64,7 @@ pub async fn set_account_status(
 
 /// Gets the amortization schedule
 ///
-/// Rows that have passed as they were, rows to come as they will be if all goes well.
+/// Past rows show what happened; future rows assume that everything is paid on time.
 #[utoipa::path(get, path = "/accounts/{account_id}/amortization_schedule", tag = "Accounts",
     params(AccountPath, AsOfParameters),
     responses((status = 200, description = "A row for each instalment", body = view::Schedule)))]
@@ -79,8 +80,8 @@ pub async fn get_amortization_schedule(
 
 /// Lists the events of an account
 ///
-/// Its timeline: every event with when it happened, when it was recorded, what it did in cents, and the line items and
-/// webhooks it produced. Why the balance is this.
+/// The timeline explains the account's balance. Each event has the time it happened, the time it was recorded, its
+/// effect in cents, and the line items and webhooks that it produced.
 #[utoipa::path(get, path = "/accounts/{account_id}/events", tag = "Accounts", params(AccountPath, PageParameters),
     responses((status = 200, description = "A page of events", body = view::Page<view::TimelineEvent>)))]
 pub async fn list_account_events(
@@ -92,7 +93,7 @@ pub async fn list_account_events(
     Ok(Json(api.service.list_account_events(&who, path.account_id.as_str(), parameters.paging()?).await?))
 }
 
-/// Lists the changes of an account's status
+/// Lists the status changes of an account
 #[utoipa::path(get, path = "/accounts/{account_id}/audit_trails/account_status_changes", tag = "Accounts",
     params(AccountPath, PageParameters),
     responses((status = 200, description = "A page of status changes", body = view::Page<view::StatusChange>)))]

@@ -6,10 +6,10 @@ use crate::{Answer, Api, Json};
 use axum::extract::State;
 use daybook_service::view;
 
-/// Lists who did what
+/// Lists audit records
 ///
-/// The latest first. Every call that changes something leaves one record, in the transaction of the change; a bulk call
-/// leaves one for all its lines. Pages lead one way, by `starting_after`.
+/// Latest first. Every request that changes something writes one record, in the transaction of the change; a bulk
+/// request writes one for all its lines. Paging is forward only, by `starting_after`.
 #[utoipa::path(get, path = "/organization/audit", tag = "Access", params(AuditParameters),
     responses((status = 200, description = "A page of records", body = view::Page<view::AuditRecord>)))]
 pub async fn list_audit_records(

@@ -8,8 +8,8 @@ use daybook_service::{form, view};
 
 /// Exchanges a client's id and secret for an access token
 ///
-/// The token goes into the header `Authorization: Bearer <access_token>` of the other calls. When it has expired they
-/// answer 403 `not_authorized`: ask for another one. The client secret itself is accepted in its place.
+/// Send the token in the header `Authorization: Bearer <access_token>` of all other requests. When it has expired, they
+/// are refused with 403 `not_authorized`: request a new one. The client secret itself is accepted in its place.
 #[utoipa::path(post, path = "/auth/token", tag = "Access", security(()),
     request_body(content = form::TokenRequest, example = json!({"client_id": "my-client", "client_secret": "dbk_sk_…"})),
     responses((status = 200, description = "The token", body = view::Token)))]

@@ -56,17 +56,17 @@ enum Class {
 type Outcome = Result<Bytes, Refusal>;
 type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// Makes many calls in one
+/// Sends many requests in one
 ///
-/// The body has up to 1,000 lines, each a call: `{"method": "POST", "path": "/accounts/…", "body": {…}}`. Taken are
+/// The body has up to 1,000 lines, each a request: `{"method": "POST", "path": "/accounts/…", "body": {…}}`. It accepts
 /// `POST` of customers, accounts, payments, reversals, fees, waivers and offsets, and `PUT` of an account's status and
-/// notification config. The answer has a line for each, in order: `{"status": 200, "body": {…}}`. Each line stands for
-/// itself. An `Idempotency-Key` holds for each line by its number.
+/// notification config. The response has a line for each, in order: `{"status": 200, "body": {…}}`. Each line is
+/// independent. An `Idempotency-Key` applies to each line by its number.
 #[utoipa::path(post, path = "/bulk", tag = "Bulk",
     params(BulkParameters),
     request_body(content = String, content_type = "application/x-ndjson",
         example = "{\"method\": \"POST\", \"path\": \"/customers\", \"body\": {\"name_last\": \"Lovelace\"}}\n"),
-    responses((status = 200, description = "An answer for each line", body = String, content_type = "application/x-ndjson",
+    responses((status = 200, description = "A response for each line", body = String, content_type = "application/x-ndjson",
         example = "{\"status\":200,\"body\":{}}\n")))]
 pub async fn bulk(
     State(api): State<Api>,
@@ -107,7 +107,7 @@ pub async fn bulk(
 fn lines(body: &[u8]) -> Result<Vec<&[u8]>, Problem> {
     let body = body.trim_ascii_end();
     if body.is_empty() {
-        return Err(Problem::invalid("", "the body must have a line at least"));
+        return Err(Problem::invalid("", "the body must have at least one line"));
     }
     let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
     if lines.len() > MOST_LINES {
@@ -190,7 +190,8 @@ fn change<'a>(
 
 fn not_taken(method: &str, path: &str) -> Refusal {
     let shown: String = format!("{method} {path}").chars().take(200).collect();
-    Problem::invalid("path", format!("must, with its method, be a call that /bulk takes; {shown} is none")).into()
+    Problem::invalid("path", format!("must be a path that /bulk accepts with its method; {shown} is not accepted"))
+        .into()
 }
 
 fn id(what: &str, text: &str) -> Result<Reference, Problem> {
@@ -231,7 +232,7 @@ fn write_all(answers: &mut Vec<u8>, outcomes: Vec<Outcome>, context: &Context) {
             Err(refusal) => {
                 let (status, body, unforeseen) = refusal.into_parts();
                 if let Some(Unforeseen(message)) = unforeseen {
-                    tracing::error!(request_id = context.request_id(), message, "a line of a bulk call failed");
+                    tracing::error!(request_id = context.request_id(), message, "a line of a bulk request failed");
                 }
                 (status.as_u16(), body.into())
             }

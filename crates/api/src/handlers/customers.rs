@@ -8,8 +8,8 @@ use daybook_service::{form, view};
 
 /// Creates a customer
 ///
-/// Nothing but a name or a business name is required. A social security number is stored encrypted, and only its last
-/// four digits are ever shown.
+/// Only a name or a business name is required. A social security number is stored encrypted, and only its last four
+/// digits are ever shown.
 #[utoipa::path(post, path = "/customers", tag = "Customers",
     request_body(content = form::NewCustomer, example = json!({
         "customer_id": "ada", "name_first": "Ada", "name_last": "Lovelace", "email": "ada@example.com"
@@ -41,7 +41,7 @@ pub async fn get_customer(State(api): State<Api>, Reader(who): Reader, path: Cus
 
 /// Changes a customer
 ///
-/// What is not given stays; what is `null` is removed.
+/// Absent fields stay as they are; fields that are `null` are removed.
 #[utoipa::path(put, path = "/customers/{customer_id}", tag = "Customers", params(CustomerPath),
     request_body(content = form::CustomerUpdate, example = json!({"phone_number": "+12125550123", "email": null})),
     responses((status = 200, description = "The customer", body = view::Customer)))]

@@ -6,16 +6,16 @@ use crate::{Answer, Api, Json};
 use axum::extract::State;
 use daybook_service::{form, view};
 
-/// Lists the organization's keys
+/// Lists the organization's API keys
 #[utoipa::path(get, path = "/organization/keys", tag = "Access",
     responses((status = 200, description = "All keys", body = view::Results<view::Key>)))]
 pub async fn list_keys(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
     Ok(Json(api.service.list_keys(&who).await?))
 }
 
-/// Makes a key
+/// Creates an API key
 ///
-/// The answer has its secret, which is shown this once.
+/// The response contains its secret, which is shown only once.
 #[utoipa::path(post, path = "/organization/keys", tag = "Access",
     request_body(content = inline(form::NewKey), example = json!({"name": "reporting", "role": "READ_ONLY"})),
     responses((status = 200, description = "The key, with its secret", body = view::NewKey)))]
@@ -28,7 +28,7 @@ pub async fn create_key(
     Ok(Json(api.service.create_key(&who, call.form).await?))
 }
 
-/// Revokes a key
+/// Revokes an API key
 #[utoipa::path(delete, path = "/organization/keys/{client_id}", tag = "Access", params(KeyPath),
     responses((status = 200, description = "The key", body = view::Key)))]
 pub async fn revoke_key(

@@ -52,7 +52,7 @@ pub async fn change_line_item(
 
 /// Withdraws an input that is still held
 ///
-/// While the product is in migration mode, what was recorded and not yet processed can be taken back.
+/// While the product is in migration mode, an input that is recorded and not yet processed can be withdrawn.
 #[utoipa::path(delete, path = "/accounts/{account_id}/line_items/{line_item_id}", tag = "Line items", params(LineItemPath),
     responses((status = 200, description = "The line item as it was", body = view::LineItem)))]
 pub async fn withdraw_line_item(
@@ -87,7 +87,8 @@ pub async fn record_payment(
 
 /// Reverses a payment
 ///
-/// It bounced. History is not edited: a reversal item brings the account to where it would be, and may charge a fee.
+/// For a payment that bounced. History is not edited: a reversal line item brings the account to where it would be
+/// without the payment, and a fee may be charged.
 #[utoipa::path(post, path = "/accounts/{account_id}/line_items/payment_reversals/{line_item_id}", tag = "Line items",
     params(LineItemPath), request_body(content = form::PaymentReversal, example = json!({})),
     responses((status = 200, description = "The reversal", body = view::LineItem)))]
@@ -118,7 +119,7 @@ pub async fn charge_manual_fee(
 
 /// Waives a fee
 ///
-/// What is unpaid of it is forgiven.
+/// The unpaid part of the fee is forgiven.
 #[utoipa::path(post, path = "/accounts/{account_id}/line_items/fee_waiver/{line_item_id}", tag = "Line items",
     params(LineItemPath), request_body(content = form::FeeWaiver, example = json!({})),
     responses((status = 200, description = "The waiver", body = view::LineItem)))]

@@ -8,9 +8,8 @@ use daybook_service::{form, view};
 
 /// Searches for messages
 ///
-/// Those that wait for their moment first, then the latest first. Pages lead one way, by `starting_after`. A search that
-/// matches little looks at so many messages for a page and no more: such a page may be short, or empty, while
-/// `paging.has_more` is true.
+/// Scheduled messages first, then the latest first. Paging is forward only, by `starting_after`. For each page, the
+/// search reads a limited number of messages: a page may be short or empty while `paging.has_more` is true.
 #[utoipa::path(get, path = "/organization/messages", tag = "Webhooks", params(MessageParameters),
     responses((status = 200, description = "A page of messages", body = view::Page<view::Message>)))]
 pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, parameters: MessageParameters) -> Answer {
@@ -20,7 +19,7 @@ pub async fn list_messages(State(api): State<Api>, Reader(who): Reader, paramete
 
 /// Gets a message
 ///
-/// Its body byte by byte, where it stands at each URL, and every attempt.
+/// Its exact body, its state at each URL, and every attempt.
 #[utoipa::path(get, path = "/organization/messages/{event_id}", tag = "Webhooks", params(MessagePath),
     responses((status = 200, description = "The message", body = view::WholeMessage)))]
 pub async fn get_message(State(api): State<Api>, Reader(who): Reader, path: MessagePath, _: NoParameters) -> Answer {
@@ -29,11 +28,11 @@ pub async fn get_message(State(api): State<Api>, Reader(who): Reader, path: Mess
 
 /// Sends a message again
 ///
-/// The same bytes, at once and with a fresh retry schedule, also if it was delivered: to the URLs that get it and are
-/// active, or to one. The body may be left out.
+/// Sends the same bytes at once, with a new retry schedule, even if the message was delivered: to all active URLs that
+/// get it, or to one. The body may be omitted.
 #[utoipa::path(post, path = "/organization/messages/{event_id}/resend", tag = "Webhooks", params(MessagePath),
     request_body(content = form::Resend, example = json!({})),
-    responses((status = 200, description = "To which subscriptions it is sent", body = view::Resent)))]
+    responses((status = 200, description = "The subscriptions that it is sent to", body = view::Resent)))]
 pub async fn resend_message(
     State(api): State<Api>,
     Writer(who): Writer,

@@ -6,26 +6,26 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
-/// Says that the process lives
+/// Reports that the process is running
 #[utoipa::path(get, path = "/healthz", tag = "Operations", security(()),
-    responses((status = 200, description = "It lives", body = String, content_type = "text/plain", example = "ok")))]
+    responses((status = 200, description = "The process is running", body = String, content_type = "text/plain", example = "ok")))]
 pub async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Says whether the server can work
+/// Reports whether the server is ready
 #[utoipa::path(get, path = "/readyz", tag = "Operations", security(()),
-    responses((status = 200, description = "The database answers", body = String, content_type = "text/plain", example = "ready")))]
+    responses((status = 200, description = "The database responds", body = String, content_type = "text/plain", example = "ready")))]
 pub async fn readyz(State(api): State<Api>) -> Result<&'static str, Refusal> {
     api.service.ping().await.map_err(Refusal::shown)?;
     Ok("ready\n")
 }
 
-/// Gives figures about the work
+/// Gets metrics
 ///
-/// In the text format that Prometheus reads.
+/// In the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "Operations", security(()),
-    responses((status = 200, description = "The figures", body = String, content_type = "text/plain")))]
+    responses((status = 200, description = "The metrics", body = String, content_type = "text/plain")))]
 pub async fn metrics(State(api): State<Api>) -> Response {
     let mut families = api.service.metrics().await;
     families.extend(api.figures.families());

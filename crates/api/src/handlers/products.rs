@@ -8,7 +8,7 @@ use daybook_service::{form, view};
 
 /// Creates a product
 ///
-/// All policy has defaults: a useful product is a few lines.
+/// Every policy has a default, so a useful product needs only a few lines.
 #[utoipa::path(post, path = "/products", tag = "Products",
     request_body(content = form::NewProduct, example = json!({
         "product_id": "auto-36",
@@ -41,8 +41,8 @@ pub async fn get_product(State(api): State<Api>, Reader(who): Reader, path: Prod
 
 /// Turns migration mode on or off
 ///
-/// While it is on, events of the product's accounts are recorded and held. Turning it off returns at once; the release
-/// of what is held runs on, and `GET` tells how far it is.
+/// While it is on, events of the product's accounts are recorded and held. Turning it off returns at once; the held
+/// events are released in the background, and `GET` returns the progress.
 #[utoipa::path(put, path = "/products/{product_id}/migration_mode", tag = "Products", params(ProductPath),
     request_body(content = form::SetMigrationMode, example = json!({"migration_mode": true})),
     responses((status = 200, description = "What happens now", body = view::MigrationMode)))]
@@ -56,9 +56,9 @@ pub async fn set_migration_mode(
     Ok(Json(api.service.set_migration_mode(&who, call.repeat, path.product_id.as_str(), call.form).await?))
 }
 
-/// Tells how far a release is
+/// Gets the progress of a release
 #[utoipa::path(get, path = "/products/{product_id}/migration_mode", tag = "Products", params(ProductPath),
-    responses((status = 200, description = "How far the release is", body = view::MigrationProgress)))]
+    responses((status = 200, description = "The progress of the release", body = view::MigrationProgress)))]
 pub async fn get_migration_mode(
     State(api): State<Api>,
     Reader(who): Reader,

@@ -21,7 +21,7 @@ pub struct RollQuery {
     /// Up to and including this moment.
     #[param(inline)]
     effective_at: Option<Moment>,
-    /// Up to just before this moment, in place of `effective_at`.
+    /// Up to just before this moment, instead of `effective_at`.
     #[param(inline)]
     exclusive_end: Option<Moment>,
     /// Whether every webhook up to that moment is sent now. Default: false.
@@ -30,9 +30,9 @@ pub struct RollQuery {
 
 /// Rolls an account to a moment
 ///
-/// Processes the account's events up to that moment, which may lie in the future; the account then lives on its own
-/// clock until real time catches up. Refused for organizations in the environment `LIVE`, and while the product holds
-/// or releases. The parameters may come in the query or in the body.
+/// Processes the account's events up to that moment, which may be in the future; the account then keeps its own clock
+/// until real time catches up. Refused for organizations in the environment `LIVE`, and while the product holds or
+/// releases events. The parameters may be in the query or in the body.
 #[utoipa::path(patch, path = "/admin/roll/account", tag = "Rolling", params(RollQuery),
     request_body(content = Roll, example = json!({"account_id": "loan-1", "effective_at": "2025-03-01T00:00:00-05:00"})),
     responses((status = 200, description = "What was processed", body = view::Rolled)))]

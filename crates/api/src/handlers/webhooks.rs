@@ -14,9 +14,9 @@ type Created = Result<(StatusCode, Json), Refusal>;
 
 /// Subscribes a URL
 ///
-/// It gets what is announced from now on: the events of `filter_events`, or all. Called again with the same URL it
-/// replaces that subscription's filter, for what has not been sent yet, and never unpauses it. Another URL adds another
-/// subscription. Addresses of private networks are refused.
+/// The URL gets the messages that are published from now on: those of `filter_events`, or all. A request with the same
+/// URL replaces the filter of its subscription for messages that are not sent yet, and never resumes it. Another URL
+/// adds a subscription. Addresses of private networks are refused.
 #[utoipa::path(put, path = "/organization/subscribe", tag = "Webhooks",
     request_body(content = form::Subscribe, example = json!({
         "webhook_url": "https://example.com/webhooks", "filter_events": ["payment_missed", "account_closed"]
@@ -61,8 +61,8 @@ pub async fn list_subscriptions(State(api): State<Api>, Reader(who): Reader, _: 
 
 /// Pauses a subscription
 ///
-/// Nothing is sent to it while it is paused; what it would have got, waiting retries included, becomes its dead letters.
-/// Repeating this changes nothing.
+/// No messages are sent to it while it is paused; its messages, including pending retries, become its dead letters.
+/// Repeating this has no effect.
 #[utoipa::path(put, path = "/organization/subscriptions/{webhook_uuid}/unsubscribe", tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription", body = view::Subscription)))]
@@ -94,7 +94,7 @@ pub async fn unsubscribe_by_post(
 
 /// Resumes a subscription
 ///
-/// It gets what is announced from now on. What it missed stays in its dead letters, for the replay call.
+/// It gets the messages published from now on. Messages that it missed stay in its dead letters and can be replayed.
 #[utoipa::path(put, path = "/organization/subscriptions/{webhook_uuid}/resubscribe", tag = "Webhooks",
     params(SubscriptionPath),
     responses((status = 200, description = "The subscription", body = view::Subscription)))]
@@ -126,10 +126,10 @@ pub async fn resubscribe_by_post(
 
 /// Removes a subscription
 ///
-/// Its dead letters and its waiting retries go with it.
+/// Its dead letters and its pending retries are removed with it.
 #[utoipa::path(delete, path = "/organization/subscriptions/{webhook_uuid}", tag = "Webhooks",
     params(SubscriptionPath),
-    responses((status = 200, description = "It is removed", body = view::RemovedSubscription)))]
+    responses((status = 200, description = "The subscription is removed", body = view::RemovedSubscription)))]
 pub async fn delete_subscription(
     State(api): State<Api>,
     Writer(who): Writer,
@@ -140,14 +140,14 @@ pub async fn delete_subscription(
     Ok(Json(api.service.delete_subscription(&who, call.repeat, path.webhook_uuid.as_str()).await?))
 }
 
-/// Sends dead letters again, or delivered messages
+/// Sends dead letters or delivered messages again
 ///
-/// Every dead letter whose URL is active, or those that match, with a fresh retry schedule. Those of a paused URL stay.
-/// With `state` `DELIVERED` messages that active URLs took since a moment: for a receiver that lost them. The body may be
-/// left out.
+/// Sends all dead letters of active URLs, or those that match, with a new retry schedule. Dead letters of a paused URL
+/// stay. With `state` `DELIVERED`, sends messages that active URLs accepted since a moment, for a receiver that lost
+/// them. The body may be omitted.
 #[utoipa::path(put, path = "/organization/subscribe/replay_failed_events", tag = "Webhooks",
     request_body(content = form::Replay, example = json!({"event": "payment_missed", "dry_run": true})),
-    responses((status = 200, description = "How many are sent again", body = view::Replayed)))]
+    responses((status = 200, description = "The number of messages sent again", body = view::Replayed)))]
 pub async fn replay_failed_events(
     State(api): State<Api>,
     Writer(who): Writer,
@@ -159,45 +159,47 @@ pub async fn replay_failed_events(
 
 /// Sends a test event
 ///
-/// To every active URL at once, whatever its filter. Though it is a `GET`, it needs a role that may write.
+/// The event is sent to every active URL at once, regardless of its filter. Although it is a `GET`, it requires a role
+/// that may write.
 #[utoipa::path(get, path = "/organization/subscribe/test", tag = "Webhooks",
-    responses((status = 200, description = "The event, and to how many URLs it goes", body = view::TestSent)))]
+    responses((status = 200, description = "The event, and the number of URLs it is sent to", body = view::TestSent)))]
 pub async fn send_test_event(State(api): State<Api>, Writer(who): Writer, _: NoParameters) -> Answer {
     Ok(Json(api.service.send_test_event(&who).await?))
 }
 
 /// Gets the key that signs messages
 ///
-/// `hmac_signature` of a message is HMAC-SHA256 over the bytes of `data`, keyed with the bytes of this text as it stands,
-/// in Base64. The header `webhook-signature` is that of Standard Webhooks, keyed with the bytes the text decodes to.
+/// The `hmac_signature` of a message is the HMAC-SHA256 of the bytes of `data`, in Base64. Its key is this text itself,
+/// not decoded. The header `webhook-signature` follows Standard Webhooks. Its key is the bytes that the text decodes
+/// to.
 #[utoipa::path(get, path = "/organization/hmac_key", tag = "Webhooks",
     responses((status = 200, description = "The key", body = view::HmacKey)))]
 pub async fn get_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
     Ok(Json(api.service.hmac_key(&who).await?))
 }
 
-/// Gives out another key that signs messages
+/// Rotates the key that signs messages
 ///
-/// Messages recorded from now on use it; those recorded before keep their `hmac_signature`. For 24 hours the header
-/// `webhook-signature` carries a signature by each key.
+/// Messages recorded from now on are signed with the new key; earlier ones keep their `hmac_signature`. For 24 hours,
+/// the header `webhook-signature` carries a signature made with each key.
 #[utoipa::path(post, path = "/organization/hmac_key/rotate", tag = "Webhooks",
     responses((status = 200, description = "The new key", body = view::RotatedKey)))]
 pub async fn rotate_hmac_key(State(api): State<Api>, Administrator(who): Administrator, _: NoParameters) -> Answer {
     Ok(Json(api.service.rotate_hmac_key(&who).await?))
 }
 
-/// Lists the events there are
+/// Lists event types
 ///
-/// Each with when it is sent, the JSON Schema of its `data`, and a sample.
+/// For each: when it is sent, the JSON Schema of its `data`, and a sample.
 #[utoipa::path(get, path = "/organization/event_types", tag = "Webhooks",
-    responses((status = 200, description = "All events", body = view::Results<view::EventType>)))]
+    responses((status = 200, description = "All event types", body = view::Results<view::EventType>)))]
 pub async fn list_event_types(State(api): State<Api>, Reader(who): Reader, _: NoParameters) -> Answer {
     Ok(Json(api.service.event_types(&who).await?))
 }
 
 /// Lists attempts to deliver messages
 ///
-/// The latest first. Pages lead one way, by `starting_after`.
+/// Latest first. Paging is forward only, by `starting_after`.
 #[utoipa::path(get, path = "/organization/deliveries", tag = "Webhooks", params(DeliveryParameters),
     responses((status = 200, description = "A page of attempts", body = view::Page<view::Delivery>)))]
 pub async fn list_deliveries(State(api): State<Api>, Reader(who): Reader, parameters: DeliveryParameters) -> Answer {
@@ -207,8 +209,8 @@ pub async fn list_deliveries(State(api): State<Api>, Reader(who): Reader, parame
 
 /// Lists dead letters
 ///
-/// Messages that a URL did not take, or that were announced while it was paused, the first first. Pages lead one way, by
-/// `starting_after`. The replay call sends them again.
+/// Messages that a URL did not accept, or that were published while it was paused, oldest first. Paging is forward
+/// only, by `starting_after`. A replay sends them again.
 #[utoipa::path(get, path = "/organization/dead_letters", tag = "Webhooks", params(DeadLetterParameters),
     responses((status = 200, description = "A page of dead letters", body = view::Page<view::DeadLetter>)))]
 pub async fn list_dead_letters(

@@ -11,15 +11,15 @@ form! {
         /// The product.
         product_id: Reference,
         ;
-        /// The id; made by the service where none is given.
+        /// The id; generated if absent.
         account_id: Id,
-        /// From when it counts; may lie in the past. Default: now.
+        /// When it takes effect; may be in the past. Default: now.
         effective_at: Moment,
         /// Amounts.
         summary: AccountSummary,
-        /// Cycles, where they differ from the product's.
+        /// Cycles, if they differ from the product's.
         cycle_type: CycleType,
-        /// The number of instalments and the rate, where they differ from the product's.
+        /// The number of instalments and the rate, if they differ from the product's.
         post_promo_overview: PostPromoOverview,
         /// For revolving products.
         promo_overview: PromoFamily,
@@ -27,7 +27,7 @@ form! {
         #[serde(deserialize_with = "list::<_, _, MOST_ASSIGNED>")]
         #[schema(max_items = 100)]
         assign_customers: Vec<AssignCustomer>,
-        /// What the caller wants to remember with it.
+        /// The caller's own fields, stored with it.
         #[serde(deserialize_with = "list::<_, _, MOST_EXTERNAL_FIELDS>")]
         #[schema(max_items = 100)]
         external_fields: Vec<ExternalField>,
@@ -43,7 +43,7 @@ form! {
         discounts: Ignored,
         /// Not supported.
         associated_entities: Ignored,
-        /// For reports to credit bureaus: stored and given back, without effect.
+        /// For reports to credit bureaus: stored and returned, without effect.
         metro2_config: Kept,
         /// Not supported.
         issuer_processor_details: Ignored,
@@ -51,16 +51,16 @@ form! {
 }
 
 form! {
-    /// The amounts of an account. Those that the product has too override the product's.
+    /// The amounts of an account. An amount that the product also has overrides the product's.
     AccountSummary {
         ;
-        /// The sum lent; required for an instalment loan.
+        /// The amount lent; required for an instalment loan.
         initial_principal_cents: Amount,
         /// A fee charged at opening.
         origination_fee_cents: AmountOrZero,
         /// The late fee.
         late_fee_cents: AmountOrZero,
-        /// At most this part of what is unpaid of an instalment.
+        /// The maximum late fee, as a percentage of the unpaid part of the instalment.
         late_fee_cap_percent: PercentText,
         /// The fee for a payment that bounces.
         payment_reversal_fee_cents: AmountOrZero,
@@ -76,18 +76,18 @@ form! {
 }
 
 form! {
-    /// The cycles of an account, where they differ from the product's.
+    /// The cycles of an account, if they differ from the product's.
     CycleType {
         ;
         /// The length of the first cycle.
         first_cycle_interval: IntervalText,
-        /// How long after the due date an unpaid instalment becomes late.
+        /// The grace period: how long after the due date an unpaid instalment becomes late.
         late_fee_grace: IntervalText,
     }
 }
 
 form! {
-    /// The number of instalments and the rate, where they differ from the product's.
+    /// The number of instalments and the rate, if they differ from the product's.
     PostPromoOverview {
         ;
         /// The number of instalments.
@@ -103,7 +103,7 @@ form! {
         /// The customer.
         customer_id: Reference,
         ;
-        /// What the customer is to the account. Default: `PRIMARY`.
+        /// The customer's role on the account. Default: `PRIMARY`.
         customer_account_role: CustomerRole,
     }
 }
@@ -114,10 +114,10 @@ form! {
         /// The status.
         account_status: AccountStatus,
         ;
-        /// Why; which go with which status is a fixed table.
+        /// The reason. Each status allows only certain reasons.
         #[serde(alias = "account_status_subtype")]
         account_substatus: AccountSubstatus,
-        /// From when it counts. Default: the account clock.
+        /// When it takes effect. Default: the account clock.
         effective_at: Moment,
     }
 }

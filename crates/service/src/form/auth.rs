@@ -15,11 +15,11 @@ form! {
 }
 
 form! {
-    /// A key to be made.
+    /// A new API key.
     NewKey {
-        /// What to call it.
+        /// Its name.
         name: Title,
-        /// What it may do.
+        /// Its role.
         role: RoleName,
         ;
     }

@@ -9,16 +9,16 @@ use serde::{Serialize, Serializer};
 macro_rules! customer_forms {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
         form! {
-            /// A customer. Nothing but a name or a business name is required.
+            /// A customer. Only a name or a business name is required.
             NewCustomer {
                 ;
-                /// The id; made by the service where none is given.
+                /// The id; generated if absent.
                 customer_id: Id,
                 $($(#[$doc])* $field: $type,)*
-                /// The social security number: stored encrypted, never shown but for its last four digits.
+                /// The social security number. It is stored encrypted, and only its last four digits are ever shown.
                 #[serde(skip_serializing)]
                 ssn: Ssn,
-                /// What the caller wants to remember with the customer.
+                /// The caller's own fields, stored with the customer.
                 #[serde(deserialize_with = "list::<_, _, MOST_EXTERNAL_FIELDS>")]
                 #[schema(max_items = 100)]
                 external_fields: Vec<ExternalField>,
@@ -32,14 +32,14 @@ macro_rules! customer_forms {
                 plaid_config: Ignored,
                 /// Not supported.
                 associated_entities: Ignored,
-                /// For reports to credit bureaus: stored and given back, without effect.
+                /// For reports to credit bureaus: stored and returned, without effect.
                 metro2_config: Kept,
                 /// Not supported.
                 issuer_processor_details: Ignored,
             }
         }
 
-        /// Changes of a customer: what is not given stays, what is `null` is removed.
+        /// Changes to a customer. Absent fields stay as they are; fields that are `null` are removed.
         #[derive(Debug, Clone, PartialEq, serde::Deserialize, serde::Serialize, utoipa::ToSchema)]
         #[serde(deny_unknown_fields, expecting = "an object", remote = "Self")]
         pub struct CustomerUpdate {
@@ -49,21 +49,21 @@ macro_rules! customer_forms {
                 #[schema(value_type = Option<$type>)]
                 pub $field: Change<$type>,
             )*
-            /// The social security number: stored encrypted, never shown but for its last four digits.
+            /// The social security number. It is stored encrypted, and only its last four digits are ever shown.
             #[serde(default, skip_serializing)]
             #[schema(value_type = Option<Ssn>)]
             pub ssn: Change<Ssn>,
-            /// What the caller wants to remember with the customer; takes the place of all there were.
+            /// The caller's own fields, stored with the customer. They replace all previous ones.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[serde(deserialize_with = "list::<_, _, MOST_EXTERNAL_FIELDS>")]
             #[schema(max_items = 100)]
             pub external_fields: Option<Vec<ExternalField>>,
-            /// More accounts the customer belongs to.
+            /// Further accounts to assign the customer to.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             #[serde(deserialize_with = "list::<_, _, MOST_ASSIGNED>")]
             #[schema(max_items = 100)]
             pub assign_to_accounts: Option<Vec<AssignAccount>>,
-            /// For reports to credit bureaus: stored and given back, without effect.
+            /// For reports to credit bureaus: stored and returned, without effect.
             #[serde(default, skip_serializing_if = "Change::is_keep")]
             #[schema(value_type = Option<Kept>)]
             pub metro2_config: Change<Kept>,
@@ -98,9 +98,9 @@ customer_forms! {
     name_middle: ShortText,
     /// Last name.
     name_last: ShortText,
-    /// What stands before the name.
+    /// Prefix of the name.
     name_prefix: ShortText,
-    /// What stands after the name.
+    /// Suffix of the name.
     name_suffix: ShortText,
     /// Email address.
     email: Email,
@@ -110,7 +110,7 @@ customer_forms! {
     date_of_birth: BirthDate,
     /// Street and number.
     address_line_one: ShortText,
-    /// More of the address.
+    /// Second line of the address.
     address_line_two: ShortText,
     /// City.
     address_city: ShortText,
@@ -120,16 +120,16 @@ customer_forms! {
     address_zip: ShortText,
     /// Country.
     address_country_code: CountryCode,
-    /// A person or a business. Default: `person`, or `business` where a business name is given.
+    /// A person or a business. Default: `business` if `business_details` is given, otherwise `person`.
     customer_type: CustomerType,
-    /// What a business is called.
+    /// The names and the tax number of a business.
     business_details: BusinessDetails,
-    /// Whether the customer's identity was checked, in the caller's own words.
+    /// The result of the customer's identity check, in the caller's own words.
     verification_status: ShortText,
 }
 
 form! {
-    /// What a business is called.
+    /// The names and the tax number of a business.
     BusinessDetails {
         ;
         /// Its name.
@@ -149,7 +149,7 @@ form! {
         /// The account.
         account_id: Reference,
         ;
-        /// What the customer is to the account. Default: `PRIMARY`.
+        /// The customer's role on the account. Default: `PRIMARY`.
         customer_account_role: CustomerRole,
     }
 }

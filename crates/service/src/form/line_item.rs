@@ -13,13 +13,13 @@ form! {
         /// The amount, in cents; positive.
         original_amount_cents: Amount,
         ;
-        /// Default: `VALID`.
+        /// The status of the payment. Default: `VALID`.
         line_item_status: PaymentStatus,
-        /// When it occurred. Default: the account clock.
+        /// When it was made. Default: the account clock.
         effective_at: Moment,
-        /// What it is to be used for first. Default: the product's order.
+        /// The component that it pays first. Default: the product's order.
         allocation: Allocation,
-        /// What the caller wants to remember with it.
+        /// The caller's own fields, stored with it.
         #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
         #[schema(max_items = 10)]
         external_fields: Vec<ExternalField>,
@@ -29,23 +29,23 @@ form! {
 form! {
     /// Settles a payment that was pending or authorized.
     ChangeLineItem {
-        /// The status from now on; it is final.
+        /// The new status, which is final.
         line_item_status: NewItemStatus,
         ;
-        /// From when it counts. Default: the account clock.
+        /// When it takes effect. Default: the account clock.
         effective_at: Moment,
     }
 }
 
 form! {
-    /// A payment bounced.
+    /// Reverses a payment that bounced.
     PaymentReversal {
         ;
-        /// The id of the reversal's own line item; made by the service where none is given.
+        /// The id of the reversal's own line item; generated if absent.
         line_item_id: Id,
-        /// When. Default: the account clock.
+        /// When it takes effect. Default: the account clock.
         effective_at: Moment,
-        /// What the caller wants to remember with it.
+        /// The caller's own fields, stored with it.
         #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
         #[schema(max_items = 10)]
         external_fields: Vec<ExternalField>,
@@ -53,19 +53,19 @@ form! {
 }
 
 form! {
-    /// A fee that a person charges.
+    /// A fee that is charged manually.
     ManualFee {
         /// The amount, in cents; positive.
         #[serde(alias = "amount_cents")]
         original_amount_cents: Amount,
         ;
-        /// The id of the line item; made by the service where none is given.
+        /// The id of the line item; generated if absent.
         line_item_id: Id,
         /// Its class. Default: `FEE`.
         fee_class: FeeClassName,
-        /// When. Default: the account clock.
+        /// When it takes effect. Default: the account clock.
         effective_at: Moment,
-        /// What the caller wants to remember with it.
+        /// The caller's own fields, stored with it.
         #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
         #[schema(max_items = 10)]
         external_fields: Vec<ExternalField>,
@@ -73,14 +73,14 @@ form! {
 }
 
 form! {
-    /// What is unpaid of a fee is forgiven.
+    /// Forgives the unpaid part of a fee.
     FeeWaiver {
         ;
-        /// The id of the waiver's own line item; made by the service where none is given.
+        /// The id of the waiver's own line item; generated if absent.
         line_item_id: Id,
-        /// When. Default: the account clock.
+        /// When it takes effect. Default: the account clock.
         effective_at: Moment,
-        /// What the caller wants to remember with it.
+        /// The caller's own fields, stored with it.
         #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
         #[schema(max_items = 10)]
         external_fields: Vec<ExternalField>,
@@ -88,19 +88,19 @@ form! {
 }
 
 form! {
-    /// The balance is raised (credit offset) or lowered (debit offset) by a person.
+    /// Raises (credit offset) or lowers (debit offset) a balance manually.
     Offset {
         /// The amount, in cents; positive.
         #[serde(alias = "amount_cents")]
         original_amount_cents: Amount,
         ;
-        /// The id of the line item; made by the service where none is given.
+        /// The id of the line item; generated if absent.
         line_item_id: Id,
-        /// Which part of the balance. Default: `PRINCIPAL`.
+        /// The component of the balance to change. Default: `PRINCIPAL`.
         allocation: Allocation,
-        /// When. Default: the account clock.
+        /// When it takes effect. Default: the account clock.
         effective_at: Moment,
-        /// What the caller wants to remember with it.
+        /// The caller's own fields, stored with it.
         #[serde(deserialize_with = "list::<_, _, MOST_ITEM_EXTERNAL_FIELDS>")]
         #[schema(max_items = 10)]
         external_fields: Vec<ExternalField>,

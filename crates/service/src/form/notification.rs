@@ -8,18 +8,19 @@ use daybook_engine::notify::{Setting, When};
 form! {
     /// Configures a notice of an account.
     NotificationConfig {
-        /// What to announce.
+        /// The type of the notice.
         notification_type: NotificationType,
         ;
-        /// So many days after the date it is about; negative: before. For all types but `account_summary`.
+        /// The number of days after the date it is about; negative for days before it. For all types except
+        /// `account_summary`.
         time_offset: DayOffset,
-        /// How often. For `account_summary`.
+        /// The interval between notices. For `account_summary`.
         interval: IntervalText,
-        /// The time of day, in the product's zone. Default: that of the event it is about.
+        /// The time of day, in the product's time zone. Default: the time of the event it is about.
         time: TimeOfDayText,
-        /// False switches it off. Default: true.
+        /// False turns it off. Default: true.
         enabled: bool,
-        /// From when it counts. Default: the account clock.
+        /// When it takes effect. Default: the account clock.
         effective_at: Moment,
     }
 }

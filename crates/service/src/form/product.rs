@@ -13,14 +13,14 @@ use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 pub(crate) const CLOSE_OF_BUSINESS: &str = "product_lifecycle_policies.billing_cycle_policies.close_of_business_time";
 
 form! {
-    /// A product. All policy has defaults.
+    /// A product. Every policy has a default.
     NewProduct {
-        /// What it is called and what it is.
+        /// Its name, type and descriptions.
         product_overview: ProductOverview,
         ;
-        /// The id; made by the service where none is given.
+        /// The id; generated if absent.
         product_id: Id,
-        /// From when it may be used.
+        /// Its effective date.
         effective_at: Moment,
         /// How its accounts are serviced.
         product_lifecycle_policies: LifecyclePolicies,
@@ -28,7 +28,7 @@ form! {
         promotional_policies: PromoFamily,
         /// The number of instalments and the rate.
         post_promotional_policies: PostPromotionalPolicies,
-        /// For the people who run it.
+        /// Administrative settings.
         admin: Admin,
         /// Not supported.
         payment_processor_config: Ignored,
@@ -42,7 +42,7 @@ form! {
         discounts: Ignored,
         /// Not supported.
         associated_entities: Ignored,
-        /// For reports to credit bureaus: stored and given back, without effect.
+        /// For reports to credit bureaus: stored and returned, without effect.
         metro2_config: Kept,
         /// Not supported.
         issuer_processor_details: Ignored,
@@ -50,18 +50,18 @@ form! {
 }
 
 form! {
-    /// What a product is called and what it is.
+    /// The name, type and descriptions of a product.
     ProductOverview {
         /// Its name.
         product_name: Title,
         /// Its type.
         product_type: ProductType,
         ;
-        /// A few words about it.
+        /// A short description.
         product_short_description: ShortText,
-        /// More words about it.
+        /// A long description.
         product_long_description: LongText,
-        /// A colour to show it in.
+        /// A colour to display it in.
         product_color: ShortText,
     }
 }
@@ -72,23 +72,23 @@ form! {
         ;
         /// Cycles and due dates.
         billing_cycle_policies: BillingCyclePolicies,
-        /// What late instalments lead to.
+        /// The consequences of late instalments.
         payment_due_policies: PaymentDuePolicies,
         /// Late fees.
         fee_policies: FeePolicies,
-        /// How the principal is spread.
+        /// How the principal is spread over the instalments.
         amortization_policies: AmortizationPolicies,
-        /// How interest is counted.
+        /// How interest is computed.
         interest_policies: InterestPolicies,
-        /// Where payments go.
+        /// How payments are allocated.
         payment_pouring_policies: PaymentPouringPolicies,
-        /// How backdated inputs count. Default: `AS_POSTED`.
+        /// From when backdated inputs take effect. Default: `AS_POSTED`.
         backdating_policy: BackdatingPolicy,
-        /// How far back accounts may begin.
+        /// How far in the past accounts may begin.
         opening_policies: OpeningPolicies,
         /// Amounts that an account may override.
         default_attributes: DefaultAttributes,
-        /// What a status stops, by pair of status and reason.
+        /// What each combination of status and reason stops.
         status_effects: EffectsByStatus,
     }
 }
@@ -99,25 +99,25 @@ form! {
         ;
         /// The length of a cycle. Default: `1 month`.
         cycle_interval: IntervalText,
-        /// From a cycle's end to the due date; negative: before it. Default: `0 days`.
+        /// The time from the end of a cycle to the due date; negative if the due date is earlier. Default: `0 days`.
         cycle_due_interval: IntervalText,
         /// The length of the first cycle. Default: the same as the others.
         first_cycle_interval: IntervalText,
-        /// When a business day ends, on the clocks of the zone. An offset may follow: it must be one that the zone has,
-        /// and it changes nothing. Default: `23:59:59`.
+        /// When a business day ends, as local time in the time zone. It may carry an offset, which must be one that the
+        /// zone uses and has no effect. Default: `23:59:59`.
         close_of_business_time: CloseOfBusiness,
-        /// The zone whose calendar and clocks count. Default: `America/New_York`.
+        /// The time zone that determines dates and times. Default: `America/New_York`.
         product_time_zone: ZoneName,
     }
 }
 
 form! {
-    /// What late instalments lead to.
+    /// The consequences of late instalments.
     PaymentDuePolicies {
         ;
-        /// So many late instalments in a row make an account delinquent. Default: 1.
+        /// The number of consecutive late instalments that make an account delinquent. Default: 1.
         delinquent_on_n_consecutive_late_fees: PositiveCount,
-        /// So many late instalments in a row charge it off. Default: 99999, which is never.
+        /// The number of consecutive late instalments that charge an account off. Default: 99999, which means never.
         charge_off_on_n_consecutive_late_fees: PositiveCount,
     }
 }
@@ -126,25 +126,25 @@ form! {
     /// Late fees.
     FeePolicies {
         ;
-        /// How long after the due date an unpaid instalment becomes late. Default: `0 days`.
+        /// The grace period: how long after the due date an unpaid instalment becomes late. Default: `0 days`.
         late_fee_grace: IntervalText,
-        /// Whether the due date is the first day of grace. Default: false.
+        /// Whether the due date is the first day of the grace period. Default: false.
         late_fee_grace_counts_due_date: bool,
-        /// What the fee is. Default: `FLAT`.
+        /// How the late fee is computed. Default: `FLAT`.
         late_fee_type: LateFeeType,
-        /// The part, for the percent types.
+        /// The percentage, for the percent types.
         late_fee_percent: PercentText,
-        /// At least this much.
+        /// The minimum late fee.
         late_fee_min_cents: AmountOrZero,
-        /// At most this much.
+        /// The maximum late fee.
         late_fee_max_cents: AmountOrZero,
-        /// At most this part of what is unpaid of the instalment.
+        /// The maximum late fee, as a percentage of the unpaid part of the instalment.
         late_fee_cap_percent: PercentText,
         /// Not supported.
         surcharge_fee_interval: Ignored,
         /// Not supported: every `percent_surcharge` must be 0.
         default_surcharge_fee_structure: Ignored,
-        /// Which money for an instalment spares it the late fee although older debts took it. Default: `RECEIPTS`.
+        /// Which payments spare an instalment its late fee although they went to older debt. Default: `RECEIPTS`.
         late_fee_pyramiding: LateFeePyramiding,
     }
 }
@@ -155,56 +155,58 @@ form! {
         ;
         /// The method. Default: `LEVEL`.
         method: AmortizationMethod,
-        /// So many instalments at the beginning are interest alone. Default: 0.
+        /// The number of interest-only instalments at the beginning. Default: 0.
         interest_only_cycles: Count,
-        /// Where dates fall that a month does not have. Default: `CLAMP`.
+        /// The date used in a month that is too short for a monthly date. Default: `CLAMP`.
         month_end: MonthEndRule,
         /// Instalments are multiples of this. Default: 1.
         installment_rounding_cents: Amount,
-        /// Whether the level payment is moved once to bring the last instalment closer. Default: false.
+        /// Whether the level payment is adjusted once, so that the last instalment differs less from it. Default:
+        /// false.
         smooth_last_installment: bool,
     }
 }
 
 form! {
-    /// How interest is counted.
+    /// How interest is computed.
     InterestPolicies {
         ;
-        /// When. Default: `PERIODIC`.
+        /// How often interest is computed. Default: `PERIODIC`.
         interest_calc_method: InterestCalcMethod,
-        /// Which share of a year a day is. Default: `THIRTY_360`.
+        /// The fraction of a year that a day counts as. Default: `THIRTY_360`.
         day_count: DayCountRule,
-        /// What to do with half a cent. Default: `HALF_EVEN`.
+        /// How half a cent is rounded. Default: `HALF_EVEN`.
         rounding: RoundingRule,
-        /// What happens after the last due date. Default: `ACCRUE`.
+        /// Whether interest accrues after the last due date. Default: `ACCRUE`.
         interest_after_maturity: InterestAfterMaturity,
     }
 }
 
 form! {
-    /// Where payments go.
+    /// How payments are allocated.
     PaymentPouringPolicies {
         ;
-        /// Which debts come first. What it leaves out follows in the default order: `PAST_DUE_INTEREST`,
-        /// `PAST_DUE_PRINCIPAL`, `DUE_INTEREST`, `DUE_PRINCIPAL`, `PAST_DUE_FEE`, `PAST_DUE_PENALTY`, `DUE_FEE`,
-        /// `DUE_PENALTY`.
+        /// The order in which payments go to debts. Debts that are not listed follow in the default order:
+        /// `PAST_DUE_INTEREST`, `PAST_DUE_PRINCIPAL`, `DUE_INTEREST`, `DUE_PRINCIPAL`, `PAST_DUE_FEE`,
+        /// `PAST_DUE_PENALTY`, `DUE_FEE`, `DUE_PENALTY`.
         #[serde(deserialize_with = "list::<_, _, MOST_BUCKETS>")]
         #[schema(max_items = 12)]
         order: Vec<BucketName>,
-        /// Which way through them. Default: `INSTALLMENTS_FIRST`; `BUCKET_FIRST` where `order` is given.
+        /// How a payment goes through the debts. Default: `BUCKET_FIRST` if `order` is given, otherwise
+        /// `INSTALLMENTS_FIRST`.
         span: PouringSpan,
-        /// Where money goes that is left when nothing is due. Default: `LAST_INSTALLMENT`.
+        /// Where the rest of a payment goes when nothing more is due. Default: `LAST_INSTALLMENT`.
         surplus: SurplusRule,
     }
 }
 
 form! {
-    /// How far back an account may begin. What is opened in migration mode may begin at any time.
+    /// How far in the past an account may begin. An account that is opened in migration mode may begin at any time.
     OpeningPolicies {
         ;
-        /// At most so many years before now. Default: 60.
+        /// The maximum number of years before now. Default: 60.
         most_years_back: PositiveCount,
-        /// At most so many due dates before now. Default: 40000.
+        /// The maximum number of due dates before now. Default: 40000.
         most_due_dates_back: PositiveCount,
     }
 }
@@ -234,10 +236,10 @@ form! {
 }
 
 form! {
-    /// For the people who run a product.
+    /// Administrative settings of a product.
     Admin {
         ;
-        /// Whether it starts out holding its events. Default: false.
+        /// Whether it starts in migration mode. Default: false.
         migration_mode: bool,
     }
 }
@@ -245,10 +247,10 @@ form! {
 form! {
     /// Turns migration mode on or off.
     SetMigrationMode {
-        /// True holds events; false processes those held.
+        /// True holds new events; false releases the held events.
         migration_mode: bool,
         ;
-        /// With `false`: whether webhooks are sent for what was effective before the release. Default: `SEND`.
+        /// With `false`: whether webhooks are sent for events effective before the release. Default: `SEND`.
         historical_webhooks: HistoricalWebhooks,
     }
 }
@@ -381,8 +383,8 @@ impl Serialize for PromoFamily {
 
 impl utoipa::PartialSchema for PromoFamily {
     fn schema() -> RefOr<Schema> {
-        let about = "`promo_len` and its family, for revolving products. On instalment products they are accepted \
-                     without effect, and listed in `warnings` of the answer.";
+        let about = "`promo_len` and related fields, for revolving products. On instalment products they are accepted \
+                     without effect; the response lists them in `warnings`.";
         ObjectBuilder::new()
             .schema_type(Type::Object)
             .description(Some(about))

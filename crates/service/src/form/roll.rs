@@ -12,7 +12,7 @@ form! {
         account_id: Reference,
         /// Up to and including this moment.
         effective_at: Moment,
-        /// Up to just before this moment, in place of `effective_at`.
+        /// Up to just before this moment, instead of `effective_at`.
         exclusive_end: Moment,
         /// Whether every webhook up to that moment is sent now. Default: false.
         roll_webhooks: bool,

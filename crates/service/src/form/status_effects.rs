@@ -13,13 +13,13 @@ use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 form! {
-    /// What a status stops while it lasts. What is stopped is not made up for when the status ends.
+    /// What a status stops while it lasts. Nothing that was stopped is made up for when the status ends.
     PairEffects {
         ;
-        /// Whether an instalment that is unpaid at its fee moment is charged a late fee and counts as late.
+        /// Whether an instalment that is unpaid when its grace period ends is charged a late fee and counts as late.
         late_fees: LateFeesEffect,
-        /// Whether interest accrues. `STOP` is a rate of 0 from the status's date to the date it ends. A `FLAT` loan has
-        /// no rate and is not affected.
+        /// Whether interest accrues. `STOP` sets the rate to 0 from the date of the status to the date it ends. A
+        /// `FLAT` loan has no rate and is not affected.
         interest: InterestEffect,
         /// Whether late instalments count towards delinquency and charge-off.
         delinquency: DelinquencyEffect,
@@ -111,8 +111,8 @@ impl Serialize for EffectsByStatus {
 
 impl PartialSchema for EffectsByStatus {
     fn schema() -> RefOr<Schema> {
-        let about = "What a status stops, by pair: `SUSPENDED/FRAUD`, or `ACTIVE` alone. A pair or a value that is not \
-                     given has its default.";
+        let about = "What each combination of status and reason stops, such as `SUSPENDED/FRAUD`, or `ACTIVE` alone. \
+                     An absent combination or value has its default.";
         let object = ObjectBuilder::new().schema_type(Type::Object).description(Some(about));
         let object = pairs().fold(object, |object, status| {
             object.property(status.to_string(), utoipa::openapi::Ref::from_schema_name(PairEffects::name()))

@@ -11,18 +11,18 @@ const MOST_EVENTS: usize = 100;
 form! {
     /// Subscribes a URL to events.
     Subscribe {
-        /// Where messages are sent: http or https, and no address of a private network.
+        /// The URL that messages are sent to: http or https, and not an address of a private network.
         webhook_url: WebhookUrl,
         ;
-        /// The events it gets. Left out or null: all of them, and those to come.
+        /// The events it gets. Absent or null: all events, including those of later versions.
         #[serde(deserialize_with = "list::<_, _, MOST_EVENTS>")]
         #[schema(min_items = 1, max_items = 100)]
         filter_events: Vec<EventName>,
-        /// The most messages that are sent to it in a second. Left out, what was set before stays; null: no such limit.
+        /// The maximum number of messages per second. Absent: the previous limit stays; null: no limit.
         #[serde(deserialize_with = "limit")]
         #[schema(value_type = Option<PositiveCount>)]
         max_per_second: Limit,
-        /// The most messages that are on their way to it at once. Left out, what was set before stays; null: no such limit.
+        /// The maximum number of messages in flight to it. Absent: the previous limit stays; null: no limit.
         #[serde(deserialize_with = "limit")]
         #[schema(value_type = Option<PositiveCount>)]
         max_in_flight: Limit,
@@ -52,22 +52,22 @@ impl Subscribe {
 }
 
 form! {
-    /// Sends messages again: all dead letters, or those that match; or messages that were delivered.
+    /// Sends messages again: the dead letters, or the delivered messages, that match all given fields.
     Replay {
         ;
-        /// `DEAD` for dead letters, `DELIVERED` for messages that the URL took: these need `since`. Default: `DEAD`.
+        /// `DEAD` for dead letters, `DELIVERED` for delivered messages, which require `since`. Default: `DEAD`.
         state: ReplayState,
-        /// Only those of this subscription.
+        /// Only messages of this subscription.
         webhook_uuid: Reference,
-        /// Only those of this event.
+        /// Only messages of this event.
         event: EventName,
-        /// Only those about this account.
+        /// Only messages about this account.
         account_id: Reference,
-        /// Only those that are dead, or were delivered, at this moment or later.
+        /// Only messages that became dead letters, or were delivered, at this moment or later.
         since: Moment,
-        /// Only those that were dead, or delivered, before this moment.
+        /// Only messages that became dead letters, or were delivered, before this moment.
         until: Moment,
-        /// True only counts them. Default: false.
+        /// True only counts the messages. Default: false.
         dry_run: bool,
     }
 }
@@ -76,7 +76,7 @@ form! {
     /// Sends a message again.
     Resend {
         ;
-        /// To this subscription alone. Left out: to all that get it and are active.
+        /// The only subscription to send it to. Default: all active subscriptions that get it.
         webhook_uuid: Reference,
     }
 }

@@ -58,45 +58,45 @@ pub struct Account<'a> {
     pub created_at: Local<'a>,
     /// When it last changed.
     pub updated_at: Local<'a>,
-    /// From when it counts.
+    /// When it takes effect.
     pub effective_at: Local<'a>,
-    /// Up to which moment it is processed; null while its creation is held.
+    /// The moment up to which it is processed; null while its creation is held.
     pub processed_through: Option<Local<'a>>,
-    /// Events that are held.
+    /// The number of held events.
     pub held_events: u64,
     /// Its status.
     pub account_overview: AccountOverview,
-    /// Its product, with what this account overrides put in.
+    /// Its product, with the account's own values where it overrides the product's.
     pub account_product: AccountProduct<'a>,
     /// Its cycles.
     pub cycle_type: AccountCycle,
-    /// What has to be paid by when.
+    /// The amount due and its due date.
     pub min_pay_due_cents: MinPayDue<'a>,
-    /// What that consists of.
+    /// The parts of `min_pay_due_cents.min_pay_cents`.
     pub additional_min_pay_details: MinPayDetails,
-    /// How late it is.
+    /// How far it is past due.
     pub delinquency: Delinquency,
-    /// What is owed and what was paid.
+    /// The balances, the payments to date and the payoff.
     pub summary: Summary,
     /// Its customers.
     pub customers: &'a [AccountCustomer],
-    /// What the caller wants to remember with it.
+    /// The caller's own fields, stored with it.
     pub external_fields: &'a [ExternalField],
-    /// For reports to credit bureaus, as it was given; nothing acts on it. Left out when there is none.
+    /// For reports to credit bureaus: returned as it was given, without effect. Absent if it was not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Kept>)]
     pub metro2_config: Option<&'a serde_json::Value>,
-    /// Fields that were given and have no effect; left out when there are none.
+    /// Warnings about given fields that have no effect; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// A status and why.
+/// A status and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AccountOverview {
     /// `ACTIVE`, `SUSPENDED` or `CLOSED`.
     pub account_status: &'static str,
-    /// Why; null for an account in normal service.
+    /// The reason; null for an account in normal service.
     pub account_status_subtype: Option<&'static str>,
 }
 
@@ -109,12 +109,12 @@ impl From<Status> for AccountOverview {
     }
 }
 
-/// The product of an account, with what the account overrides put in.
+/// The product of an account, with the account's own values where it overrides the product's.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AccountProduct<'a> {
     /// Its id.
     pub product_id: &'a str,
-    /// What it is called and what it is.
+    /// Its name, type and descriptions.
     pub product_overview: &'a ProductOverview,
     /// How this account is serviced.
     pub product_lifecycle: ProductLifecycle<'a>,
@@ -127,15 +127,15 @@ pub struct AccountProduct<'a> {
 pub struct ProductLifecycle<'a> {
     /// The late fee, for the type `FLAT`.
     pub late_fee_impl_cents: i64,
-    /// At most this part of what is unpaid of an instalment.
+    /// The maximum late fee, as a percentage of the unpaid part of the instalment.
     pub late_fee_cap_percent: Option<PercentText>,
-    /// How long after the due date an unpaid instalment becomes late.
+    /// The grace period: how long after the due date an unpaid instalment becomes late.
     pub late_fee_grace: IntervalText,
     /// The fee for a payment that bounces.
     pub payment_reversal_fee_impl_cents: i64,
-    /// When the last instalment falls due.
+    /// The due date of the last instalment.
     pub loan_end_date: Local<'a>,
-    /// The zone whose calendar and clocks count.
+    /// The time zone that determines dates and times.
     pub product_time_zone: &'a str,
 }
 
@@ -153,55 +153,55 @@ pub struct AccountPostPromo {
 pub struct AccountCycle {
     /// The length of a cycle.
     pub cycle_interval: IntervalText,
-    /// From a cycle's end to the due date; negative: before it.
+    /// The time from the end of a cycle to the due date; negative if the due date is earlier.
     pub cycle_due_interval: IntervalText,
     /// The length of the first cycle.
     pub first_cycle_interval: IntervalText,
-    /// How long after the due date an unpaid instalment becomes late.
+    /// The grace period: how long after the due date an unpaid instalment becomes late.
     pub late_fee_grace: IntervalText,
-    /// When a business day ends, in the product's zone.
+    /// When a business day ends, in the product's time zone.
     pub close_of_business_time: TimeOfDayText,
 }
 
-/// What has to be paid by when. A closed account asks for nothing.
+/// The amount due and its due date. A closed account has no amount due.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MinPayDue<'a> {
-    /// All that the open instalment asks for, what is paid of it included.
+    /// The full amount of the open instalment, including the part that is already paid.
     pub statement_min_pay_cents: i64,
-    /// What has to be paid now to be current by the next due date.
+    /// The amount due: what has to be paid for the account to be current at the next due date.
     pub min_pay_cents: i64,
-    /// When the open instalment falls due; null when there is none.
+    /// The due date of the open instalment; null if there is none.
     pub min_pay_due_at: Option<Local<'a>>,
 }
 
-/// What `min_pay_cents` consists of: its three parts.
+/// The three parts of `min_pay_cents`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MinPayDetails {
     /// Unpaid fees.
     pub min_pay_fees_cents: i64,
-    /// What is unpaid of the open instalment.
+    /// The unpaid part of the open instalment.
     pub current_min_pay_cents: i64,
-    /// What is unpaid of the instalments past due, without fees.
+    /// The unpaid part of the instalments past due, without fees.
     pub unpaid_min_pay_cents: i64,
 }
 
-/// How late an account is.
+/// How far an account is past due.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Delinquency {
-    /// Local days since the oldest unpaid due date.
+    /// Days since the oldest unpaid due date, in the product's time zone.
     pub days_past_due: i32,
     /// Unpaid interest and principal of the instalments past due, and unpaid fees and penalties that are past due.
     pub past_due_cents: i64,
-    /// The unpaid fees and penalties in it. They count for neither `days_past_due` nor delinquency.
+    /// The unpaid fees and penalties in `past_due_cents`. They count for neither `days_past_due` nor delinquency.
     pub past_due_fees_cents: i64,
-    /// Late instalments in a row.
+    /// The number of consecutive late instalments.
     pub consecutive_late_fees: u32,
 }
 
-/// What is owed and what was paid.
+/// The balances, the payments to date and the payoff.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Summary {
-    /// All that is owed: principal, posted interest and fees.
+    /// The total owed: principal, posted interest and fees.
     pub total_balance_cents: i64,
     /// Unpaid principal.
     pub principal_cents: i64,
@@ -209,21 +209,21 @@ pub struct Summary {
     pub interest_balance_cents: i64,
     /// Unpaid fees.
     pub fees_balance_cents: i64,
-    /// Money that no debt took.
+    /// The surplus: money received and not used for any debt.
     pub surplus_cents: i64,
-    /// Payments, less what was reversed.
+    /// The total of payments, less reversals.
     pub total_paid_to_date_cents: i64,
-    /// What of them went to interest.
+    /// The part of those payments that went to interest.
     pub total_interest_paid_to_date_cents: i64,
     /// The yearly rate.
     pub interest_rate_percent: PercentText,
-    /// What pays everything off now: all balances and the interest accrued.
+    /// The payoff now: all balances and the accrued interest.
     pub total_payoff_cents: i64,
-    /// What the payoff grows by from today to tomorrow.
+    /// The amount by which the payoff grows from today to tomorrow.
     pub per_diem_interest_cents: i64,
-    /// The credit limit, where it has one.
+    /// The credit limit; null if it has none.
     pub credit_limit_cents: Option<i64>,
-    /// What may still be drawn; null for instalment loans.
+    /// The credit that can still be drawn; null for instalment loans.
     pub available_credit_cents: Option<i64>,
 }
 
@@ -232,7 +232,7 @@ pub struct Summary {
 pub struct AccountCustomer {
     /// The customer.
     pub customer_id: String,
-    /// What the customer is to the account.
+    /// The customer's role on the account.
     pub customer_account_role: CustomerRole,
 }
 

@@ -7,31 +7,31 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-/// Who did what, to what, when, from where.
+/// A record of the audit trail: the actor, the action and its subject, the time and the client's address.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AuditRecord<'a> {
     /// Its number in the trail of the organization: 1, 2, 3, …
     pub number: i64,
-    /// When.
+    /// When it was recorded.
     pub recorded_at: Utc,
-    /// The client id of the key, `person:` and the id of the person, or `operator` for a command on the server's machine.
+    /// The client id of the key, `person:` and the id of the user, or `operator` for a command on the server's machine.
     pub actor: &'a str,
-    /// A mark of the session that the person was signed in by; not there for keys and commands.
+    /// An identifier of the user's session; null for keys and commands.
     pub session: Option<&'a str>,
-    /// The client's address, where it is known.
+    /// The client's address, if it is known.
     pub address: Option<&'a str>,
-    /// The `x-request-id` of the call, where it had one.
+    /// The `x-request-id` of the request, if it had one.
     pub request_id: Option<&'a str>,
-    /// What was done, such as `record_payment`.
+    /// The action, such as `record_payment`.
     pub action: &'a str,
-    /// What kind of thing it was done to, such as `account`.
+    /// The type of the subject, such as `account`.
     pub subject_type: &'a str,
-    /// To which.
+    /// The id of the subject.
     pub subject_id: Option<&'a str>,
-    /// What was asked for, as far as it is recorded.
+    /// The details of the request that are recorded.
     #[schema(value_type = Object)]
     pub details: Box<RawValue>,
-    /// The hash that links it to the record before, in hexadecimal.
+    /// The hash that links it to the previous record, in hexadecimal.
     pub hash: String,
 }
 

@@ -7,7 +7,7 @@ use daybook_engine::time::Time;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A customer. The social security number is never shown but for its last four digits.
+/// A customer. Only the last four digits of the social security number are shown.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Customer<'a> {
     /// The id.
@@ -24,9 +24,9 @@ pub struct Customer<'a> {
     pub name_middle: Option<&'a str>,
     /// Last name.
     pub name_last: Option<&'a str>,
-    /// What stands before the name.
+    /// Prefix of the name.
     pub name_prefix: Option<&'a str>,
-    /// What stands after the name.
+    /// Suffix of the name.
     pub name_suffix: Option<&'a str>,
     /// Email address.
     pub email: Option<&'a str>,
@@ -36,7 +36,7 @@ pub struct Customer<'a> {
     pub date_of_birth: Option<&'a str>,
     /// Street and number.
     pub address_line_one: Option<&'a str>,
-    /// More of the address.
+    /// Second line of the address.
     pub address_line_two: Option<&'a str>,
     /// City.
     pub address_city: Option<&'a str>,
@@ -46,21 +46,21 @@ pub struct Customer<'a> {
     pub address_zip: Option<&'a str>,
     /// Country.
     pub address_country_code: Option<&'a str>,
-    /// What a business is called.
+    /// The names and the tax number of a business.
     pub business_details: Option<&'a BusinessDetails>,
     /// The last four digits of the social security number.
     pub ssn_last_four: Option<&'a str>,
-    /// Whether the customer's identity was checked, in the caller's own words.
+    /// The result of the customer's identity check, in the caller's own words.
     pub verification_status: Option<&'a str>,
-    /// What the caller wants to remember with the customer.
+    /// The caller's own fields, stored with the customer.
     pub external_fields: &'a [ExternalField],
     /// The accounts the customer belongs to.
     pub accounts: &'a [CustomerAccount],
-    /// For reports to credit bureaus, as it was given; nothing acts on it. Left out when there is none.
+    /// For reports to credit bureaus: returned as it was given, without effect. Absent if it was not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Kept>)]
     pub metro2_config: Option<serde_json::Value>,
-    /// Fields that were given and have no effect; left out when there are none.
+    /// Warnings about given fields that have no effect; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -70,7 +70,7 @@ pub struct Customer<'a> {
 pub struct CustomerAccount {
     /// The account.
     pub account_id: String,
-    /// What the customer is to the account.
+    /// The customer's role on the account.
     pub customer_account_role: CustomerRole,
 }
 

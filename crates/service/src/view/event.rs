@@ -13,20 +13,20 @@ use daybook_store::records::MessageRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Something that happened, or is to happen, on an account.
+/// An event of an account that happened or is scheduled.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TimelineEvent<'a> {
-    /// What: `account_created`, `payment`, `period_end`, `late_fee` and so on.
+    /// Its name: `account_created`, `payment`, `period_end`, `late_fee` and so on.
     pub event: &'static str,
-    /// The order of arrival within the account; null for what happens by itself.
+    /// The order of arrival within the account; null for automatic events.
     pub seq: Option<u64>,
-    /// When it happened, by what the caller says.
+    /// When it happened; for an input, as the caller gave it.
     pub effective_at: Local<'a>,
-    /// Its place in the timeline: from when it counts.
+    /// Its place in the timeline: when it takes effect.
     pub applies_at: Local<'a>,
-    /// When it was accepted; null for what happens by itself.
+    /// When it was recorded; null for automatic events.
     pub recorded_at: Option<Local<'a>>,
-    /// Where it stands.
+    /// Its processing state.
     pub state: ProcessingState,
     /// Why it failed.
     pub reason: Option<&'a str>,
@@ -34,18 +34,17 @@ pub struct TimelineEvent<'a> {
     pub effect: Option<Amounts>,
     /// The balances after it; null while it is not processed.
     pub balance_after: Option<Amounts>,
-    /// What it did, line by line: every amount posted and every split of a payment. For each component the lines add up
-    /// to `effect`.
+    /// Every amount that it posted, and every split of a payment. For each component, the amounts add up to `effect`.
     pub postings: Vec<EventPosting<'a>>,
-    /// The line items it made.
+    /// The ids of the line items that it created.
     pub line_items: Vec<String>,
     /// The webhook messages it caused.
     pub webhooks: Vec<EventWebhook>,
-    /// What happened, in a sentence.
+    /// What happened, as a sentence.
     pub description: String,
 }
 
-/// Balances, or a change of them.
+/// Balances, or changes to balances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Amounts {
     /// Principal.
@@ -54,9 +53,9 @@ pub struct Amounts {
     pub interest_cents: i64,
     /// Fees.
     pub fees_cents: i64,
-    /// Money that no debt took.
+    /// The surplus: money received and not used for any debt.
     pub surplus_cents: i64,
-    /// All that is owed: principal, interest and fees.
+    /// The total owed: principal, interest and fees.
     pub total_cents: i64,
 }
 
@@ -92,12 +91,12 @@ pub struct EventPosting<'a> {
     pub line_item_id: Shown<&'a ItemId>,
     /// Its type.
     pub line_item_type: &'static str,
-    /// What it changed: `PRINCIPAL`, `INTEREST` or `FEE` is what the borrower owes, `SURPLUS` is money kept for the
-    /// borrower.
+    /// The balance that it changed: `PRINCIPAL`, `INTEREST` and `FEE` are owed by the borrower, `SURPLUS` is money kept
+    /// for the borrower.
     pub component: &'static str,
-    /// By how much. A debt that is posted is positive, a payment of it negative.
+    /// The amount. A posted debt is positive, a payment of it negative.
     pub amount_cents: i64,
-    /// Of a split: the line item that it paid down; otherwise null.
+    /// For a split of a payment: the line item that it paid down; otherwise null.
     #[schema(value_type = Option<String>)]
     pub paid_down_line_item_id: Option<Shown<&'a ItemId>>,
 }
@@ -130,15 +129,15 @@ pub struct EventWebhook {
     pub state: MessageState,
 }
 
-/// Whether a message is sent. What became of it at each URL, `GET /organization/messages/{event_id}` tells.
+/// Whether a message is sent. `GET /organization/messages/{event_id}` returns its state at each URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum MessageState {
-    /// It waits for its moment, which a roll without `roll_webhooks` has gone beyond.
+    /// It waits for its moment; a roll without `roll_webhooks` went past that moment.
     Scheduled,
     /// It is sent to the URLs that are subscribed to its event.
     Published,
-    /// It is never sent: it is a notice, and the account was closed before its moment came.
+    /// It is never sent: it is a notice, and the account was closed before it was due.
     Cancelled,
 }
 
@@ -166,7 +165,7 @@ impl From<&MessageRow> for MessageState {
 /// A change of an account's status.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StatusChange<'a> {
-    /// When.
+    /// When the status changed.
     pub changed_at: Local<'a>,
     /// The status from then on.
     pub account_overview: AccountOverview,

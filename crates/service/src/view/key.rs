@@ -22,16 +22,16 @@ impl Token {
     }
 }
 
-/// A key. Its secret is not shown again.
+/// An API key, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Key<'a> {
     /// Its id.
     pub client_id: &'a str,
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
     /// `ADMIN`, `SERVICING` or `READ_ONLY`.
     pub role: &'a str,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Utc,
     /// When it was last used.
     pub last_used_at: Option<Utc>,
@@ -39,34 +39,34 @@ pub struct Key<'a> {
     pub revoked_at: Option<Utc>,
 }
 
-/// A new key, with its secret: shown this once.
+/// A new API key with its secret, which is shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NewKey<'a> {
     /// Its id.
     pub client_id: &'a str,
-    /// Its secret: shown this once.
+    /// Its secret, which is shown only once.
     pub client_secret: &'a str,
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
     /// `ADMIN`, `SERVICING` or `READ_ONLY`.
     pub role: &'a str,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Utc,
 }
 
-/// What a roll did.
+/// The result of a roll.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Rolled<'a> {
     /// The account.
     pub account_id: &'a str,
-    /// Up to and including which moment it is processed.
+    /// The moment up to and including which the account is processed.
     pub rolled_to: Local<'a>,
-    /// Events that were processed.
+    /// The number of events that were processed.
     pub successful_events: u64,
-    /// Events that could not be applied.
+    /// The number of events that could not be applied.
     pub failed_events: u64,
-    /// Both together.
+    /// The sum of both.
     pub total_attempted: u64,
-    /// Webhook messages handed to sending.
+    /// The number of webhook messages handed to the dispatcher.
     pub webhooks_sent: u64,
 }

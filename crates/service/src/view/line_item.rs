@@ -12,15 +12,15 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use utoipa::ToSchema;
 
-/// Where an input stands.
+/// The processing state of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ProcessingState {
     /// Its product holds its events.
     Held,
-    /// Its time has not come.
+    /// It is not due yet.
     Scheduled,
-    /// It counts.
+    /// It was processed.
     Processed,
     /// It could not be applied.
     Failed,
@@ -43,7 +43,7 @@ pub struct ItemFacts<'a> {
     pub external_fields: &'a [ExternalField],
 }
 
-/// A line item: an amount added to (positive) or taken from (negative) what the borrower owes.
+/// A line item: an amount that increases (positive) or reduces (negative) what the borrower owes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LineItem<'a> {
     /// The account.
@@ -55,36 +55,37 @@ pub struct LineItem<'a> {
     pub product_id: &'a str,
     /// When it happened.
     pub effective_at: Local<'a>,
-    /// From when it counts; null while it does not.
+    /// When it takes effect; null while it has no effect.
     pub applied_at: Option<Local<'a>>,
     /// When it was recorded.
     pub created_at: Local<'a>,
     /// When it last changed.
     pub updated_at: Local<'a>,
-    /// Where it stands.
+    /// Its processing state.
     pub processing_state: ProcessingState,
-    /// What it is.
+    /// Its status, type and description.
     pub line_item_overview: LineItemOverview<'a>,
     /// Its amounts.
     pub line_item_summary: LineItemSummary,
-    /// Of a payment: what it paid down. The parts add up to what debts took of it.
+    /// For a payment: the line items that it paid down. The splits add up to the part of the payment that went to
+    /// debts.
     #[schema(value_type = Vec<Relationship>)]
     pub line_item_relationships: Relationships<'a>,
-    /// Of a payment that bounced: the line item of its reversal; otherwise null.
+    /// For a payment that bounced: the line item of its reversal; otherwise null.
     #[schema(value_type = Option<String>)]
     pub reversed_by_line_item_id: Option<&'a str>,
-    /// What the caller wants to remember with it.
+    /// The caller's own fields, stored with it.
     pub external_fields: &'a [ExternalField],
 }
 
-/// What a line item is.
+/// The status, type and description of a line item.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LineItemOverview<'a> {
-    /// Whether it counts: `VALID`, `PENDING`, `AUTHORIZED` or `INVALID`.
+    /// Its status: `VALID`, `PENDING`, `AUTHORIZED` or `INVALID`.
     pub line_item_status: &'static str,
     /// Its type.
     pub line_item_type: &'static str,
-    /// What it is, in words.
+    /// A description of it.
     #[schema(value_type = String)]
     pub description: Description<'a>,
 }
@@ -94,7 +95,7 @@ pub struct LineItemOverview<'a> {
 pub struct LineItemSummary {
     /// The whole amount.
     pub original_amount_cents: i64,
-    /// Of a debt: what is still unpaid. Of a payment: what no debt took, negative.
+    /// For a debt: the unpaid part. For a payment: the part that went to no debt, as a negative amount.
     pub balance_cents: i64,
     /// The principal in the amount.
     pub principal_cents: i64,
@@ -115,7 +116,7 @@ pub struct Relationship<'a> {
     pub paid_down_line_item_id: Shown<&'a ItemId>,
     /// Its type.
     pub paid_down_line_item_type: &'static str,
-    /// How much.
+    /// The amount.
     pub split_amount_cents: i64,
 }
 

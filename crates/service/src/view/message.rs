@@ -8,36 +8,36 @@ use daybook_store::records::MessageRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Where a message stands at one URL.
+/// The state of a message at one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum UrlState {
-    /// It is to be sent, or sent again.
+    /// It waits for its first attempt or a retry.
     Pending,
-    /// The URL took it.
+    /// The URL accepted it.
     Delivered,
-    /// It is a dead letter: it is not sent any more by itself, and can be replayed.
+    /// It is a dead letter: it is no longer retried automatically, and can be replayed.
     Dead,
-    /// The URL does not get it: its filter leaves it out or did so before it was sent, or it was subscribed later.
+    /// The URL does not get it: its filter excludes it or did so before it was sent, or it was subscribed later.
     NotWanted,
-    /// It was for the URL, and nothing is kept any more about what became of it.
+    /// It was meant for the URL, and the records of its delivery have expired.
     Unknown,
 }
 
-/// A URL, and where a message stands there.
+/// The state of a message at a URL.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MessageUrl<'a> {
     /// The subscription.
     pub webhook_uuid: &'a str,
-    /// Where it goes.
+    /// The URL of the subscription.
     pub webhook_url: &'a str,
-    /// Where the message stands.
+    /// The state of the message at the URL.
     pub state: UrlState,
-    /// When the URL took it.
+    /// When the URL accepted it.
     pub delivered_at: Option<Utc>,
-    /// When it is sent again after a failure.
+    /// When the next retry is due.
     pub next_retry_at: Option<Utc>,
-    /// Since when it is a dead letter.
+    /// When it became a dead letter.
     pub dead_at: Option<Utc>,
 }
 
@@ -68,7 +68,7 @@ pub struct Message<'a> {
     pub event: &'a str,
     /// The event's id.
     pub event_id: &'a str,
-    /// The account it is about; null for others.
+    /// The account it is about; null if it is not about an account.
     pub account_id: Option<&'a str>,
     /// Whether it is sent.
     pub state: MessageState,
@@ -76,11 +76,11 @@ pub struct Message<'a> {
     pub effective_at: Utc,
     /// When it was recorded.
     pub recorded_at: Utc,
-    /// Its moment, while it waits for it or if it was cancelled.
+    /// The moment it is scheduled for; null once it is published.
     pub due_at: Option<Utc>,
     /// When it was cancelled.
     pub cancelled_at: Option<Utc>,
-    /// Where it stands at each URL; empty unless its state is `PUBLISHED`.
+    /// Its state at each URL; empty unless its own state is `PUBLISHED`.
     pub urls: Vec<MessageUrl<'a>>,
 }
 
@@ -101,14 +101,14 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A message with all that is known of it.
+/// A message with all its details.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WholeMessage<'a> {
     /// The event's name.
     pub event: &'a str,
     /// The event's id; the header `webhook-id` of each attempt.
     pub event_id: &'a str,
-    /// The account it is about; null for others.
+    /// The account it is about; null if it is not about an account.
     pub account_id: Option<&'a str>,
     /// Whether it is sent.
     pub state: MessageState,
@@ -116,36 +116,36 @@ pub struct WholeMessage<'a> {
     pub effective_at: Utc,
     /// When it was recorded.
     pub recorded_at: Utc,
-    /// Its moment, while it waits for it or if it was cancelled.
+    /// The moment it is scheduled for; null once it is published.
     pub due_at: Option<Utc>,
     /// When it was cancelled.
     pub cancelled_at: Option<Utc>,
-    /// The body of every attempt, byte by byte.
+    /// The exact body that every attempt sends.
     pub body: &'a str,
-    /// The signature of `data` in it.
+    /// The signature of `data` in the body.
     pub hmac_signature: &'a str,
-    /// Where it stands at each URL; empty unless its state is `PUBLISHED`.
+    /// Its state at each URL; empty unless its own state is `PUBLISHED`.
     pub urls: Vec<WholeMessageUrl<'a>>,
 }
 
-/// A URL, where a message stands there, and what was tried.
+/// The state of a message at a URL, with the attempts.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WholeMessageUrl<'a> {
-    /// Where it stands.
+    /// The state of the message at the URL.
     #[serde(flatten)]
     pub url: MessageUrl<'a>,
     /// Whether the URL is paused.
     pub paused: bool,
-    /// Why it is dead or sent again, as a sentence.
+    /// Why it is a dead letter or is retried, as a sentence.
     pub reason: Option<&'a str>,
-    /// What was tried, the first attempt first.
+    /// The attempts, oldest first.
     pub attempts: Vec<Attempt<'a>>,
 }
 
 /// An attempt to deliver a message to a URL.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Attempt<'a> {
-    /// Which attempt it was, from 1. A replay counts from 1 again.
+    /// The number of the attempt, from 1. A replay starts again at 1.
     pub attempt: i64,
     /// When it began.
     pub attempted_at: Utc,
@@ -153,13 +153,13 @@ pub struct Attempt<'a> {
     pub latency_ms: i64,
     /// `DELIVERED` or `FAILED`.
     pub outcome: &'static str,
-    /// The HTTP status that was answered; null if there was no answer.
+    /// The HTTP status of the response; null if there was none.
     pub response_status: Option<u16>,
     /// Why it failed, as a sentence.
     pub error: Option<&'a str>,
-    /// The beginning of what a receiver said that did not take it.
+    /// The beginning of the response body, if the receiver did not accept the message.
     pub response: Option<&'a str>,
-    /// When it is sent again; null if it is not.
+    /// When the next retry is due; null if there is none.
     pub next_retry_at: Option<Utc>,
 }
 
@@ -216,6 +216,6 @@ pub struct Resent<'a> {
     pub event_id: &'a str,
     /// The subscriptions it is sent to again.
     pub resent: Vec<String>,
-    /// Subscriptions that would get it and are paused. It is not sent to them.
+    /// Paused subscriptions that would get it. It is not sent to them.
     pub left_paused: Vec<String>,
 }

@@ -61,22 +61,22 @@ pub fn render<T: Serialize + ?Sized>(view: &T) -> Bytes {
 pub struct Page<T> {
     /// The entries.
     pub results: Vec<T>,
-    /// Where it lies in the whole.
+    /// Its position in the list.
     pub paging: Paging,
 }
 
-/// Where a page lies in the whole list. The two cursors are opaque.
+/// The position of a page in the list. The two cursors are opaque.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Paging {
-    /// Give this as `starting_after` to get the page after this one.
+    /// Pass this as `starting_after` to get the next page.
     pub starting_after: Option<String>,
-    /// Give this as `ending_before` to get the page before this one.
+    /// Pass this as `ending_before` to get the previous page.
     pub ending_before: Option<String>,
-    /// Whether there are more in the direction of this page.
+    /// Whether there are more entries in the direction of paging.
     pub has_more: bool,
 }
 
-/// A whole list.
+/// A complete list.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Results<T> {
     /// The entries.

@@ -10,17 +10,17 @@ use utoipa::ToSchema;
 /// A notice that is configured for an account.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NotificationSetting<'a> {
-    /// What it announces.
+    /// Its type.
     pub notification_type: NotificationType,
-    /// So many days after the date it is about; null where it has an interval.
+    /// The number of days after the date it is about; null if it has an interval.
     pub time_offset: Option<DayOffset>,
-    /// How often; null where it has an offset.
+    /// The interval between notices; null if it has an offset.
     pub interval: Option<IntervalText>,
-    /// The time of day, in the product's zone; null: that of the event it is about.
+    /// The time of day, in the product's time zone; null for the time of the event it is about.
     pub time: Option<TimeOfDayText>,
     /// Whether it is on.
     pub enabled: bool,
-    /// When it fires next; null when it does not.
+    /// When it is sent next; null if it is not sent again.
     pub next_at: Option<Local<'a>>,
 }
 

@@ -47,7 +47,7 @@ impl ProductFacts {
     }
 }
 
-/// What a product is called and what it is.
+/// The name, type and descriptions of a product.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = ProductOverviewView)]
 pub struct ProductOverview {
@@ -55,11 +55,11 @@ pub struct ProductOverview {
     pub product_name: String,
     /// Its type.
     pub product_type: ProductType,
-    /// A few words about it.
+    /// A short description.
     pub product_short_description: Option<String>,
-    /// More words about it.
+    /// A long description.
     pub product_long_description: Option<String>,
-    /// A colour to show it in.
+    /// A colour to display it in.
     pub product_color: Option<String>,
 }
 
@@ -70,9 +70,9 @@ pub struct Product<'a> {
     pub product_id: &'a str,
     /// When it was created.
     pub created_at: Local<'a>,
-    /// From when it may be used.
+    /// Its effective date.
     pub effective_at: Local<'a>,
-    /// What it is called and what it is.
+    /// Its name, type and descriptions.
     pub product_overview: &'a ProductOverview,
     /// How its accounts are serviced.
     pub product_lifecycle_policies: LifecyclePolicies,
@@ -80,13 +80,13 @@ pub struct Product<'a> {
     pub post_promotional_policies: PostPromotionalPolicies,
     /// Whether its events are held.
     pub migration_mode: bool,
-    /// Where it stands between holding and processing.
+    /// Its migration state.
     pub migration_state: MigrationState,
-    /// For reports to credit bureaus, as it was given; nothing acts on it. Left out when there is none.
+    /// For reports to credit bureaus: returned as it was given, without effect. Absent if it was not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Kept>)]
     pub metro2_config: Option<serde_json::Value>,
-    /// Fields that were given and have no effect; left out when there are none.
+    /// Warnings about given fields that have no effect; absent if there are none.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub warnings: &'a [String],
 }
@@ -114,11 +114,11 @@ impl<'a> Product<'a> {
     }
 }
 
-/// Where a product stands between holding and processing.
+/// The migration state of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum MigrationState {
-    /// Each event is processed as it comes.
+    /// Each event is processed as it arrives.
     Normal,
     /// Events are held.
     Holding,
@@ -126,16 +126,16 @@ pub enum MigrationState {
     Releasing,
 }
 
-/// The answer to turning migration mode on or off.
+/// The response to turning migration mode on or off.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MigrationMode {
-    /// What happens now, in a sentence.
+    /// What happens now, as a sentence.
     pub description: String,
     /// Whether events are held.
     pub migration_mode: bool,
-    /// Events that are held.
+    /// The number of held events.
     pub held_events: u64,
-    /// Accounts that have held events.
+    /// The number of accounts with held events.
     pub held_accounts: u64,
 }
 
@@ -151,28 +151,28 @@ impl MigrationMode {
     }
 }
 
-/// How far a release is.
+/// The progress of a release.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MigrationProgress<'a> {
     /// Whether events are held.
     pub migration_mode: bool,
-    /// Where the product stands between holding and processing.
+    /// The product's migration state.
     pub state: MigrationState,
-    /// Events that are still held.
+    /// The number of events that are still held.
     pub held_events: u64,
-    /// Accounts to be released.
+    /// The number of accounts to release.
     pub accounts_total: u64,
-    /// Accounts that are released.
+    /// The number of accounts released so far.
     pub accounts_done: u64,
-    /// Held events that are processed.
+    /// The number of held events processed so far.
     pub events_done: u64,
     /// Accounts that could not be processed; they keep their former state and their held events.
     pub failed_accounts: Vec<FailedAccount>,
     /// When the release began.
     pub started_at: Option<Local<'a>>,
-    /// When the release was done.
+    /// When the release ended.
     pub finished_at: Option<Local<'a>>,
-    /// How long it will take, by its pace so far.
+    /// The estimated remaining time in seconds, at the pace so far.
     pub eta_seconds: Option<u64>,
 }
 
@@ -198,7 +198,7 @@ pub struct MigrationReleased<'a> {
 pub struct FailedAccount {
     /// The account.
     pub account_id: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

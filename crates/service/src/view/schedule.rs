@@ -6,7 +6,7 @@ use daybook_engine::terms::Terms;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The amortization schedule: rows that have passed as they were, rows to come as they will be if all goes well.
+/// The amortization schedule. Past rows show what happened; future rows assume that everything is paid on time.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Schedule<'a> {
     /// A row for each instalment.
@@ -18,7 +18,7 @@ pub struct Schedule<'a> {
 pub struct ScheduleRow<'a> {
     /// The close of business of the cycle's end date.
     pub cycle_exclusive_end: Local<'a>,
-    /// When the instalment falls due.
+    /// The due date of the instalment.
     pub min_pay_due_at: Local<'a>,
     /// The instalment: interest and principal.
     pub am_min_pay_cents: i64,
@@ -26,17 +26,17 @@ pub struct ScheduleRow<'a> {
     pub am_interest_cents: i64,
     /// The principal in it.
     pub am_principal_cents: i64,
-    /// The loan's principal less the principal of the rows before.
+    /// The loan's principal less the principal of the earlier rows.
     pub am_start_principal_balance_cents: i64,
-    /// The loan's principal less the principal of the rows up to this.
+    /// The loan's principal less the principal of the rows up to and including this one.
     pub am_end_principal_balance_cents: i64,
-    /// Fees that fell into its period.
+    /// Fees charged in its period.
     pub am_fees_cents: i64,
-    /// What has been paid into it, without fees.
+    /// The amount paid into it so far, without fees.
     pub paid_cents: i64,
-    /// What is still to be paid of it, without fees.
+    /// The amount still to be paid, without fees.
     pub outstanding_cents: i64,
-    /// Whether it was paid by its due moment; left out while that lies ahead.
+    /// Whether it was paid by its due date; absent before that date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paid_on_time: Option<bool>,
 }

@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 /// A URL that gets messages.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Subscription<'a> {
-    /// Its name in other calls.
+    /// Its id.
     pub webhook_uuid: &'a str,
-    /// Where messages go.
+    /// The URL that messages are sent to.
     pub webhook_url: &'a str,
     /// The events it gets; null for all.
     pub filter_events: Option<&'a [String]>,
@@ -20,28 +20,28 @@ pub struct Subscription<'a> {
     pub status: &'static str,
     /// Why it is paused: `UNSUBSCRIBED`, `UNAUTHORIZED` or `CONSECUTIVE_ERRORS`; null while it is active.
     pub paused_reason: Option<&'a str>,
-    /// Since when it is paused.
+    /// When it was paused.
     pub paused_at: Option<Utc>,
-    /// When one of its messages is tried, to see whether it takes messages again; null unless errors paused it.
+    /// When one message is sent to find out whether the URL accepts messages again; null unless errors paused it.
     pub next_probe_at: Option<Utc>,
-    /// Until when it gets nothing, as it answered 429 and asked for that with `Retry-After`; null otherwise. Resubscribing
-    /// it, a replay to it, and resending a message to it lift the hold.
+    /// Until when no messages are sent to it, because it responded with 429 and `Retry-After`; null while it is not
+    /// held. Resubscribing it, a replay to it, or resending a message to it ends the hold.
     pub held_until: Option<Utc>,
     /// Why it is held: `TOO_MANY_REQUESTS`; null while it is not.
     pub held_reason: Option<&'static str>,
-    /// The most messages in a second; null for no such limit.
+    /// The maximum number of messages per second; null for no limit.
     pub max_per_second: Option<u32>,
-    /// The most messages at once; null for no such limit.
+    /// The maximum number of messages in flight; null for no limit.
     pub max_in_flight: Option<u32>,
-    /// Different messages that failed since the last success.
+    /// The number of different messages that failed since the last success.
     pub consecutive_errors: i64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Utc,
-    /// When it last took a message.
+    /// When it last accepted a message.
     pub last_success_at: Option<Utc>,
-    /// Messages to be sent, or sent again; none while it is paused.
+    /// The number of messages to send or retry; 0 while it is paused.
     pub pending: u64,
-    /// Messages that it did not get and that can be replayed.
+    /// The number of its dead letters, which can be replayed.
     pub dead_letters: u64,
 }
 
@@ -73,29 +73,29 @@ impl<'a> Subscription<'a> {
 /// A subscription that was removed.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RemovedSubscription<'a> {
-    /// Its name in other calls.
+    /// Its id.
     pub webhook_uuid: &'a str,
-    /// True.
+    /// Always true.
     pub deleted: bool,
 }
 
-/// What a replay does.
+/// The result of a replay.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Replayed {
-    /// Messages that are sent again; with `dry_run`, that would be.
+    /// The number of messages that are sent again; with `dry_run`, the number that would be.
     pub replayed: u64,
-    /// Messages that match and are not sent, as their URL is paused.
+    /// The number of messages that match but are not sent, because their URL is paused.
     pub left_paused: u64,
 }
 
-/// A test event that was announced.
+/// A test event that is sent.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TestSent<'a> {
     /// `test_event`.
     pub event: &'static str,
     /// The event's id, as receivers get it.
     pub event_id: &'a str,
-    /// To how many active URLs it goes.
+    /// The number of active URLs that it is sent to.
     pub active_urls: u64,
 }
 
@@ -109,7 +109,7 @@ pub struct TestMessage {
 /// The key that signs messages.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HmacKey<'a> {
-    /// The Base64 text of 32 random bytes. `hmac_signature` is keyed with the bytes of this text as it stands.
+    /// The Base64 text of 32 random bytes. The key of `hmac_signature` is this text itself, not decoded.
     pub hmac_secret_key: &'a str,
 }
 
@@ -118,7 +118,7 @@ pub struct HmacKey<'a> {
 pub struct RotatedKey<'a> {
     /// The Base64 text of 32 random bytes: the key of messages recorded from now on.
     pub hmac_secret_key: &'a str,
-    /// Until then the header `webhook-signature` carries a signature by the key before, too.
+    /// Until then, the header `webhook-signature` also carries a signature made with the previous key.
     pub previous_key_until: Utc,
 }
 
@@ -127,15 +127,15 @@ pub struct RotatedKey<'a> {
 pub struct Delivery<'a> {
     /// The subscription.
     pub webhook_uuid: &'a str,
-    /// Where it went.
+    /// The URL that it was sent to.
     pub webhook_url: &'a str,
     /// The event's name.
     pub event: &'a str,
     /// The event's id.
     pub event_id: &'a str,
-    /// The account it is about; null for others.
+    /// The account it is about; null if it is not about an account.
     pub account_id: Option<&'a str>,
-    /// Which attempt at this message it was, from 1.
+    /// The number of the attempt for this message, from 1.
     pub attempt: i64,
     /// When it began.
     pub attempted_at: Utc,
@@ -143,13 +143,13 @@ pub struct Delivery<'a> {
     pub latency_ms: i64,
     /// `DELIVERED` or `FAILED`.
     pub outcome: &'static str,
-    /// The HTTP status that was answered; null if there was no answer.
+    /// The HTTP status of the response; null if there was none.
     pub response_status: Option<u16>,
     /// Why it failed, as a sentence.
     pub error: Option<&'a str>,
-    /// The beginning of what a receiver said that did not take it.
+    /// The beginning of the response body, if the receiver did not accept the message.
     pub response: Option<&'a str>,
-    /// When it is sent again; null if it is not.
+    /// When the next retry is due; null if there is none.
     pub next_retry_at: Option<Utc>,
 }
 
@@ -175,26 +175,26 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// A message that a URL did not get.
+/// A message that was not delivered to a URL and is no longer retried.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeadLetter<'a> {
     /// The subscription.
     pub webhook_uuid: &'a str,
-    /// Where it was to go.
+    /// The URL of the subscription.
     pub webhook_url: &'a str,
     /// The event's name.
     pub event: &'a str,
     /// The event's id.
     pub event_id: &'a str,
-    /// The account it is about; null for others.
+    /// The account it is about; null if it is not about an account.
     pub account_id: Option<&'a str>,
-    /// Since when it is a dead letter.
+    /// When it became a dead letter.
     pub dead_at: Utc,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: i64,
-    /// What happened last, as a sentence.
+    /// Why it was not delivered, as a sentence.
     pub reason: &'a str,
-    /// The HTTP status that was answered last.
+    /// The HTTP status of the last response.
     pub response_status: Option<u16>,
 }
 
@@ -223,7 +223,7 @@ pub struct EventType {
     pub name: &'static str,
     /// When it is sent, as a sentence.
     pub sent_when: &'static str,
-    /// `DEFAULT`: it is sent by itself. `CONFIGURABLE`: for accounts that configured it.
+    /// `DEFAULT`: it is always sent. `CONFIGURABLE`: it is sent for accounts that configured it.
     pub kind: &'static str,
     /// The JSON Schema (draft 2020-12) of `data`.
     #[schema(value_type = Object)]

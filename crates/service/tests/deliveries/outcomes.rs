@@ -97,7 +97,7 @@ async fn a_1xx_before_the_connection_closes_is_dead(home: Home) {
     world.pass(days(1)).await;
     assert_eq!(receiver.counts().requests, 1);
     let dead = dead_letters(&world).await;
-    assert_eq!(dead[0]["reason"], "there were only informational answers (1XX)");
+    assert_eq!(dead[0]["reason"], "there were only informational responses (1XX)");
 }
 
 async fn a_redirect_is_not_followed(home: Home) {

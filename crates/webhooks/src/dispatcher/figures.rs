@@ -16,8 +16,9 @@ pub struct Attempts {
 }
 
 /// Help text of the counter of dead messages: what it counts, and what it does not.
-const DEAD_HELP: &str = "Attempts of active URLs after which the message is a dead letter: the answer was final, or it was \
-    the last retry. Messages that a pause makes dead letters are not counted here but in daybook_webhook_url_dead_letters";
+const DEAD_HELP: &str = "Attempts of active URLs after which the message is a dead letter: the response was final, or \
+    it was the last retry. Messages that a pause makes dead letters are not counted here but in \
+    daybook_webhook_url_dead_letters";
 
 /// Labels of the metrics of each URL. URLs may contain secrets and are not shown.
 pub const URL_LABELS: [&str; 2] = ["organization", "webhook_uuid"];
@@ -43,11 +44,11 @@ impl Default for Figures {
     fn default() -> Figures {
         let registry = Registry::default();
         Figures {
-            delivered: registry.counter("daybook_webhooks_delivered_total", "Webhook messages that arrived"),
-            retried: registry.counter("daybook_webhooks_retried_total", "Attempts that failed and are made again"),
+            delivered: registry.counter("daybook_webhooks_delivered_total", "Webhook messages delivered"),
+            retried: registry.counter("daybook_webhooks_retried_total", "Failed attempts that are retried"),
             dead: registry.counter("daybook_webhooks_dead_total", DEAD_HELP),
-            in_flight: registry.gauge("daybook_webhooks_in_flight", "Webhook messages on their way"),
-            overdue: registry.gauge("daybook_webhooks_overdue_retries", "Retries due for more than a minute"),
+            in_flight: registry.gauge("daybook_webhooks_in_flight", "Webhook messages in flight"),
+            overdue: registry.gauge("daybook_webhooks_overdue_retries", "Retries overdue by more than a minute"),
             by_url: Mutex::default(),
             registry,
         }
@@ -67,7 +68,7 @@ impl Figures {
         };
         let help = "Attempts to deliver to the URL, by this node since its start";
         urls.totals("daybook_webhook_url_attempts_total", help, &URL_LABELS, of(|one| one.made));
-        let help = "Attempts that failed, by this node since its start";
+        let help = "Failed attempts to deliver to the URL, by this node since its start";
         urls.totals("daybook_webhook_url_failed_attempts_total", help, &URL_LABELS, of(|one| one.failed));
         let mut families = self.registry.families();
         families.extend(urls.families());

@@ -286,7 +286,7 @@ impl Dispatcher {
         while !*stop.borrow() {
             let changed = self.nudge.0.changed.swap(false, Ordering::Acquire);
             if let Err(error) = self.pass(changed, None).await {
-                tracing::warn!(%error, "webhooks wait for the database");
+                tracing::warn!(%error, "webhooks wait because the dispatcher cannot read the database");
             }
             tokio::time::sleep(LOOK_AT_MOST_EVERY).await;
             tokio::select! {
@@ -305,10 +305,10 @@ impl Dispatcher {
             if !self.nudge.is_muted() && tidied_at.is_none_or(|at| now >= at.plus_micros(TIDY_EVERY_MICROS)) {
                 tidied_at = Some(now);
                 if let Err(error) = self.tidy().await {
-                    tracing::warn!(%error, "what is no longer kept could not be removed");
+                    tracing::warn!(%error, "expired webhook records could not be removed; the next cleanup retries");
                 }
                 if let Err(error) = self.watch(now, &mut watch).await {
-                    tracing::warn!(%error, "overdue retries could not be looked for");
+                    tracing::warn!(%error, "the check for overdue retries failed; the next one follows");
                 }
             }
             tokio::select! {

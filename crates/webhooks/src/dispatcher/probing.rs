@@ -75,7 +75,8 @@ impl Dispatcher {
                     () = stopped(&shared) => Ok(false),
                 };
                 let tried = tried.unwrap_or_else(|error| {
-                    tracing::warn!(%error, webhook_uuid = %subscription.uuid, "a paused webhook URL could not be tried");
+                    let webhook_uuid = &subscription.uuid;
+                    tracing::warn!(%error, %webhook_uuid, "a paused webhook URL could not be probed");
                     false
                 });
                 tells.store(true, Ordering::Release);
@@ -141,7 +142,7 @@ async fn try_one(shared: &Arc<Shared>, of: &Subscription) -> Result<bool, StoreE
     };
     record(shared, &probed).await?;
     if is_taken {
-        tracing::info!(webhook_uuid = %of.uuid, "a paused webhook URL takes messages again");
+        tracing::info!(webhook_uuid = %of.uuid, "a paused webhook URL accepts messages again");
     }
     Ok(true)
 }
@@ -166,7 +167,7 @@ async fn record(shared: &Shared, probed: &Probed) -> Result<Recorded, StoreError
     loop {
         match shared.outbox.record_probe(probed).await {
             Err(StoreError::Unavailable(reason)) if !shared.is_stopping() => {
-                tracing::warn!(%reason, "a delivery could not be recorded; it is tried again");
+                tracing::warn!(%reason, "a delivery could not be recorded; recording is retried");
                 tokio::time::sleep(STORE_AWAY).await;
             }
             recorded => return recorded,

@@ -29,7 +29,7 @@ impl Dispatcher {
             }
         }
         if let Err(error) = self.shared.outbox.release(&self.shared.token).await {
-            tracing::debug!(%error, "leases were not given back; they end by themselves");
+            tracing::debug!(%error, "leases could not be released; they will expire");
         }
     }
 }

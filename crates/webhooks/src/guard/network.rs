@@ -42,7 +42,7 @@ pub struct NoNetwork;
 
 impl fmt::Display for NoNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("must be an IP address, or one with a count of bits, such as 10.1.0.0/16 or fd00::/8")
+        f.write_str("must be an IP address or a network, such as 10.1.0.0/16 or fd00::/8")
     }
 }
 

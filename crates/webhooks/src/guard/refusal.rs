@@ -43,14 +43,14 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::TooLong => write!(f, "must not be longer than {MOST_URL_BYTES} bytes"),
-            Refusal::Blank => f.write_str("must not contain blanks or control characters"),
+            Refusal::Blank => f.write_str("must not contain whitespace or control characters"),
             Refusal::NotAUrl(why) => write!(f, "must be a URL such as https://example.com/hooks ({why})"),
             Refusal::Scheme(scheme) => write!(f, "must begin with https:// (not {scheme}:)"),
             Refusal::NoHost => f.write_str("must name a host"),
-            Refusal::UserInfo => f.write_str("must not carry a user name or a password"),
+            Refusal::UserInfo => f.write_str("must not contain a user name or a password"),
             Refusal::Fragment => f.write_str("must not have a part after #"),
             Refusal::Port => f.write_str("must not use port 0"),
-            Refusal::Path => f.write_str("must have a path that fits into an HTTP request"),
+            Refusal::Path => f.write_str("must have a path that is valid in an HTTP request"),
             Refusal::PlainHttp => f.write_str("must begin with https:// (plain http is only for allowed networks)"),
             Refusal::Localhost(name) => write!(f, "must not point to a loopback address ({name})"),
             Refusal::Address { address, kind } => write!(f, "must not point to {kind} ({address})"),

@@ -47,13 +47,13 @@ fn each_refusal_says_what_to_do() {
     let long = format!("https://example.com/{}", "a".repeat(MOST_URL_BYTES));
     let said = [
         (long.as_str(), "must not be longer than 2048 bytes"),
-        ("https://exam\tple.com", "must not contain blanks or control characters"),
-        (" https://example.com", "must not contain blanks or control characters"),
+        ("https://exam\tple.com", "must not contain whitespace or control characters"),
+        (" https://example.com", "must not contain whitespace or control characters"),
         ("example.com/hooks", "must be a URL such as https://example.com/hooks (relative URL without a base)"),
         ("ftp://example.com", "must begin with https:// (not ftp:)"),
         ("file:///etc/passwd", "must begin with https:// (not file:)"),
-        ("https://me:secret@example.com", "must not carry a user name or a password"),
-        ("https://me@example.com", "must not carry a user name or a password"),
+        ("https://me:secret@example.com", "must not contain a user name or a password"),
+        ("https://me@example.com", "must not contain a user name or a password"),
         ("https://example.com/#top", "must not have a part after #"),
         ("https://example.com:0/", "must not use port 0"),
         ("http://example.com/", "must begin with https:// (plain http is only for allowed networks)"),

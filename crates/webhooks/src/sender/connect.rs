@@ -44,7 +44,7 @@ pub(super) fn tls_config(roots: Roots) -> io::Result<Arc<ClientConfig>> {
             if found.certs.is_empty() {
                 tracing::warn!(
                     errors = ?found.errors,
-                    "no root certificates were found: webhooks to https URLs will fail; SSL_CERT_FILE can name a file"
+                    "no root certificates were found, so webhooks to https URLs fail; set SSL_CERT_FILE to a file"
                 );
             }
             found.certs
@@ -125,7 +125,7 @@ pub(super) async fn secure(
     name: Option<&ServerName<'static>>,
     stream: TcpStream,
 ) -> Result<Stream, Fault> {
-    let name = name.ok_or_else(|| Fault::Tls("the host's name cannot be in a certificate".to_owned()))?;
+    let name = name.ok_or_else(|| Fault::Tls("the host name is not valid in a certificate".to_owned()))?;
     match TlsConnector::from(config.clone()).connect(name.clone(), stream).await {
         Ok(stream) => Ok(Stream::Secure(Box::new(stream))),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Fault::Tls(error.to_string())),

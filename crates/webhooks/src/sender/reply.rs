@@ -104,11 +104,11 @@ impl fmt::Display for Fault {
             Fault::NameNotFound(why) => write!(f, "the host name was not found ({why})"),
             Fault::Refused => f.write_str("the connection was refused"),
             Fault::Unreachable(why) => write!(f, "the host could not be reached ({why})"),
-            Fault::Reset => f.write_str("the connection was closed before an answer"),
+            Fault::Reset => f.write_str("the connection was closed before a response"),
             Fault::Tls(why) => write!(f, "no secure connection could be made ({why})"),
-            Fault::TimedOut => f.write_str("there was no answer in time"),
-            Fault::OnlyInformational => f.write_str("there were only informational answers (1XX)"),
-            Fault::Malformed(why) => write!(f, "the answer was not valid HTTP ({why})"),
+            Fault::TimedOut => f.write_str("there was no response in time"),
+            Fault::OnlyInformational => f.write_str("there were only informational responses (1XX)"),
+            Fault::Malformed(why) => write!(f, "the response was not valid HTTP ({why})"),
             Fault::Unsendable => f.write_str("the message's id or signature does not fit into a header"),
         }
     }

@@ -9,13 +9,13 @@ pub(super) fn of(error: &Error) -> String {
         Error::InvalidCertificate(why) => certificate(why),
         Error::InvalidCertRevocationList(_) => "a list of revoked certificates cannot be read".to_owned(),
         Error::NoCertificatesPresented => "the receiver sent no certificate".to_owned(),
-        Error::AlertReceived(alert) => format!("the receiver refused with the alert: {}", words(alert)),
+        Error::AlertReceived(alert) => format!("the receiver refused the connection with the alert: {}", words(alert)),
         Error::PeerIncompatible(why) => {
-            format!("the receiver and we have no version or cipher in common: {}", words(why))
+            format!("the receiver and Daybook have no TLS version or cipher in common: {}", words(why))
         }
-        Error::PeerMisbehaved(why) => format!("the receiver broke the rules of TLS: {}", words(why)),
+        Error::PeerMisbehaved(why) => format!("the receiver violated the TLS protocol: {}", words(why)),
         Error::InvalidMessage(_) | Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => {
-            "the receiver's answer is not TLS; is it a server for plain http?".to_owned()
+            "the receiver's response is not TLS; is it a server for plain http?".to_owned()
         }
         Error::General(why) => why.clone(),
         other => words(other),
@@ -30,7 +30,8 @@ fn certificate(why: &CertificateError) -> String {
         E::NotValidYet | E::NotValidYetContext { .. } => "the receiver's certificate is not valid yet",
         E::Revoked => "the receiver's certificate is revoked",
         E::UnknownIssuer => {
-            "the receiver's certificate is by an authority that this machine does not trust, or an intermediate certificate is missing"
+            "the receiver's certificate was issued by an authority that this machine does not trust, or an intermediate \
+             certificate is missing"
         }
         E::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
             let names: Vec<&str> = presented.iter().map(|name| quoted(name)).collect();
@@ -49,12 +50,12 @@ fn certificate(why: &CertificateError) -> String {
 fn other_certificate(name: &str) -> String {
     let sentence = match name {
         "CaUsedAsEndEntity" => {
-            "the receiver's certificate is that of an authority (CA:TRUE), as self-signed ones often are: a server needs one \
-             of its own, signed by an authority"
+            "the receiver's certificate is that of an authority (CA:TRUE), like many self-signed ones; a server needs \
+             its own certificate, signed by an authority"
         }
         "UnsupportedCertVersion" => "the receiver's certificate is of an old version: only version 3 is accepted",
         _ if name.starts_with("UnsupportedSignatureAlgorithm") => {
-            "the receiver's certificate is signed in a way that is not supported, or by another key than its authority's"
+            "the receiver's certificate is signed with an unsupported algorithm, or not with its authority's key"
         }
         _ => return format!("the receiver's certificate is not accepted: {}", words_of(name)),
     };
@@ -129,23 +130,23 @@ mod tests {
             (strange(Strange::SomethingNew { inside: 1 }), "the receiver's certificate is not accepted: something new"),
             (
                 Error::InvalidCertificate(CertificateError::UnknownIssuer),
-                "the receiver's certificate is by an authority",
+                "the receiver's certificate was issued by an authority",
             ),
             (
                 Error::InvalidMessage(InvalidMessage::InvalidContentType),
-                "the receiver's answer is not TLS; is it a server",
+                "the receiver's response is not TLS; is it a server",
             ),
             (
                 Error::AlertReceived(AlertDescription::HandshakeFailure),
-                "the receiver refused with the alert: handshake failure",
+                "the receiver refused the connection with the alert: handshake failure",
             ),
             (
                 Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon),
-                "the receiver and we have no version or cipher in common: no cipher suites in common",
+                "the receiver and Daybook have no TLS version or cipher in common: no cipher suites in common",
             ),
             (
                 Error::PeerMisbehaved(PeerMisbehaved::IllegalTlsInnerPlaintext),
-                "the receiver broke the rules of TLS: illegal tls inner plaintext",
+                "the receiver violated the TLS protocol: illegal tls inner plaintext",
             ),
             (Error::PeerSentOversizedRecord, "peer sent oversized record"),
         ] {

@@ -136,7 +136,7 @@ async fn too_large_a_head_is_told_in_a_sentence() {
     for bytes in [many_headers, long_header] {
         let receiver = Receiver::start(Behaviour::Raw(bytes));
         let said = send(&dev_sender(GENEROUS), &receiver.url()).await.fault.expect("no answer").to_string();
-        assert_eq!(said, "the answer was not valid HTTP (its head has more than 100 headers, or more than 64 KiB)");
+        assert_eq!(said, "the response was not valid HTTP (its head has more than 100 headers, or more than 64 KiB)");
     }
     let mut enough = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n".to_vec();
     enough.extend(b"a: b\r\n".repeat(99));
@@ -189,9 +189,9 @@ fn each_fault_is_a_sentence_for_people() {
     let said = [
         (Fault::Forbidden(refusal), "not sent: the URL must not point to a private address (10.0.0.1)"),
         (Fault::Refused, "the connection was refused"),
-        (Fault::Reset, "the connection was closed before an answer"),
-        (Fault::TimedOut, "there was no answer in time"),
-        (Fault::OnlyInformational, "there were only informational answers (1XX)"),
+        (Fault::Reset, "the connection was closed before a response"),
+        (Fault::TimedOut, "there was no response in time"),
+        (Fault::OnlyInformational, "there were only informational responses (1XX)"),
     ];
     for (fault, sentence) in said {
         assert_eq!(fault.to_string(), sentence);

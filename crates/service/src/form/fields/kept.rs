@@ -91,8 +91,8 @@ impl Serialize for Kept {
 
 impl utoipa::PartialSchema for Kept {
     fn schema() -> RefOr<Schema> {
-        let about = "Stored and given back, without effect: it is listed in `warnings` of the answer. Its values are \
-                     text, whole numbers, `true`, `false`, `null`, lists and objects.";
+        let about = "Stored and returned, without effect; the response lists it in `warnings`. Its values are text, \
+                     whole numbers, `true`, `false`, `null`, lists and objects.";
         ObjectBuilder::new()
             .schema_type(Type::Object)
             .description(Some(about))

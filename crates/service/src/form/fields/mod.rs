@@ -82,7 +82,7 @@ impl Serialize for Ignored {
 
 impl utoipa::PartialSchema for Ignored {
     fn schema() -> RefOr<Schema> {
-        let about = "Accepted for compatibility, without effect: it is listed in `warnings` of the answer.";
+        let about = "Accepted for compatibility, without effect; the response lists it in `warnings`.";
         ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(about)).into()
     }
 }
@@ -107,11 +107,11 @@ pub(crate) fn metro2_warning(is_given: bool) -> Option<String> {
 }
 
 super::form! {
-    /// Something the caller wants to remember.
+    /// A field of the caller's own.
     ExternalField {
         /// Its name.
         key: FieldKey,
-        /// What to remember.
+        /// Its value.
         value: FieldValue,
         ;
     }

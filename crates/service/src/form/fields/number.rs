@@ -172,7 +172,7 @@ impl Serialize for PercentText {
 
 impl utoipa::PartialSchema for PercentText {
     fn schema() -> RefOr<Schema> {
-        let about = "A percentage, exact to 6 decimal places: 6.2 is 6.2 %. Below 0.0001 there is only 0.";
+        let about = "A percentage, exact to 6 decimal places: 6.2 is 6.2 %. It is 0 or at least 0.0001.";
         ObjectBuilder::new()
             .schema_type(Type::Number)
             .description(Some(about))

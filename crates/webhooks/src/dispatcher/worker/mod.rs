@@ -401,7 +401,10 @@ impl Worker {
     fn abandon(&mut self) {
         let left = std::mem::take(&mut self.in_flight).len() as u64;
         self.shared.figures.in_flight.sub(left);
-        tracing::info!(webhook_uuid = %self.subscription.uuid, messages = left, "a webhook URL did not answer before the stop");
+        tracing::info!(
+            webhook_uuid = %self.subscription.uuid, messages = left,
+            "a webhook URL did not respond before the shutdown; its messages are sent again"
+        );
     }
 
     fn answer_waiters(&mut self) {

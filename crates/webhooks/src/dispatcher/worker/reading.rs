@@ -128,7 +128,8 @@ impl Worker {
                 to_send.into_iter().for_each(|message| self.put(Source::Log, message));
             }
             Err(error) => {
-                tracing::warn!(%error, webhook_uuid = %self.subscription.uuid, "webhooks could not be read; they are read again");
+                let webhook_uuid = &self.subscription.uuid;
+                tracing::warn!(%error, %webhook_uuid, "webhook messages could not be read; reading is retried");
                 self.look_for_failures = true;
                 self.look_for_ranges = self.range.is_none();
                 tokio::time::sleep(STORE_AWAY).await;

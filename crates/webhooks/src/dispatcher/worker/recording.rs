@@ -44,7 +44,7 @@ impl Worker {
             loop {
                 match shared.outbox.record(deliveries.clone()).await {
                     Err(StoreError::Unavailable(reason)) if !*hurry.borrow() => {
-                        tracing::warn!(%reason, "deliveries could not be recorded; it is tried again");
+                        tracing::warn!(%reason, "deliveries could not be recorded; recording is retried");
                         tokio::time::sleep(STORE_AWAY).await;
                     }
                     recorded => return recorded,
@@ -78,11 +78,14 @@ impl Worker {
                 true
             }
             Ok(Recorded::Lost) => {
-                tracing::debug!(webhook_uuid = %self.subscription.uuid, "another node sends to a URL now");
+                tracing::debug!(webhook_uuid = %self.subscription.uuid, "another node took over sending to a URL");
                 false
             }
             Err(error) => {
-                tracing::error!(%error, webhook_uuid = %self.subscription.uuid, "deliveries could not be recorded");
+                tracing::error!(
+                    %error, webhook_uuid = %self.subscription.uuid,
+                    "deliveries could not be recorded; their messages are sent again"
+                );
                 tokio::time::sleep(STORE_AWAY).await;
                 false
             }
@@ -155,7 +158,7 @@ async fn announcement(shared: Arc<Shared>, paused: Subscription, pause: Pause) -
             Ok(message) => return Some(message),
             Err(_) if shared.is_stopping() => return None,
             Err(reason) => {
-                tracing::warn!(%reason, "the pause of a webhook URL could not be announced; it is tried again");
+                tracing::warn!(%reason, "the pause of a webhook URL could not be announced; this is retried");
                 tokio::time::sleep(STORE_AWAY).await;
             }
         }

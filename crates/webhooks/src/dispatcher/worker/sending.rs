@@ -168,10 +168,10 @@ pub(in crate::dispatcher) fn reason(reply: &Reply) -> String {
     match (reply.status, &reply.fault) {
         (Some(status @ 200..=299), _) => format!("answered {status}: only 200 and 202 count as delivered"),
         (Some(status @ 300..=399), _) => format!("answered {status}: redirects are not followed"),
-        (Some(401), _) => "answered 401: the URL does not let us in".to_owned(),
+        (Some(401), _) => "answered 401: the receiver refused access".to_owned(),
         (Some(status), _) => format!("answered {status}"),
         (None, Some(fault)) => fault.to_string(),
-        (None, None) => "no answer".to_owned(),
+        (None, None) => "no response".to_owned(),
     }
 }
 

@@ -72,7 +72,7 @@ fn an_import_that_is_told_to_stop_can_go_on(place: &Place) {
     gate.open();
     let ended = ended(child);
     assert_eq!(ended.code, Some(1), "{heard}{ended:?}");
-    assert!(ended.stderr.contains("stopped; nothing is lost: run the same command again to go on"), "{ended:?}");
+    assert!(ended.stderr.contains("stopped; nothing is lost: run the same command again to continue"), "{ended:?}");
     assert_eq!(progress(&door, PRODUCT)["state"], "HOLDING");
     let told = import(place, server.url(), &["--product", PRODUCT]).good();
     assert_eq!(told["agreeing"], json!(LOANS));

@@ -32,8 +32,8 @@ impl Refused {
     /// The error message for the caller.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Refused::Address => "too many connections from this address are in use; try again in a moment",
-            Refused::Full => "the server has reached its maximum number of connections; try again in a moment",
+            Refused::Address => "too many connections from this address are in use; retry in a moment",
+            Refused::Full => "the server has reached its maximum number of connections; retry in a moment",
         }
     }
 }

@@ -227,7 +227,7 @@ impl Loader<'_> {
     /// repaired.
     fn let_go(&self) -> Failure {
         Failure::Failed(format!(
-            "migration mode of {} was turned off during the import: the rows loaded before are released, and the server \
+            "migration mode of {} was turned off during the import: the rows loaded so far are released, and the server \
              refused the rest. Run the same command again: it turns migration mode on again, loads the rest, and \
              corrects what was released too early",
             self.product.id

@@ -72,8 +72,8 @@ Examples:
   daybook serve --dev --demo --listen 127.0.0.1:0
   daybook serve --database postgres://daybook@db/daybook --config /etc/daybook.toml
 
-Prints `daybook ready on http://ADDRESS` on stdout when it is ready. On SIGTERM,
-it finishes the requests in flight and stops.")]
+Prints `daybook ready on http://ADDRESS` on stdout when it is ready. On SIGTERM, it finishes the requests in
+flight and stops.")]
     Serve(Box<ServeFlags>),
     /// Show the settings
     Config(ConfigCommand),

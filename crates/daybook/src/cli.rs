@@ -49,11 +49,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     max_term_width = 100,
     after_help = "\
 Examples:
-  daybook serve --dev                     start, for trying things out
+  daybook serve --dev                     start a server, to try things out
   daybook config show                     every setting, and where it was set
   daybook keys create --role READ_ONLY    a key for a report
 
-Data goes to stdout, talk to stderr. Settings are flags, environment variables (DAYBOOK_ and the flag in
+Data goes to stdout, messages to stderr. Settings are flags, environment variables (DAYBOOK_ and the flag in
 capitals, such as DAYBOOK_WEBHOOK_TIMEOUT) or a TOML file (--config)."
 )]
 pub struct Cli {
@@ -72,13 +72,14 @@ Examples:
   daybook serve --dev --demo --listen 127.0.0.1:0
   daybook serve --database postgres://daybook@db/daybook --config /etc/daybook.toml
 
-Prints `daybook ready on http://ADDRESS` on stdout when it is ready. SIGTERM finishes what is in flight.")]
+Prints `daybook ready on http://ADDRESS` on stdout when it is ready. On SIGTERM, it finishes the requests in
+flight and stops.")]
     Serve(Box<ServeFlags>),
-    /// Look at the settings
+    /// Show the settings
     Config(ConfigCommand),
-    /// Make and list organizations
+    /// Create and list organizations
     Org(OrgCommand),
-    /// Make, list and revoke API keys
+    /// Create, list and revoke API keys
     Keys(KeysCommand),
     /// Show who did what: the audit trail
     #[command(after_help = "\
@@ -90,27 +91,27 @@ Examples:
 
 `daybook verify` checks that no record was changed, removed, inserted or moved.")]
     Audit(AuditArgs),
-    /// Let people into the console, and list them
+    /// Invite console users, list them, and reset their passwords
     People(PeopleCommand),
-    /// Roll an account through time (TEST organizations)
+    /// Roll an account forward in time (TEST organizations only)
     #[command(after_help = "\
 Examples:
   daybook roll loan-1 --to 2025-03-01T00:00:00-05:00
   daybook roll loan-1 --to 2025-03-01T00:00:00-05:00 --webhooks --json")]
     Roll(RollArgs),
-    /// Fold every account again and compare with what is stored
+    /// Recalculate every account and compare the results with the database
     #[command(after_help = "\
 Examples:
   daybook verify
   daybook verify --json
   daybook verify --fix
 
-Exits with 1 if an account differs. A server may be running meanwhile, but not with --fix on SQLite.")]
+Exits with 1 if anything differs. A server may run at the same time, except with --fix on SQLite.")]
     Verify(VerifyArgs),
-    /// Bring a database of an earlier build up to date, without serving it
+    /// Upgrade the database of an earlier version without starting the server
     #[command(after_help = "Examples:\n  daybook migrate\n  daybook migrate --json")]
     Migrate(MigrateArgs),
-    /// List the accounts that newer rules moved, with what they owed before and after
+    /// List the accounts that changed under newer rules, with their balances before and after
     #[command(after_help = "Examples:\n  daybook rules-report\n  daybook rules-report --format csv > moved.csv")]
     RulesReport(RulesReportArgs),
     /// Copy a SQLite database while it is in use
@@ -119,35 +120,35 @@ Examples:
   daybook backup --to /backups/daybook-monday.db
   daybook backup --database sqlite:/var/lib/daybook/daybook.db --to /backups/today.db
 
-A server on the copy starts muted: see `daybook unmute`. Keep a copy of the secrets key file too, in another place:
-without it the copy's secrets cannot be read.")]
+A server on the copy starts muted: see `daybook unmute`. Also keep a copy of the secrets key file, in another place:
+without it, the secrets in the copy cannot be read.")]
     Backup(BackupArgs),
-    /// Have servers send nothing and run no timers, as on a copy of a database
+    /// Mute a database, such as a copy: its servers send no webhooks and run no timers
     #[command(after_help = "\
 Examples:
   daybook mute
   daybook mute --database postgres://daybook@db/rehearsal
 
-A database that was restored from `daybook backup` or from a dump of PostgreSQL is muted by itself. One that was copied
-in another way, such as by a snapshot of its disk, is not: mute it before a server starts on it.")]
+A database that was restored from `daybook backup` or from a PostgreSQL dump is muted automatically. A database that was
+copied in another way, such as by a disk snapshot, is not: mute it before you start a server on it.")]
     Mute(MuteArgs),
-    /// Have servers send and work through what waits in a muted database
+    /// Unmute a database: its servers send the pending webhooks and process the accounts that are due
     #[command(after_help = "\
 Examples:
-  daybook unmute --dry-run                say what waits
+  daybook unmute --dry-run                show what is pending
   daybook unmute
 
-Stop the server of the original first: both would send the same messages.")]
+Stop the server of the original database first; otherwise both servers send the same messages.")]
     Unmute(UnmuteArgs),
-    /// Look for what would keep the server from working well
+    /// Check the settings, the database and this machine for problems
     #[command(after_help = "\
 Examples:
   daybook doctor
   daybook doctor --json
 
-Exits with 1 if something is wrong.")]
+Exits with 1 if a check fails.")]
     Doctor(Box<DoctorArgs>),
-    /// Measure this machine
+    /// Run benchmarks on this machine
     Bench(BenchCommand),
     /// Receive webhooks on this machine, and print a line for each
     #[command(after_help = "\
@@ -157,22 +158,22 @@ Examples:
   daybook listen --answer 500,200              the first attempt fails: see the retry
   daybook listen --forward-to http://localhost:3000/webhooks
 
-Subscribes itself to the server, and removes its subscription when it ends. The server must run on this machine and may
-send to it: `daybook serve --dev`. Such a server sends once a minute, unless --webhook-batch-interval says otherwise.
-A line has the time that the message says, event, account, whether the signatures are right, which attempt it is, and
-what was answered.")]
+Subscribes itself to the server, and removes its subscription when it ends. The server must run on this machine and
+allow webhooks to it, as `daybook serve --dev` does. By default, it sends once a minute; --webhook-batch-interval
+changes that. Each line shows the message's time, the event, the account, whether the signatures are valid, the number
+of the attempt, and the status of the response.")]
     Listen(Box<ListenArgs>),
-    /// Look at webhook URLs and messages, and send messages again
+    /// Show webhook URLs and messages, and resend messages
     Webhooks(WebhooksCommand),
-    /// Make an event really happen, and see its webhook
+    /// Cause a real event on a test account, so that its webhook is sent
     #[command(after_help = "\
 Examples:
   daybook trigger payment_missed
   daybook trigger --list
   daybook trigger migration_released --url http://127.0.0.1:8080 --key CLIENT_ID:CLIENT_SECRET
 
-Makes a product, a customer and an account of its own in a TEST organization, does with them what leads to the event, and
-rolls the account where time has to pass. Prints each call as a curl line, and what it answered.")]
+Creates a product, a customer and an account in a TEST organization, makes the calls that lead to the event, and rolls
+the account forward where time must pass. Prints each call as a curl line, with its response.")]
     Trigger(Box<TriggerArgs>),
     /// Print the amortization table of a loan, from its terms
     #[command(after_help = "\
@@ -181,28 +182,28 @@ Examples:
   daybook schedule --principal 1200 --rate 12 --installments 12 --start 2025-01-15 --payoff-at 2025-03-01
   daybook schedule --principal 250000 --rate 6.25 --installments 360 --daily --day-count ACTUAL_365 --csv
 
-Needs no server. The numbers are those that an account with these terms shows.")]
+Needs no server. An account with these terms has the same numbers.")]
     Schedule(Box<ScheduleArgs>),
-    /// Explain the code of an error
+    /// Explain an error code
     #[command(after_help = "\
 Examples:
   daybook explain id_taken
-  daybook explain                         every code, in a sentence")]
+  daybook explain                         all codes, with one sentence each")]
     Explain(ExplainArgs),
-    /// Print what completes the command in a shell
+    /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
   daybook completions bash > /etc/bash_completion.d/daybook
   daybook completions zsh > ~/.zfunc/_daybook
   daybook completions fish > ~/.config/fish/completions/daybook.fish")]
     Completions(CompletionsArgs),
-    /// Print the manual
+    /// Print the manual page
     #[command(after_help = "\
 Examples:
   daybook man | man -l -
   daybook man --to /usr/local/share/man/man1      a page for every command")]
     Man(ManArgs),
-    /// Load a portfolio from files, and compare the outcome with what they expect
+    /// Load a portfolio from files, and compare the result with the expected values in them
     #[command(after_help = "\
 Examples:
   daybook import --columns
@@ -210,19 +211,19 @@ Examples:
   daybook import --product auto-36 loans.csv payments.csv
   daybook import --product auto-36 loans.csv payments.csv --url https://loans.example.com --key ID:SECRET --json
 
-Both files are checked first: if a row is broken, all that are broken are told and nothing is loaded. It is safe to run
-again after a crash: it goes on where it stopped. Exits with 1 if something differs from what the files expect.")]
+Both files are checked first. If a row is invalid, all invalid rows are listed and nothing is loaded. After a crash, run
+the same command again: it continues where it stopped. Exits with 1 if a loan differs from its expected values.")]
     Import(Box<ImportArgs>),
-    /// Write a portfolio to try `daybook import` with
+    /// Write a sample portfolio for `daybook import`
     #[command(after_help = "\
 Examples:
   daybook demo-data --loans 1000 --to portfolio
   daybook demo-data --loans 50000 --payments 24 --wrong 25 --to portfolio
   daybook import --product-file portfolio/product.json portfolio/loans.csv portfolio/payments.csv
 
-What the loans expect is calculated apart from what services them, so that an import has something to compare with.")]
+The expected values of the loans are calculated independently of the server, so that the import really compares them.")]
     DemoData(DemoDataArgs),
-    /// Run test cases: files that say what happens to a loan, and what must come of it
+    /// Run test cases: files with the events of a loan and the expected results
     #[command(after_help = "\
 Examples:
   daybook test
@@ -232,7 +233,8 @@ Examples:
   daybook test --watch scenarios/
   daybook test scenarios/ --url https://loans.example.com --key CLIENT_ID:CLIENT_SECRET
 
-Without --url or --server cases run inside the command, in memory. Exits with 1 if a case fails or a file is broken.")]
+Without --url or --server, cases run in memory, inside the command. Exits with 1 if a case fails or a file is
+invalid.")]
     Test(Box<TestArgs>),
     /// Write test cases
     Case(CaseCommand),
@@ -282,7 +284,7 @@ pub struct OrgCommand {
 /// What to do with organizations.
 #[derive(Debug, Subcommand)]
 pub enum OrgAction {
-    /// Make an organization and its first ADMIN key
+    /// Create an organization and its first ADMIN key
     #[command(after_help = "\
 Examples:
   daybook org create \"Prairie Lending\"
@@ -298,9 +300,9 @@ The key's secret is shown once.")]
 /// `daybook org create`
 #[derive(Args, Debug)]
 pub struct OrgCreateArgs {
-    /// Its name
+    /// The organization's name
     pub name: String,
-    /// Whether accounts may be rolled through time (TEST) or not (LIVE)
+    /// Whether accounts can be rolled forward in time (TEST) or not (LIVE)
     #[arg(long, value_enum, default_value = "TEST")]
     pub environment: EnvironmentArg,
     /// Print JSON
@@ -315,9 +317,9 @@ pub struct OrgCreateArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum EnvironmentArg {
-    /// Accounts may be rolled through time
+    /// Accounts can be rolled forward in time
     Test,
-    /// Accounts live in real time
+    /// Accounts follow real time only
     Live,
 }
 
@@ -350,7 +352,7 @@ pub struct RollArgs {
     /// The moment to roll to, as 2025-03-01T00:00:00-05:00
     #[arg(long, value_name = "TIME")]
     pub to: String,
-    /// Send every webhook up to that moment now
+    /// Send all webhooks up to that moment now
     #[arg(long)]
     pub webhooks: bool,
     /// The organization's name; not needed while there is only one

@@ -56,14 +56,14 @@ impl fmt::Display for KeyError {
             ),
             KeyError::BadFile(path, bytes) => write!(
                 f,
-                "the secrets key file {} has {bytes} bytes that are no key: it must hold 32 bytes in Base64 or \
+                "the secrets key file {} holds no valid key ({bytes} bytes): it must hold 32 bytes in Base64 or \
                  hexadecimal",
                 path.display()
             ),
             KeyError::Open(path, mode) => write!(
                 f,
-                "the secrets key file {0} can be used by others (mode {mode:04o}): run `chmod 600 {0}`, and think \
-                 about who may have read it",
+                "other users can access the secrets key file {0} (mode {mode:04o}): run `chmod 600 {0}`, and \
+                 consider who may have read it",
                 path.display()
             ),
             KeyError::Io(path, error) => write!(f, "the secrets key file {}: {error}", path.display()),

@@ -93,7 +93,7 @@ fn bad_values_are_errors_on_stderr() {
     let cases: &[Case<'_>] = &[
         (&[], &["--rate-limit", "fast"], "rate-limit = \"fast\" (flag --rate-limit): must be off, or "),
         (&[("DAYBOOK_DEV", "1")], &[], "dev = \"1\" (environment DAYBOOK_DEV): must be true or false"),
-        (&[], &["--config", "bad.toml"], "file bad.toml:2: no setting is called listen-on"),
+        (&[], &["--config", "bad.toml"], "file bad.toml:2: there is no setting listen-on"),
         (&[], &["--config", "none.toml"], "the configuration file none.toml cannot be read"),
         (&[], &["--allow-network", "10.0.0.0/8", "--allow-network", "home"], "allow-network = \"home\" (flag"),
     ];
@@ -113,7 +113,7 @@ fn a_variable_that_is_no_setting_is_a_warning() {
         ("DAYBOOK_LISTN", "did you mean DAYBOOK_LISTEN?"),
         ("DAYBOOK_SECRET_KEY", "did you mean DAYBOOK_SECRETS_KEY?"),
         ("DAYBOOK_DATABASE_URL", "did you mean DAYBOOK_DATABASE?"),
-        ("DAYBOOK_ZEBRA", "`daybook config show` lists them"),
+        ("DAYBOOK_ZEBRA", "`daybook config show` lists all settings"),
     ];
     for (variable, nearest) in cases {
         let output = daybook(folder.path(), &[(variable, "hush")], &["config", "show"]);

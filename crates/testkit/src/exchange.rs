@@ -108,7 +108,7 @@ pub fn input(value: &Value) -> Result<Input, String> {
         Some("PRINCIPAL") => Ok(Some(Component::Principal)),
         Some("INTEREST") => Ok(Some(Component::Interest)),
         Some("FEE") => Ok(Some(Component::Fee)),
-        Some(other) => Err(format!("{other} is no allocation")),
+        Some(other) => Err(format!("{other} is not an allocation")),
     };
     let some_component = || component()?.ok_or_else(|| "allocation is missing".to_owned());
     Ok(match text("kind").unwrap_or("") {
@@ -138,7 +138,7 @@ pub fn input(value: &Value) -> Result<Input, String> {
             Input::Status(status.ok_or("no such pair of statuses")?)
         }
         "notification_config" => Input::Notify(setting(value)?),
-        other => return Err(format!("{other} is no kind of input")),
+        other => return Err(format!("{other} is not a kind of input")),
     })
 }
 
@@ -149,7 +149,7 @@ fn setting(value: &Value) -> Result<Setting, String> {
         "late_fee_date" => NoticeKind::LateFeeDate,
         "loan_end_date" => NoticeKind::LoanEndDate,
         "account_summary" => NoticeKind::AccountSummary,
-        other => return Err(format!("{other} is no notice")),
+        other => return Err(format!("{other} is not a notice")),
     };
     let interval = |field: &str| text(field).and_then(Interval::parse);
     let when = match (interval("time_offset"), interval("interval")) {
@@ -159,7 +159,7 @@ fn setting(value: &Value) -> Result<Setting, String> {
     };
     let time = match text("time") {
         None => None,
-        Some(text) => Some(TimeOfDay::parse(text).ok_or("time is no time of day")?),
+        Some(text) => Some(TimeOfDay::parse(text).ok_or("time is not a time of day")?),
     };
     Ok(Setting { kind, when, time, enabled: value["enabled"].as_bool().unwrap_or(true) })
 }

@@ -41,8 +41,8 @@ pub fn policy(product: &Value, account: &Value) -> Result<Policy, String> {
         .or_else(|| cents(&attributes["default_payment_reversal_fee_cents"]))
         .unwrap_or_default();
     Ok(Policy {
-        zone: Zone::named(zone).ok_or_else(|| format!("no zone is named {zone}"))?,
-        close_of_business: close.ok_or("close_of_business_time is no time of day")?,
+        zone: Zone::named(zone).ok_or_else(|| format!("there is no time zone {zone}"))?,
+        close_of_business: close.ok_or("close_of_business_time is not a time of day")?,
         backdating: choice(
             &life["backdating_policy"],
             &[("AS_POSTED", Backdating::AsPosted), ("REPLAY", Backdating::Replay)],
@@ -57,7 +57,7 @@ pub fn policy(product: &Value, account: &Value) -> Result<Policy, String> {
 fn status_effects(value: &Value) -> Result<StatusEffects, String> {
     let mut effects = StatusEffects::default();
     for (pair, said) in value.as_object().into_iter().flatten() {
-        let status = Status::parse_pair(pair).ok_or_else(|| format!("{pair} is no pair"))?;
+        let status = Status::parse_pair(pair).ok_or_else(|| format!("{pair} is not a pair"))?;
         let usual = StatusEffects::default_of(status);
         let stops = |field: &str, goes_on: &str, usual: bool| match said[field].as_str() {
             None => Ok(usual),
@@ -118,7 +118,7 @@ fn installment(product: &Value, account: &Value) -> Result<InstallmentPolicy, St
         &[("ACCRUE", AfterMaturity::Accrue), ("NONE", AfterMaturity::None)],
     )?;
     if let Some(order) = pouring["order"].as_array() {
-        let bucket = |name: &Value| Bucket::parse(name.as_str().unwrap_or("")).ok_or(format!("{name} is no bucket"));
+        let bucket = |name: &Value| Bucket::parse(name.as_str().unwrap_or("")).ok_or(format!("{name} is not a bucket"));
         policy.order = order.iter().map(bucket).collect::<Result<_, _>>()?;
     }
     let spans = [
@@ -178,7 +178,7 @@ fn late_fee(product: &Value, account: &Value) -> Result<LateFeePolicy, String> {
 
 /// Parses a time of the API.
 pub fn time(value: &Value) -> Result<Time, String> {
-    value.as_str().and_then(Time::parse).ok_or_else(|| format!("{value} is no time"))
+    value.as_str().and_then(Time::parse).ok_or_else(|| format!("{value} is not a time"))
 }
 
 /// Reads cents; `None` if the value is absent.
@@ -190,13 +190,13 @@ fn percent(value: &Value) -> Result<Option<Percent>, String> {
     if value.is_null() {
         return Ok(None);
     }
-    Percent::parse(&value.to_string()).map(Some).ok_or_else(|| format!("{value} is no percentage"))
+    Percent::parse(&value.to_string()).map(Some).ok_or_else(|| format!("{value} is not a percentage"))
 }
 
 fn interval(value: &Value) -> Result<Option<Interval>, String> {
     match value.as_str() {
         None => Ok(None),
-        Some(text) => Interval::parse(text).map(Some).ok_or_else(|| format!("{text} is no interval")),
+        Some(text) => Interval::parse(text).map(Some).ok_or_else(|| format!("{text} is not an interval")),
     }
 }
 
@@ -206,7 +206,7 @@ fn choice<T: Copy>(value: &Value, choices: &[(&str, T)]) -> Result<T, String> {
         None => Ok(choices[0].1),
         Some(name) => {
             let found = choices.iter().find(|(candidate, _)| *candidate == name);
-            found.map(|(_, choice)| *choice).ok_or_else(|| format!("{name} is no choice"))
+            found.map(|(_, choice)| *choice).ok_or_else(|| format!("{name} is not a valid choice"))
         }
     }
 }

@@ -136,16 +136,16 @@ fn a_wrong_number_is_found() {
 #[test]
 fn what_is_not_understood_is_refused() {
     for (part, instead, says) in [
-        ("| at | payoff |", "| at | payof |", "page.md:18: no column is called payof"),
-        ("| item | amount |", "| itm | amount |", "page.md:23: no table begins with the column itm"),
+        ("| at | payoff |", "| at | payof |", "page.md:18: there is no column payof"),
+        ("| item | amount |", "| itm | amount |", "page.md:23: a table cannot begin with the column itm"),
         ("| 1 | 2025-02-15 |", "| 2 | 2025-02-15 |", "page.md:29: there is no row 2"),
         ("| p | -1,010.00 |", "| q | -1,010.00 |", "page.md:25: there is no item q"),
         ("| 1,010.00 | ACTIVE |", "| | ACTIVE |", "page.md:20: payoff: the cell is empty"),
-        ("| 2025-02-01 |", "| soon |", "page.md:20: soon is no date or time"),
+        ("| 2025-02-01 |", "| soon |", "page.md:20: soon is not a date or time"),
         ("\"12.0\"", "12.0", "page.md:6: 12.0 has a decimal point: write percentages as text"),
-        ("post_promo_len", "post_promo_length", "page.md:6: no field is called post_promo_length"),
+        ("post_promo_len", "post_promo_length", "page.md:6: there is no field post_promo_length"),
         ("[product]", "[product", "page.md:8: "),
-        ("payment = {", "paiment = {", "page.md:6: no field is called paiment"),
+        ("payment = {", "paiment = {", "page.md:6: there is no field paiment"),
         ("original_amount_cents = 101000", "original_amount_cents = 0", "page.md:6: p is refused"),
     ] {
         let found = complaint(part, instead);

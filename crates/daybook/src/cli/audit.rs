@@ -12,7 +12,7 @@ pub struct AuditArgs {
     /// Only records of this action, such as record_payment
     #[arg(long, value_name = "NAME")]
     pub action: Option<String>,
-    /// Only records about the thing with this id, such as an account
+    /// Only records about the object with this id, such as an account
     #[arg(long, value_name = "ID")]
     pub subject: Option<String>,
     /// Only the record of the request with this id
@@ -24,16 +24,16 @@ pub struct AuditArgs {
     /// Only records before this moment
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// Show at most this many, the newest first
+    /// Show at most this many records, the newest first
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     pub limit: usize,
     /// Print the number and the hash of the last record of every organization instead
     #[arg(long, conflicts_with_all = ["actor", "action", "subject", "request", "since", "until", "holds", "org"])]
     pub ends: bool,
-    /// Say whether the record with this number has this hash; exits with 1 if not
+    /// Check whether the record with this number has this hash; exits with 1 if not
     #[arg(long, value_name = "NUMBER:HASH", conflicts_with_all = ["actor", "action", "subject", "request", "since", "until"])]
     pub holds: Option<String>,
-    /// The organization's name; not needed while there is only one. `-` for what belongs to none
+    /// The organization's name; not needed while there is only one. `-` for records that belong to none
     #[arg(long, value_name = "NAME")]
     pub org: Option<String>,
     /// Print JSON

@@ -16,7 +16,7 @@ pub enum BenchAction {
     /// Release a held portfolio
     #[command(after_help = "Examples:\n  daybook bench release --accounts 100000 --events 12 --json")]
     Release(BenchReleaseArgs),
-    /// Record payments, each answered before the next of its caller
+    /// Record payments; each caller waits for the response before its next request
     #[command(after_help = "Examples:\n  daybook bench payments --accounts 10000 --callers 64 --seconds 30")]
     Payments(BenchPaymentsArgs),
     /// Send messages that are already in the log to webhook URLs
@@ -24,16 +24,16 @@ pub enum BenchAction {
         after_help = "Examples:\n  daybook bench webhooks --messages 500000\n  daybook bench webhooks --urls 1 --json"
     )]
     Webhooks(BenchWebhooksArgs),
-    /// Ask for every page of the console with a large portfolio
+    /// Load every console page with a large portfolio
     #[command(after_help = "Examples:\n  daybook bench console --accounts 100000")]
     Console(BenchConsoleArgs),
     /// Run test cases from files, in memory
     #[command(after_help = "Examples:\n  daybook bench cases --files 1000\n  daybook bench cases --files 1000 --json")]
     Cases(BenchCasesArgs),
-    /// What the webhooks are sent to, in a process of its own
+    /// The receiver of the webhooks, as a separate process
     #[command(hide = true)]
     WebhookReceiver,
-    /// What sends the same requests with nothing behind them, in a process of its own
+    /// A bare client that sends the same requests, as a separate process
     #[command(hide = true)]
     WebhookClient(BenchWebhookClientArgs),
 }
@@ -69,13 +69,13 @@ pub struct BenchPaymentsArgs {
     /// How many accounts there are
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub accounts: u64,
-    /// How many callers call at the same time
+    /// How many callers make requests at the same time
     #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
     pub callers: u64,
-    /// For how long
+    /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
-    /// Compare with the same payments without an audit trail, by turns
+    /// Also measure without the audit trail, in alternating rounds, and compare
     #[arg(long)]
     pub compare_audit: bool,
     /// Where and how.
@@ -92,7 +92,7 @@ pub struct BenchConsoleArgs {
     /// How many payments each has
     #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u64).range(2..))]
     pub payments: u64,
-    /// How often each page is asked for
+    /// How many times each page is loaded
     #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     pub times: u64,
     /// Where and how.
@@ -106,14 +106,14 @@ pub struct BenchWebhooksArgs {
     /// How many deliveries are made, over all URLs
     #[arg(long, value_name = "COUNT", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(100..))]
     pub messages: u64,
-    /// Only measure deliveries to so many URLs that all answer. Without it: to one, to ten, to ten of which one hangs,
-    /// and the delay with and without the one that hangs
+    /// Only measure deliveries to this many URLs, all of which respond [default: one URL, ten URLs, ten URLs of which
+    /// one hangs, and the delay with and without a hanging URL]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=100))]
     pub urls: Option<u64>,
-    /// How many messages about one account follow each other
+    /// How many consecutive messages are about the same account
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     pub in_a_row: u64,
-    /// For how long the delay is measured, with and without the URL that hangs
+    /// How long the delay is measured, with and without a hanging URL
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..))]
     pub seconds: u64,
     /// Where and how.

@@ -37,7 +37,7 @@ pub struct MuteArgs {
 /// `daybook unmute`
 #[derive(Args, Debug)]
 pub struct UnmuteArgs {
-    /// Only say what waits
+    /// Only show what is pending, and change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON

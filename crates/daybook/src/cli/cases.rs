@@ -7,25 +7,25 @@ use std::path::PathBuf;
 /// `daybook test`
 #[derive(Args, Debug)]
 pub struct TestArgs {
-    /// Files, and folders whose .toml files are run [default: the folder scenarios; without one, the built-in cases]
+    /// Files, or folders whose .toml files are run [default: the folder scenarios, else the built-in cases]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Only cases that have this text in their file's name or in their title
+    /// Only cases whose file name or title contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write a JUnit report for a CI into this file, too
+    /// Also write a JUnit report to this file
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Write what came out into the files as what they expect; look through it afterwards
+    /// Write the actual results into the files as the expected ones; review them afterwards
     #[arg(long, conflicts_with_all = ["url", "server", "watch"])]
     pub record: bool,
     /// Run again whenever a file changes, until Ctrl+C
     #[arg(long)]
     pub watch: bool,
-    /// Run against the server that is running on this machine's database, as --url does against another
+    /// Run the cases on the server that uses this machine's database; --url names another server
     #[arg(long)]
     pub server: bool,
     /// The server, with --url or --server.
@@ -51,8 +51,8 @@ Examples:
   daybook case from-account loan-1 --to scenarios/loan-1.toml
   daybook case from-account loan-1 --database postgres://daybook@db/daybook --org \"Prairie Lending\"
 
-The case expects what the account shows now: look through it before you rely on it. Customers and external fields are
-left out.")]
+The expected results are the current ones of the account: review the case before you rely on it. Customers and external
+fields are left out.")]
     FromAccount(Box<CaseFromAccountArgs>),
 }
 

@@ -13,10 +13,10 @@ pub struct CommonFlags {
     /// sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME [default: sqlite:daybook.db]
     #[arg(long, value_name = "DATABASE")]
     pub database: Option<String>,
-    /// Where the secrets key is kept [default: daybook.key beside the SQLite file]
+    /// The file of the secrets key [default: daybook.key next to the SQLite file]
     #[arg(long, value_name = "FILE")]
     pub secrets_key_file: Option<String>,
-    /// A folder of compiled time zones (TZif), such as /usr/share/zoneinfo [default: those in the program]
+    /// A folder of compiled time zones (TZif), such as /usr/share/zoneinfo [default: the built-in ones]
     #[arg(long, value_name = "FOLDER")]
     pub time_zones: Option<String>,
     /// How log lines are written: text or json [default: text]
@@ -34,22 +34,23 @@ pub struct ServeFlags {
     /// Those that every command knows.
     #[command(flatten)]
     pub common: CommonFlags,
-    /// Where to listen; port 0 picks a free one [default: 127.0.0.1:8080]
+    /// The address to listen on; port 0 picks a free port [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// Where to serve /metrics and /admin/control apart from everything else
+    /// A separate address that serves /metrics and /admin/control, instead of --listen
     #[arg(long, value_name = "ADDRESS")]
     pub admin_listen: Option<String>,
-    /// The server's certificate and those that lead to a root, in PEM form; read again when it changes
+    /// The server's certificate and the intermediate certificates, in PEM form; reloaded when the file changes
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<String>,
     /// The certificate's key, in PEM form
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<String>,
-    /// Where people reach the server, for links, such as <https://books.example.com> [default: as their browsers say]
+    /// The server's public URL, for links, such as <https://books.example.com>
+    /// [default: the host that the browser sends]
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
-    /// A network of proxies whose word about their clients is believed, such as 10.0.0.0/24; repeatable
+    /// A network of proxies whose headers about their clients are trusted, such as 10.0.0.0/24; repeatable
     #[arg(long, value_name = "CIDR")]
     pub trust_proxy: Vec<String>,
     /// Allow loopback webhook URLs, and print friendlier logs
@@ -58,22 +59,22 @@ pub struct ServeFlags {
     /// Load the scenarios into an empty database
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub demo: Option<String>,
-    /// Of the first organization: TEST or LIVE [default: TEST]
+    /// The environment of the first organization: TEST or LIVE [default: TEST]
     #[arg(long, value_name = "ENVIRONMENT")]
     pub environment: Option<String>,
     /// How long webhook messages are collected before they are sent; 0 sends at once [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub webhook_batch_interval: Option<String>,
-    /// The first retry after a failure; the whole schedule scales with it [default: 1m]
+    /// The delay before the first retry; the whole retry schedule scales with it [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub webhook_retry_first: Option<String>,
-    /// How long a receiver may take to answer [default: 15s]
+    /// How long a receiver may take to respond [default: 15s]
     #[arg(long, value_name = "DURATION")]
     pub webhook_timeout: Option<String>,
-    /// After how many failed messages in a row a URL is paused [default: 10]
+    /// The number of consecutive failed messages after which a URL is paused [default: 10]
     #[arg(long, value_name = "COUNT")]
     pub webhook_pause_after: Option<String>,
-    /// How long undelivered messages are kept [default: 5d]
+    /// How long dead letters are kept [default: 5d]
     #[arg(long, value_name = "DURATION")]
     pub dead_letter_retention: Option<String>,
     /// How long messages are kept [default: 30d]
@@ -82,13 +83,13 @@ pub struct ServeFlags {
     /// How long the record of delivery attempts is kept [default: 7d]
     #[arg(long, value_name = "DURATION")]
     pub attempt_retention: Option<String>,
-    /// Requests a second and key, or off [default: off]
+    /// The maximum requests per second for each API key, or off [default: off]
     #[arg(long, value_name = "RATE")]
     pub rate_limit: Option<String>,
-    /// The most connections of callers in all [default: 4096]
+    /// The maximum number of connections [default: 4096]
     #[arg(long, value_name = "COUNT")]
     pub max_connections: Option<String>,
-    /// The most connections from one address [default: 1024]
+    /// The maximum number of connections from one address [default: 1024]
     #[arg(long, value_name = "COUNT")]
     pub max_connections_per_address: Option<String>,
     /// How long the head of a request may take to arrive [default: 15s]
@@ -100,30 +101,30 @@ pub struct ServeFlags {
     /// How long the body of a request may take to arrive [default: 1m]
     #[arg(long, value_name = "DURATION")]
     pub body_timeout: Option<String>,
-    /// How far the clock may be off from the database's before nothing is processed [default: 5s]
+    /// How far the clock may differ from the database's before processing stops [default: 5s]
     #[arg(long, value_name = "DURATION")]
     pub max_clock_skew: Option<String>,
-    /// How far the clock may be ahead of the latest moment that the database knows; beyond it a start is refused until it
-    /// is confirmed [default: 7d]
+    /// How far the clock may be ahead of the latest moment recorded in the database; beyond it, a start needs
+    /// --confirm-clock [default: 7d]
     #[arg(long, value_name = "DURATION")]
     pub max_clock_jump: Option<String>,
-    /// The clock is right, whatever the database knows: go on from here. For one start
+    /// Confirm, for this start, that the clock is right although it differs from what the database recorded
     #[arg(long)]
     pub confirm_clock: bool,
-    /// Begin a new book with the secrets key that is there. Without it, a start that finds a key and no database, or an
-    /// empty one, is refused
+    /// Start a new, empty database with the existing secrets key. Without this flag, the server refuses to start if
+    /// there is a key but the database is missing or empty
     #[arg(long)]
     pub new_book: bool,
-    /// Mute the database, as `daybook mute` does, and serve it: nothing is sent and no timer runs until `daybook unmute`
+    /// Mute the database, as `daybook mute` does, and serve it: no webhooks and no timers until `daybook unmute`
     #[arg(long)]
     pub muted: bool,
-    /// Accounts a second that are verified while serving, or off [default: 1]
+    /// How many accounts per second are verified while serving, or off [default: 1]
     #[arg(long, value_name = "RATE")]
     pub verify_rate: Option<String>,
     /// A private network that webhook URLs may point into, such as 10.0.0.0/8; repeatable
     #[arg(long, value_name = "CIDR")]
     pub allow_network: Vec<String>,
-    /// A name server to ask for the addresses of webhook URLs, such as 10.0.0.53 or 10.0.0.53:5353; repeatable
+    /// A name server that resolves webhook URLs, such as 10.0.0.53 or 10.0.0.53:5353; repeatable
     /// [default: those in /etc/resolv.conf]
     #[arg(long, value_name = "ADDRESS")]
     pub name_server: Vec<String>,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `daybook explain`
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// The code of an error, such as id_taken; without one, all are listed
+    /// The error code, such as id_taken [default: list all codes]
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
 }
@@ -23,7 +23,7 @@ pub struct CompletionsArgs {
 /// `daybook man`
 #[derive(Args, Debug)]
 pub struct ManArgs {
-    /// Write a page for every command into this folder; without it, the first page goes to stdout
+    /// Write a page for every command into this folder [default: print the main page]
     #[arg(long, value_name = "FOLDER")]
     pub to: Option<PathBuf>,
 }

@@ -7,52 +7,52 @@ use std::path::PathBuf;
 /// `daybook import`
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// The loans, a row for each
+    /// The CSV file of the loans, one row each
     #[arg(value_name = "LOANS", required_unless_present = "columns")]
     pub loans: Option<PathBuf>,
-    /// Their payments, a row for each
+    /// The CSV file of their payments, one row each
     #[arg(value_name = "PAYMENTS", required_unless_present = "columns")]
     pub payments: Option<PathBuf>,
-    /// The product that the loans are of
+    /// The product of the loans
     #[arg(long, value_name = "ID", required_unless_present_any = ["columns", "product_file"])]
     pub product: Option<String>,
-    /// The product as the body of POST /products, in a file: it is made if it is not there
+    /// A file with the body of POST /products; the product is created if it does not exist
     #[arg(long, value_name = "FILE", conflicts_with = "product")]
     pub product_file: Option<PathBuf>,
-    /// Do it all in a scratch database, and leave the server untouched
+    /// Run the whole import in a scratch database, without changing anything on the server
     #[arg(long)]
     pub dry_run: bool,
-    /// Send the webhooks of the past too, one for everything that ever happened to the loans [default: they are withheld]
+    /// Also send webhooks for the past events of the loans, one for each event [default: they are withheld]
     #[arg(long, conflicts_with = "suppress_webhooks")]
     pub send_historical_webhooks: bool,
-    /// Withhold the webhooks of the past, which is the default
+    /// Withhold the webhooks for past events; this is the default
     #[arg(long, hide = true)]
     pub suppress_webhooks: bool,
-    /// Load loans whose row has neither a name nor a customer_id, without a borrower
+    /// Load loans without a borrower: rows with neither a name nor a customer_id
     #[arg(long)]
     pub allow_no_customer: bool,
-    /// Load the loans although the file of the payments has no rows
+    /// Load the loans even if the payments file has no rows
     #[arg(long)]
     pub allow_no_payments: bool,
-    /// Release other accounts of the product too, though they are held and not in the file
+    /// Also release other accounts of the product that have held events and are not in the file
     #[arg(long)]
     pub release_others: bool,
-    /// Write every difference here
+    /// Write all differences to this file, as CSV
     #[arg(long, value_name = "FILE", default_value = "differences.csv")]
     pub differences: PathBuf,
-    /// Write every broken row here, as CSV
+    /// Write all invalid rows to this file, as CSV
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Print what the columns mean, and do nothing else
+    /// Only print what the columns mean
     #[arg(long)]
     pub columns: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// How many rows are sent in one call
+    /// How many rows are sent in one request
     #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub rows_per_call: u64,
-    /// How many calls are made at the same time
+    /// How many requests are made at the same time
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=32))]
     pub connections: u64,
     /// Which server.
@@ -66,25 +66,25 @@ pub struct DemoDataArgs {
     /// How many loans
     #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub loans: u64,
-    /// How many months each loan is old: about as many payments
+    /// The age of each loan in months; it has about as many payments
     #[arg(long, value_name = "COUNT", default_value_t = 24, value_parser = clap::value_parser!(u64).range(2..=35))]
     pub payments: u64,
     /// The same seed makes the same files
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// How many loans expect a wrong principal; they are listed in wrong.txt
+    /// How many loans have a wrong expected principal; they are listed in wrong.txt
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub wrong: u64,
-    /// How many rows are broken; they are listed in broken.txt
+    /// How many rows are invalid; they are listed in broken.txt
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub broken: u64,
-    /// The date that the expected balances are of [default: today]
+    /// The date of the expected balances [default: today]
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<String>,
-    /// What the product is called
+    /// The product's id
     #[arg(long, value_name = "ID", default_value = "auto-36")]
     pub product: String,
-    /// The folder to write to; it is made if it is not there
+    /// The folder to write to; it is created if it does not exist
     #[arg(long, value_name = "FOLDER")]
     pub to: PathBuf,
 }

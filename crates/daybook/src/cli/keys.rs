@@ -14,7 +14,7 @@ pub struct KeysCommand {
 /// What to do with keys.
 #[derive(Debug, Subcommand)]
 pub enum KeysAction {
-    /// Make an API key; its secret is shown once
+    /// Create an API key; its secret is shown only once
     #[command(after_help = "\
 Examples:
   daybook keys create --role SERVICING
@@ -34,10 +34,10 @@ Examples:
 /// `daybook keys create`
 #[derive(Args, Debug)]
 pub struct KeysCreateArgs {
-    /// What the key may do
+    /// The key's role
     #[arg(long, value_enum)]
     pub role: RoleArg,
-    /// What to call it
+    /// The key's name
     #[arg(long, value_name = "NAME", default_value = "made by daybook keys create")]
     pub name: String,
     /// The organization's name; not needed while there is only one
@@ -57,9 +57,9 @@ pub struct KeysCreateArgs {
 pub enum RoleArg {
     /// Everything
     Admin,
-    /// Everything but keys and administration
+    /// Everything except keys and administration
     Servicing,
-    /// Reading
+    /// Reading only
     ReadOnly,
 }
 

@@ -12,17 +12,18 @@ pub struct ListenArgs {
     /// Only these events [default: all]
     #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
     pub events: Vec<String>,
-    /// What to answer: a message's first attempt gets the first status, its retry the second; the last one repeats
+    /// The statuses to respond with: the first for a message's first attempt, the second for its first retry; the last
+    /// one repeats
     #[arg(long, value_name = "STATUSES", value_delimiter = ',', default_value = "200",
           value_parser = clap::value_parser!(u16).range(200..=599))]
     pub answer: Vec<u16>,
-    /// Pass each message on to this URL, and answer with the status that it answers
+    /// Forward each message to this URL, and respond with the status that it returns
     #[arg(long, value_name = "URL", conflicts_with = "answer")]
     pub forward_to: Option<String>,
-    /// End once so many messages were taken (answered with 200 or 202); with 1 if a signature was wrong
+    /// End after this many messages were accepted (with 200 or 202); exits with 1 if a signature was invalid
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Print a JSON object a line, with the message in it
+    /// Print one JSON object per line, with the whole message
     #[arg(long)]
     pub json: bool,
     /// The server.

@@ -14,24 +14,25 @@ pub struct PeopleCommand {
 /// What to do with people.
 #[derive(Debug, Subcommand)]
 pub enum PeopleAction {
-    /// Make a link by which somebody comes into the console
+    /// Create an invite: a link that makes a console user
     #[command(after_help = "\
 Examples:
   daybook people link
   daybook people link --role READ_ONLY
   daybook people link --org \"Prairie Lending\" --role ADMIN --json
 
-Whoever opens the link chooses a name, an address and a password. It works once, within 7 days.")]
+The person who opens the link chooses a name, an e-mail address and a password. It works once, within 7 days.")]
     Link(PeopleLinkArgs),
-    /// Give somebody who forgot their password another one
+    /// Give a user a new password
     #[command(after_help = "\
 Examples:
   daybook people reset ada@example.com
   daybook people reset ada@example.com --org \"Prairie Lending\" --json
 
-Prints the new password, once. All sessions of the person end; they choose a password of their own on their page.")]
+Prints the new password; it is shown only once. All sessions of the user end. They can change the password in the
+console.")]
     Reset(PeopleResetArgs),
-    /// List who may come into the console
+    /// List the console users
     #[command(after_help = "Examples:\n  daybook people list\n  daybook people list --org \"Prairie Lending\" --json")]
     List(PeopleListArgs),
 }
@@ -39,7 +40,7 @@ Prints the new password, once. All sessions of the person end; they choose a pas
 /// `daybook people link`
 #[derive(Args, Debug)]
 pub struct PeopleLinkArgs {
-    /// What they may do
+    /// The user's role
     #[arg(long, value_enum, default_value = "ADMIN")]
     pub role: RoleArg,
     /// The organization's name; not needed while there is only one
@@ -56,7 +57,7 @@ pub struct PeopleLinkArgs {
 /// `daybook people reset`
 #[derive(Args, Debug)]
 pub struct PeopleResetArgs {
-    /// Their e-mail address
+    /// The user's e-mail address
     pub email: String,
     /// The organization's name; not needed while there is only one
     #[arg(long, value_name = "NAME")]

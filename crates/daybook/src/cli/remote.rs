@@ -7,13 +7,13 @@ use clap::Args;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Server")]
 pub struct RemoteArgs {
-    /// The server's URL; needed with PostgreSQL [default: the server that is running on this machine's SQLite database]
+    /// The server's URL; needed with PostgreSQL [default: the server that uses this machine's SQLite database]
     #[arg(long, value_name = "URL", env = "DAYBOOK_URL")]
     pub url: Option<String>,
-    /// A key of the organization, as CLIENT_ID:CLIENT_SECRET [default on this machine: one lent to the command]
+    /// An API key of the organization, as CLIENT_ID:CLIENT_SECRET [default on this machine: a temporary key]
     #[arg(long, value_name = "KEY", env = "DAYBOOK_KEY", hide_env_values = true)]
     pub key: Option<String>,
-    /// The organization's name, where no key says it; not needed while there is only one
+    /// The organization's name; not needed with --key, or while there is only one
     #[arg(long, value_name = "NAME")]
     pub org: Option<String>,
     /// The settings.

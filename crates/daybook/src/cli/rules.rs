@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 /// `daybook verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// Make what follows from the journals what they give, and say what was changed
+    /// Replace what differs with the values recalculated from the journals, and list the changes
     #[arg(long)]
     pub fix: bool,
     /// Print JSON
@@ -31,7 +31,7 @@ pub struct MigrateArgs {
 /// `daybook rules-report`
 #[derive(Args, Debug)]
 pub struct RulesReportArgs {
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub format: ReportFormat,
     /// The settings.

@@ -5,19 +5,19 @@ use clap::{Args, ValueEnum};
 /// `daybook schedule`
 #[derive(Args, Debug)]
 pub struct ScheduleArgs {
-    /// How much is lent, such as 10000 or 12,500.50
+    /// The principal, such as 10000 or 12,500.50
     #[arg(long, value_name = "AMOUNT")]
     pub principal: String,
     /// The annual rate in percent, such as 12 or 6.25
     #[arg(long, value_name = "PERCENT")]
     pub rate: String,
-    /// How many instalments
+    /// The number of instalments
     #[arg(long, value_name = "NUMBER", alias = "instalments")]
     pub installments: u32,
     /// When the loan begins [default: today, in UTC]
     #[arg(long, value_name = "DATE")]
     pub start: Option<String>,
-    /// How far apart: weekly, biweekly, monthly, quarterly, yearly, or an interval such as "2 months"
+    /// The interval between instalments: weekly, biweekly, monthly, quarterly, yearly, or units such as "2 months"
     #[arg(long, value_name = "INTERVAL", default_value = "monthly")]
     pub frequency: String,
     /// The length of the first cycle, such as "45 days" [default: the same as the others]
@@ -29,28 +29,28 @@ pub struct ScheduleArgs {
     /// How the principal is spread
     #[arg(long, value_enum, ignore_case = true, default_value = "LEVEL")]
     pub method: MethodArg,
-    /// So many instalments at the beginning are interest alone
+    /// The number of interest-only instalments at the beginning
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub interest_only: u32,
-    /// Which share of a year a day is
+    /// The day count convention
     #[arg(long, value_enum, ignore_case = true, default_value = "THIRTY_360")]
     pub day_count: DayCountArg,
-    /// Count interest by the day, not by the period
+    /// Calculate interest by day, not by period
     #[arg(long)]
     pub daily: bool,
-    /// Where dates fall that a month does not have
+    /// Where a due date falls if the month does not have that day
     #[arg(long, value_enum, ignore_case = true, default_value = "CLAMP")]
     pub month_end: MonthEndArg,
-    /// What to do with half a cent
+    /// How half a cent is rounded
     #[arg(long, value_enum, ignore_case = true, default_value = "HALF_EVEN")]
     pub rounding: RoundingArg,
-    /// Instalments are multiples of so many cents
+    /// Round instalments to multiples of this many cents
     #[arg(long, value_name = "CENTS", default_value_t = 1)]
     pub round_to_cents: u32,
-    /// Move the level payment once to bring the last instalment closer
+    /// Adjust the level payment once, so that the last instalment is closer to the others
     #[arg(long)]
     pub smooth_last: bool,
-    /// Also what pays the loan off on that date, with everything due before it paid on time
+    /// Also print the payoff on this date, if everything due before it is paid on time
     #[arg(long, value_name = "DATE")]
     pub payoff_at: Option<String>,
     /// Print CSV, in cents; the last rows are the total, and the payoff
@@ -69,23 +69,23 @@ pub enum MethodArg {
     Level,
     /// Equal parts of principal
     EqualPrincipal,
-    /// Interest of the original principal in each
+    /// Interest on the original principal in each instalment
     Flat,
 }
 
 /// Which share of a year a day is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DayCountArg {
-    /// Months of 30 days, years of 360
+    /// Months of 30 days, years of 360 days
     #[value(name = "THIRTY_360")]
     Thirty360,
-    /// Days by 365
+    /// Actual days, years of 365 days
     #[value(name = "ACTUAL_365")]
     Actual365,
-    /// Days by 360
+    /// Actual days, years of 360 days
     #[value(name = "ACTUAL_360")]
     Actual360,
-    /// Days by the length of their own year
+    /// Actual days, each in a year of its actual length
     #[value(name = "ACTUAL_ACTUAL")]
     ActualActual,
 }

@@ -14,7 +14,7 @@ pub struct WebhooksCommand {
 /// What to do with webhooks.
 #[derive(Debug, Subcommand)]
 pub enum WebhooksAction {
-    /// List the subscribed URLs, and how each stands
+    /// List the subscriptions and their states
     #[command(after_help = "\
 Examples:
   daybook webhooks list
@@ -27,14 +27,14 @@ Examples:
   daybook webhooks search --state dead --event payment_missed --since 2026-11-01T00:00:00Z
   daybook webhooks search --state pending --webhook WEBHOOK_UUID --limit 1000 --json")]
     Search(Box<WebhooksSearchArgs>),
-    /// Print one message: its body, where it stands at each URL, every attempt
+    /// Print one message: its body, its state at each URL, all attempts
     #[command(after_help = "\
 Examples:
   daybook webhooks get EVENT_ID
   daybook webhooks get EVENT_ID --body > body.json     the bytes as they are sent
   daybook webhooks get EVENT_ID --json")]
     Get(WebhooksGetArgs),
-    /// Send one message again, also if it was delivered
+    /// Send one message again, even if it was delivered
     #[command(after_help = "\
 Examples:
   daybook webhooks resend EVENT_ID
@@ -42,14 +42,14 @@ Examples:
 
 Sends the same bytes at once. Refused while the URL is paused.")]
     Resend(WebhooksResendArgs),
-    /// Send dead letters again, or delivered messages
+    /// Send dead letters or delivered messages again
     #[command(after_help = "\
 Examples:
   daybook webhooks replay --dry-run
   daybook webhooks replay --account loan-1
   daybook webhooks replay --delivered --since 2026-11-16T08:00:00Z --webhook WEBHOOK_UUID
 
-With --delivered, messages that the URL took since a moment are sent again: for a receiver that lost them.")]
+With --delivered, sends the messages again that the URL accepted since a moment, for a receiver that lost them.")]
     Replay(Box<WebhooksReplayArgs>),
 }
 
@@ -76,7 +76,7 @@ pub struct WebhooksSearchArgs {
     /// Only messages of this event
     #[arg(long, value_name = "NAME")]
     pub event: Option<String>,
-    /// Only messages that stand so, at one URL or more
+    /// Only messages in this state at one URL or more
     #[arg(long, value_enum)]
     pub state: Option<MessageStateArg>,
     /// Only messages that this subscription gets
@@ -88,7 +88,7 @@ pub struct WebhooksSearchArgs {
     /// Only messages that were recorded before this moment
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// At most so many messages
+    /// At most this many messages
     #[arg(long, value_name = "COUNT", default_value = "100")]
     pub limit: usize,
     /// Print JSON
@@ -102,17 +102,17 @@ pub struct WebhooksSearchArgs {
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum MessageStateArg {
-    /// It waits for its moment
+    /// It is sent at its own later moment
     Scheduled,
-    /// It was cancelled, and is never sent
+    /// It was cancelled and is never sent
     Cancelled,
-    /// It is to be sent, or sent again
+    /// It is waiting for its first attempt or for a retry
     Pending,
-    /// A URL took it
+    /// A URL accepted it
     Delivered,
     /// It is a dead letter
     Dead,
-    /// A URL does not get it
+    /// A URL does not get it: its filter excludes it, or it was subscribed later
     NotWanted,
 }
 
@@ -135,7 +135,7 @@ impl MessageStateArg {
 pub struct WebhooksGetArgs {
     /// The event's id
     pub event_id: String,
-    /// Print the body alone, byte by byte
+    /// Print only the body, exactly as it is sent
     #[arg(long, conflicts_with = "json")]
     pub body: bool,
     /// Print JSON
@@ -151,7 +151,7 @@ pub struct WebhooksGetArgs {
 pub struct WebhooksResendArgs {
     /// The event's id
     pub event_id: String,
-    /// To this subscription alone [default: to all that get it and are active]
+    /// Only to this subscription [default: all active subscriptions that get it]
     #[arg(long, value_name = "WEBHOOK_UUID")]
     pub webhook: Option<String>,
     /// Print JSON
@@ -165,7 +165,7 @@ pub struct WebhooksResendArgs {
 /// `daybook webhooks replay`
 #[derive(Args, Debug)]
 pub struct WebhooksReplayArgs {
-    /// Send messages again that were delivered, not dead letters
+    /// Send delivered messages again, not dead letters
     #[arg(long, requires = "since")]
     pub delivered: bool,
     /// Only to this subscription
@@ -177,13 +177,13 @@ pub struct WebhooksReplayArgs {
     /// Only messages about this account
     #[arg(long, value_name = "ACCOUNT_ID")]
     pub account: Option<String>,
-    /// Only messages that are dead, or were delivered, at this moment or later
+    /// Only messages that became dead letters, or were delivered, at this moment or later
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Only messages that were dead, or delivered, before this moment
+    /// Only messages that became dead letters, or were delivered, before this moment
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// Only count them
+    /// Only count the messages
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON

@@ -85,7 +85,7 @@ async fn holds(service: &Service, args: &AuditArgs, held: &str) -> Result<String
     let found = service.audit_hash(&who, number).await?;
     match found {
         Some(found) if found == hash => Ok(format!("record {number} has this hash\n")),
-        Some(found) => Err(Failure::Failed(format!("record {number} has another hash: {found}"))),
+        Some(found) => Err(Failure::Failed(format!("record {number} has a different hash: {found}"))),
         None => Err(Failure::Failed(format!("there is no record {number}"))),
     }
 }

@@ -24,13 +24,13 @@ pub fn run(args: &BackupArgs) -> Result<(), Failure> {
     if !settings.database.starts_with("sqlite:") {
         let database = without_password(&settings.database);
         return Err(Failure::Failed(format!(
-            "{database} is no SQLite database: use the server's own tools, as pg_dump"
+            "{database} is not a SQLite database: back it up with PostgreSQL's own tools, such as pg_dump"
         )));
     }
     wait_for(copy(&settings, &args.to))?;
     say(&format!(
         "Copied to {}. A server on the copy sends nothing and runs no timers until `daybook unmute`.\n\
-         Keep a copy of {} too, in another place: without the key its secrets cannot be read.\n",
+         Also keep a copy of {}, in another place: without this key, the secrets in the copy cannot be read.\n",
         args.to.display(),
         settings.secrets_key_file.display()
     ));
@@ -42,7 +42,7 @@ async fn copy(settings: &Settings, to: &Path) -> Result<(), Failure> {
     let store = open_store_as(settings, Tables::AsTheyAre).await?;
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("the copy {}: {error}", to.display()));
     let taken = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => failed(&"there is such a file already, and it is not overwritten"),
+        io::ErrorKind::AlreadyExists => failed(&"the file already exists and is not overwritten"),
         _ => failed(&error),
     };
     make(to).map_err(taken)?;

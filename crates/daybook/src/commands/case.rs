@@ -25,10 +25,10 @@ fn from_account(args: &CaseFromAccountArgs) -> Result<(), Failure> {
     let kept = made.and_then(|mut made| made.write_all(text.as_bytes()));
     kept.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            Failure::Failed(format!("{} is there already: remove it, or name another file", file.display()))
+            Failure::Failed(format!("{} already exists: remove it, or name another file", file.display()))
         }
         _ => Failure::Failed(format!("{} cannot be written: {error}", file.display())),
     })?;
-    say(&format!("Wrote {}: look through it, then run `daybook test {}`.\n", file.display(), file.display()));
+    say(&format!("Wrote {}. Review it, then run `daybook test {}`.\n", file.display(), file.display()));
     Ok(())
 }

@@ -264,7 +264,7 @@ fn parse<T: serde::de::DeserializeOwned>(body: &Value) -> Result<T, Problem> {
 }
 
 fn read(answer: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(answer).map_err(|error| Problem::internal(format!("an answer is no JSON: {error}")))
+    serde_json::from_slice(answer).map_err(|error| Problem::internal(format!("a response is not JSON: {error}")))
 }
 
 enum Holder {
@@ -306,11 +306,11 @@ pub fn route(service: Service, token: &str, url: &str) -> Router {
 async fn answer(State(door): State<Door>, headers: HeaderMap, body: Bytes) -> Response {
     let given = headers.get(TOKEN_HEADER).map(|token| token.as_bytes()).unwrap_or_default();
     if !is_same(given, door.token.as_bytes()) {
-        return refusal(StatusCode::FORBIDDEN, "the control token is not the one of this start");
+        return refusal(StatusCode::FORBIDDEN, "the control token is not valid for this start of the server");
     }
     let order: Order = match serde_json::from_slice(&body) {
         Ok(order) => order,
-        Err(error) => return refusal(StatusCode::BAD_REQUEST, &format!("the order is not understood: {error}")),
+        Err(error) => return refusal(StatusCode::BAD_REQUEST, &format!("the control request is invalid: {error}")),
     };
     let mut done = order.carry_out(&door.service, &door.url).await;
     if done.is_ok() && matches!(order, Order::Mute | Order::Unmute { .. }) {

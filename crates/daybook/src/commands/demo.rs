@@ -125,7 +125,9 @@ impl Demo<'_> {
             let progress = self.service.get_migration_mode(&self.who, product).await?;
             let progress: Value = serde_json::from_slice(&progress).unwrap_or_default();
             if progress["held_events"] != 0 || progress["failed_accounts"] != json!([]) {
-                return Err(Failure::Failed(format!("demo data, product {product}: not all was released: {progress}")));
+                return Err(Failure::Failed(format!(
+                    "demo data, product {product}: the release is incomplete: {progress}"
+                )));
             }
         }
         Ok(())

@@ -125,7 +125,7 @@ async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>
 fn tls(settings: &Settings) -> Option<Finding> {
     match certificate(settings) {
         Ok(None) => None,
-        Ok(Some(_)) => Some(Finding::ok("tls", "the certificate and its key fit")),
+        Ok(Some(_)) => Some(Finding::ok("tls", "the certificate and its key match")),
         Err(failure) => Some(Finding::fail("tls", failure.to_string())),
     }
 }
@@ -150,13 +150,17 @@ fn listening(settings: &Settings) -> Vec<Finding> {
 fn key(settings: &Settings, findings: &mut Vec<Finding>) -> Option<SecretsKey> {
     let path = &settings.secrets_key_file;
     if settings.secrets_key.is_none() && is_missing(path) {
-        let sentence = format!("{} is not there yet; the first start makes it", path.display());
+        let sentence = format!("{} does not exist yet; the first start creates it", path.display());
         findings.push(Finding::warn("secrets key", sentence));
         return None;
     }
     match open_key(settings) {
         Ok(key) => {
-            let place = if settings.secrets_key.is_some() { "given".to_owned() } else { path.display().to_string() };
+            let place = if settings.secrets_key.is_some() {
+                "given as a setting".to_owned()
+            } else {
+                path.display().to_string()
+            };
             findings.push(Finding::ok("secrets key", place));
             Some(key)
         }
@@ -173,7 +177,7 @@ async fn database(settings: &Settings, lone_key: &LoneKey<'_>, findings: &mut Ve
         return None;
     }
     if let Some(path) = settings.sqlite_path().filter(|path| is_missing(path)) {
-        let sentence = format!("{} is not there yet; the first start makes it", path.display());
+        let sentence = format!("{} does not exist yet; the first start creates it", path.display());
         findings.push(Finding::warn("database", sentence));
         return None;
     }
@@ -218,14 +222,17 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
     }
     match store.organizations().await {
         Ok(organizations) if organizations.is_empty() => {
-            findings.push(Finding::warn("organizations", "none yet; the first start makes one"));
+            findings.push(Finding::warn("organizations", "none yet; the first start creates one"));
             return;
         }
         Ok(organizations) => {
             let newest = organizations.iter().map(|organization| organization.created_at).max();
             findings.push(Finding::ok("organizations", organizations.len().to_string()));
             if let Some(newest) = newest.filter(|newest| *newest > System.now()) {
-                findings.push(Finding::fail("clock", format!("it is behind the database, which has seen {newest}")));
+                findings.push(Finding::fail(
+                    "clock",
+                    format!("the clock is behind the latest time in the database, {newest}"),
+                ));
             }
         }
         Err(error) => findings.push(Finding::fail("organizations", error.to_string())),
@@ -239,12 +246,12 @@ async fn contents(store: &Arc<dyn Store>, key: Option<&SecretsKey>, findings: &m
     }
     // Only if the database has been served before: starting a service would bind a new database to this key.
     let Some(key) = key else {
-        findings.push(Finding::fail("secrets", "the database was made with a secrets key, and there is none"));
+        findings.push(Finding::fail("secrets", "the secrets key with which the database was created is missing"));
         return;
     };
     match start_service(store.clone(), key).await {
         Ok(service) => {
-            findings.push(Finding::ok("secrets", "the key is the one the database was made with"));
+            findings.push(Finding::ok("secrets", "the key matches the database"));
             findings.extend(time_zones(&service).await);
         }
         Err(failure) => findings.push(Finding::fail("secrets", failure.to_string())),
@@ -257,7 +264,7 @@ async fn time_zones(service: &Service) -> Vec<Finding> {
         Ok(differing) if differing.is_empty() => vec![Finding::ok("time zones", format!("data {}", data_version()))],
         Ok(differing) => {
             let sentence = |zone: &ZoneDifference| {
-                format!("{zone}; `daybook migrate`, or a start of the server, places what is ahead of accounts again")
+                format!("{zone}; `daybook migrate`, or the next start of the server, reschedules the accounts")
             };
             differing.iter().map(|zone| Finding::warn("time zones", sentence(zone))).collect()
         }
@@ -281,7 +288,7 @@ async fn jump(settings: &Settings, store: &dyn Store, is_confirmed: bool) -> Opt
 
 fn clock(now: Time) -> Finding {
     if now < WRITTEN || now > FAR_AWAY {
-        Finding::fail("clock", format!("it says {now}"))
+        Finding::fail("clock", format!("the clock shows {now}"))
     } else {
         Finding::ok("clock", now.to_string())
     }

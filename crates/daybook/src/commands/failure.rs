@@ -36,7 +36,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Settings(problems) => problems.fmt(f),
             Failure::Failed(sentence) | Failure::Senseless(sentence) => f.write_str(sentence),
-            Failure::Output(error) => write!(f, "the answer cannot be written: {error}"),
+            Failure::Output(error) => write!(f, "the output cannot be written: {error}"),
         }
     }
 }

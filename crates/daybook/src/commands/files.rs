@@ -10,7 +10,7 @@ pub fn must_not_be(output: &Path, flag: &str, inputs: &[&Path]) -> Result<(), Fa
     let is_output = |input: &&&Path| fs::canonicalize(input).is_ok_and(|input_is| input_is == output_is);
     match inputs.iter().find(is_output) {
         Some(_) => {
-            Err(Failure::Failed(format!("{flag}: {} is to be read, and must not be written over", output.display())))
+            Err(Failure::Failed(format!("{flag}: {} is an input file and must not be overwritten", output.display())))
         }
         None => Ok(()),
     }

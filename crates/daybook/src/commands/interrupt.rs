@@ -33,5 +33,5 @@ pub fn check() -> Result<(), Failure> {
     if !IS_TOLD.load(Ordering::Relaxed) {
         return Ok(());
     }
-    Err(Failure::Failed("stopped; nothing is lost: run the same command again to go on".to_owned()))
+    Err(Failure::Failed("stopped; nothing is lost: run the same command again to continue".to_owned()))
 }

@@ -53,7 +53,7 @@ impl Keepsakes {
     pub fn remind(&self) {
         if self.text.is_empty() && self.file.exists() {
             let file = self.file.display();
-            tracing::warn!(%file, "the secrets of the first start are still in a file: keep them elsewhere, and delete it");
+            tracing::warn!(%file, "the secrets of the first start are still in this file: store them elsewhere and delete it");
         }
     }
 
@@ -67,7 +67,9 @@ impl Keepsakes {
             Way::Stderr => say(&text),
             // A closed terminal does not stop the server.
             Way::Stdout => drop(io::stdout().lock().write_all(text.as_bytes())),
-            Way::File if !self.holds_secret => tracing::info!("this is the first start; every secret was chosen"),
+            Way::File if !self.holds_secret => {
+                tracing::info!("this is the first start; all its secrets were given as settings")
+            }
             Way::File => self.write(&text),
         }
     }
@@ -77,12 +79,12 @@ impl Keepsakes {
         match write_for_owner(&self.file, text) {
             Ok(()) => tracing::info!(
                 %file,
-                "this is the first start: its secrets are in a file; keep them elsewhere, and delete it"
+                "this is the first start; its secrets are in this file: store them elsewhere and delete it"
             ),
             Err(error) => tracing::error!(
                 %file,
                 %error,
-                "the secrets of the first start cannot be written; `daybook keys create` and `daybook people link` make others"
+                "the secrets of the first start cannot be written; create others: `daybook keys create`, `daybook people link`"
             ),
         }
     }

@@ -25,7 +25,7 @@ fn create(args: &KeysCreateArgs) -> Result<(), Failure> {
     }
     let rows = ["name", "role", "client_id", "client_secret"].map(|field| [field.to_owned(), text(&made, field)]);
     print(&table(&rows))?;
-    say("Keep the secret: it is shown this once.\n");
+    say("Store the secret: it is shown only once.\n");
     Ok(())
 }
 

@@ -94,7 +94,7 @@ pub fn certificate(settings: &Settings) -> Result<Option<Tls>, Failure> {
 
 /// Takes a port.
 pub fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    door::listen(wanted).map_err(|error| Failure::Failed(format!("nothing can listen on {wanted}: {error}")))
+    door::listen(wanted).map_err(|error| Failure::Failed(format!("cannot listen on {wanted}: {error}")))
 }
 
 /// The router without the administrative paths.
@@ -124,7 +124,7 @@ pub async fn warn_if_readable(settings: &Settings, service: &Service, address: S
     if is_readable && service.organizations().await?.iter().any(|one| one.environment == "LIVE") {
         tracing::warn!(
             %address,
-            "a LIVE organization is served beyond this machine without TLS: set tls-cert and tls-key, or trust-proxy"
+            "a LIVE organization is served to other machines without TLS: set tls-cert and tls-key, or trust-proxy"
         );
     }
     Ok(())

@@ -23,10 +23,10 @@ pub fn run(args: &MigrateArgs) -> Result<(), Failure> {
     print(&if args.json { as_json(&done) } else { as_text(&done) })?;
     match done.refolded.failed {
         0 => Ok(()),
-        1 => Err(Failure::Failed("1 account could not be folded again: `daybook rules-report` says why".to_owned())),
-        count => {
-            Err(Failure::Failed(format!("{count} accounts could not be folded again: `daybook rules-report` says why")))
-        }
+        1 => Err(Failure::Failed("1 account could not be recalculated: `daybook rules-report` shows why".to_owned())),
+        count => Err(Failure::Failed(format!(
+            "{count} accounts could not be recalculated: `daybook rules-report` shows why"
+        ))),
     }
 }
 
@@ -60,7 +60,7 @@ pub async fn refold(service: &Service) -> Result<Refolded, Failure> {
     if waiting == 0 {
         return Ok(Refolded::default());
     }
-    let progress = Progress::begin("folding accounts again", waiting);
+    let progress = Progress::begin("recalculating accounts", waiting);
     let done = service.refold(&mut |accounts| progress.is_at(accounts)).await;
     progress.clear();
     Ok(done?)
@@ -73,14 +73,14 @@ fn as_text(done: &Done) -> String {
     }
     let mut text = String::new();
     if let (Some(first), Some(last)) = (done.tables.first(), done.tables.last()) {
-        text.push_str(&format!("ran migrations {first} to {last} of the tables\n"));
+        text.push_str(&format!("ran migrations {first} to {last} of the database schema\n"));
     }
     if done.words > 0 {
-        text.push_str(&format!("wrote the words by which {} things are found\n", done.words));
+        text.push_str(&format!("indexed {} records for search\n", done.words));
     }
     if accounts + failed > 0 {
         text.push_str(&format!(
-            "folded {accounts} accounts again by newer rules: {moved} moved, {failed} failed, 0 messages written\n"
+            "recalculated {accounts} accounts under newer rules: {moved} changed, {failed} failed, 0 messages written\n"
         ));
     }
     text.push_str(&zones_as_text(&done.zones));
@@ -92,8 +92,8 @@ fn zones_as_text(taken_up: &ZonesTakenUp) -> String {
     let mut text: String = zones.iter().map(|zone| format!("time zone {zone}\n")).collect();
     if !zones.is_empty() {
         text.push_str(&format!(
-            "placed what is ahead of {accounts} accounts again by other time-zone data: the next moment of {} moved, {failed} \
-             failed, 0 messages written\n",
+            "rescheduled {accounts} accounts by other time-zone data: the next moment of {} moved, {failed} failed, \
+             0 messages written\n",
             moved.len()
         ));
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub fn mute(args: &MuteArgs) -> Result<(), Failure> {
     let muted = Order::Mute.get_done(&prepare(&args.flags)?)?;
     say(&format!(
-        "The database is muted since {}: {}. Servers send nothing and run no timers until `daybook unmute`.\n",
+        "The database has been muted since {}: {}. Servers send no webhooks and run no timers until `daybook unmute`.\n",
         text(&muted["since"]),
         text(&muted["why"])
     ));
@@ -31,13 +31,13 @@ fn as_text(done: &Value) -> String {
     if muted.is_null() || waiting.is_null() {
         return "the database is not muted\n".to_owned();
     }
-    let was = if done["dry_run"] == true { "is" } else { "was" };
+    let was = if done["dry_run"] == true { "has been" } else { "had been" };
     let count = |name: &str, one: &str, many: &str| match waiting[name].as_u64().unwrap_or(0) {
         1 => format!("1 {one}"),
         count => format!("{count} {many}"),
     };
     let mut told = format!(
-        "the database {was} muted since {}: {}\n{} for {} to be sent, {} due\n",
+        "the database {was} muted since {}: {}\npending: {} for {}; due: {}\n",
         text(&muted["since"]),
         text(&muted["why"]),
         count("messages", "message", "messages"),
@@ -45,9 +45,9 @@ fn as_text(done: &Value) -> String {
         count("accounts", "account", "accounts"),
     );
     told.push_str(if done["dry_run"] == true {
-        "nothing was changed; `daybook unmute` has them sent and worked through\n"
+        "nothing was changed; `daybook unmute` has the messages sent and the accounts processed\n"
     } else {
-        "servers send and work through them now, and send what that announces\n"
+        "servers now send the messages and process the accounts, and send the resulting messages\n"
     });
     told
 }
@@ -68,9 +68,9 @@ mod tests {
         let told = as_text(&json!({ "muted": muted, "waiting": waiting, "dry_run": true }));
         assert_eq!(
             told,
-            "the database is muted since 2026-11-17T11:00:00Z: `daybook mute` was run\n\
-             1 message for 1 webhook URL to be sent, 2 accounts due\n\
-             nothing was changed; `daybook unmute` has them sent and worked through\n"
+            "the database has been muted since 2026-11-17T11:00:00Z: `daybook mute` was run\n\
+             pending: 1 message for 1 webhook URL; due: 2 accounts\n\
+             nothing was changed; `daybook unmute` has the messages sent and the accounts processed\n"
         );
         let told = as_text(&json!({ "muted": null, "waiting": null, "dry_run": false }));
         assert_eq!(told, "the database is not muted\n");

@@ -32,7 +32,11 @@ pub async fn make_store(database: &str, patience: Duration) -> Result<Arc<dyn St
     loop {
         match daybook_store::open(database).await {
             Err(StoreError::Unavailable(why)) if is_server && watch.elapsed() < patience => {
-                tracing::warn!(database = without_password(database), why, "the database is not there yet; waiting");
+                tracing::warn!(
+                    database = without_password(database),
+                    why,
+                    "the database cannot be reached yet; trying again in a second"
+                );
                 tokio::time::sleep(BETWEEN_TRIES).await;
             }
             opened => return opened.map_err(|error| cannot_open(database, &error)),
@@ -60,7 +64,7 @@ pub async fn open_store_as(settings: &Settings, tables: Tables) -> Result<Arc<dy
 pub fn must_be_there(settings: &Settings) -> Result<(), Failure> {
     if let Some(path) = settings.sqlite_path().filter(|path| !path.exists()) {
         return Err(Failure::Failed(format!(
-            "there is no database at {}: start the server once, or name another with --database",
+            "there is no database at {}: start the server once, or name another database with --database",
             path.display()
         )));
     }
@@ -71,7 +75,8 @@ pub fn must_be_there(settings: &Settings) -> Result<(), Failure> {
 /// data.
 pub fn make_file(path: &Path) -> Result<(), Failure> {
     let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-    made.map(drop).map_err(|error| Failure::Failed(format!("the database {} cannot be made: {error}", path.display())))
+    made.map(drop)
+        .map_err(|error| Failure::Failed(format!("the database {} cannot be created: {error}", path.display())))
 }
 
 /// A secrets key whose database may be lost. A key is created together with its database, so a key without a database
@@ -107,15 +112,15 @@ impl<'a> LoneKey<'a> {
         if self.path.is_none() || is_book {
             return Ok(());
         }
-        self.refuse(&format!("the database {} holds no book", without_password(&settings.database)))
+        self.refuse(&format!("the database {} holds no Daybook data", without_password(&settings.database)))
     }
 
     fn refuse(&self, what: &str) -> Result<(), Failure> {
         let Some(key) = self.path else { return Ok(()) };
         Err(Failure::Failed(format!(
-            "{what}, but its secrets key {} is there. If the database was moved, put it back, with the files -wal and -shm \
-             beside it if there are any; if it is lost, restore a backup; if another database is meant, name it with \
-             --database. To begin a new book with this key, on purpose: daybook serve --new-book",
+            "{what}, but its secrets key {} exists. If the database was moved, put it back, together with its -wal and -shm \
+             files if there are any. If it is lost, restore a backup. If you meant another database, name it with \
+             --database. To start a new, empty database with this key, run: daybook serve --new-book",
             key.display()
         )))
     }
@@ -126,7 +131,7 @@ pub async fn make_key(settings: &Settings, store: &dyn Store) -> Result<SecretsK
     let path = settings.secrets_key_file.as_path();
     if settings.secrets_key.is_none() && is_missing(path) && !store.organizations().await?.is_empty() {
         return Err(Failure::Failed(format!(
-            "the secrets key file {} is missing, and the database was made with one: put it back from your backup",
+            "the secrets key file {} is missing, but the database was created with one: restore the file from your backup",
             path.display()
         )));
     }
@@ -135,7 +140,7 @@ pub async fn make_key(settings: &Settings, store: &dyn Store) -> Result<SecretsK
 
 /// The secrets key, which must exist.
 pub fn open_key(settings: &Settings) -> Result<SecretsKey, KeyError> {
-    find_key(settings, || Err(io::Error::new(io::ErrorKind::NotFound, "it is missing; the first start makes it")))
+    find_key(settings, || Err(io::Error::new(io::ErrorKind::NotFound, "it is missing; the first start creates it")))
 }
 
 fn find_key(

@@ -23,7 +23,7 @@ fn link(args: &PeopleLinkArgs) -> Result<(), Failure> {
     }
     print(&format!("{}\n", text(&made, "link")))?;
     say(&format!(
-        "It works once, until {}, and makes a person with the role {}.\n",
+        "The link works once, until {}, and makes a user with the role {}.\n",
         text(&made, "expires_at"),
         text(&made, "role")
     ));
@@ -39,7 +39,7 @@ fn reset(args: &PeopleResetArgs) -> Result<(), Failure> {
     }
     print(&format!("{}\n", text(&made, "password")))?;
     say(&format!(
-        "This is the password of {} now; it is shown this once. Their sessions have ended.\n",
+        "This is the new password of {}; it is shown only once. All their sessions have ended.\n",
         text(&made, "email")
     ));
     Ok(())

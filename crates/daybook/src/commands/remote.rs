@@ -41,7 +41,9 @@ impl Connection {
             return Ok(Connection { client: Client::new(&url, key), _lent: None });
         }
         if args.url.is_some() {
-            return Err(Failure::Failed("--key: is needed with --url (or DAYBOOK_KEY in the environment)".to_owned()));
+            return Err(Failure::Failed(
+                "--key: is required with --url (or DAYBOOK_KEY in the environment)".to_owned(),
+            ));
         }
         let (client_id, client_secret) = (mint_id("client"), mint_secret());
         let lent = LentKey::ask_for(settings, args.org.clone(), &client_id, &client_secret)?;
@@ -107,12 +109,12 @@ fn instance_is_running(settings: &Settings) -> bool {
 /// The URL of the server on this machine's database.
 fn running(settings: &Settings) -> Result<String, Failure> {
     let Some(path) = settings.sqlite_path() else {
-        return Err(Failure::Failed("--url: is needed where the database is PostgreSQL".to_owned()));
+        return Err(Failure::Failed("--url: is required if the database is PostgreSQL".to_owned()));
     };
     let url = instance::glimpse(path).and_then(|server| server.url);
     url.ok_or_else(|| {
         Failure::Failed(format!(
-            "no server is running on {}: start one with `daybook serve --dev`, name another by --database, or say --url and --key",
+            "no server is running on {}: start one with `daybook serve --dev`, name another database with --database, or use --url and --key",
             path.display()
         ))
     })

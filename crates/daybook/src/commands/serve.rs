@@ -63,7 +63,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     let key = make_key(settings, &*store).await?;
     let clock = watch_clock(settings, &*store, flags.confirm_clock).await?;
     if let Some(trouble) = clock.standing() {
-        tracing::error!(%trouble, "nothing is processed: the time is in doubt");
+        tracing::error!(%trouble, "nothing is processed, because the clock may be wrong");
     }
     let sender = sending::sender(settings)?;
     let service = start_service_by(store, clock.clone(), &key).await?.with_sender(sender);
@@ -167,14 +167,14 @@ async fn entrance(settings: &Settings, service: &Service, url: &str) -> Result<O
         let is_made = service.first_person(email, password.expose()).await?;
         return Ok(is_made.then(|| {
             format!(
-                "{email} may come into the console with the password you chose:\n\n  Console        {url}/console\n\n"
+                "{email} can sign in to the console with the password you chose:\n\n  Console        {url}/console\n\n"
             )
         }));
     }
     let token = service.first_link().await?;
     Ok(token.map(|token| {
         format!(
-            "Come into the console by this link. It works once, within 7 days; `daybook people link` makes another.\n\n  \
+            "Sign in to the console with this link. It works once, within 7 days; `daybook people link` makes another.\n\n  \
              Console        {}\n\n",
             welcome_link(url, &token)
         )
@@ -183,7 +183,7 @@ async fn entrance(settings: &Settings, service: &Service, url: &str) -> Result<O
 
 fn welcome(url: &str, key: &FirstKey) -> String {
     let (shown, bearer) = match &key.client_secret {
-        Some(secret) => (format!("{secret}   (shown this once)"), secret.as_str()),
+        Some(secret) => (format!("{secret}   (shown only once)"), secret.as_str()),
         None => ("(the one you chose)".to_owned(), "$DAYBOOK_BOOTSTRAP_CLIENT_SECRET"),
     };
     format!(
@@ -236,7 +236,7 @@ impl Stop {
 }
 
 fn hear(kind: SignalKind) -> Result<Signal, Failure> {
-    signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be heard: {error}")))
+    signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be handled: {error}")))
 }
 
 async fn hung_up(signal: Option<&mut Signal>) {
@@ -264,20 +264,20 @@ async fn answer_until_stopped(
 ) -> Result<(), Failure> {
     let (closing, closed) = tokio::sync::watch::channel(false);
     let mut serving = tokio::spawn(listeners.serve(door.clone(), router, closed));
-    let failed = |error| Failure::Failed(format!("the server cannot go on: {error}"));
+    let failed = |error| Failure::Failed(format!("the server failed: {error}"));
     tokio::select! {
         ended = &mut serving => return ended.map_err(failed),
         () = door.close_overdue() => {}
         () = stop.told() => {}
     }
-    tracing::info!("told to stop: finishing what is in flight");
+    tracing::info!("stopping: finishing the requests in flight");
     closing.send_replace(true);
     tokio::select! {
         ended = &mut serving => ended.map_err(failed),
         () = door.close_overdue() => Ok(()),
         () = stop.told() => Ok(()),
         () = tokio::time::sleep(FAREWELL) => {
-            tracing::warn!("some callers did not finish in time");
+            tracing::warn!("some requests did not finish in time; their connections are closed");
             Ok(())
         }
     }

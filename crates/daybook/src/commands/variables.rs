@@ -84,7 +84,9 @@ fn sentence(name: &str) -> String {
     let nearest = suggest::close_to(word, known.iter().map(String::as_str)).into_iter().next();
     let meant =
         nearest.map_or_else(String::new, |nearest| format!("did you mean {PREFIX}{}? ", nearest.to_uppercase()));
-    format!("the environment variable {name} is no setting and is ignored: {meant}`daybook config show` lists them")
+    format!(
+        "the environment variable {name} is not a setting and is ignored: {meant}`daybook config show` lists all settings"
+    )
 }
 
 #[cfg(test)]
@@ -100,9 +102,10 @@ mod tests {
         assert_eq!(
             unknown_among(["DAYBOOK_ZEBRA", "DAYBOOK_LISTN"].map(set)),
             [
-                "the environment variable DAYBOOK_LISTN is no setting and is ignored: did you mean DAYBOOK_LISTEN? \
-                 `daybook config show` lists them",
-                "the environment variable DAYBOOK_ZEBRA is no setting and is ignored: `daybook config show` lists them",
+                "the environment variable DAYBOOK_LISTN is not a setting and is ignored: did you mean DAYBOOK_LISTEN? \
+                 `daybook config show` lists all settings",
+                "the environment variable DAYBOOK_ZEBRA is not a setting and is ignored: `daybook config show` lists all \
+                 settings",
             ]
         );
     }

@@ -42,7 +42,7 @@ fn list(args: &WebhooksListArgs) -> Result<(), Failure> {
     print(&table(&rows))?;
     for one in results(&answer).iter().filter(|one| !one["held_until"].is_null()) {
         let (uuid, until) = (text(one, "webhook_uuid"), text(one, "held_until"));
-        say(&format!("{uuid} answered 429 and gets nothing until {until}; resubscribing it lifts that.\n"));
+        say(&format!("{uuid} answered 429 and gets no messages until {until}; resubscribing it ends the wait.\n"));
     }
     Ok(())
 }
@@ -75,12 +75,12 @@ fn search(args: &WebhooksSearchArgs) -> Result<(), Failure> {
     if args.json {
         print(&format!("{:#}\n", json!({ "results": found })))?;
     } else {
-        let mut rows = vec![["recorded_at", "event", "account", "event_id", "stands"].map(str::to_owned)];
+        let mut rows = vec![["recorded_at", "event", "account", "event_id", "state"].map(str::to_owned)];
         rows.extend(found.iter().map(line));
         print(&table(&rows))?;
     }
     if has_more {
-        say(&format!("There are more than {}: say --limit, or narrow the search.\n", args.limit));
+        say(&format!("There are more than {}: raise --limit, or narrow the search.\n", args.limit));
     }
     Ok(())
 }
@@ -125,7 +125,7 @@ fn get(args: &WebhooksGetArgs) -> Result<(), Failure> {
         );
         for attempt in url["attempts"].as_array().map_or(&[][..], Vec::as_slice) {
             let answered =
-                attempt["response_status"].as_u64().map_or("no answer".to_owned(), |status| status.to_string());
+                attempt["response_status"].as_u64().map_or("no response".to_owned(), |status| status.to_string());
             let error = attempt["error"].as_str().map_or_else(String::new, |error| format!(" {error}"));
             shown += &format!(
                 "  attempt {} at {}: {answered}{error}\n",

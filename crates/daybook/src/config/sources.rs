@@ -75,7 +75,7 @@ fn is_repeatable(definition: &Definition) -> bool {
 pub fn from_file(path: &Path, content: &str) -> Result<Layer, Problems> {
     let file = File { path, content };
     let table = DeTable::parse(content).map_err(|error| {
-        file.problem(error.span().unwrap_or_default(), format!("is no TOML: {}", error.message().trim()))
+        file.problem(error.span().unwrap_or_default(), format!("is not valid TOML: {}", error.message().trim()))
     })?;
     let mut layer = Layer::new();
     let mut problems = Vec::new();
@@ -115,7 +115,10 @@ impl File<'_> {
         let name = key.get_ref().replace('_', "-");
         let definition = find(&name).ok_or_else(|| {
             let names: Vec<&str> = DEFINITIONS.iter().map(|definition| definition.name).collect();
-            self.problem(key.span(), format!("no setting is called {}; there are: {}", key.get_ref(), names.join(", ")))
+            self.problem(
+                key.span(),
+                format!("there is no setting {}; the settings are: {}", key.get_ref(), names.join(", ")),
+            )
         })?;
         let not_plain = || {
             let kind =

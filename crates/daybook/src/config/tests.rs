@@ -89,13 +89,13 @@ fn all_problems_are_told_at_once() {
 #[test]
 fn a_file_is_read_strictly() {
     let problem = only_problem(load_with(&[], &[], Some("dev = true\nlisten_on = \"x\"\n")));
-    assert!(problem.contains("daybook.toml:2: no setting is called listen_on; there are: listen, "), "{problem}");
+    assert!(problem.contains("daybook.toml:2: there is no setting listen_on; the settings are: listen, "), "{problem}");
     let problem = only_problem(load_with(&[], &[], Some("rate-limit = 1\nrate_limit = 2\n")));
     assert!(problem.contains("sets rate-limit twice"), "{problem}");
     let problem = only_problem(load_with(&[], &[], Some("listen = [\"a\"]\n")));
     assert!(problem.contains("listen must be a text, number or boolean, not array"), "{problem}");
     let problem = only_problem(load_with(&[], &[], Some("dev = \n")));
-    assert!(problem.contains("daybook.toml:1: is no TOML"), "{problem}");
+    assert!(problem.contains("daybook.toml:1: is not valid TOML"), "{problem}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub fn path(text: &str) -> Read<PathBuf> {
 
 /// Reads the public URL of the server.
 pub fn public_url(text: &str) -> Read<String> {
-    let rule = "must be http:// or https:// and a host, with a port if it is not the usual one, and no path";
+    let rule = "must be http:// or https:// and a host, with a port if it is not the default one, and no path";
     let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme)).ok_or(rule)?;
     let host = rest.strip_suffix('/').unwrap_or(rest);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
@@ -114,7 +114,7 @@ pub fn rate(text: &str) -> Read<Option<u32>> {
     if text == "off" {
         return Ok(None);
     }
-    count(text).map(Some).map_err(|_| "must be off, or a whole number of requests a second from 1")
+    count(text).map(Some).map_err(|_| "must be off, or a whole number of requests per second, at least 1")
 }
 
 /// Reads `off` or a number of accounts verified per second.
@@ -123,7 +123,7 @@ pub fn verify_rate(text: &str) -> Read<Option<NonZeroU32>> {
         return Ok(None);
     }
     let rate = count(text).ok().and_then(NonZeroU32::new);
-    rate.map(Some).ok_or("must be off, or a whole number of accounts a second from 1")
+    rate.map(Some).ok_or("must be off, or a whole number of accounts per second, at least 1")
 }
 
 /// Reads `TEST` or `LIVE`.
@@ -189,13 +189,13 @@ pub fn client_id(text: &str) -> Read<String> {
     if (1..=128).contains(&text.len()) && text.chars().all(is_allowed) && !text.starts_with("dbk_") {
         Ok(text.to_owned())
     } else {
-        Err("must be 1 to 128 of A-Z a-z 0-9 . _ : ~ - and not start with dbk_")
+        Err("must be 1 to 128 characters of A-Z a-z 0-9 . _ : ~ - and must not start with dbk_")
     }
 }
 
 /// Reads the secret of the first key.
 pub fn client_secret(text: &str) -> Read<Secret> {
-    if text.chars().count() >= 32 { Ok(Secret::new(text)) } else { Err("must have 32 characters at least") }
+    if text.chars().count() >= 32 { Ok(Secret::new(text)) } else { Err("must have at least 32 characters") }
 }
 
 /// Reads an email address: text on both sides of one `@`.
@@ -212,7 +212,7 @@ pub fn email(text: &str) -> Read<String> {
 /// Reads the password of the first console user.
 pub fn password(text: &str) -> Read<Secret> {
     let is_good = (PASSWORD_SHORTEST..=PASSWORD_LONGEST).contains(&text.chars().count());
-    if is_good { Ok(Secret::new(text)) } else { Err("must have from 10 to 200 characters") }
+    if is_good { Ok(Secret::new(text)) } else { Err("must have 10 to 200 characters") }
 }
 
 /// Masks the password in an address: `postgres://daybook:(set)@host/name`.

@@ -131,7 +131,7 @@ impl Answering {
 }
 
 fn made_room() -> Response<Body> {
-    come_again("the connection was closed before its request had arrived, to make room for others: nothing was done")
+    come_again("the connection was closed to make room for others before its request arrived; nothing was done")
 }
 
 fn come_again(sentence: &str) -> Response<Body> {
@@ -149,12 +149,12 @@ fn name_host(request: &mut Request<Body>) {
 }
 
 fn ambiguous() -> Response<Body> {
-    let sentence = "the request has both Content-Length and Transfer-Encoding: it must say its length in one way";
+    let sentence = "the request has both Content-Length and Transfer-Encoding: send only one of them";
     refusal(StatusCode::BAD_REQUEST, "malformed_request", sentence)
 }
 
 fn late(patience: Duration) -> Response<Body> {
-    let sentence = format!("the body did not arrive within {patience:?}, and nothing was done");
+    let sentence = format!("the body did not arrive within {patience:?}; nothing was done");
     refusal(StatusCode::REQUEST_TIMEOUT, "malformed_request", &sentence)
 }
 

@@ -32,8 +32,8 @@ impl Refused {
     /// The error message for the caller.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Refused::Address => "too many connections from this address are being worked on: try again in a moment",
-            Refused::Full => "the server has as many connections as it may have: try again in a moment",
+            Refused::Address => "too many connections from this address are in use; retry in a moment",
+            Refused::Full => "the server has reached its maximum number of connections; retry in a moment",
         }
     }
 }
@@ -59,13 +59,19 @@ impl Default for Figures {
         let registry = Registry::default();
         let counter = |name, help| registry.counter(name, help);
         let by_reason = |name, help| registry.counters(name, help, &["reason"]);
-        let refused = by_reason("daybook_connections_refused_total", "Connections that found no room");
-        let closed = by_reason("daybook_connections_closed_total", "Connections closed while waiting for callers");
+        let refused = by_reason("daybook_connections_refused_total", "Connections refused because a limit was reached");
+        let closed = by_reason(
+            "daybook_connections_closed_total",
+            "Connections closed because they were idle or slow, or to make room",
+        );
         Figures {
-            open: registry.gauge("daybook_connections_open", "Connections of callers"),
-            limit: registry.gauge("daybook_connections_limit", "The most connections of callers"),
+            open: registry.gauge("daybook_connections_open", "Open connections"),
+            limit: registry.gauge("daybook_connections_limit", "The maximum number of connections"),
             accepted: counter("daybook_connections_accepted_total", "Connections accepted"),
-            accept_errors: counter("daybook_connections_accept_errors_total", "Connections that the system refused"),
+            accept_errors: counter(
+                "daybook_connections_accept_errors_total",
+                "Connections that the operating system could not accept",
+            ),
             bodies_late: counter("daybook_request_bodies_late_total", "Requests whose bodies took too long"),
             refused: Refused::ALL.map(|why| refused.of(&[why.label()])),
             closed: Ending::ALL.map(|why| closed.of(&[why.label()])),

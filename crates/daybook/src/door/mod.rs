@@ -162,7 +162,7 @@ impl Door {
             Err(refused) => return self.figures.refused(refused, self.now()),
         };
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "small answers of a connection may be slow");
+            tracing::debug!(%error, "TCP_NODELAY cannot be set; small responses may be slow");
         }
         let answering = Answering {
             door: self.clone(),
@@ -209,7 +209,7 @@ async fn serve_tls(
             serve_http_2(stream, answering, closing).await;
         }
         Ok(stream) => serve_http_1(stream, answering, closing).await,
-        Err(error) => tracing::debug!(%error, "a handshake failed"),
+        Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
     }
 }
 
@@ -221,7 +221,7 @@ macro_rules! drive {
             tokio::select! {
                 ended = served.as_mut() => {
                     if let Err(error) = ended {
-                        tracing::debug!(%error, "a connection broke off");
+                        tracing::debug!(%error, "a connection was interrupted");
                     }
                     return;
                 }

@@ -68,7 +68,7 @@ impl Tls {
                     is_told = true;
                 }
                 Err(error) if is_settled && !is_told => {
-                    tracing::error!(error, "the earlier certificate stays in use");
+                    tracing::error!(error, "the new certificate cannot be used; the earlier one stays in use");
                     is_told = true;
                 }
                 Err(_) if !is_settled => is_told = false,
@@ -90,7 +90,7 @@ impl Pair {
     fn config(&self, cert: &Path, key: &Path) -> Result<ServerConfig, String> {
         let (cert, key) = (cert.display(), key.display());
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.cert).collect();
-        let chain = chain.map_err(|error| format!("tls-cert = \"{cert}\": it is no PEM: {error}"))?;
+        let chain = chain.map_err(|error| format!("tls-cert = \"{cert}\": it is not in PEM form: {error}"))?;
         if chain.is_empty() {
             return Err(format!("tls-cert = \"{cert}\": it holds no certificate in PEM form"));
         }
@@ -101,7 +101,7 @@ impl Pair {
         let mut config = builder
             .with_no_client_auth()
             .with_single_cert(chain, secret)
-            .map_err(|error| format!("tls-cert = \"{cert}\" and tls-key = \"{key}\" do not fit: {error}"))?;
+            .map_err(|error| format!("tls-cert = \"{cert}\" and tls-key = \"{key}\" do not match: {error}"))?;
         config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
@@ -131,7 +131,7 @@ mod tests {
         let (strange, nothing) = (write("strange", &key_of(&other.signing_key)), write("nothing", "none"));
         assert!(Tls::load(&cert, &key).is_ok());
         let refused = |cert: &Path, key: &Path| Tls::load(cert, key).map(drop).expect_err("it is refused");
-        assert!(refused(&cert, &strange).contains("do not fit"));
+        assert!(refused(&cert, &strange).contains("do not match"));
         assert!(refused(&nothing, &key).contains("holds no certificate"));
         assert!(refused(&cert, &nothing).contains("holds no private key"));
         assert!(refused(&folder.path().join("missing"), &key).contains("tls-cert"));

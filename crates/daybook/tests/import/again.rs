@@ -44,7 +44,7 @@ fn an_import_goes_on_where_it_was_killed(place: &Place) {
     let ended = import(place, server.url(), &["--product", PRODUCT]);
     let told = ended.good();
     assert_eq!((&told["loaded_now"], &told["agreeing"]), (&json!(true), &json!(LOANS)));
-    assert!(ended.stderr.contains("going on with an import that was begun"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("continuing an earlier import"), "{}", ended.stderr);
     assert_eq!(counts(&door), [LOANS as usize, LOANS as usize, payments]);
     assert_eq!(progress(&door, PRODUCT)["state"], "NORMAL");
     assert_eq!(place.verify(), LOANS);

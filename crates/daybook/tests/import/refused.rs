@@ -38,7 +38,7 @@ fn broken_rows_are_all_named_and_nothing_is_loaded(place: &Place) {
     let before = progress(&door, PRODUCT);
     let ended = import(place, server.url(), &["--product", PRODUCT, "--report", "report.csv"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.ends_with("daybook: 10 values are wrong: nothing was loaded\n"), "{}", ended.stderr);
+    assert!(ended.stderr.ends_with("daybook: 10 values are invalid: nothing was loaded\n"), "{}", ended.stderr);
     let broken = lines(place, "p/broken.txt");
     assert_eq!(broken.len(), 10);
     assert_eq!(named(&ended.json()), broken);
@@ -68,10 +68,10 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
     };
     // Columns are checked first: rows are read only if the columns are valid.
     let told = try_it("account_id,effective_at,principal\na,2025-01-15,100\n", "account_id,original_amount_cents\n");
-    let no_column = "is no column of this file; `daybook import --columns` names them all";
+    let no_column = "is not a column of this file; `daybook import --columns` lists them all";
     let expected = [
         format!("p/loans.csv:1 principal: {no_column}"),
-        "p/loans.csv:1 initial_principal_cents: is a column that must be there".to_owned(),
+        "p/loans.csv:1 initial_principal_cents: is a required column and is missing".to_owned(),
     ];
     assert_eq!(told, expected);
 
@@ -92,17 +92,17 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
     let expected = [
         format!("p/loans.csv:3 effective_at: {moment}"),
         "p/loans.csv:3 expected_days_past_due: must be a whole number".to_owned(),
-        "p/loans.csv:4 account_id: is the id of the loan in line 2 already".to_owned(),
-        "p/loans.csv:5 customer_id: is in line 2 already, with another name or other details".to_owned(),
+        "p/loans.csv:4 account_id: is already the id of the loan in line 2".to_owned(),
+        "p/loans.csv:5 customer_id: is already in line 2, with another name or other details".to_owned(),
         "p/loans.csv:6 name_first: or name_last or business_details.business_name is required".to_owned(),
-        "p/loans.csv:7 the row: has 2 values, and there are 8 columns".to_owned(),
+        "p/loans.csv:7 the row: has 2 values, but there are 8 columns".to_owned(),
         "p/payments.csv:2 original_amount_cents: must be a whole number of cents from 1 to 10000000000000".to_owned(),
         "p/payments.csv:2 line_item_status: must be one of VALID, PENDING, AUTHORIZED, INVALID".to_owned(),
-        "p/payments.csv:3 effective_at: lies before the loan was lent".to_owned(),
+        "p/payments.csv:3 effective_at: is before the loan was made".to_owned(),
         "p/payments.csv:3 line_item_id: must be 1 to 128 of A-Z a-z 0-9 . _ : ~ - and must not start with dbk_"
             .to_owned(),
         "p/payments.csv:4 effective_at: must not be empty".to_owned(),
-        "p/payments.csv:4 account_id: is no loan of p/loans.csv".to_owned(),
+        "p/payments.csv:4 account_id: is not a loan in p/loans.csv".to_owned(),
     ];
     let told = try_it(loans, payments);
     for rule in &expected {
@@ -124,20 +124,20 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
     let told = try_it(&format!("{heads}{rows}"), payments);
     let expected = [
         "p/loans.csv:4 initial_principal_cents: must be ",
-        "p/loans.csv:6 expected_as_of: lies before the loan was lent",
+        "p/loans.csv:6 expected_as_of: is before the loan was made",
         "p/loans.csv:6 expected_status: must be one of ACTIVE, SUSPENDED, CLOSED",
-        "p/loans.csv:7 name_last: goes over several lines: a quote is open",
-        "p/payments.csv:2 external_fields.note: goes over several lines: a quote is open",
+        "p/loans.csv:7 name_last: spans several lines: a closing quote is missing",
+        "p/payments.csv:2 external_fields.note: spans several lines: a closing quote is missing",
     ];
     for head in expected {
         assert!(told.iter().any(|rule| rule.starts_with(head)), "{head}\nis not among\n{}", told.join("\n"));
     }
     let told = try_it(&format!("{heads}c,2025-01-15,100,2999-01-01,,C"), payments);
-    assert!(told.iter().any(|rule| rule == "p/loans.csv:2 expected_as_of: lies in the future"), "{told:?}");
+    assert!(told.iter().any(|rule| rule == "p/loans.csv:2 expected_as_of: is in the future"), "{told:?}");
 
     let loans = "account_id,effective_at,initial_principal_cents,customer_id\nf,2025-01-15,100000,nobody\n";
     let told = try_it(loans, "account_id,effective_at,original_amount_cents\n");
-    let rule = "is no customer on the server, and there is no name to make one with";
+    let rule = "is not a customer on the server, and the row has no name to create one";
     assert_eq!(told, [format!("p/loans.csv:2 customer_id: {rule}")]);
     nothing_is_loaded(&door, &before);
     server.stop();
@@ -220,7 +220,7 @@ fn a_loan_needs_a_borrower_and_a_file_needs_rows(place: &Place) {
         (
             format!("{heads}{loan}"),
             payment_heads.to_owned(),
-            "p/payments.csv has no rows below its header: nothing was loaded. If no loan was ever paid, say \
+            "p/payments.csv has no rows below its header: nothing was loaded. If no loan was ever paid, use \
              --allow-no-payments\n",
         ),
     ] {
@@ -228,7 +228,7 @@ fn a_loan_needs_a_borrower_and_a_file_needs_rows(place: &Place) {
         let ended = import(place, server.url(), &["--product", PRODUCT]);
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.stderr.ends_with(sentence), "{sentence}: {ended:?}");
-        assert!(!ended.stdout.contains("is no loan of"), "{ended:?}");
+        assert!(!ended.stdout.contains("is not a loan in"), "{ended:?}");
     }
     nothing_is_loaded(&door, &before);
     write_portfolio(place, &format!("{heads}{loan}{unnamed}"), payment_heads);

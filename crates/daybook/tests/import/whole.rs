@@ -62,7 +62,11 @@ fn what_is_wrong_is_found_and_nothing_else(place: &Place) {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let told = ended.json();
     assert_eq!((&told["agreeing"], &told["differing"]), (&json!(LOANS - 7), &json!(7)));
-    assert!(ended.stderr.contains("7 of 60 loans are not as p/loans.csv expects: differences.csv says why"));
+    assert!(
+        ended
+            .stderr
+            .contains("7 of 60 loans differ from the expected values in p/loans.csv: differences.csv explains why")
+    );
     let found = rows(place, "differences.csv");
     let accounts: BTreeSet<String> = found.iter().map(|row| row[0].clone()).collect();
     assert_eq!((accounts, found.len()), (lines(place, "p/wrong.txt"), 7));

@@ -67,7 +67,7 @@ fn a_backup_is_a_database_that_verifies() {
     }
     let before = fs::read(&copy).expect("the copy is readable");
     let (code, stderr) = daybook.failure_of(&["backup", "--to", "copy.db"]);
-    assert!(code == 1 && stderr.contains("it is not overwritten"), "{stderr}");
+    assert!(code == 1 && stderr.contains("is not overwritten"), "{stderr}");
     assert_eq!(fs::read(&copy).expect("the copy is readable"), before);
 
     // The copy was made while the server runs, and is used at the same time.

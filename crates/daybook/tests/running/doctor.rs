@@ -53,7 +53,7 @@ fn a_certificate_that_cannot_be_used() {
     fs::write(folder.path().join("letter.pem"), "this is a letter").expect("a file");
     is_well(&daybook, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
     let cases = [
-        ("cert.pem", "other-key.pem", "do not fit"),
+        ("cert.pem", "other-key.pem", "do not match"),
         ("none.pem", "key.pem", "it cannot be read"),
         ("letter.pem", "key.pem", "it holds no certificate in PEM form"),
         ("cert.pem", "letter.pem", "it holds no private key in PEM form"),
@@ -68,7 +68,7 @@ fn a_second_address_that_is_in_use() {
     let (_folder, daybook) = fresh();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("an address").to_string();
-    fails(&daybook, "admin-listen", &["--admin-listen", &address], &format!("nothing can listen on {address}"));
+    fails(&daybook, "admin-listen", &["--admin-listen", &address], &format!("cannot listen on {address}"));
     drop(taken);
     is_well(&daybook, &["--admin-listen", &address]);
 }
@@ -97,7 +97,7 @@ fn a_key_whose_database_is_lost() {
         .expect("it can be emptied");
     drop(connection);
     fs::copy(elsewhere.path().join("daybook.db"), path("daybook.db")).expect("it can be replaced");
-    fails(&daybook, "database", &[], "holds no book, but its secrets key");
+    fails(&daybook, "database", &[], "holds no Daybook data, but its secrets key");
 }
 
 #[test]

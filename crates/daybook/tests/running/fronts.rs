@@ -242,7 +242,7 @@ fn metrics_and_control_have_a_listener_of_their_own_if_asked_for() {
 fn a_live_organization_in_the_open_is_warned_about() {
     let (folder, daybook) = fresh();
     let all = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0).to_string();
-    let warning = "a LIVE organization is served beyond this machine without TLS";
+    let warning = "a LIVE organization is served to other machines without TLS";
     let log_of = |daybook: &Daybook, flags: &[&str]| daybook.serve(flags).stop();
     assert!(!log_of(&daybook, &["--environment", "LIVE"]).contains(warning));
     assert!(log_of(&daybook, &["--listen", &all]).contains(warning));

@@ -98,7 +98,7 @@ fn another_secrets_key_is_refused() {
     fs::rename(&key, folder.path().join("elsewhere.key")).expect("the key can be moved");
     let (status, stderr) = daybook.try_serve(&[]).expect_err("the key is missing");
     assert_eq!(status.code(), Some(1));
-    assert!(stderr.contains("put it back from your backup"), "{stderr}");
+    assert!(stderr.contains("restore the file from your backup"), "{stderr}");
     assert!(!key.exists(), "no other key was made");
     daybook.serve(&["--secrets-key-file", "elsewhere.key"]).stop();
 }
@@ -109,7 +109,7 @@ fn a_start_that_cannot_be_is_one_sentence() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("an address").to_string();
     let cases: [(&[&str], i32, &str); 4] = [
-        (&["serve", "--listen", &address], 1, "nothing can listen on 127.0.0.1:"),
+        (&["serve", "--listen", &address], 1, "cannot listen on 127.0.0.1:"),
         (&["serve", "--database", "sqlite:/nowhere/at/all.db"], 1, "/nowhere/at/all.db.lock"),
         (&["serve", "--rate-limit", "fast"], 2, "rate-limit = \"fast\" (flag --rate-limit): must be "),
         (&["serve", "--database", "postgres://u:hush@127.0.0.1:x/n"], 1, "cannot be opened"),

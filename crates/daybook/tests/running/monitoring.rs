@@ -105,14 +105,14 @@ fn every_alert_has_its_heading_in_the_manual() {
     let (rules, manual) = (file("packaging/monitoring/alerts.yaml"), file("docs/operating/monitoring.md"));
     let alerts = alerts_in(&rules);
     assert!(alerts.len() > 10, "{alerts:?}");
-    let (_, alarms) = manual.split_once("\n## Alarms\n").expect("the manual has a part about alarms");
-    let headings: Vec<&str> = alarms.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let (_, runbook) = manual.split_once("\n## Alerts\n").expect("the manual has a part about alerts");
+    let headings: Vec<&str> = runbook.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     assert_eq!(headings.iter().collect::<BTreeSet<_>>().len(), headings.len(), "a heading is there twice");
     assert_eq!(BTreeSet::from_iter(headings), alerts.iter().map(String::as_str).collect(), "headings, and alerts");
     for alert in alerts {
         let place = format!("runbook: docs/operating/monitoring.md#{}", alert.to_lowercase());
         assert!(rules.contains(&format!("{place}\n")), "{place}");
-        let page = alarms.split(&format!("### {alert}\n")).nth(1).expect("its heading").split("\n### ").next();
+        let page = runbook.split(&format!("### {alert}\n")).nth(1).expect("its heading").split("\n### ").next();
         assert!(page.is_some_and(|page| page.trim().len() > 80), "{alert} says what it means and what to do");
     }
 }

@@ -62,7 +62,7 @@ fn mutes_and_unmutes(daybook: &Daybook, nodes: &[Server]) {
     assert_eq!(daybook.stdout_of(&["unmute"]), "the database is not muted\n");
     let output = daybook.run(&["mute"]);
     let said = String::from_utf8(output.stderr).expect("text");
-    assert!(output.status.success() && said.starts_with("The database is muted since 20"), "{said}");
+    assert!(output.status.success() && said.starts_with("The database has been muted since 20"), "{said}");
     assert!(said.contains("`daybook mute` was run"), "{said}");
     let secret = nodes[0].first_secret();
     for node in nodes {
@@ -77,11 +77,17 @@ fn mutes_and_unmutes(daybook: &Daybook, nodes: &[Server]) {
     let table = daybook.stdout_of(&["doctor", "--listen", "127.0.0.1:0"]);
     assert!(table.lines().any(|line| line.starts_with("muted") && line.contains("warn")), "{table}");
     let would = daybook.stdout_of(&["unmute", "--dry-run"]);
-    assert!(would.contains("0 messages for 0 webhook URLs to be sent, 0 accounts due\n"), "{would}");
-    assert!(would.ends_with("nothing was changed; `daybook unmute` has them sent and worked through\n"), "{would}");
+    assert!(would.contains("pending: 0 messages for 0 webhook URLs; due: 0 accounts\n"), "{would}");
+    assert!(
+        would.ends_with("nothing was changed; `daybook unmute` has the messages sent and the accounts processed\n"),
+        "{would}"
+    );
     assert!(nodes.iter().all(is_muted), "a dry run changes nothing");
     let done = daybook.stdout_of(&["unmute"]);
-    assert!(done.ends_with("servers send and work through them now, and send what that announces\n"), "{done}");
+    assert!(
+        done.ends_with("servers now send the messages and process the accounts, and send the resulting messages\n"),
+        "{done}"
+    );
     for node in nodes {
         follows(node, false);
         logs(node, "no longer muted");

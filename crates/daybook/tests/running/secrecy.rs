@@ -34,7 +34,7 @@ fn without_a_terminal_first_secrets_go_into_a_file_for_its_owner() {
     assert_eq!(mode, 0o600, "{mode:o}");
 
     let (_, reminded) = all_said(daybook.serve(&[]));
-    assert!(reminded.contains("are still in a file"), "{reminded}");
+    assert!(reminded.contains("are still in this file"), "{reminded}");
     fs::remove_file(&file).expect("it can be deleted");
     let (_, quiet) = all_said(daybook.serve(&[]));
     assert!(!quiet.contains("first start") && !file.exists(), "{quiet}");
@@ -49,7 +49,7 @@ fn what_was_chosen_needs_no_file() {
         .with("DAYBOOK_BOOTSTRAP_EMAIL", "ana@lender.example")
         .with("DAYBOOK_BOOTSTRAP_PASSWORD", "a-password-of-ana");
     let (_, stderr) = all_said(daybook.serve(&[]));
-    assert!(stderr.contains("every secret was chosen") && !stderr.contains(secret), "{stderr}");
+    assert!(stderr.contains("all its secrets were given as settings") && !stderr.contains(secret), "{stderr}");
     assert!(!folder.path().join("daybook.db.first-start").exists());
 }
 
@@ -77,7 +77,7 @@ fn a_json_log_is_json_alone() {
     let (code, stderr) = daybook.failure_of(&["serve", "--log-format", "json", "--listen", &address]);
     let lines = lines_of(&stderr);
     assert_eq!((code, lines.len()), (1, 1), "{stderr}");
-    assert!(lines[0]["message"].as_str().is_some_and(|said| said.contains("nothing can listen on")), "{stderr}");
+    assert!(lines[0]["message"].as_str().is_some_and(|said| said.contains("cannot listen on")), "{stderr}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_commands_show_once_is_on_their_stdout_alone() {
     let secret = stdout.lines().find_map(|line| line.strip_prefix("client_secret")).expect("a secret").trim();
     secrets.push(secret.to_owned());
     assert!(
-        lines_of(&stderr).iter().any(|line| line["message"] == "Keep the secret: it is shown this once."),
+        lines_of(&stderr).iter().any(|line| line["message"] == "Store the secret: it is shown only once."),
         "{stderr}"
     );
     said.push_str(&stderr);

@@ -143,7 +143,7 @@ fn a_certificate_is_replaced_while_serving() {
     // Unusable files: the first certificate stays in use, and the log states the reason.
     let path = |name: &str| folder.path().join(name);
     let breaks: [(&dyn Fn(), &str); 4] = [
-        (&|| fs::write(path("cert.pem"), cert_of(&second)).expect("a file"), "do not fit"),
+        (&|| fs::write(path("cert.pem"), cert_of(&second)).expect("a file"), "do not match"),
         (&|| fs::write(path("cert.pem"), "nothing").expect("a file"), "it holds no certificate in PEM form"),
         (&|| fs::remove_file(path("cert.pem")).expect("a file"), "it cannot be read"),
         (
@@ -159,7 +159,7 @@ fn a_certificate_is_replaced_while_serving() {
         wait_until_said(&server, sentence);
         let log = server.stderr();
         let said = log.lines().find(|line| line.contains(sentence)).unwrap_or_default();
-        assert!(said.contains("the earlier certificate stays in use") && said.contains(".pem"), "{said}");
+        assert!(said.contains("the earlier one stays in use") && said.contains(".pem"), "{said}");
         assert_eq!(runtime.block_on(ask(address, first.cert.der(), &[])).1, "ok\n", "{sentence}");
     }
 
@@ -181,6 +181,6 @@ fn a_certificate_that_cannot_be_used_is_one_sentence() {
     fs::write(folder.path().join("key.pem"), key_of(&make_certificate())).expect("a file");
     let (code, stderr) = daybook.failure_of(&[&["serve"][..], &FLAGS].concat());
     assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("tls-cert = \"cert.pem\" and tls-key = \"key.pem\" do not fit"), "{stderr}");
+    assert!(stderr.contains("tls-cert = \"cert.pem\" and tls-key = \"key.pem\" do not match"), "{stderr}");
     assert!(stderr.lines().count() == 1 && !folder.path().join("daybook.db").exists(), "{stderr}");
 }

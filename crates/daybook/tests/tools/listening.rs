@@ -139,7 +139,7 @@ fn nobody_to_pass_on_to_is_told_and_counts_as_a_failure() {
     let line: Value = serde_json::from_str(&listening.wait_for_lines(1)[0]).expect("JSON");
     assert_eq!(line["answered"], 502);
     let why = line["forward_trouble"].as_str().expect("a sentence");
-    assert!(why.starts_with("http://127.0.0.1:1/ gives no answer: "), "{why}");
+    assert!(why.starts_with("http://127.0.0.1:1/ does not respond: "), "{why}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_table_for_people() {
     assert_eq!(lines[12], ["12", "2026-01-15", "106.60", "1.06", "105.54", "0.00"]);
     assert_eq!(lines[13], ["total", "1,279.42", "79.42", "1,200.00"]);
     assert!(
-        table.ends_with("\nPays it off on 2025-03-01, with everything due before paid on time: 1,116.43\n"),
+        table.ends_with("\nPayoff on 2025-03-01, if everything due before it is paid on time: 1,116.43\n"),
         "{table}"
     );
 }
@@ -133,13 +133,13 @@ fn other_ways_to_spread_the_principal() {
 #[test]
 fn terms_that_make_no_sense_are_told_by_flag() {
     let cases: [(&[&str], &str); 9] = [
-        (&["--principal", "ten"], "--principal: ten is no amount"),
-        (&["--principal", "0"], "--principal: 0 is no amount"),
-        (&["--rate", "a"], "--rate: a is no percent"),
+        (&["--principal", "ten"], "--principal: ten is not an amount"),
+        (&["--principal", "0"], "--principal: 0 is not an amount"),
+        (&["--rate", "a"], "--rate: a is not a percentage"),
         (&["--rate", "12.1234567"], "--rate: "),
         (&["--installments", "0"], "--installments: "),
-        (&["--start", "2025-02-30"], "--start: 2025-02-30 is no date"),
-        (&["--frequency", "now and then"], "--frequency: now and then is no interval"),
+        (&["--start", "2025-02-30"], "--start: 2025-02-30 is not a date"),
+        (&["--frequency", "now and then"], "--frequency: now and then is not an interval"),
         (&["--interest-only", "12"], "--interest-only: "),
         (&["--payoff-at", "2025-01-14"], "--payoff-at: must not be before the loan begins (2025-01-15)"),
     ];

@@ -100,7 +100,7 @@ fn a_live_organization_is_left_alone() {
     let desk = Desk::with(&["--dev", "--environment", "LIVE"]);
     let (code, stderr) = desk.daybook.failure_of(&["trigger", "payment_missed"]);
     assert_eq!(code, 1);
-    assert!(stderr.contains("this organization is LIVE"), "{stderr}");
+    assert!(stderr.contains("only in a TEST organization, and this one is LIVE"), "{stderr}");
     assert_eq!(desk.door.all("/products"), [] as [Value; 0]);
 }
 

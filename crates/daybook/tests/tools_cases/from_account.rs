@@ -14,7 +14,7 @@ fn accounts_of_a_demo_server_become_cases_that_pass() {
         let file = format!("cases/{account}.toml");
         let (code, stdout, stderr) = said(daybook.run(&["case", "from-account", account, "--to", &file]));
         assert_eq!((code, stdout.as_str()), (0, ""), "{stderr}");
-        assert_eq!(stderr, format!("Wrote {file}: look through it, then run `daybook test {file}`.\n"));
+        assert_eq!(stderr, format!("Wrote {file}. Review it, then run `daybook test {file}`.\n"));
     }
     let text = daybook.stdout_of(&["test", "cases"]);
     assert!(text.ends_with("\n4 cases: 4 passed\n"), "{text}");
@@ -22,7 +22,7 @@ fn accounts_of_a_demo_server_become_cases_that_pass() {
     let (code, stderr) = daybook.failure_of(&["case", "from-account", accounts[0], "--to", "cases/loan-01-ana.toml"]);
     assert_eq!(
         (code, stderr.as_str()),
-        (1, "daybook: cases/loan-01-ana.toml is there already: remove it, or name another file\n")
+        (1, "daybook: cases/loan-01-ana.toml already exists: remove it, or name another file\n")
     );
     let (code, stderr) = daybook.failure_of(&["case", "from-account", "nobody"]);
     assert!(code == 1 && stderr.contains("nobody"), "{stderr}");

@@ -111,10 +111,9 @@ fn what_makes_no_sense_is_refused_with_2() {
         (vec!["test", "empty"], "daybook: the folder empty has no .toml file\n"),
         (
             vec!["test", "--key", "a:b"],
-            "daybook: --key: is for a server: name it with --url, or say --server for the one that runs on this \
-             machine\n",
+            "daybook: --key: needs a server: name one with --url, or use --server for the one on this machine\n",
         ),
-        (vec!["test", "--filter", "zebra"], "daybook: --filter: no case has \"zebra\" in its file's name or title\n"),
+        (vec!["test", "--filter", "zebra"], "daybook: --filter: no case has \"zebra\" in its file name or title\n"),
     ] {
         assert_eq!(daybook.failure_of(&args), (2, sentence.to_owned()), "{args:?}");
     }
@@ -237,7 +236,7 @@ fn a_key_of_the_environment_is_said_not_to_be_used() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stderr).expect("stderr is text")
     };
-    let sentence = "DAYBOOK_KEY is not used: the cases run in memory. --url or --server has a server run them.\n";
+    let sentence = "DAYBOOK_KEY is not used: the cases run in memory. Use --url or --server to run them on a server.\n";
     let silent = run(&daybook);
     assert!(!silent.contains("DAYBOOK_KEY"), "{silent}");
     let said = run(&daybook.with("DAYBOOK_KEY", "a:b"));

@@ -39,10 +39,10 @@ impl Arrow {
 /// Why this dependency is refused; `None` if it is allowed.
 fn refusal(Arrow { from, to, kind }: &Arrow) -> Option<String> {
     let Some((_, may_use)) = MAY_USE.iter().find(|(room, _)| room == from) else {
-        return Some(format!("`{from}` is not on the map of rooms"));
+        return Some(format!("`{from}` is not in the table of crates"));
     };
     if to == "testkit" {
-        return (kind != "dev").then(|| format!("`{from}` ships `testkit`: it may only be a dev-dependency"));
+        return (kind != "dev").then(|| format!("`{from}` depends on `testkit`, which may only be a dev-dependency"));
     }
     let allowed = may_use.contains(&to.as_str());
     (!allowed).then(|| format!("`{from}` may not depend on `{to}` ({kind}); it may use {may_use:?}"))
@@ -77,10 +77,10 @@ fn misplaced(metadata: &Value) -> Vec<String> {
         let name = package["name"].as_str().expect("a package has a name");
         let manifest = package["manifest_path"].as_str().expect("a package has a manifest");
         if !MAY_USE.iter().any(|(known, _)| *known == room(name)) {
-            offences.push(format!("`{name}` is not on the map of rooms"));
+            offences.push(format!("`{name}` is not in the table of crates"));
         }
         if !manifest.ends_with(&format!("/crates/{}/Cargo.toml", room(name))) {
-            offences.push(format!("`{name}` should live in crates/{}, not in {manifest}", room(name)));
+            offences.push(format!("`{name}` should be in crates/{}, not in {manifest}", room(name)));
         }
     }
     offences

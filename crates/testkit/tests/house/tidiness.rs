@@ -83,7 +83,7 @@ fn dead_links(markdown: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     for target in link_targets(markdown) {
         let file = target.split('#').next().unwrap_or_default();
         if !elsewhere(&target) && !file.is_empty() && (file.starts_with('/') || !exists(file)) {
-            offences.push(format!("the link `{target}` leads nowhere"));
+            offences.push(format!("the target of the link `{target}` does not exist"));
         }
     }
     offences

@@ -86,13 +86,13 @@ impl Story {
 
 /// Records an event at its clock, or loads it while the account is held.
 fn record(book: &mut Book, event: &Value, number: usize) -> Result<(), String> {
-    let fields = event.as_object().ok_or("an event is a table")?;
+    let fields = event.as_object().ok_or("an event must be a table")?;
     let mut kinds = fields.iter().filter(|(key, _)| !["effective_at", "clock"].contains(&key.as_str()));
-    let (kind, what) = kinds.next().ok_or("an event says what happens")?;
+    let (kind, what) = kinds.next().ok_or("an event must have a kind, such as payment")?;
     if let Some((other, _)) = kinds.next() {
-        return Err(format!("an event is one thing, not {kind} and {other}"));
+        return Err(format!("an event must have one kind, not {kind} and {other}"));
     }
-    let effective_at = time(event, "effective_at")?.ok_or("an event has an effective_at")?;
+    let effective_at = time(event, "effective_at")?.ok_or("an event must have an effective_at")?;
     if !book.held {
         book.roll(time(event, "clock")?.unwrap_or(effective_at));
     }
@@ -114,11 +114,11 @@ fn plain(value: Value) -> Result<Value, String> {
             let mut plain_fields = Map::new();
             for (key, value) in fields {
                 if !FIELDS.split_whitespace().any(|field| field == key) {
-                    return Err(format!("no field is called {key}"));
+                    return Err(format!("there is no field {key}"));
                 }
                 let value = match &value {
                     Value::String(text) if key.ends_with("_percent") => {
-                        serde_json::from_str(text).map_err(|_| format!("{text} is no percentage"))?
+                        serde_json::from_str(text).map_err(|_| format!("{text} is not a percentage"))?
                     }
                     _ => plain(value)?,
                 };

@@ -60,7 +60,7 @@ pub fn offences(story: &Story, table: &Table) -> Vec<Offence> {
     match kind {
         "announced" => return announced(story, table),
         "at" | "row" | "item" => {}
-        other => return vec![(table.line, format!("no table begins with the column {other}"))],
+        other => return vec![(table.line, format!("a table cannot begin with the column {other}"))],
     }
     for (line, cells) in &table.rows {
         match told(story, kind, &cells[0]) {
@@ -94,7 +94,7 @@ fn compare(story: &Story, table: &Table, row: (usize, &[String]), told: &Told<'_
     }
     for (column, cell) in table.columns.iter().zip(cells).skip(1).filter(|(column, _)| *column != PROSE) {
         let offence = match told.column(column) {
-            None => Some((table.line, format!("no column is called {column}"))),
+            None => Some((table.line, format!("there is no column {column}"))),
             Some(got) => differs(&story.book.terms.zone, cell, &got).map(|how| (line, format!("{column}: {how}"))),
         };
         // An unknown column is reported once.
@@ -150,7 +150,7 @@ fn local_time(zone: &Zone, text: &str) -> Option<Time> {
 
 fn reading(story: &Story, at: &str) -> Result<Reading, String> {
     let (terms, entries) = (&story.book.terms, &story.book.entries);
-    let at = local_time(&terms.zone, at).ok_or_else(|| format!("{at} is no date or time"))?;
+    let at = local_time(&terms.zone, at).ok_or_else(|| format!("{at} is not a date or time"))?;
     let (state, _) = replay(terms, entries, at).map_err(|stop| format!("{stop:?}"))?;
     read(terms, &state, at).map_err(|stop| format!("{stop:?}"))
 }

@@ -69,7 +69,7 @@ pub async fn run(args: &BenchPaymentsArgs) -> Result<(), Failure> {
     let limit = (before.calls + after.calls) as f64 / (before.took + after.took).as_secs_f64();
     let verified = bench.service.verify(&mut |_| {}).await.map_err(said)?;
     if !verified.differences.is_empty() {
-        return Err(Failure::Failed(format!("the books are wrong: {}", verified.differences[0])));
+        return Err(Failure::Failed(format!("the accounts are wrong after the run: {}", verified.differences[0])));
     }
     report(args, &measured, limit, memory, audit);
     Ok(())
@@ -176,7 +176,10 @@ fn report(args: &BenchPaymentsArgs, measured: &Measured, limit: f64, memory: Opt
         args.callers
     );
     if let (Some(with), Some(without)) = (with, without) {
-        println!("audit    by turns: {with:.0}/s with the trail, {without:.0}/s without: {:.2}", with / without);
+        println!(
+            "audit    in alternating rounds: {with:.0}/s with the trail, {without:.0}/s without: {:.2}",
+            with / without
+        );
     }
     println!("limit    the same calls answered by an HTTP server that does nothing: {limit:.0}/s");
     println!("ratio    {ratio:.2}");

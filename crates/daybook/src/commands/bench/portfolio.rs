@@ -41,7 +41,7 @@ impl Bench {
         let service = Service::start(store.clone(), clock, &[9; 32]).await.map_err(said)?;
         let bootstrap = Bootstrap { environment: "TEST".to_owned(), ..Bootstrap::default() };
         if service.bootstrap(&bootstrap).await.map_err(said)?.is_none() {
-            return Err(Failure::Failed("the database is not empty: a bench needs one of its own".to_owned()));
+            return Err(Failure::Failed("the database is not empty: a benchmark needs its own".to_owned()));
         }
         let who = service.operator(None).await.map_err(said)?;
         Ok(Bench { service, store, who })

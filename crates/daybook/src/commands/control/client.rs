@@ -17,12 +17,12 @@ const ANSWER_BYTES_MAX: u64 = 256 << 20;
 pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
     let url = server.control_url.as_deref().or(server.url.as_deref()).unwrap_or_default();
     let failed = |why: &dyn std::fmt::Display| {
-        Failure::Failed(format!("the server on {url} (process {}) does not answer: {why}", server.pid))
+        Failure::Failed(format!("the server on {url} (process {}) does not respond: {why}", server.pid))
     };
     let body = serde_json::to_vec(order).map_err(|error| failed(&error))?;
     let token = server.control_token.as_deref().unwrap_or_default();
     let answer = exchange(url, token, &body).map_err(|error| failed(&error))?;
-    let (status, body) = split(&answer).ok_or_else(|| failed(&"what it says is not HTTP"))?;
+    let (status, body) = split(&answer).ok_or_else(|| failed(&"its response is not HTTP"))?;
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
         (200, Some(value)) => Ok(value),
@@ -36,8 +36,7 @@ pub fn ask(server: &RunningServer, order: &Order) -> Result<Value, Failure> {
 /// Sends a request and reads until the connection closes.
 fn exchange(url: &str, token: &str, body: &[u8]) -> io::Result<Vec<u8>> {
     let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
-    let address =
-        address.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its address is not understood"))?;
+    let address = address.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its address is invalid"))?;
     let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     stream.set_write_timeout(Some(CONNECT_TIMEOUT))?;
@@ -80,6 +79,6 @@ mod tests {
         let (url, token) = (Some("http://127.0.0.1:1".to_owned()), Some("t".to_owned()));
         let server = RunningServer { pid: 7, url, control_url: None, control_token: token };
         let failure = ask(&server, &Order::ListOrganizations).expect_err("nobody listens on port 1");
-        assert!(failure.to_string().starts_with("the server on http://127.0.0.1:1 (process 7) does not answer: "));
+        assert!(failure.to_string().starts_with("the server on http://127.0.0.1:1 (process 7) does not respond: "));
     }
 }

@@ -70,9 +70,10 @@ pub fn run(args: &DemoDataArgs) -> Result<(), Failure> {
     let (payments, to) = (files.payment_line - 1, args.to.display());
     files.finish()?;
     let mut said = format!("{} loans of the product {} with {payments} payments in {to}", args.loans, args.product);
-    for (count, what, file) in
-        [(wrong.len(), "expect a wrong principal", "wrong.txt"), (broken.len(), "rows are broken", "broken.txt")]
-    {
+    for (count, what, file) in [
+        (wrong.len(), "have a wrong expected principal", "wrong.txt"),
+        (broken.len(), "rows are invalid", "broken.txt"),
+    ] {
         if count > 0 {
             said.push_str(&format!("; {count} {what}, see {file}"));
         }
@@ -87,7 +88,7 @@ fn as_of(args: &DemoDataArgs) -> Result<Day, Failure> {
     let Some(text) = &args.as_of else { return Ok(today) };
     match Day::parse(text) {
         Some(day) if day <= today => Ok(day),
-        Some(_) => Err(Failure::Failed(format!("--as-of: {text} lies in the future"))),
+        Some(_) => Err(Failure::Failed(format!("--as-of: {text} is in the future"))),
         None => Err(Failure::Failed(format!("--as-of: must be a date such as 2026-06-30, not {text}"))),
     }
 }
@@ -198,7 +199,7 @@ fn loan_row(loan: &Loan, as_of: Day) -> [String; LOAN_COLUMNS.len()] {
 }
 
 fn cannot(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Failed(format!("{} cannot be made: {error}", path.display()))
+    Failure::Failed(format!("{} cannot be created: {error}", path.display()))
 }
 
 fn not_written(error: csv::Error) -> Failure {

@@ -65,10 +65,15 @@ pub const EXPECTED: &str = "expected_";
 
 /// The columns of the loans file, except those with the prefix [`EXTERNAL`] or [`EXPECTED`].
 pub const LOAN_COLUMNS: &[Column] = &[
-    account("account_id", Shape::Text, "account_id", "the loan's id: 1 to 128 of A-Z a-z 0-9 . _ : ~ -"),
-    account("effective_at", Shape::Moment, "effective_at", "when it was lent"),
-    account("initial_principal_cents", Shape::Whole, "summary.initial_principal_cents", "the sum lent, in cents"),
-    account("origination_fee_cents", Shape::Whole, "summary.origination_fee_cents", "a fee charged when it was lent"),
+    account("account_id", Shape::Text, "account_id", "the loan's id: 1 to 128 characters of A-Z a-z 0-9 . _ : ~ -"),
+    account("effective_at", Shape::Moment, "effective_at", "when the loan was made"),
+    account("initial_principal_cents", Shape::Whole, "summary.initial_principal_cents", "the amount lent, in cents"),
+    account(
+        "origination_fee_cents",
+        Shape::Whole,
+        "summary.origination_fee_cents",
+        "a fee charged when the loan was made",
+    ),
     account("late_fee_cents", Shape::Whole, "summary.late_fee_cents", "the late fee, if not the product's"),
     account("late_fee_cap_percent", Shape::Decimal, "summary.late_fee_cap_percent", "its cap, if not the product's"),
     account(
@@ -87,20 +92,20 @@ pub const LOAN_COLUMNS: &[Column] = &[
         "post_promo_impl_interest_rate_percent",
         Shape::Decimal,
         "post_promo_overview.post_promo_impl_interest_rate_percent",
-        "the yearly rate, if not the product's: 6.2 is 6.2 %",
+        "the annual rate in percent, such as 6.2, if not the product's",
     ),
     account(
         "first_cycle_interval",
         Shape::Text,
         "cycle_type.first_cycle_interval",
-        "as `45 days`, if not the product's",
+        "such as `45 days`, if not the product's",
     ),
-    account("late_fee_grace", Shape::Text, "cycle_type.late_fee_grace", "as `10 days`, if not the product's"),
+    account("late_fee_grace", Shape::Text, "cycle_type.late_fee_grace", "such as `10 days`, if not the product's"),
     Column {
         name: "customer_id",
         shape: Shape::Text,
         place: Place::CustomerId,
-        about: "the borrower: with a name the customer is made [the account_id]; without one the customer must be there",
+        about: "the borrower's id [the account_id]; without a name, the customer must already exist",
     },
     Column {
         name: "customer_account_role",
@@ -111,8 +116,8 @@ pub const LOAN_COLUMNS: &[Column] = &[
     customer("name_first", "the borrower's first name"),
     customer("name_middle", "middle name"),
     customer("name_last", "last name"),
-    customer("name_prefix", "what stands before the name"),
-    customer("name_suffix", "what stands after the name"),
+    customer("name_prefix", "a title before the name"),
+    customer("name_suffix", "a suffix after the name"),
     Column {
         name: "business_name",
         shape: Shape::Text,
@@ -120,33 +125,33 @@ pub const LOAN_COLUMNS: &[Column] = &[
         about: "the name of a borrower that is a business",
     },
     customer("email", "email address"),
-    customer("phone_number", "as +12125550123"),
-    customer("date_of_birth", "as 1980-07-31"),
+    customer("phone_number", "such as +12125550123"),
+    customer("date_of_birth", "such as 1980-07-31"),
     customer("ssn", "social security number; stored encrypted, never shown"),
     customer("address_line_one", "street and number"),
-    customer("address_line_two", "more of the address"),
+    customer("address_line_two", "second line of the address"),
     customer("address_city", "city"),
     customer("address_state", "state"),
     customer("address_zip", "postal code"),
-    customer("address_country_code", "as US"),
+    customer("address_country_code", "such as US"),
     customer("customer_type", "person or business"),
-    customer("verification_status", "whether the identity was checked, in your own words"),
+    customer("verification_status", "the result of the identity check, in your own words"),
     Column {
         name: "expected_as_of",
         shape: Shape::Moment,
         place: Place::ExpectedAsOf,
-        about: "when the expected values are of [now]",
+        about: "the moment of the expected values [now]",
     },
 ];
 
 /// The columns of the payments file with their descriptions, except those with the prefix [`EXTERNAL`].
 pub const PAYMENT_COLUMNS: [(&str, &str); 6] = [
-    ("account_id", "the loan that was paid: one of the loans' file"),
-    ("original_amount_cents", "how much, in cents; positive"),
-    ("effective_at", "when; not before the loan and not in the future"),
-    ("line_item_id", "the payment's id, once in a loan [made of its time and amount]"),
+    ("account_id", "the loan that was paid, from the loans file"),
+    ("original_amount_cents", "the amount, in cents; positive"),
+    ("effective_at", "when it was paid; not before the loan and not in the future"),
+    ("line_item_id", "the payment's id, unique in the loan [made from its time and amount]"),
     ("line_item_status", "VALID, PENDING, AUTHORIZED or INVALID [VALID]"),
-    ("allocation", "PRINCIPAL, INTEREST or FEE: what it pays first [as the product says]"),
+    ("allocation", "PRINCIPAL, INTEREST or FEE: what it pays first [the product's order]"),
 ];
 
 /// A value that can be expected: its column without [`EXPECTED`], and its field in an account.
@@ -198,24 +203,24 @@ pub fn outcome_of(column: &str) -> Option<Outcome> {
 pub fn describe() -> String {
     let needed = |name: &str, needs: &[&str]| if needs.contains(&name) { format!("{name} *") } else { name.to_owned() };
     let row = |name: String, about: &str| [format!("  {name}"), about.to_owned()];
-    let mut rows = vec![["Loans, a row for each:".to_owned(), String::new()]];
+    let mut rows = vec![["Loans, one row each:".to_owned(), String::new()]];
     rows.extend(LOAN_COLUMNS.iter().map(|column| row(needed(column.name, &LOAN_NEEDS), column.about)));
-    rows.push(row(format!("{EXTERNAL}NAME"), "something to remember with the account, under any name"));
+    rows.push(row(format!("{EXTERNAL}NAME"), "your own data, stored with the account"));
     for outcome in OUTCOMES {
-        let from = format!("what {}.{} of the account must be", outcome.group, outcome.field);
+        let from = format!("the expected {}.{} of the account", outcome.group, outcome.field);
         rows.push(row(format!("{EXPECTED}{}", outcome.name), &from));
     }
     rows.push(Default::default());
-    rows.push(["Payments, a row for each:".to_owned(), String::new()]);
+    rows.push(["Payments, one row each:".to_owned(), String::new()]);
     rows.extend(PAYMENT_COLUMNS.iter().map(|(name, about)| row(needed(name, &PAYMENT_NEEDS), about)));
-    rows.push(row(format!("{EXTERNAL}NAME"), "something to remember with the payment, under any name"));
+    rows.push(row(format!("{EXTERNAL}NAME"), "your own data, stored with the payment"));
     format!("{}\n{NOTES}", table(&rows))
 }
 
 const NOTES: &str = "\
-The first line names the columns, in any order; those with a * are needed, and a value that is empty is not given.
-Values are separated by commas, in UTF-8. Money is a whole number of cents. A time is written
-2025-02-15T09:00:00-05:00; a date alone, 2025-02-15, is midnight at its beginning in the product's time zone.
+The first line names the columns, in any order. Columns with a * are required; a default is in brackets. An empty value
+counts as absent. Values are separated by commas, in UTF-8. Money is a whole number of cents. A time is written
+2025-02-15T09:00:00-05:00; a date alone, 2025-02-15, means the start of that day in the product's time zone.
 ";
 
 #[cfg(test)]

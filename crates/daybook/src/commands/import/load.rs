@@ -150,7 +150,7 @@ impl Loader<'_> {
             })?;
             let lines: Vec<&[u8]> = answers.trim_ascii_end().split(|byte| *byte == b'\n').collect();
             if lines.len() != count {
-                let rule = format!("the server gave {} answers to {count} calls", lines.len());
+                let rule = format!("the server returned {} responses to {count} calls", lines.len());
                 return Err(Failure::Failed(rule));
             }
             for (row, answer) in (first..).zip(lines).filter(|(_, answer)| !answer.starts_with(GOOD)) {
@@ -194,13 +194,15 @@ impl Loader<'_> {
     fn refused(&self, kind: Kind, row: usize, answer: &[u8]) -> Result<Broken, Failure> {
         let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
         let (status, error) = (&answer["status"], &answer["body"]["error"]);
-        let message = error["message"].as_str().unwrap_or("it was refused without a reason");
+        let message = error["message"].as_str().unwrap_or("no reason was given");
         if error["code"] == "migration_mode" {
             return Err(self.let_go());
         }
         let is_refusal = |status: u64| (400..500).contains(&status) && status != 429 || status == 501;
         if !status.as_u64().is_some_and(is_refusal) {
-            return Err(Failure::Failed(format!("the server could not take a row: {message}; run the import again")));
+            return Err(Failure::Failed(format!(
+                "the server could not process a row: {message}; run the import again"
+            )));
         }
         let portfolio = self.portfolio;
         let (file, line, column, value) = match kind {
@@ -217,7 +219,7 @@ impl Loader<'_> {
                 (&portfolio.payments_file, payment.line, "line_item_id", payment.id.to_string())
             }
         };
-        let rule = format!("the server refuses it: {message}");
+        let rule = format!("the server refused it: {message}");
         Ok(Broken { file: file.clone(), line, column: column.to_owned(), value, rule })
     }
 
@@ -225,9 +227,9 @@ impl Loader<'_> {
     /// repaired.
     fn let_go(&self) -> Failure {
         Failure::Failed(format!(
-            "migration mode of {} was turned off by somebody else while this was loading: what is loaded is released, the \
-             rest was not taken. Run the same command again: it turns it on again, loads the rest, and puts right what \
-             was released too early",
+            "migration mode of {} was turned off during the import: the rows loaded so far are released, and the server \
+             refused the rest. Run the same command again: it turns migration mode on again, loads the rest, and \
+             corrects what was released too early",
             self.product.id
         ))
     }

@@ -105,7 +105,7 @@ impl Reading<'_> {
             _ if account_id.is_empty() => return Ok(()),
             Entry::Occupied(first) => {
                 let line = self.portfolio.loans.get(*first.get() as usize).map_or(0, |loan| loan.line);
-                wrong("account_id", account_id, &format!("is the id of the loan in line {line} already"))?;
+                wrong("account_id", account_id, &format!("is already the id of the loan in line {line}"))?;
                 return Ok(());
             }
             Entry::Vacant(place) => drop(place.insert(index)),
@@ -125,7 +125,7 @@ impl Reading<'_> {
         }
         if filled.as_of.is_some_and(|as_of| filled.start.is_some_and(|start| as_of < start)) {
             let value = row.get(sheet.place("expected_as_of"));
-            wrong("expected_as_of", value, "lies before the loan was lent")?;
+            wrong("expected_as_of", value, "is before the loan was made")?;
         }
         let expected = self.expected(row, &mut wrong)?;
         if filled.customer.is_empty() && filled.customer_id.is_none() && !self.portfolio.allows_no_customer {
@@ -252,7 +252,7 @@ impl Reading<'_> {
             Entry::Occupied(place) => {
                 let first = &self.portfolio.customers[*place.get()];
                 if first.body != body {
-                    let rule = format!("is in line {} already, with another name or other details", first.line);
+                    let rule = format!("is already in line {}, with another name or other details", first.line);
                     report.add(sheet.broken(row.line, "customer_id", place.key(), &rule))?;
                 }
             }
@@ -303,7 +303,7 @@ impl Filled {
         if column.shape == Shape::Moment {
             let Some(time) = product.moment(value) else { return Some(product.moment_rule()) };
             if time > now {
-                return Some("lies in the future".to_owned());
+                return Some("is in the future".to_owned());
             }
             if column.place == Place::ExpectedAsOf {
                 self.as_of = Some(time);

@@ -63,7 +63,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
         return print(&columns::describe());
     }
     let (Some(loans), Some(payments)) = (&args.loans, &args.payments) else {
-        return Err(Failure::Failed("two files are needed: the loans and the payments".to_owned()));
+        return Err(Failure::Failed("two files are required: the loans and the payments".to_owned()));
     };
     let inputs = [loans.as_path(), payments.as_path()];
     must_not_be(&args.differences, "--differences", &inputs)?;
@@ -109,7 +109,7 @@ fn product(args: &ImportArgs, server: Option<&Client>) -> Result<Product, Failur
         (Some(file), _, _) => Product::of_file(file),
         (None, Some(id), Some(server)) if args.dry_run => Product::of_server(server, id).map(Product::made_anew),
         (None, Some(id), Some(server)) => Product::of_server(server, id),
-        _ => Err(Failure::Failed("--product: is needed".to_owned())),
+        _ => Err(Failure::Failed("--product: is required".to_owned())),
     }
 }
 
@@ -141,7 +141,7 @@ fn check(
     }
     if report.count() == 0 && portfolio.payments.is_empty() && !args.allow_no_payments {
         return Err(Failure::Failed(format!(
-            "{} has no rows below its header: nothing was loaded. If no loan was ever paid, say --allow-no-payments",
+            "{} has no rows below its header: nothing was loaded. If no loan was ever paid, use --allow-no-payments",
             portfolio.payments_file
         )));
     }
@@ -176,16 +176,17 @@ impl Import<'_> {
         };
         let mut mode = standing::mode_of(self.client, self.product)?;
         if mode.state == "RELEASING" {
-            say("A release is under way already: waiting for it.\n");
+            say("A release is already running: waiting for it to finish.\n");
             mode = loader.wait()?;
         }
         let standing = standing::look(self.client, self.product, self.portfolio, report)?;
         report.must_be_empty(args.json, "nothing was loaded")?;
         let others = standing.others_held;
         if mode.state == "HOLDING" && others > 0 && !args.release_others {
+            let others = accounts(others);
             return Err(Failure::Failed(format!(
-                "{} is in migration mode already, and holds events of {others} accounts that {} does not have: another \
-                 import may be under way, or was broken off. Bring that to its end first. --release-others releases them \
+                "{} is already in migration mode, and holds events of {others} that {} does not have: another import may \
+                 be running, or was interrupted. Finish that import first, or use --release-others to release them \
                  together with these",
                 self.product.id, self.portfolio.loans_file
             )));
@@ -198,9 +199,9 @@ impl Import<'_> {
             (false, _) => self.load(&loader, &mode.state, standing, report)?,
         };
         if is_there {
-            say("Everything is loaded already: only comparing.\n");
+            say("Everything is already loaded: only comparing.\n");
             loader.compare(report)?;
-            report.must_be_empty(args.json, "the server has something else under these ids; nothing was changed")?;
+            report.must_be_empty(args.json, "the server has other data under these ids; nothing was changed")?;
         }
         let outcome = reconcile::compare(self.client, self.product, self.portfolio, standing, args.connections)?;
         reconcile::write(self.client, self.portfolio, &outcome, &args.differences)?;
@@ -226,13 +227,13 @@ impl Import<'_> {
         report: &mut Report,
     ) -> Result<Vec<FailedAccount>, Failure> {
         if state == "HOLDING" {
-            say("Migration mode is on already: going on with an import that was begun.\n");
+            say("Migration mode is already on: continuing an earlier import.\n");
         } else if standing.loans > 0 {
-            say(&format!("{} of the loans are there already: loading the rest.\n", standing.loans));
+            say(&format!("Loans already on the server: {}. Loading the rest.\n", standing.loans));
         }
         if standing.others > 0 {
             let others = standing.others;
-            say(&format!("The product has {others} other accounts: their events wait until this is done.\n"));
+            say(&format!("Other accounts of the product: {others}. Their events are held until the import is done.\n"));
         }
         loader.hold()?;
         loader.load(report)?;
@@ -240,6 +241,11 @@ impl Import<'_> {
         report.must_be_empty(self.args.json, ending)?;
         loader.release(self.args.send_historical_webhooks)
     }
+}
+
+/// A number of accounts in words.
+fn accounts(count: u64) -> String {
+    if count == 1 { "1 account".to_owned() } else { format!("{count} accounts") }
 }
 
 impl Imported {
@@ -261,7 +267,7 @@ impl Imported {
             let mut text =
                 format!("loans     {loans}\npayments  {payments}\nagree     {agreeing}\ndiffer    {differing}\n");
             if compared < loans {
-                text.push_str(&format!("unknown   {} (they expect nothing)\n", loans - compared));
+                text.push_str(&format!("unknown   {} (no expected values)\n", loans - compared));
             }
             if self.withheld > 0 {
                 let why = "about the past of these loans; --send-historical-webhooks sends them";
@@ -273,14 +279,14 @@ impl Imported {
             text
         })?;
         if !self.failed.is_empty() {
-            let count = self.failed.len();
-            return Err(Failure::Failed(format!(
-                "{count} accounts could not be processed; a later import tries them again"
-            )));
+            let count = accounts(self.failed.len() as u64);
+            return Err(Failure::Failed(format!("{count} could not be processed; the next import tries again")));
         }
         if differing > 0 {
             let expects = &portfolio.loans_file;
-            let sentence = format!("{differing} of {compared} loans are not as {expects} expects: {file} says why");
+            let sentence = format!(
+                "{differing} of {compared} loans differ from the expected values in {expects}: {file} explains why"
+            );
             return Err(Failure::Failed(sentence));
         }
         Ok(())

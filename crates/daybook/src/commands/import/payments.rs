@@ -102,7 +102,7 @@ impl Checking<'_> {
         }
         let loan = self.portfolio.by_id.get(account).copied();
         if loan.is_none() && !account.is_empty() {
-            wrong("account_id", account, &format!("is no loan of {}", self.portfolio.loans_file))?;
+            wrong("account_id", account, &format!("is not a loan in {}", self.portfolio.loans_file))?;
         }
         let cents = amount.parse().ok().filter(|cents| (1..=Cents::LARGEST_INPUT.0).contains(cents));
         if cents.is_none() && !amount.is_empty() {
@@ -114,9 +114,9 @@ impl Checking<'_> {
         match time {
             None if at.is_empty() => {}
             None => wrong("effective_at", at, &self.product.moment_rule())?,
-            Some(time) if time > self.now => wrong("effective_at", at, "lies in the future")?,
+            Some(time) if time > self.now => wrong("effective_at", at, "is in the future")?,
             Some(time) if start.is_some_and(|start| time < start) => {
-                wrong("effective_at", at, "lies before the loan was lent")?;
+                wrong("effective_at", at, "is before the loan was made")?;
             }
             Some(_) => {}
         }
@@ -192,7 +192,7 @@ fn settle_ids(payments: &mut [Payment], sheet: &Sheet, report: &mut Report) -> R
             if payment.is_derived {
                 payment.id = format!("{}-{number}", payment.id).into();
             } else {
-                let rule = format!("is the id of the payment in line {first} already, for the same loan");
+                let rule = format!("is already the id of the payment in line {first}, for the same loan");
                 report.add(sheet.broken(payment.line, "line_item_id", &payment.id, &rule))?;
             }
         }

@@ -33,7 +33,7 @@ impl Product {
         let asked = client.get(&format!("/products/{}", encoded(id)));
         let mut body = asked.map_err(|trouble| match trouble {
             Trouble::Refused { status: 404, .. } => Failure::Failed(format!(
-                "there is no product {id}: make it with POST /products, or name its file with --product-file"
+                "there is no product {id}: create it with POST /products, or name its file with --product-file"
             )),
             other => other.into(),
         })?;

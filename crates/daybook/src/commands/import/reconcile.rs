@@ -81,7 +81,7 @@ pub fn compare(
                 match client.send("GET", &path, "", &[]) {
                     Ok(bytes) => {
                         let account = serde_json::from_slice(&bytes).map_err(|error| {
-                            Failure::Failed(format!("the answer to GET {path} cannot be read: {error}"))
+                            Failure::Failed(format!("the response to GET {path} cannot be read: {error}"))
                         })?;
                         judge(*loan, Some(&account));
                         Ok(())

@@ -42,7 +42,7 @@ impl Report {
     pub fn new(file: Option<&Path>) -> Result<Report, Failure> {
         let make = |path: &Path| {
             let file = File::create(path)
-                .map_err(|error| Failure::Failed(format!("--report: {} cannot be made: {error}", path.display())))?;
+                .map_err(|error| Failure::Failed(format!("--report: {} cannot be created: {error}", path.display())))?;
             let mut all = csv::Writer::from_writer(file);
             all.write_record(["file", "line", "column", "value", "rule"]).map_err(written)?;
             Ok::<_, Failure>(all)
@@ -78,7 +78,7 @@ impl Report {
         }
         self.shown.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
         print(&if json { format!("{:#}\n", self.as_json()) } else { self.as_text() })?;
-        let values = if self.count == 1 { "value is wrong" } else { "values are wrong" };
+        let values = if self.count == 1 { "value is invalid" } else { "values are invalid" };
         Err(Failure::Failed(format!("{} {values}: {ending}", self.count)))
     }
 
@@ -102,7 +102,7 @@ impl Report {
         let mut text: String = self.shown.iter().map(line).collect();
         let more = self.count - self.shown.len() as u64;
         if more > 0 {
-            let hint = if self.all.is_some() { "the file of --report has all" } else { "--report FILE writes all" };
+            let hint = if self.all.is_some() { "the file of --report lists all" } else { "--report FILE lists all" };
             text.push_str(&format!("and {more} more; {hint}\n"));
         }
         text
@@ -124,7 +124,7 @@ mod tests {
         }
         let text = report.as_text();
         assert_eq!(text.lines().count(), 101);
-        assert!(text.ends_with("and 50 more; --report FILE writes all\n"), "{text}");
+        assert!(text.ends_with("and 50 more; --report FILE lists all\n"), "{text}");
         let cut = format!("loans.csv:151 effective_at {:?}…: must be a date\n", "x".repeat(60));
         assert!(text.starts_with(&cut), "{text}");
         assert_eq!(report.as_json()["broken"], 150);

@@ -76,7 +76,7 @@ impl Folder {
     fn make() -> Result<Folder, Failure> {
         let path = std::env::temp_dir().join(format!("daybook-dry-run-{}", std::process::id()));
         let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| Failure::Failed(format!("{} cannot be made: {error}", path.display())))?;
+        made.map_err(|error| Failure::Failed(format!("{} cannot be created: {error}", path.display())))?;
         Ok(Folder(path))
     }
 }

@@ -79,17 +79,15 @@ impl Sheet {
         for (place, column) in self.columns.iter().enumerate() {
             let rule = match column.as_str() {
                 "" => "is a column without a name",
-                only if self.columns.len() == 1 && only.contains([';', '\t']) => {
-                    "has to have commas between the columns"
-                }
-                known if self.columns[..place].contains(column) && is_known(known) => "is a column already",
+                only if self.columns.len() == 1 && only.contains([';', '\t']) => "must have commas between the columns",
+                known if self.columns[..place].contains(column) && is_known(known) => "is in the header twice",
                 known if is_known(known) => continue,
-                _ => "is no column of this file; `daybook import --columns` names them all",
+                _ => "is not a column of this file; `daybook import --columns` lists them all",
             };
             report.add(self.broken(1, column, "", rule))?;
         }
         for column in needed.iter().filter(|column| self.place(column).is_none()) {
-            report.add(self.broken(1, column, "", "is a column that must be there"))?;
+            report.add(self.broken(1, column, "", "is a required column and is missing"))?;
         }
         Ok(report.count() == before)
     }
@@ -141,9 +139,9 @@ impl Sheet {
             return Ok(None);
         }
         if record.len() != self.columns.len() {
-            let mut rule = format!("has {} values, and there are {} columns", record.len(), self.columns.len());
+            let mut rule = format!("has {} values, but there are {} columns", record.len(), self.columns.len());
             if record.iter().any(has_line_end) {
-                rule.push_str(": it goes over several lines, so a quote may be open");
+                rule.push_str("; it spans several lines, so a closing quote may be missing");
             }
             report.add(self.broken(line, "the row", "", &rule))?;
             return Ok(None);
@@ -153,7 +151,7 @@ impl Sheet {
             match std::str::from_utf8(value) {
                 // No valid value has several lines: this one has swallowed the rows after it.
                 Ok(text) if has_line_end(value) => {
-                    let rule = "goes over several lines: a quote is open";
+                    let rule = "spans several lines: a closing quote is missing";
                     report.add(self.broken(line, &self.columns[place], text, rule))?;
                     return Ok(None);
                 }

@@ -57,7 +57,7 @@ pub fn look(
                 let rule = format!("is a loan of the product {} on the server", account.account_product.product_id);
                 taken("account_id", rule)?;
             } else if Time::parse(&account.effective_at) != loan.start {
-                taken("account_id", format!("is another loan on the server, lent at {}", account.effective_at))?;
+                taken("account_id", format!("is another loan on the server, made at {}", account.effective_at))?;
             }
         }
         Ok(())
@@ -110,7 +110,7 @@ pub fn check_references(
                     line: **line,
                     column: "customer_id".to_owned(),
                     value: (*customer_id).clone(),
-                    rule: "is no customer on the server, and there is no name to make one with".to_owned(),
+                    rule: "is not a customer on the server, and the row has no name to create one".to_owned(),
                 })
             }
             Err(other) => Err(other.into()),

@@ -62,7 +62,7 @@ pub struct Item {
 pub fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T, Failure> {
     let bytes = client.send("GET", path, "", &[])?;
     serde_json::from_slice(&bytes)
-        .map_err(|error| Failure::Failed(format!("the answer to GET {path} cannot be read: {error}")))
+        .map_err(|error| Failure::Failed(format!("the response to GET {path} cannot be read: {error}")))
 }
 
 /// Passes every page of a list to a function.

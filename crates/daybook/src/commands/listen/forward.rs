@@ -45,7 +45,7 @@ impl Forward {
                 (answered, retry_after.map(str::to_owned))
             }
             Err(error) => {
-                let trouble = Some(format!("{} gives no answer: {error}", self.url));
+                let trouble = Some(format!("{} does not respond: {error}", self.url));
                 (Answered { status: NO_ANSWER, is_forwarded: true, trouble }, None)
             }
         }

@@ -84,8 +84,8 @@ impl Judge {
 
     /// Checks a request, or returns why it is not a webhook.
     pub fn judge(&mut self, request: &Request) -> Result<Finding, String> {
-        let message =
-            read(&request.body).map_err(|error| format!("it has not event, data, hmac_signature: {error}"))?;
+        let message = read(&request.body)
+            .map_err(|error| format!("its body must have event, data and hmac_signature: {error}"))?;
         let data = serde_json::from_str(message.data.get()).map_err(|error| format!("data is not JSON: {error}"))?;
         let (body_is_signed, header_is_signed) = (self.signed_body(&message), self.signed_header(request));
         // Without the header, the signature is the only identification of a message.
@@ -244,6 +244,6 @@ mod tests {
         let stranger =
             Request { id: String::new(), timestamp: String::new(), signatures: String::new(), body: b"{}".to_vec() };
         let why = judge.judge(&stranger).expect_err("no webhook");
-        assert!(why.starts_with("it has not event, data, hmac_signature: missing field"), "{why}");
+        assert!(why.starts_with("its body must have event, data and hmac_signature: missing field"), "{why}");
     }
 }

@@ -59,7 +59,7 @@ pub fn run(args: &ListenArgs) -> Result<(), Failure> {
             }
         };
         let events = if args.events.is_empty() { "all events".to_owned() } else { args.events.join(", ") };
-        say(&format!("Listening on {url}, subscribed to {events} of {}. Ctrl+C ends.\n", client.url()));
+        say(&format!("Listening on {url}, subscribed to {events} of {}. Press Ctrl+C to stop.\n", client.url()));
         let answering = match forward {
             Some(forward) => Answering::Forwarded(forward),
             None => Answering::Listed(args.answer.clone()),
@@ -75,16 +75,16 @@ pub fn run(args: &ListenArgs) -> Result<(), Failure> {
 
 /// Prints the summary at the end.
 fn report(ended: &Ended, was_counted: bool) -> Result<(), Failure> {
-    say(&format!("The subscription is removed. {} came, {} taken.\n", ended.lines(), ended.taken));
+    say(&format!("The subscription is removed. {} received, {} accepted.\n", ended.lines(), ended.taken));
     if was_counted && ended.wrong > 0 {
-        return Err(Failure::Failed(format!("{} of them had a wrong signature", ended.wrong)));
+        return Err(Failure::Failed(format!("{} of them had an invalid signature", ended.wrong)));
     }
     Ok(())
 }
 
 async fn bind(port: u16) -> Result<(TcpListener, SocketAddr), Failure> {
     let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let failed = |error| Failure::Failed(format!("--port: {wanted} cannot be listened on: {error}"));
+    let failed = |error| Failure::Failed(format!("--port: cannot listen on {wanted}: {error}"));
     let listener = TcpListener::bind(wanted).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
@@ -97,7 +97,7 @@ async fn ask<T: Send + 'static>(
 ) -> Result<T, Failure> {
     let client = client.clone();
     let answer = tokio::task::spawn_blocking(move || question(&client)).await;
-    answer.map_err(|error| Failure::Failed(format!("a question to the server broke off: {error}")))?
+    answer.map_err(|error| Failure::Failed(format!("a request to the server failed: {error}")))?
 }
 
 /// Removes the subscriptions of killed earlier runs, whose ports are closed.
@@ -117,7 +117,7 @@ fn remove_leftovers(client: &Client, own: SocketAddr) -> Result<(), Failure> {
                 removed => {
                     removed?;
                     say(&format!(
-                        "The subscription of {address} is removed: the command that listened there has gone.\n"
+                        "The subscription of {address} is removed: the command that listened there has ended.\n"
                     ));
                 }
             }
@@ -159,7 +159,7 @@ pub(super) fn explained(server: &str, trouble: Trouble) -> Failure {
     }
     Failure::Failed(format!(
         "{trouble}\nThe server at {server} sends no webhooks to its own machine. Start it with `daybook serve --dev`, or with \
-         `--allow-network 127.0.0.1/32`, and do this again. It must run on this machine."
+         `--allow-network 127.0.0.1/32`, and try again. It must run on this machine."
     ))
 }
 
@@ -167,8 +167,8 @@ pub(super) fn explained(server: &str, trouble: Trouble) -> Failure {
 fn signing_key(client: &Client) -> Result<Key, Failure> {
     let shown = client.get("/organization/hmac_key").map_err(|trouble| match &trouble {
         Trouble::Refused { status: 403, .. } => Failure::Failed(format!(
-            "{trouble}\nOnly a key with the role ADMIN may read the key that signs messages: `daybook keys create --role \
-             ADMIN` makes one."
+            "{trouble}\nOnly an API key with the role ADMIN may read the signing key: `daybook keys create --role ADMIN` makes \
+             one."
         )),
         _ => trouble.into(),
     })?;
@@ -181,7 +181,9 @@ async fn leave(client: &Client, subscription: String) -> Result<(), Failure> {
         match client.delete(&format!("/organization/subscriptions/{subscription}"), None) {
             // It was removed by another command or user.
             Err(Trouble::Refused { status: 404, .. }) | Ok(_) => Ok(()),
-            Err(trouble) => Err(Failure::Failed(format!("the subscription {subscription} is not removed: {trouble}"))),
+            Err(trouble) => {
+                Err(Failure::Failed(format!("the subscription {subscription} could not be removed: {trouble}")))
+            }
         }
     })
     .await

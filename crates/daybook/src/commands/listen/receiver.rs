@@ -90,7 +90,7 @@ impl Receiver {
         let serving = axum::serve(listener, router).with_graceful_shutdown(is_closed).into_future();
         let mut serving = Box::pin(serving);
         tokio::select! {
-            ended = &mut serving => ended.map_err(|error| Failure::Failed(format!("listening broke off: {error}")))?,
+            ended = &mut serving => ended.map_err(|error| Failure::Failed(format!("listening failed: {error}")))?,
             () = told => {}
             () = self.0.enough.notified() => {}
         }
@@ -163,7 +163,7 @@ async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Bod
             answer_of(answered.status, retry_after)
         }
         Err(why) => {
-            say(&format!("Something came that is no webhook: {why}. It was answered with 400.\n"));
+            say(&format!("Received a request that is not a webhook: {why}. It was answered with 400.\n"));
             answer_of(400, None)
         }
     }

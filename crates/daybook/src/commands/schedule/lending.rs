@@ -100,7 +100,7 @@ fn read<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
 }
 
 fn json_of(bytes: &[u8]) -> Result<Value, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("an answer is not JSON: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| Problem::internal(format!("a response is not JSON: {error}")))
 }
 
 /// Terms that the service refuses are invalid arguments; the error names their flags.

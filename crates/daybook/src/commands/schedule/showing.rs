@@ -45,7 +45,7 @@ pub fn table(plan: &Plan) -> String {
         let _ = writeln!(text, "{}", cells.join("  ").trim_end());
     }
     if let Some((day, cents)) = plan.payoff {
-        let _ = writeln!(text, "\nPays it off on {day}, with everything due before paid on time: {}", shown(cents));
+        let _ = writeln!(text, "\nPayoff on {day}, if everything due before it is paid on time: {}", shown(cents));
     }
     text
 }

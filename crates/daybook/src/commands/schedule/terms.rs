@@ -37,7 +37,7 @@ pub fn of(args: &ScheduleArgs) -> Result<Terms, Failure> {
         return Err(Failure::Senseless(format!("--payoff-at: must not be before the loan begins ({start})")));
     }
     let principal = cents_of(&args.principal).filter(|cents| *cents > 0).ok_or_else(|| {
-        Failure::Senseless(format!("--principal: {} is no amount such as 10000 or 12,500.50", args.principal))
+        Failure::Senseless(format!("--principal: {} is not an amount such as 10000 or 12,500.50", args.principal))
     })?;
     // A loan's calendar is that of its time zone. Here every date is given, so any zone will do.
     let mut billing = json!({
@@ -109,7 +109,7 @@ fn name(choice: impl ValueEnum) -> String {
 }
 
 fn date(text: &str, flag: &str) -> Result<Day, Failure> {
-    Day::parse(text).ok_or_else(|| Failure::Senseless(format!("{flag}: {text} is no date such as 2026-01-15")))
+    Day::parse(text).ok_or_else(|| Failure::Senseless(format!("{flag}: {text} is not a date such as 2026-01-15")))
 }
 
 /// Reads an interval, or a name for one.
@@ -125,14 +125,14 @@ fn interval(text: &str, flag: &str) -> Result<String, Failure> {
     match Interval::parse(known) {
         Some(_) => Ok(known.to_owned()),
         None => Err(Failure::Senseless(format!(
-            "{flag}: {text} is no interval such as monthly, \"2 months\" or \"10 days\""
+            "{flag}: {text} is not an interval such as monthly, \"2 months\" or \"10 days\""
         ))),
     }
 }
 
 /// Reads a percentage as a JSON number, unchanged.
 fn rate(text: &str) -> Result<Value, Failure> {
-    let wrong = || Failure::Senseless(format!("--rate: {text} is no percent such as 12 or 6.25"));
+    let wrong = || Failure::Senseless(format!("--rate: {text} is not a percentage such as 12 or 6.25"));
     let is_plain =
         !text.is_empty() && text.len() <= 12 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !is_plain {

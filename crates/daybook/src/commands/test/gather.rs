@@ -65,7 +65,7 @@ pub fn gather(paths: &[PathBuf], filter: Option<&str>) -> Result<Gathered, Failu
     if let Some(filter) = filter {
         gathered.keep(filter);
         if gathered.cases.is_empty() && gathered.broken.is_empty() {
-            return Err(Failure::Senseless(format!("--filter: no case has {filter:?} in its file's name or title")));
+            return Err(Failure::Senseless(format!("--filter: no case has {filter:?} in its file name or title")));
         }
     }
     Ok(gathered)

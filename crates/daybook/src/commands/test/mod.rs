@@ -46,11 +46,11 @@ pub fn run(args: &TestArgs) -> Result<(), Failure> {
 fn key_must_have_a_server(args: &TestArgs, of_environment: Option<&str>) -> Result<(), Failure> {
     let is_typed = args.remote.key.is_some() && args.remote.key.as_deref() != of_environment;
     if is_typed && args.remote.url.is_none() && !args.server {
-        let why = "--key: is for a server: name it with --url, or say --server for the one that runs on this machine";
+        let why = "--key: needs a server: name one with --url, or use --server for the one on this machine";
         return Err(Failure::Senseless(why.to_owned()));
     }
     if args.remote.key.is_some() && args.remote.url.is_none() && !args.server {
-        say("DAYBOOK_KEY is not used: the cases run in memory. --url or --server has a server run them.\n");
+        say("DAYBOOK_KEY is not used: the cases run in memory. Use --url or --server to run them on a server.\n");
     }
     Ok(())
 }
@@ -125,7 +125,7 @@ fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<Outcom
             hears.store(true, Ordering::Relaxed);
         }
     });
-    let waits = "a server sends them in batches, once a minute unless set otherwise";
+    let waits = "a server sends them in batches, by default once a minute";
     let outcomes = remote::run_all(&connection.client, &gathered.cases, &stop, |news| match news {
         News::Played => progress.add(1),
         News::Waiting(messages) => progress.say(&format!("Waiting for {messages} webhook messages: {waits}.")),
@@ -134,7 +134,7 @@ fn on_server(args: &TestArgs, gathered: &Gathered) -> Result<(String, Vec<Outcom
     listening.abort();
     let outcomes = outcomes?;
     if stop.load(Ordering::Relaxed) {
-        return Err(Failure::Failed("stopped; what was subscribed for the run is unsubscribed".to_owned()));
+        return Err(Failure::Failed("stopped; the subscriptions of the run are removed".to_owned()));
     }
     Ok((url, outcomes))
 }
@@ -160,7 +160,7 @@ async fn watch(args: &TestArgs) -> Result<(), Failure> {
             say(&format!("daybook: {failure}\n"));
         }
         is_first = false;
-        say("Watching for changes; Ctrl+C ends it.\n");
+        say("Watching for changes. Press Ctrl+C to stop.\n");
         while picture(&args.paths) == seen {
             tokio::select! {
                 () = tokio::time::sleep(BETWEEN_LOOKS) => {}

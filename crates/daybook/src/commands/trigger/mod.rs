@@ -31,7 +31,7 @@ pub fn run(args: &TriggerArgs) -> Result<(), Failure> {
     refuse_live(&connection.client)?;
     let stage = Stage::set(connection.client.clone())?;
     recipe(&stage)?;
-    say(&format!("{event} has happened. What is not sent at once comes with the server's next batch.\n"));
+    say(&format!("{event} has happened. Webhooks that are not sent at once are sent with the server's next batch.\n"));
     Ok(())
 }
 
@@ -48,7 +48,7 @@ fn refuse_live(client: &Client) -> Result<(), Failure> {
     match client.patch("/admin/roll/account", &nobody) {
         Ok(_) | Err(Trouble::Refused { status: 404, .. }) => Ok(()),
         Err(trouble) if trouble.has_code("live_environment") => Err(Failure::Failed(
-            "events are triggered on accounts made for it, and this organization is LIVE: use a key of a TEST one \
+            "events can be triggered only in a TEST organization, and this one is LIVE: use a key of a TEST one \
              (`daybook org create NAME --environment TEST`)"
                 .to_owned(),
         )),

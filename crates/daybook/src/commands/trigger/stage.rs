@@ -104,7 +104,7 @@ impl Stage {
             thread::sleep(BETWEEN_LOOKS);
             answer = self.client.get(path)?;
         }
-        Err(Failure::Failed(format!("{what} has not come about in {} seconds", LOOKS / 5)))
+        Err(Failure::Failed(format!("{what} did not happen within {} seconds", LOOKS / 5)))
     }
 
     /// Creates a product: 12 monthly instalments at 12 %, with a late fee.
@@ -186,14 +186,15 @@ impl Stage {
     /// Sends all webhooks of an account that was just opened at once.
     pub fn send(&self, opened_at: &str) -> Result<(), Failure> {
         let opened = Time::parse(opened_at);
-        let opened = opened.ok_or_else(|| Failure::Failed(format!("the server says {opened_at}, which is no time")))?;
+        let opened =
+            opened.ok_or_else(|| Failure::Failed(format!("the server returned {opened_at}, which is not a time")))?;
         self.roll_to(&opened.plus_micros(A_MOMENT_MICROS).to_string())
     }
 }
 
 fn text_of(value: &Value, what: &str) -> Result<String, Failure> {
     let text = value.as_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::Failed(format!("the server does not say the {what}")))
+    text.ok_or_else(|| Failure::Failed(format!("the server did not return the {what}")))
 }
 
 /// A call as a curl command.

@@ -70,7 +70,7 @@ pub async fn measure(site: &mut Site, seconds: u64) -> Result<SideBySide, Failur
             let expected = committed.len() as u64 * (super::MANY - 1);
             let arrived = arrivals.iter().filter(|arrival| arrival.url < super::MANY - 1).count() as u64;
             if arrived < expected {
-                return Err(Failure::Failed(format!("of {expected} deliveries {arrived} arrived in time")));
+                return Err(Failure::Failed(format!("only {arrived} of {expected} deliveries arrived in time")));
             }
         }
     }

@@ -137,7 +137,7 @@ async fn wait(site: &Site, answering: u64) -> Result<(), Failure> {
             (last, since) = (now, Stopwatch::start());
         }
         if since.elapsed() > STUCK_AFTER {
-            return Err(Failure::Failed(format!("nothing is delivered any more: {rows:?}")));
+            return Err(Failure::Failed(format!("deliveries have stopped: {rows:?}")));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

@@ -25,7 +25,7 @@ impl Receiver {
                 command.args(["bench", "webhook-receiver"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
             })
             .map_err(Failure::Output)?;
-        let silent = || Failure::Failed("the receiver does not answer".to_owned());
+        let silent = || Failure::Failed("the receiver does not respond".to_owned());
         let mut answers = BufReader::new(child.stdout.take().ok_or_else(silent)?);
         let mut port = String::new();
         answers.read_line(&mut port).map_err(Failure::Output)?;
@@ -36,11 +36,12 @@ impl Receiver {
 
     /// Requests a report.
     pub fn ask(&mut self) -> Result<Said, Failure> {
-        let asking = self.asking.as_mut().ok_or_else(|| Failure::Failed("the receiver is gone".to_owned()))?;
+        let asking = self.asking.as_mut().ok_or_else(|| Failure::Failed("the receiver has ended".to_owned()))?;
         asking.write_all(b"?\n").map_err(Failure::Output)?;
         let mut line = String::new();
         self.answers.read_line(&mut line).map_err(Failure::Output)?;
-        serde_json::from_str(&line).map_err(|error| Failure::Failed(format!("the receiver said nonsense: {error}")))
+        serde_json::from_str(&line)
+            .map_err(|error| Failure::Failed(format!("the receiver's output cannot be read: {error}")))
     }
 }
 

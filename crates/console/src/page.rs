@@ -295,7 +295,7 @@ fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
         Kind::Internal => (
             StatusCode::INTERNAL_SERVER_ERROR,
             "Internal error",
-            "No change was partly made. The server's log has the details.",
+            "No partial change was saved. The server's log has the details.",
         ),
     }
 }

@@ -88,7 +88,7 @@ async fn migrate(browser: &Browser) {
         browser.see("held").await;
     }
     browser.go("/console/accounts/ada-1").await;
-    browser.see("After a release now").await;
+    browser.see("If released now").await;
     browser.see(LEFT).await;
     browser.picture("walk-04-held").await;
 

@@ -284,7 +284,7 @@ fn came(
 /// A sentence about an overpayment, which the user may not have intended.
 fn left_over(before: &Account, after: &Account) -> Option<String> {
     let (before, after) = (before.summary.surplus_cents, after.summary.surplus_cents);
-    (after > before).then(|| format!("The payment is more than the borrower owes: a surplus of {after} remains."))
+    (after > before).then(|| format!("This is more than the borrower owes: a surplus of {after} remains."))
 }
 
 /// A sentence about when a line item takes effect.

@@ -42,7 +42,7 @@ const BASICS: &[Field] = &[
         "Begins",
         Kind::Moment,
         "When the loan begins, in the product's time zone. If it is in the past, the time since then is processed \
-         immediately. Leave empty for now.",
+         immediately. Leave empty to use the current time.",
     ),
     Field::new(
         "account_id",

@@ -110,7 +110,7 @@ const BASICS: &[Field] = &[
         "effective_at",
         "Effective from",
         Kind::Moment,
-        "When the product becomes effective, in its time zone. Leave empty for now.",
+        "When the product becomes effective, in its time zone. Leave empty to use the current time.",
     ),
 ];
 
@@ -165,7 +165,7 @@ const FEES: &[Field] = &[
         life!("fee_policies.late_fee_percent"),
         "Late fee, percent",
         Kind::Decimal,
-        "For fees that are a percentage.",
+        "For late fees that are a percentage.",
     ),
     Field::new(
         life!("fee_policies.late_fee_grace"),

@@ -72,7 +72,7 @@ fn moment(at: Time) -> Moment {
 fn stands(stand: Stand, is_paused: bool) -> ((&'static str, &'static str), String) {
     match stand {
         Stand::Delivered(at) => (("delivered", "Delivered"), format!("The receiver accepted it on {}.", moment(at))),
-        Stand::Waiting => (("pending", "Pending"), "It is sent when its turn comes.".to_owned()),
+        Stand::Waiting => (("pending", "Pending"), "It is queued for sending.".to_owned()),
         Stand::Retry(at) => (("retry", "Failed, retrying"), format!("The next attempt is on {}.", moment(at))),
         Stand::Dead(at) if is_paused => {
             (("dead", "Dead letter"), format!("Since {}. To send it again, resume the URL first.", moment(at)))

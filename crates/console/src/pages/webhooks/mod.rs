@@ -139,8 +139,8 @@ impl Subscription {
                  Keys. Correct the receiver, resume the URL, then replay its dead letters."
             }
             Some("CONSECUTIVE_ERRORS") => {
-                "See its last deliveries for the responses, and fix the receiver. For 5 days Daybook tests the URL with \
-                 single messages and resumes it automatically when one is accepted; you can also resume it here. \
+                "See its last deliveries for the responses, and fix the receiver. For 5 days Daybook tests the URL \
+                 with single messages and resumes it automatically when one is accepted; you can also resume it here. \
                  Then replay its dead letters."
             }
             _ => "Resume it when the receiver is ready.",

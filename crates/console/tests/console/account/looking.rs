@@ -115,7 +115,7 @@ async fn what_is_held_is_shown_with_what_its_release_would_give() {
     let text = words(&page);
     assert!(text.contains("3 events are held") && text.contains("Migration mode"), "{text}");
     assert!(text.contains("A payment of $250.00 was recorded"), "{text}");
-    let released = text.split("After a release now").nth(1).expect("a preview of the release");
+    let released = text.split("If released now").nth(1).expect("a preview of the release");
     assert!(released.contains("Principal $888.53") && released.contains("Past due $30.00"), "{released}");
     assert!(released.contains("Active"), "{released}");
     assert_figure(&page, "Balance", "$0.00");

@@ -6,8 +6,8 @@ const WHEN: Field = Field::new(
     "effective_at",
     "Effective at",
     Kind::Moment,
-    "When it takes effect, in the product's time zone. Leave empty for now, on the account's clock. An earlier time \
-     backdates the entry; a later time schedules it.",
+    "When it takes effect, in the product's time zone. Leave empty to use the current time of the account's clock. An \
+     earlier time backdates the entry; a later time schedules it.",
 );
 const AMOUNT: Field =
     Field::new("original_amount_cents", "Amount", Kind::Dollars, "In dollars and cents.").required().hint("106.62");
@@ -70,7 +70,10 @@ pub const FEE: &[Field] = &[
     Field::new(
         "fee_class",
         "Class",
-        Kind::Choice(&[("", "Fee: a charge for a service"), ("PENALTY", "Penalty: a charge for a breach")]),
+        Kind::Choice(&[
+            ("", "Fee: a charge for a service"),
+            ("PENALTY", "Penalty: a charge for a breach of the terms"),
+        ]),
         "Payments pay fees and penalties in the product's order.",
     ),
     WHEN,
@@ -154,7 +157,7 @@ pub const ROLL: &[Field] = &[
         "effective_at",
         "Roll to",
         Kind::Moment,
-        "All events up to and including this time are processed. In the product's time zone.",
+        "In the product's time zone. All events up to and including this time are processed.",
     )
     .required(),
     Field::new(

@@ -119,7 +119,7 @@ impl<S: Send + Sync> axum::extract::FromRequest<S> for Typed {
 
     async fn from_request(request: axum::extract::Request, state: &S) -> Result<Typed, crate::page::Trouble> {
         let bytes = bytes::Bytes::from_request(request, state).await;
-        let bytes = bytes.map_err(|_| Problem::new("too_large", "the form is larger than a form may be"))?;
+        let bytes = bytes.map_err(|_| Problem::new("too_large", "the form is larger than 1 MiB"))?;
         Ok(Typed::read(&bytes))
     }
 }
@@ -209,8 +209,8 @@ impl Form {
     pub fn heading(&self) -> String {
         match self.wrong.len() {
             0 => String::new(),
-            1 => "Nothing was saved. One field has to be corrected:".to_owned(),
-            many => format!("Nothing was saved. {many} fields have to be corrected:"),
+            1 => "Nothing was saved. Correct one field:".to_owned(),
+            many => format!("Nothing was saved. Correct {many} fields:"),
         }
     }
 
@@ -333,7 +333,7 @@ fn values(fields: &[Field], typed: &Typed, zone: &Zone) -> (Value, Vec<Detail>) 
         let text = typed.get(field.name);
         if text.is_empty() {
             if field.required {
-                wrong.push(Detail { field: field.name.to_owned(), message: "must be filled in".to_owned() });
+                wrong.push(Detail { field: field.name.to_owned(), message: "is required".to_owned() });
             }
             continue;
         }
@@ -347,7 +347,7 @@ fn values(fields: &[Field], typed: &Typed, zone: &Zone) -> (Value, Vec<Detail>) 
 
 /// The error message for an amount in another format.
 const HOW_DOLLARS: &str =
-    "must be an amount in dollars, such as 1,234.56: a point before the cents, commas at thousands only";
+    "must be an amount in dollars, such as 1,234.56, with a point before the cents and commas only between thousands";
 
 fn value(kind: Kind, text: &str, zone: &Zone) -> Result<Value, &'static str> {
     match kind {
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(named, ["name", "summary.amount_cents", "rate", "at"]);
         let form = Form::new(FIELDS, typed).refused(&problem);
         assert!(form.general.is_empty());
-        assert_eq!(form.group(&["name"])[0].wrong, "must be filled in");
+        assert_eq!(form.group(&["name"])[0].wrong, "is required");
         let elsewhere = Problem::invalid("effective_at", "must not lie in the future");
         let form = Form::new(FIELDS, Typed::default()).refused(&elsewhere);
         assert_eq!(form.general, ["effective_at must not lie in the future"]);

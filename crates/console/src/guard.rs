@@ -121,7 +121,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
     type Rejection = Trouble;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Visitor, Trouble> {
-        let nobody = || Trouble::new(Problem::new("unauthenticated", "nobody is signed in"));
+        let nobody = || Trouble::new(Problem::new("unauthenticated", "you are not signed in"));
         parts.extensions.get::<Visitor>().cloned().ok_or_else(nobody)
     }
 }
@@ -177,7 +177,7 @@ async fn admit(
 ) -> Result<Request, Response> {
     let changes = request.method() == Method::POST;
     if changes && let Err(problem) = same_site(request.headers(), console.settings.public_url.as_deref()) {
-        let advice = "Open the console itself, and send the form from there.";
+        let advice = "Open the console and submit the form there.";
         return Err(Trouble::new(problem).advising(advice).at_the_door(manner));
     }
     if changes && let Err(problem) = console.service.check_tables() {
@@ -217,7 +217,7 @@ fn from_where(mut visit: Visit, manner: &Manner) -> Visit {
 /// Redirects a user who is not signed in to the sign-in page, which leads back afterwards.
 fn to_the_door(request: &Request, manner: &Manner) -> Response {
     if request.method() != Method::GET {
-        let message = "your session has ended: sign in again, nothing was changed";
+        let message = "your session has ended and nothing was changed; sign in again";
         return Trouble::new(Problem::new("unauthenticated", message)).at_the_door(manner);
     }
     let next: String = url::form_urlencoded::byte_serialize(manner.here.as_bytes()).collect();
@@ -234,7 +234,7 @@ pub async fn glance(console: &Console, mut manner: Manner) -> Option<Visitor> {
 /// Checks that a form was sent from a page of this site. Browsers report this in `Sec-Fetch-Site`, older ones in
 /// `Origin`. A proxy may forward another host name than the browser used; then the `public_url` setting counts.
 fn same_site(headers: &HeaderMap, public_url: Option<&str>) -> Result<(), Problem> {
-    let foreign = || Problem::new("not_authorized", "the form was sent from another site, and nothing was changed");
+    let foreign = || Problem::new("not_authorized", "the form was submitted from another site; nothing was changed");
     match header(headers, "sec-fetch-site") {
         Some("same-origin" | "none") => return Ok(()),
         Some(_) => return Err(foreign()),
@@ -251,13 +251,13 @@ fn same_site(headers: &HeaderMap, public_url: Option<&str>) -> Result<(), Proble
 
 /// An error about an outdated form. The usual advice about roles would not help here.
 fn old_form(problem: Problem) -> Trouble {
-    Trouble::new(problem).advising("Go back, reload the page, and send the form again.")
+    Trouble::new(problem).advising("Go back, reload the page, and submit the form again.")
 }
 
 /// Checks the token in the header or in the form. The request keeps its body.
 async fn check_token(request: Request, manner: &Manner) -> Result<Request, Problem> {
     let wrong = || {
-        let message = "the form is old, or was made for somebody else, and nothing was changed";
+        let message = "the form is out of date or belongs to another session; nothing was changed";
         Problem::new("not_authorized", message)
     };
     if header(request.headers(), TOKEN_HEADER).is_some_and(|token| equal(token, &manner.csrf)) {
@@ -266,12 +266,12 @@ async fn check_token(request: Request, manner: &Manner) -> Result<Request, Probl
     let form = header(request.headers(), CONTENT_TYPE.as_str())
         .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
     if !form {
-        let message = "what was sent is no form of the console, and nothing was changed";
+        let message = "the request is not a form of the console; nothing was changed";
         return Err(Problem::new("not_authorized", message));
     }
     let (parts, body) = request.into_parts();
     let bytes = to_bytes(body, FORM_BYTES_MAX).await;
-    let bytes = bytes.map_err(|_| Problem::new("too_large", "the form is larger than a form may be"))?;
+    let bytes = bytes.map_err(|_| Problem::new("too_large", "the form is larger than 1 MiB"))?;
     let token = url::form_urlencoded::parse(&bytes).find(|(name, _)| name == TOKEN_FIELD);
     if !token.is_some_and(|(_, token)| equal(&token, &manner.csrf)) {
         return Err(wrong());

@@ -126,7 +126,7 @@ impl Page {
 pub fn show(template: &impl Template) -> Answer {
     match template.render() {
         Ok(text) => Ok(Html(text).into_response()),
-        Err(error) => Err(Trouble::new(Problem::internal(format!("a page cannot be rendered: {error}")))),
+        Err(error) => Err(Trouble::new(Problem::internal(format!("a page could not be rendered: {error}")))),
     }
 }
 
@@ -154,8 +154,9 @@ pub fn show_refused(template: &impl Template, problem: &Problem) -> Answer {
 
 /// Reads the part of a service response that a page shows.
 pub fn read<T: DeserializeOwned>(answer: &Bytes) -> Result<T, Trouble> {
-    serde_json::from_slice(answer)
-        .map_err(|error| Trouble::new(Problem::internal(format!("an answer cannot be shown: {error}"))))
+    serde_json::from_slice(answer).map_err(|error| {
+        Trouble::new(Problem::internal(format!("a response of the service could not be read: {error}")))
+    })
 }
 
 /// A message that one page leaves for the next.
@@ -195,7 +196,7 @@ impl Notice {
 }
 
 /// The message for an internal error.
-const INSIDE: &str = "something went wrong inside the server";
+const INSIDE: &str = "the server had an internal error";
 
 /// A problem rendered without the frame because the user was unknown. The guard knows the user and renders it again.
 #[derive(Clone, Debug)]
@@ -215,7 +216,7 @@ impl Trouble {
     /// An error without a known user.
     pub fn new(problem: Problem) -> Trouble {
         // No role allows this, so the usual advice does not apply.
-        let advice = (problem.code == "live_environment").then_some("Do it in a TEST organization.");
+        let advice = (problem.code == "live_environment").then_some("Use a TEST organization.");
         Trouble { problem, page: None, advice }
     }
 
@@ -262,43 +263,39 @@ struct TroublePage {
 /// The status, the heading and the usual advice for a kind of problem.
 fn words(kind: Kind) -> (StatusCode, &'static str, &'static str) {
     match kind {
-        Kind::Malformed => (StatusCode::BAD_REQUEST, "That could not be read", "Go back and try again."),
-        Kind::Unauthenticated => (StatusCode::UNAUTHORIZED, "Sign in first", "Sign in, and do it again."),
+        Kind::Malformed => (StatusCode::BAD_REQUEST, "Unreadable request", "Go back and try again."),
+        Kind::Unauthenticated => (StatusCode::UNAUTHORIZED, "Sign in first", "Sign in, then try again."),
         Kind::Forbidden => (
             StatusCode::FORBIDDEN,
-            "That is not allowed",
-            "If you need it, ask an administrator of your organization for another role.",
+            "Not allowed",
+            "If you need access, ask an administrator of your organization to change your role.",
         ),
-        Kind::NotFound => (
-            StatusCode::NOT_FOUND,
-            "There is nothing here",
-            "Look for it with the search field, or go back to the list it would be in.",
-        ),
+        Kind::NotFound => (StatusCode::NOT_FOUND, "Not found", "Use the search field, or go back to the list."),
         Kind::Conflict => (
             StatusCode::CONFLICT,
-            "That contradicts what is there",
-            "Go back, look at how it stands now, and decide again.",
+            "Conflict with the current state",
+            "Go back, check the current state, and try again.",
         ),
-        Kind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, "That breaks a rule", "Go back and correct what is named."),
-        Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "Too often", "Wait a little, and try again."),
-        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "That is too large", "Send less at once."),
+        Kind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, "Invalid value", "Go back and correct it."),
+        Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "Too many requests", "Wait a moment, then try again."),
+        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Too large", "Send less at once."),
         Kind::Unsupported => {
-            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "That is not understood", "Use the forms of the console.")
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported format", "Use the forms of the console.")
         }
         Kind::NotSupported => (
             StatusCode::NOT_IMPLEMENTED,
-            "That is not supported",
-            "Go back and leave out what is named; the sentence says what to use instead.",
+            "Not supported",
+            "Go back and leave out the named fields. The message says what to use instead.",
         ),
         Kind::Unavailable => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "The database is away",
-            "Nothing is lost. Try again in a moment; `daybook doctor` tells more.",
+            "The database is not available",
+            "No data is lost. Try again in a moment. `daybook doctor` shows details.",
         ),
         Kind::Internal => (
             StatusCode::INTERNAL_SERVER_ERROR,
-            "This is our mistake",
-            "Nothing was half done. The server's log has the details.",
+            "Internal error",
+            "No partial change was saved. The server's log has the details.",
         ),
     }
 }
@@ -308,7 +305,7 @@ impl IntoResponse for Trouble {
         let (status, heading, usual) = words(self.problem.kind);
         let advice = self.advice.unwrap_or(usual);
         if self.problem.kind == Kind::Internal && self.problem.message != INSIDE {
-            tracing::error!(problem = %self.problem, "a page failed");
+            tracing::error!(problem = %self.problem, "a page could not be shown");
         }
         let has_frame = self.page.is_some();
         let page = self.page.map_or_else(|| Page::at_the_door(heading, &Manner::default()), |page| *page);
@@ -372,7 +369,7 @@ pub async fn no_such_page(State(console): State<Console>, request: axum::extract
 #[expect(clippy::needless_pass_by_value, reason = "the layer gives it so")]
 pub fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    let message = format!("a page panicked: {}", text.unwrap_or("without a word"));
+    let message = format!("a page panicked: {}", text.unwrap_or("no message"));
     Trouble::new(Problem::internal(message)).into_response()
 }
 

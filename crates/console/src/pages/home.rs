@@ -244,7 +244,7 @@ fn concerns(attention: &Attention) -> Vec<Concern> {
         (
             attention.products_holding,
             "info",
-            about(attention.products_holding, "product holds its events", "products hold their events"),
+            about(attention.products_holding, "product is in migration mode", "products are in migration mode"),
             "/console/products?state=HOLDING",
             "Load history, then release",
         ),
@@ -277,27 +277,27 @@ async fn steps(console: &Console, visitor: &Visitor) -> Result<Vec<Step>, Troubl
     Ok(vec![
         Step {
             done: products,
-            name: "Make a product",
-            words: "The terms that its accounts share: how long, at which rate, when payments are due and what happens \
-                    if they are late. Three fields are enough; all the rest has defaults.",
+            name: "Create a product",
+            words: "The terms that its accounts share: the number of instalments, the rate, the due dates and the late \
+                    fees. A name and a number of instalments are enough; all other fields have defaults.",
             path: "/console/products/new",
         },
         Step {
             done: customers,
             name: "Add a customer",
-            words: "Somebody who borrows: a person or a business. A name is all that is needed.",
+            words: "A borrower: a person or a business. Only a name is required.",
             path: "/console/customers/new",
         },
         Step {
             done: accounts,
             name: "Open an account",
-            words: "A loan of a customer under a product: how much, and from when. The schedule follows while you type.",
+            words: "A loan to a customer under a product. Enter the amount and the date to see the schedule.",
             path: "/console/accounts/new",
         },
         Step {
             done: subscriptions,
             name: "Subscribe a URL",
-            words: "Your system is told whatever happens to accounts, in order, signed, and again if it was away.",
+            words: "Your system gets a signed webhook for each event, in order. Failed deliveries are retried.",
             path: "/console/webhooks",
         },
     ])

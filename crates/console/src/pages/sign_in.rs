@@ -11,14 +11,14 @@ use daybook_service::people::NewPerson;
 use daybook_service::problem::Problem;
 
 const SIGN_IN: &[Field] = &[
-    Field::new("email", "Email", Kind::Email, "The address you were registered with.").required(),
+    Field::new("email", "Email", Kind::Email, "The email address of your user.").required(),
     Field::new("password", "Password", Kind::Password, "").required(),
 ];
 
 const WELCOME: &[Field] = &[
-    Field::new("name", "Your name", Kind::Text, "What your colleagues see.").required(),
-    Field::new("email", "Email", Kind::Email, "You sign in with it. It gets no mail.").required(),
-    Field::new("password", "Password", Kind::NewPassword, "Ten characters at least. A sentence is a good password.")
+    Field::new("name", "Your name", Kind::Text, "The name that your colleagues see.").required(),
+    Field::new("email", "Email", Kind::Email, "You sign in with it. Daybook sends no email.").required(),
+    Field::new("password", "Password", Kind::NewPassword, "At least ten characters. A sentence is a good password.")
         .required(),
 ];
 

@@ -89,7 +89,7 @@ async fn what_a_role_may_not_do_it_cannot_do() {
             let path = path_of(&route);
             let answer = if route.method == "GET" { seen.get(&path).await } else { seen.post(&path, &[]).await };
             assert_eq!(answer.status, 403, "{role:?} at {route:?}");
-            assert!(answer.body.contains("That is not allowed"), "{role:?} at {route:?}: {}", answer.body);
+            assert!(answer.body.contains("Not allowed"), "{role:?} at {route:?}: {}", answer.body);
         }
     }
 }
@@ -100,15 +100,15 @@ async fn who_is_refused_is_told_what_is_wrong() {
     let reader = world.seen_by(Role::ReadOnly).await;
     let page = reader.get("/console/keys").await.body;
     assert!(page.contains("this needs the role Admin; you have the role Read only"), "{page}");
-    assert!(page.contains("for another role") && !page.contains("the key has"), "{page}");
+    assert!(page.contains("to change your role") && !page.contains("the key has"), "{page}");
     let post = |kind: &'static str| {
         let request = world.request(Method::POST, "/console/theme").header("content-type", kind);
         request.header("sec-fetch-site", "same-origin").body(Body::from("csrf=old")).expect("a request")
     };
-    for (kind, words) in [(FORM, "the form is old"), ("application/json", "is no form of the console")] {
+    for (kind, words) in [(FORM, "the form is out of date"), ("application/json", "is not a form of the console")] {
         let page = world.send(post(kind)).await.body;
         assert!(page.contains(words) && page.contains("reload the page"), "{page}");
-        assert!(!page.contains("another role"), "{page}");
+        assert!(!page.contains("change your role"), "{page}");
     }
 }
 

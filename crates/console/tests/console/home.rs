@@ -49,13 +49,13 @@ async fn what_needs_attention_leads_to_where_it_is_mended() {
     let world = World::filled().await;
     world.product("old", json!({}), true).await;
     let page = world.get("/console").await.page();
-    assert!(page.contains("1 product holds its events"), "{page}");
+    assert!(page.contains("1 product is in migration mode"), "{page}");
     assert!(page.contains("/console/products?state=HOLDING"), "{page}");
     let list = world.get("/console/products?state=HOLDING").await.page();
     assert!(list.contains("Product old") && !list.contains("Product loan"), "{list}");
     for state in ["RELEASING", "failed"] {
         let list = world.get(&format!("/console/products?state={state}")).await.page();
-        assert!(list.contains("There is none any more"), "{list}");
+        assert!(list.contains("No products match"), "{list}");
     }
 }
 
@@ -73,8 +73,8 @@ async fn what_takes_long_to_count_is_told_and_shown_later() {
     let answer = world.get("/console").await;
     assert_eq!(answer.header("refresh"), "2");
     let page = answer.page();
-    assert!(page.contains("The accounts are being counted"), "{page}");
-    assert!(!page.contains("There is no account yet"), "{page}");
+    assert!(page.contains("Daybook is counting the accounts"), "{page}");
+    assert!(!page.contains("There are no accounts yet"), "{page}");
     kept.give_back().await;
     loop {
         let answer = world.get("/console").await;

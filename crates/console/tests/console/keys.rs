@@ -34,7 +34,7 @@ async fn a_secret_is_shown_once_and_only_there() {
     assert!(!world.get("/console/keys?format=csv").await.page().contains(&secret));
 
     let revoke = format!("/console/keys/{client_id}/revoke");
-    assert!(world.get(&revoke).await.page().contains("cannot be used again"));
+    assert!(world.get(&revoke).await.page().contains("cannot be restored"));
     assert!(world.service.authenticate(&secret).await.is_ok(), "asking changes nothing");
     assert_eq!(world.post(&revoke, &[]).await.leads_to(), "/console/keys");
     assert!(world.service.authenticate(&secret).await.is_err());
@@ -88,7 +88,7 @@ async fn a_form_that_rotates_is_good_for_the_key_it_was_shown_for() {
     let nobody = world.post(path, &[("once", "x")]).await;
     for answer in [send(&world, path, &ask).await, send(&world, path, &old).await, nobody] {
         let page = answer.page();
-        assert!(words(&page).contains("Nothing was rotated this time"), "{page}");
+        assert!(words(&page).contains("The key was not rotated this time"), "{page}");
         assert!(page.contains(second.as_str().expect("a key")), "it shows the key as it is");
         assert_eq!(key().await, second);
     }
@@ -126,11 +126,11 @@ async fn the_page_says_which_events_the_url_gets() {
     let world = World::sending().await;
     let url = "http://127.0.0.1:9/one";
     world.save(url).await.leads_to();
-    assert!(words(&world.get("/console/keys").await.page()).contains("Events All of them, and those to come"));
+    assert!(words(&world.get("/console/keys").await.page()).contains("Events All, including future event types"));
     world.subscribe(url, &["account_closed"]).await;
     let text = words(&world.get("/console/keys").await.page());
-    assert!(text.contains("Events account_closed The API gave it this filter"), "{text}");
-    assert!(!text.contains("It gets all events"), "{text}");
+    assert!(text.contains("Events account_closed This filter was set with the API"), "{text}");
+    assert!(!text.contains("All, including future event types"), "{text}");
 }
 
 impl World {
@@ -211,7 +211,7 @@ async fn a_paused_url_is_taken_over_paused_and_the_page_says_so() {
     let uuid = world.subscribe(url, &[]).await;
     json_of(world.service.unsubscribe(&world.who, None, &uuid).await);
     let saved = world.save(url).await;
-    assert!(said_aside(&saved).contains("It+is+paused"), "{saved:?}");
+    assert!(said_aside(&saved).contains("It+stays+paused"), "{saved:?}");
     let page = world.get("/console/keys").await.page();
-    assert!(page.contains("Paused") && page.contains("Somebody paused it."), "{page}");
+    assert!(page.contains("Paused") && page.contains("It was paused manually."), "{page}");
 }

@@ -19,7 +19,7 @@ async fn a_list_of_nothing_says_what_to_do() {
         assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8");
         assert_eq!(csv.page().lines().count(), 1, "{path}");
     }
-    assert!(world.get("/console/accounts/new").await.page().contains("There is no product yet"));
+    assert!(world.get("/console/accounts/new").await.page().contains("No product yet"));
     assert_eq!(world.get("/console/customers/nobody").await.status, 404);
     assert_eq!(world.get("/console/products/nothing").await.status, 404);
 }
@@ -71,7 +71,7 @@ async fn accounts_are_filtered_and_paged() {
         let page = world.get(&format!("/console/accounts?{query}")).await.page();
         assert!(page.contains(there) && !page.contains(not_there), "{query}: {page}");
     }
-    assert!(world.get("/console/accounts?product=other").await.page().contains("Nothing matches"));
+    assert!(world.get("/console/accounts?product=other").await.page().contains("No accounts match"));
     for wrong in ["due=soon", "status=LATE"] {
         assert_eq!(world.get(&format!("/console/accounts?{wrong}")).await.status, 422, "{wrong}");
     }
@@ -173,11 +173,11 @@ async fn a_backdated_account_is_shown_before_it_is_opened() {
     let before = world.log().await;
     let page = world.post("/console/accounts/new", &typed).await.page();
     for words in [
-        "$1,200.00 is lent under Product loan, from",
+        "A loan of $1,200.00 under Product loan, effective",
         "No borrower is assigned",
-        "8 late fees are charged: $120.00 in all.",
+        "8 late fees are charged, $120.00 in total.",
         "The status becomes: Suspended, delinquent.",
-        "webhooks are sent to every URL",
+        "webhooks are sent to every subscribed URL",
         "<code>payment_missed</code></td><td class=\"num\">8</td>",
         "Nothing is stored yet",
     ] {
@@ -253,7 +253,7 @@ async fn a_number_that_was_typed_is_not_lost_unnoticed() {
     let page = world.post("/console/customers/new", &typed).await;
     assert_eq!(page.status, 422);
     assert!(!page.body.contains("4321"), "no page shows it");
-    let again = "Social security number has to be typed again";
+    let again = "Social security number must be entered again";
     assert!(page.body.contains(again) && page.body.contains("name=\"ssn_typed\" value=\"1\""), "{}", page.body);
     // The user corrects the other field and forgets the number: nothing is saved.
     let corrected = [("customer_id", "bo"), ("name_first", "Bo"), ("email", "bo@example.com"), ("ssn_typed", "1")];
@@ -346,8 +346,8 @@ async fn what_somebody_else_changed_is_not_wiped_by_an_old_form() {
     let refused = sent(&old, &typed).await;
     assert_eq!(refused.status, 422);
     let text = words(&refused.body);
-    assert!(text.contains("Somebody changed this customer since you opened the form"), "{text}");
-    assert!(text.contains("Email is \u{201c}new@example.com\u{201d} now"), "{text}");
+    assert!(text.contains("This customer was changed after you opened the form"), "{text}");
+    assert!(text.contains("Email is now \u{201c}new@example.com\u{201d}"), "{text}");
     assert!(text.contains("External fields are now: crm: 1"), "{text}");
     assert!(refused.body.contains("value=\"Day\""), "what was typed stays");
     let bo = json_of(world.service.get_customer(&world.who, "bo").await);

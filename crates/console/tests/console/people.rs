@@ -65,16 +65,16 @@ async fn people_are_changed_kept_out_and_let_in_again() {
     );
 
     let ask = world.get(&path("role?role=READ_ONLY")).await.page();
-    assert!(ask.contains("look, and change nothing") && ask.contains("value=\"READ_ONLY\""), "{ask}");
+    assert!(ask.contains("view everything and change nothing") && ask.contains("value=\"READ_ONLY\""), "{ask}");
     assert_eq!(world.post(&path("role"), &[("role", "READ_ONLY")]).await.leads_to(), "/console/people");
     assert_eq!(ben.post("/console/webhooks/test", &[]).await.status, 403);
-    assert!(!ben.get("/console/webhooks").await.page().contains("Send me a test event"));
+    assert!(!ben.get("/console/webhooks").await.page().contains("Send a test event"));
 
     assert!(world.get(&path("disable")).await.page().contains("signed out everywhere"));
     assert_eq!(world.post(&path("disable"), &[]).await.leads_to(), "/console/people");
     assert!(ben.get("/console/webhooks").await.leads_to().starts_with("/console/sign-in"));
     assert!(world.service.sign_in("servicing@example.com", PASSWORD, None).await.is_err());
-    assert!(world.get("/console/people").await.page().contains("Kept out since"));
+    assert!(world.get("/console/people").await.page().contains("Deactivated on"));
     assert_eq!(world.post(&path("enable"), &[]).await.leads_to(), "/console/people");
     let session = world.service.sign_in("servicing@example.com", PASSWORD, None).await.expect("in again");
     assert_eq!(world.post(&path("sessions"), &[]).await.leads_to(), "/console/people");
@@ -122,7 +122,7 @@ async fn nobody_gets_around_their_own_password() {
 async fn links_wait_in_a_list_and_are_withdrawn() {
     let world = World::new().await;
     let page = world.get("/console/people").await.page();
-    assert!(!page.contains("Links that wait"), "{page}");
+    assert!(!page.contains("Pending invites"), "{page}");
     let once = hidden(&page).into_iter().find(|(name, _)| name == "once").expect("a word of its own").1;
     let invite =
         async |role: &str| link(&world.post("/console/people/invite", &[("role", role), ("once", &once)]).await.page());
@@ -136,7 +136,7 @@ async fn links_wait_in_a_list_and_are_withdrawn() {
     assert_eq!(ids.len(), 1, "{page}");
     assert_eq!(world.post("/console/people/links/withdraw", &[("link", ids[0])]).await.leads_to(), "/console/people");
     assert_eq!(come_in(&world, &path, "ben@example.com").await, 404);
-    assert!(!world.get("/console/people").await.page().contains("Links that wait"));
+    assert!(!world.get("/console/people").await.page().contains("Pending invites"));
     let again = world.post("/console/people/links/withdraw", &[("link", ids[0])]).await;
     assert!(again.header("set-cookie").contains("Not+done"), "{again:?}");
 }
@@ -150,7 +150,7 @@ async fn a_link_does_not_outlive_its_maker() {
     world.post(&format!("/console/people/{id}/disable"), &[]).await.leads_to();
     assert_eq!(come_in(&world, &path, "eve@example.com").await, 404);
     let text = words(&world.get("/console/people").await.page());
-    assert!(text.contains("Does not work: its maker is kept out"), "{text}");
+    assert!(text.contains("Not valid: its creator was deactivated"), "{text}");
 }
 
 #[tokio::test]
@@ -199,8 +199,8 @@ async fn everybody_changes_their_own_password() {
     };
     assert!(ben.get("/console/people/me").await.page().contains("read_only@example.com"));
     for (old, new, again, word) in [
-        ("not it at all", new, new, "Password now is not right"),
-        (PASSWORD, new, "something else", "is not the same as the new password"),
+        ("not it at all", new, new, "Current password is not right"),
+        (PASSWORD, new, "something else", "does not match the new password"),
         (PASSWORD, "short", "short", "New password must"),
     ] {
         let refused = change(old, new, again).await;

@@ -15,7 +15,7 @@ async fn terms_are_told_in_words() {
         "due at the end of its cycle",
         "$15.00 for each late instalment",
         "After one late instalment the account is delinquent",
-        "never charged off by itself",
+        "never charged off automatically",
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
@@ -27,7 +27,7 @@ async fn terms_are_told_in_words() {
 async fn a_product_is_made_by_its_form() {
     let world = World::new().await;
     let form = world.get("/console/products/new").await.page();
-    for group in ["Billing cycle", "Late fees", "Where payments go", "Backdating", "Migration mode"] {
+    for group in ["Billing cycle", "Late fees", "Payment allocation", "Backdating", "Migration mode"] {
         assert!(form.contains(group), "{group}");
     }
     let life = |name: &str| format!("product_lifecycle_policies.{name}");
@@ -101,15 +101,15 @@ async fn history_is_held_and_released() {
     let world = World::new().await;
     world.product("old", json!({}), false).await;
     let ask = world.get("/console/products/old/migration?to=on").await.page();
-    assert!(ask.contains("recorded and not processed") && ask.contains("migration_mode"), "{ask}");
+    assert!(ask.contains("recorded but not processed") && ask.contains("migration_mode"), "{ask}");
     world.post("/console/products/old/migration", &[("to", "on")]).await.leads_to();
     world.account("a1", "old", "2025-01-15T09:00:00-05:00", json!({})).await;
     world.pay("a1", "p1", "2025-02-10T09:00:00-05:00", 10_662).await;
     let page = world.get("/console/products/old").await.page();
-    assert!(page.contains("Waiting for the release: 2 events of 1 account."), "{page}");
+    assert!(page.contains("Held until the release: 2 events of 1 account."), "{page}");
     assert!(!page.contains("data-progress"), "nothing moves while it holds");
     let ask = world.get("/console/products/old/migration?to=off&historical_webhooks=SUPPRESS").await.page();
-    assert!(ask.contains("no webhook is sent") && ask.contains("SUPPRESS"), "{ask}");
+    assert!(ask.contains("No webhooks are sent") && ask.contains("SUPPRESS"), "{ask}");
     let off = [("to", "off"), ("historical_webhooks", "SUPPRESS"), ("once", "1")];
     world.post("/console/products/old/migration", &off).await.leads_to();
     let page = world.get("/console/products/old").await.page();
@@ -188,7 +188,11 @@ async fn a_comma_is_for_thousands() {
     for wrong in ["15,00", "1,5", "12,34.56"] {
         let refused = make("p", wrong).await;
         assert_eq!(refused.status, 422, "{wrong}");
-        assert!(refused.body.contains("a point before the cents, commas at thousands only"), "{}", refused.body);
+        assert!(
+            refused.body.contains("a point before the cents and commas only between thousands"),
+            "{}",
+            refused.body
+        );
         assert!(refused.body.contains(&format!("value=\"{wrong}\"")), "what was typed stays");
     }
     make("p", "12,345.67").await.leads_to();
@@ -243,13 +247,13 @@ async fn what_takes_long_to_count_is_shown_later() {
     world.account("a1", "old", "2025-02-01T12:00:00-05:00", json!({})).await;
     let kept = KeptFromAll::of(&address, "accounts").await;
     let page = world.get("/console/products/old").await.page();
-    assert!(page.contains("Holding") && page.contains("is being counted") && page.contains("Release…"), "{page}");
+    assert!(page.contains("Holding") && page.contains("Daybook is counting") && page.contains("Release…"), "{page}");
     let ask = world.get("/console/products/old/migration?to=off").await.page();
-    assert!(ask.contains("Processed now: everything that is held"), "{ask}");
+    assert!(ask.contains("Daybook processes all held events now"), "{ask}");
     kept.give_back().await;
     let counted = loop {
         let page = world.get("/console/products/old").await.page();
-        if !page.contains("is being counted") {
+        if !page.contains("Daybook is counting") {
             break page;
         }
     };
@@ -268,11 +272,11 @@ async fn everything_that_is_wrong_is_told_at_once() {
         ("product_lifecycle_policies.fee_policies.late_fee_grace", "soon"),
     ];
     let page = world.post("/console/products/new", &products).await.body;
-    assert!(page.contains("Nothing was saved. 4 fields have to be corrected:"), "{page}");
+    assert!(page.contains("Nothing was saved. Correct 4 fields:"), "{page}");
     let customers = [("customer_id", "my id"), ("name_last", "Li"), ("email", "nowhere"), ("date_of_birth", "then")];
     let page = world.post("/console/customers/new", &customers).await.body;
-    assert!(page.contains("Nothing was saved. 3 fields have to be corrected:"), "{page}");
+    assert!(page.contains("Nothing was saved. Correct 3 fields:"), "{page}");
     let one = [("product_overview.product_name", "Auto"), ("post_promotional_policies.post_promo_len", "0")];
     let page = world.post("/console/products/new", &one).await.body;
-    assert!(page.contains("Nothing was saved. One field has to be corrected:"), "{page}");
+    assert!(page.contains("Nothing was saved. Correct one field:"), "{page}");
 }

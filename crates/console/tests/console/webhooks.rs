@@ -67,7 +67,7 @@ const PAGES: [&str; 4] =
 async fn pages_say_what_to_do_when_there_is_nothing() {
     let world = World::new().await;
     let reader = world.seen_by(Role::ReadOnly).await;
-    let expected = ["Nobody is told yet", "Nothing was sent yet", "Nothing is lost", "payment_missed"];
+    let expected = ["No subscriptions yet", "No deliveries yet", "No dead letters", "payment_missed"];
     for (path, words) in PAGES.into_iter().zip(expected) {
         let page = world.get(path).await.page();
         assert!(page.contains(words), "{path} does not say {words}");
@@ -105,12 +105,12 @@ async fn a_message_is_shown_with_what_was_tried_and_sent_again() {
         world.get(&format!("/console/webhooks/deliveries?webhook_uuid={bad_uuid}&outcome=FAILED")).await.page();
     assert!(listed.contains(&path) && !listed.contains(">Delivered</span>"), "{listed}");
     let none = world.get("/console/webhooks/deliveries?event=payment_missed").await.page();
-    assert!(none.contains("Nothing matches"));
+    assert!(none.contains("No deliveries match"));
     assert_eq!(world.get("/console/webhooks/deliveries?event=party&since=soon").await.status, 422);
 
     let again = format!("{path}/send/{good_uuid}");
     let ask = world.get(&again).await.page();
-    assert!(ask.contains("The receiver took it on") && ask.contains("Send it again"), "{ask}");
+    assert!(ask.contains("The receiver accepted it on") && ask.contains("Send again"), "{ask}");
     let before = good.requests().len();
     assert_eq!(world.post(&again, &[]).await.leads_to(), path);
     world.deliver().await;
@@ -161,11 +161,11 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     let resume = format!("/console/webhooks/subscriptions/{uuid}/resume");
     assert_eq!(world.get(&resume).await.leads_to(), "/console/webhooks", "it is not paused");
     let ask = world.get(&pause).await.page();
-    assert!(ask.contains("becomes its dead letters") && ask.contains("/unsubscribe"), "{ask}");
+    assert!(ask.contains("become dead letters") && ask.contains("/unsubscribe"), "{ask}");
     assert_eq!(world.post(&pause, &[("once", "1")]).await.leads_to(), "/console/webhooks");
     assert_eq!(world.get(&pause).await.leads_to(), "/console/webhooks", "it is paused already");
     let page = world.get("/console/webhooks").await.page();
-    assert!(page.contains("Somebody paused it.") && page.contains("Resume"), "{page}");
+    assert!(page.contains("It was paused manually.") && page.contains("Resume"), "{page}");
     for name in ["zoe", "yan"] {
         world.announce(name).await;
     }
@@ -175,7 +175,10 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     // While the URL is paused, its dead letters stay.
     let replay = "/console/webhooks/dead-letters/replay";
     let ask = world.get(replay).await.page();
-    assert!(ask.contains("There is nothing to send again") && ask.contains("2 dead letters stay"), "{ask}");
+    assert!(
+        ask.contains("There are no dead letters to send again") && ask.contains("2 dead letters are not sent"),
+        "{ask}"
+    );
     assert!(!ask.contains("Send them again"), "{ask}");
     let send = format!("/console/webhooks/messages/{}/send/{uuid}", world.message_about("zoe").await);
     let paused = world.post(&send, &[]).await;
@@ -184,7 +187,7 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     assert!(world.get(&resume).await.page().contains("Its 2 dead letters stay until you replay them"));
     assert_eq!(world.post(&resume, &[("once", "2")]).await.leads_to(), "/console/webhooks");
     let ask = world.get(&format!("{replay}?event=payment_missed")).await.page();
-    assert!(ask.contains("There is nothing to send again (of the event payment_missed)"), "{ask}");
+    assert!(ask.contains("There are no dead letters to send again (of the event payment_missed)"), "{ask}");
     let ask = world.get(&format!("{replay}?webhook_uuid={uuid}&event=customer_create")).await.page();
     assert!(ask.contains("2 dead letters will be sent again") && ask.contains(&receiver.url()), "{ask}");
     assert_eq!(world.get(&format!("{replay}?account_id=a1")).await.status, 422);
@@ -194,7 +197,7 @@ async fn a_url_is_paused_resumed_and_its_dead_letters_replayed() {
     let got: Vec<String> =
         receiver.requests().iter().filter_map(|one| one.header("webhook-id").map(str::to_owned)).collect();
     assert_eq!(got.len(), 2, "{got:?}");
-    assert!(world.get("/console/webhooks/dead-letters").await.page().contains("Nothing is lost"));
+    assert!(world.get("/console/webhooks/dead-letters").await.page().contains("No dead letters"));
 }
 
 #[tokio::test]
@@ -206,7 +209,7 @@ async fn a_test_event_leads_to_its_message() {
     world.subscribe(&receiver.url(), &["account_closed"]).await;
     let sent = world.post("/console/webhooks/test", &[]).await;
     let path = sent.leads_to().to_owned();
-    assert!(world.get(&path).await.page().contains("Waiting"));
+    assert!(world.get(&path).await.page().contains("Pending"));
     world.deliver().await;
     assert!(world.get(&path).await.page().contains("Delivered"));
     assert_eq!(receiver.requests().len(), 1);
@@ -217,7 +220,7 @@ async fn every_event_of_the_catalogue_has_a_page() {
     let world = World::new().await;
     for name in daybook_service::webhooks::events::NAMES {
         let page = world.get(&format!("/console/webhooks/events/{name}")).await.page();
-        assert!(page.contains("A sample of") && page.contains("event_id"), "{name}");
+        assert!(page.contains("Example of") && page.contains("event_id"), "{name}");
     }
     assert_eq!(world.get("/console/webhooks/events/party").await.status, 404);
 }
@@ -264,12 +267,12 @@ async fn a_held_url_is_shown_as_such_and_sent_to_at_once_if_asked() {
     world.deliver().await;
     assert_eq!(receiver.counts().requests, 1);
     let page = world.get("/console/webhooks").await.page();
-    for said in ["Held", "It answered 429 Too Many Requests.", "Send now …"] {
+    for said in ["Held", "The receiver answered 429 Too Many Requests.", "Send now …"] {
         assert!(page.contains(said), "{said}: {page}");
     }
     let resume = format!("/console/webhooks/subscriptions/{uuid}/resume");
     let ask = world.get(&resume).await.page();
-    assert!(ask.contains("asked to get nothing until") && ask.contains("/resubscribe"), "{ask}");
+    assert!(ask.contains("requested a pause until") && ask.contains("/resubscribe"), "{ask}");
     assert_eq!(world.post(&resume, &[("once", "1")]).await.leads_to(), "/console/webhooks");
     world.deliver().await;
     assert_eq!(receiver.counts().requests, 3);

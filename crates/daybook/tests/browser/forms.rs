@@ -47,7 +47,7 @@ async fn refused(browser: &Browser, look: Look) {
     let page = browser.run("return document.documentElement.outerHTML").await;
     assert!(!page.as_str().unwrap_or_default().contains("4321"), "no page shows the number");
     browser.run("document.querySelectorAll('main details').forEach((details) => { details.open = false; })").await;
-    browser.click("Social security number has to be typed again").await;
+    browser.click("Social security number must be entered again").await;
     assert_eq!(browser.run(FOCUSED).await, "f-ssn");
     browser.click("Email must be").await;
     assert_eq!(browser.run(FOCUSED).await, "f-email");
@@ -55,7 +55,7 @@ async fn refused(browser: &Browser, look: Look) {
     // Corrected without the number, the form is not saved.
     browser.fill("Email", "ada@example.com").await;
     browser.click("Add the customer").await;
-    browser.see("One field has to be corrected").await;
+    browser.see("Correct one field").await;
     assert_eq!(browser.path().await, "/console/customers/new");
 }
 
@@ -72,7 +72,7 @@ async fn backdated(browser: &Browser, look: Look) {
     browser.see("webhooks are sent").await;
     browser.picture(&format!("account-confirm-{}", look.name())).await;
     is_in_order(browser).await;
-    browser.click("Change it").await;
+    browser.click("Edit").await;
     browser.see("Schedule: 12 instalments").await;
     assert_eq!(browser.value("Principal").await, "1,200.00");
     browser.click("Open the account").await;

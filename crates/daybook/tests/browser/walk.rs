@@ -46,7 +46,7 @@ async fn migrate(browser: &Browser) {
     browser.fill("For a loan of", "1,200.00").await;
     browser.see(INSTALMENT).await; // The schedule follows what is typed.
     browser.picture("walk-02-product").await;
-    browser.click("Make the product").await;
+    browser.click("Create the product").await;
     browser.see("Migration mode").await;
 
     browser.click("Hold events…").await;
@@ -70,7 +70,7 @@ async fn migrate(browser: &Browser) {
     }
     browser.picture("walk-03-account").await;
     browser.click("Open the account").await;
-    browser.see("The product holds its events").await;
+    browser.see("The product is in migration mode").await;
     browser.click("Open the account").await;
     browser.see("was opened").await;
     browser.see("ada-1").await;
@@ -82,13 +82,13 @@ async fn migrate(browser: &Browser) {
         browser.fill("Amount", INSTALMENT).await;
         browser.fill("Line item id", &format!("payment-{month}")).await;
         browser.fill("Effective at", &format!("{day}T09:00:00")).await;
-        browser.click("Go on").await;
+        browser.click("Review").await;
         browser.see(&format!("${INSTALMENT}")).await;
         browser.click("Record the payment").await;
         browser.see("held").await;
     }
     browser.go("/console/accounts/ada-1").await;
-    browser.see("If it were released now").await;
+    browser.see("If released now").await;
     browser.see(LEFT).await;
     browser.picture("walk-04-held").await;
 
@@ -129,7 +129,7 @@ async fn webhooks(site: &Site, browser: &Browser) {
     browser.go("/console/keys").await;
     browser.fill("Webhook URL", &receiver.url()).await;
     browser.click("Save").await;
-    browser.see("Saved now").await;
+    browser.see("Current URL").await;
     browser.picture("walk-07-keys").await;
 
     customer(browser, "Ben").await;
@@ -153,7 +153,7 @@ async fn webhooks(site: &Site, browser: &Browser) {
     receiver.behave(Behaviour::status(200));
     browser.go("/console/webhooks").await;
     browser.click("Resume …").await;
-    browser.click("Resume it").await;
+    browser.click("Resume").await;
     browser.see("Active").await;
     browser.go("/console/webhooks/dead-letters").await;
     browser.click("Replay all …").await;
@@ -164,7 +164,7 @@ async fn webhooks(site: &Site, browser: &Browser) {
     assert_eq!(names, ["Carla", "Dimitri"], "all and only what was missed is sent");
     assert!(arrived.iter().all(|request| is_signed(request, &key)));
     browser.go("/console/webhooks/dead-letters").await;
-    browser.reload_until("Nothing is lost").await;
+    browser.reload_until("No dead letters").await;
     browser.picture("walk-10-replayed").await;
 }
 

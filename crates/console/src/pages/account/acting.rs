@@ -134,7 +134,7 @@ fn check_clock(doing: Doing, room: &Room, body: &Value) -> Result<(), Problem> {
     let to = body["effective_at"].as_str().and_then(|to| Moment(to.to_owned()).time());
     if doing == Doing::Roll && to.is_some_and(|to| to < room.clock) {
         let clock = Moment::new(room.clock, &room.zone);
-        let message = format!("must not lie before {clock}: the account is past that moment already");
+        let message = format!("must not be before {clock}, the time of the account's clock");
         return Err(Problem::invalid("effective_at", message));
     }
     Ok(())
@@ -235,12 +235,12 @@ async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, doing: Doi
 }
 
 /// The advice when a line item with this id and content exists.
-const OTHER_ID: &str = "If this is another one, go back and type another line item id.";
+const OTHER_ID: &str = "If this is a different entry, go back and enter a different line item id.";
 
 /// The sentence about an item that was already recorded under its id.
 fn nothing_new(before: &Item) -> String {
     let id = &before.line_item_id;
-    format!("Nothing new is recorded: {id} was recorded with this content already, on {}.", before.created_at)
+    format!("Nothing new is recorded: {id} was already recorded with this content on {}.", before.created_at)
 }
 
 /// The result of a rehearsal in sentences, and the line item it created.
@@ -259,19 +259,18 @@ fn came(
             });
             let next = of_kind.filter_map(|setting| {
                 let rhythm = setting.interval.or(setting.time_offset)?;
-                Some(format!("The notice of {rhythm} fires next on {}.", setting.next_at?))
+                Some(format!("The notice ({rhythm}) is sent next on {}.", setting.next_at?))
             });
             Ok((next.collect(), None))
         }
         Doing::Roll => {
             let rolled: Rolled = read(&rehearsal.answer)?;
-            let mut came =
-                vec![format!("{} on the way.", rolled.successful_events.of("event happens", "events happen"))];
+            let mut came = vec![format!("{} processed.", rolled.successful_events.of("event is", "events are"))];
             if !rolled.failed_events.is_zero() {
-                came.push(format!("{} cannot be applied.", rolled.failed_events.of("event", "events")));
+                came.push(format!("{} cannot be processed.", rolled.failed_events.of("event", "events")));
             }
             if !rolled.webhooks_sent.is_zero() {
-                came.push(format!("{} sent at once.", rolled.webhooks_sent.of("webhook is", "webhooks are")));
+                came.push(format!("{} sent immediately.", rolled.webhooks_sent.of("webhook is", "webhooks are")));
             }
             Ok((came, None))
         }
@@ -285,19 +284,19 @@ fn came(
 /// A sentence about an overpayment, which the user may not have intended.
 fn left_over(before: &Account, after: &Account) -> Option<String> {
     let (before, after) = (before.summary.surplus_cents, after.summary.surplus_cents);
-    (after > before).then(|| format!("More comes in than is owed: {after} is left over, a surplus of the borrower."))
+    (after > before).then(|| format!("This is more than the borrower owes: a surplus of {after} remains."))
 }
 
 /// A sentence about when a line item takes effect.
 fn fate(item: &Item, room: &Room) -> String {
     match (item.processing_state.as_str(), &item.applied_at) {
-        ("HELD", _) => "The product holds its events: nothing changes until they are released.".to_owned(),
-        ("SCHEDULED", _) => format!("It waits until {}, and changes nothing before.", item.effective_at),
+        ("HELD", _) => "The product is in migration mode: nothing changes until the release.".to_owned(),
+        ("SCHEDULED", _) => format!("It takes effect on {}. Nothing changes before.", item.effective_at),
         ("PROCESSED", Some(at)) if *at != item.effective_at && room.when.at.is_none() => {
-            format!("It is backdated: by the product's rules it counts from {at}.")
+            format!("It is backdated. Under the product's rules it takes effect on {at}.")
         }
-        ("PROCESSED", Some(at)) => format!("It counts from {at}."),
-        _ => "It cannot be applied now.".to_owned(),
+        ("PROCESSED", Some(at)) => format!("It takes effect on {at}."),
+        _ => "It cannot be processed now.".to_owned(),
     }
 }
 
@@ -353,8 +352,8 @@ impl FormPage {
         }
         let account = &self.room.current;
         let all = [
-            ("What is asked for now", account.min_pay_due_cents.min_pay_cents),
-            ("What is past due", account.delinquency.past_due_cents),
+            ("Amount due", account.min_pay_due_cents.min_pay_cents),
+            ("Past due", account.delinquency.past_due_cents),
             ("Payoff today", account.summary.total_payoff_cents),
         ];
         let id = encoded(self.form.typed().get("line_item_id"));

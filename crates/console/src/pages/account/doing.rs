@@ -92,14 +92,14 @@ impl Doing {
         match self {
             Doing::Payment => "Record a payment",
             Doing::Reverse => "Reverse a payment",
-            Doing::Settle => "Decide about a payment",
+            Doing::Settle => "Confirm or decline a payment",
             Doing::Fee => "Charge a fee",
             Doing::Waive => "Waive a fee",
             Doing::Credit => "Raise the balance",
             Doing::Debit => "Lower the balance",
             Doing::Status => "Set the status",
             Doing::Notice => "Set a notice",
-            Doing::Withdraw => "Withdraw what is held",
+            Doing::Withdraw => "Withdraw a held entry",
             Doing::Roll => "Roll the account's clock",
         }
     }
@@ -109,19 +109,21 @@ impl Doing {
         match self {
             Doing::Payment => "A payment that was received elsewhere. Recording it moves no money.",
             Doing::Reverse => {
-                "The payment bounced: what it paid is owed again, and the product's fee for it is charged."
+                "The payment bounced: the debts that it paid are owed again, and the product's reversal fee is charged."
             }
-            Doing::Settle => "A payment that was pending or authorized came in, or was declined.",
-            Doing::Fee => "A fee that you charge by hand.",
-            Doing::Waive => "What is unpaid of the fee is forgiven.",
-            Doing::Credit => "A credit offset: more is owed than before.",
-            Doing::Debit => "A debit offset: less is owed than before. It is no payment, and spares no late fee.",
-            Doing::Status => "The status counts from its moment on. It moves no money.",
-            Doing::Notice => "A webhook that is sent for this account at moments of your choice.",
-            Doing::Withdraw => "What migration mode holds and has not processed can be taken back, as if never sent.",
-            Doing::Roll => {
-                "For testing with time: the account lives ahead of everybody else, and cannot be rolled back."
+            Doing::Settle => "A pending or authorized payment was received or declined.",
+            Doing::Fee => "A fee that you charge manually.",
+            Doing::Waive => "The unpaid part of the fee is forgiven.",
+            Doing::Credit => "A credit offset: the borrower owes more.",
+            Doing::Debit => {
+                "A debit offset: the borrower owes less. It is not a payment and does not prevent a late fee."
             }
+            Doing::Status => "The status applies from its effective date. It moves no money.",
+            Doing::Notice => "A webhook for this account, sent at a time that you choose.",
+            Doing::Withdraw => {
+                "A held entry that has not been processed can be withdrawn, as if it had never been sent."
+            }
+            Doing::Roll => "For testing: the account's clock moves ahead of the real time. It cannot be rolled back.",
         }
     }
 
@@ -130,15 +132,15 @@ impl Doing {
         match self {
             Doing::Payment => "Record the payment",
             Doing::Reverse => "Reverse the payment",
-            Doing::Settle => "Decide so",
+            Doing::Settle => "Set the payment's status",
             Doing::Fee => "Charge the fee",
             Doing::Waive => "Waive the fee",
             Doing::Credit => "Raise the balance",
             Doing::Debit => "Lower the balance",
             Doing::Status => "Set the status",
             Doing::Notice => "Set the notice",
-            Doing::Withdraw => "Withdraw it",
-            Doing::Roll => "Roll it there",
+            Doing::Withdraw => "Withdraw the entry",
+            Doing::Roll => "Roll the clock",
         }
     }
 
@@ -262,15 +264,16 @@ impl Doing {
             Doing::Payment => format!("A payment of {amount} is recorded on account {id}, {at}."),
             Doing::Reverse => {
                 let fee = account.account_product.product_lifecycle.payment_reversal_fee_impl_cents;
-                let charged = if fee.is_zero() { String::new() } else { format!(" A fee of {fee} is charged for it.") };
+                let charged =
+                    if fee.is_zero() { String::new() } else { format!(" A reversal fee of {fee} is charged.") };
                 format!("Payment {item} is reversed, {at}.{charged}")
             }
             Doing::Settle => match text("line_item_status") {
                 "VALID" => format!("Payment {item} becomes valid, {at}. This is final."),
-                _ => format!("Payment {item} becomes invalid, as if never made, {at}. This is final."),
+                _ => format!("Payment {item} becomes invalid, as if it had never been made, {at}. This is final."),
             },
             Doing::Fee => format!("A fee of {amount} is charged to account {id}, {at}."),
-            Doing::Waive => format!("What is unpaid of fee {item} is forgiven, {at}."),
+            Doing::Waive => format!("The unpaid part of fee {item} is forgiven, {at}."),
             Doing::Credit => format!("The {part} of account {id} is raised by {amount}, {at}."),
             Doing::Debit => format!("The balance of account {id} is lowered by {amount}, {part} first, {at}."),
             Doing::Status => {
@@ -281,10 +284,10 @@ impl Doing {
             Doing::Notice => {
                 let kind = text("notification_type");
                 let rhythm = if text("interval").is_empty() { text("time_offset") } else { text("interval") };
-                let verb = if body["enabled"] == json!(false) { "switched off" } else { "switched on" };
+                let verb = if body["enabled"] == json!(false) { "turned off" } else { "turned on" };
                 format!("The notice {kind} ({rhythm}) is {verb}, {at}.")
             }
-            Doing::Withdraw => format!("{item}, which is held, is taken back: it will not be part of the release."),
+            Doing::Withdraw => format!("The held entry {item} is withdrawn and will not be part of the release."),
             Doing::Roll => {
                 let to = Moment(text("effective_at").to_owned());
                 format!("The clock of account {id} is rolled to {to}. It cannot be rolled back.")

@@ -46,7 +46,7 @@ impl When {
                 is_ahead: time > clock,
                 problem: String::new(),
             },
-            None => When { problem: "that is no date, such as 2025-02-15".to_owned(), ..When::default() },
+            None => When { problem: "the date must have the form 2025-02-15".to_owned(), ..When::default() },
         }
     }
 

@@ -120,7 +120,7 @@ impl Room {
         let current: Account = read(&console.service.get_account(who, id, None).await?)?;
         let name = current.account_product.product_lifecycle.product_time_zone.as_str();
         let zone = Zone::named(name).or_else(|| Zone::named(DEFAULT_ZONE));
-        let zone = zone.ok_or_else(|| Problem::internal(format!("there is no zone {name}")))?;
+        let zone = zone.ok_or_else(|| Problem::internal(format!("the time zone {name} is unknown")))?;
         let now = console.service.now();
         let through = current.processed_through.as_ref().and_then(Moment::time);
         let ahead = current.processed_through.clone().filter(|_| through.is_some_and(|through| through > now));
@@ -238,7 +238,7 @@ async fn look(console: &Console, visitor: &Visitor, id: &str, asked: &Typed, pie
 /// The service's reason why a time cannot be shown.
 fn why(problem: &Problem) -> String {
     match problem.details.first() {
-        Some(detail) => format!("that moment {}", detail.message),
+        Some(detail) => format!("the requested time {}", detail.message),
         None => problem.message.clone(),
     }
 }

@@ -268,10 +268,10 @@ pub struct NoticesTab {
 
 /// Every type of notification, with a description.
 const NOTICES: [(&str, &str); 4] = [
-    ("payment_due_date", "So many days before or after each instalment's due date, paid or not."),
-    ("late_fee_date", "So many days before or after an instalment becomes late, while it is unpaid."),
-    ("loan_end_date", "So many days before or after the last instalment's due date."),
-    ("account_summary", "The account as it stands, again and again at an interval."),
+    ("payment_due_date", "A number of days before or after each instalment's due date, paid or not."),
+    ("late_fee_date", "A number of days before or after an instalment becomes late, while it is unpaid."),
+    ("loan_end_date", "A number of days before or after the last instalment's due date."),
+    ("account_summary", "The state of the account, at a regular interval."),
 ];
 
 impl NoticesTab {

@@ -67,34 +67,32 @@ fn sentence(product: &Terms, sent: &Value, account: &Account) -> String {
     let borrowers: Vec<&str> = account.customers.iter().map(|customer| customer.customer_id.as_str()).collect();
     let to = if borrowers.is_empty() { String::new() } else { format!(" to {}", borrowers.join(" and ")) };
     let begins: &Moment = &account.effective_at;
-    format!("{principal} is lent{to} under {}, from {begins} on.", product.product_overview.product_name)
+    format!("A loan of {principal}{to} under {}, effective {begins}.", product.product_overview.product_name)
 }
 
 fn at_once(account: &Account, rehearsal: &OpeningRehearsal) -> Vec<String> {
     let mut lines = Vec::new();
     if rehearsal.is_backdated {
         lines.push(format!(
-            "The time since {} is processed: what fell due since then counts as unpaid.",
+            "The account is processed from {} until now. Instalments that fell due since then count as unpaid.",
             account.effective_at
         ));
     }
     if rehearsal.late_fees > 0 {
         let fees = Count(rehearsal.late_fees).of("late fee is", "late fees are");
-        lines.push(format!("{fees} charged: {} in all.", Money(rehearsal.late_fee_cents)));
+        lines.push(format!("{fees} charged, {} in total.", Money(rehearsal.late_fee_cents)));
     }
     let late = &account.delinquency;
     if late.days_past_due > 0 {
-        lines.push(format!("{} is past due, for {} days.", late.past_due_cents, late.days_past_due));
+        let days = if late.days_past_due == 1 { "1 day".to_owned() } else { format!("{} days", late.days_past_due) };
+        lines.push(format!("{} is past due, for {days}.", late.past_due_cents));
     }
     if account.account_overview.account_status != "ACTIVE" || !account.account_overview.reason().is_empty() {
         lines.push(format!("The status becomes: {}.", account.account_overview.words()));
     }
     let messages = Count(rehearsal.webhooks.values().sum());
     if !messages.is_zero() {
-        lines.push(format!(
-            "{} sent to every URL that is subscribed to them.",
-            messages.of("webhook is", "webhooks are")
-        ));
+        lines.push(format!("{} sent to every subscribed URL.", messages.of("webhook is", "webhooks are")));
     }
     lines
 }

@@ -33,7 +33,7 @@ const BASICS: &[Field] = &[
         "summary.initial_principal_cents",
         "Principal",
         Kind::Dollars,
-        "The sum that is lent and paid out at the beginning, in dollars.",
+        "The amount lent and paid out when the loan begins, in dollars.",
     )
     .required()
     .hint("12,000.00"),
@@ -41,8 +41,8 @@ const BASICS: &[Field] = &[
         "effective_at",
         "Begins",
         Kind::Moment,
-        "When the loan begins, on the clocks of the product's zone. It may lie in the past: the time since then is \
-         processed at once. Empty: now.",
+        "When the loan begins, in the product's time zone. If it is in the past, the time since then is processed \
+         immediately. Leave empty to use the current time.",
     ),
     Field::new(
         "account_id",
@@ -50,13 +50,13 @@ const BASICS: &[Field] = &[
         Kind::Text,
         "Your own id: letters, digits and . _ : ~ -. It cannot be changed later.",
     )
-    .hint("made for you"),
+    .hint("generated"),
 ];
 
 /// The borrowers. The call has them as a list.
 const PEOPLE: &[Field] = &[
-    Field::new(CUSTOMERS, "Customer", Kind::Text, "The borrower, by id: type a part of the name or id, and choose."),
-    Field::new(SECOND, "Second customer", Kind::Text, "Another borrower, if there is one."),
+    Field::new(CUSTOMERS, "Customer", Kind::Text, "The borrower. Type part of the name or id, then choose."),
+    Field::new(SECOND, "Second customer", Kind::Text, "A second borrower, if any."),
 ];
 
 const OVERRIDES: &[Field] = &[
@@ -64,34 +64,34 @@ const OVERRIDES: &[Field] = &[
         "post_promo_overview.post_promo_len",
         "Number of instalments",
         Kind::Whole,
-        "Where it differs from the product's.",
+        "Only if it differs from the product.",
     ),
     Field::new(
         "post_promo_overview.post_promo_impl_interest_rate_percent",
         "Interest rate, percent a year",
         Kind::Decimal,
-        "Where it differs from the product's.",
+        "Only if it differs from the product.",
     ),
     Field::new(
         "cycle_type.first_cycle_interval",
         "First cycle",
         Kind::Text,
-        "How long the first cycle is, so that due dates fall on a day that suits the customer.",
+        "Length of the first cycle. Use it to move the due dates to a day that suits the customer.",
     )
     .hint("1 month - 10 days"),
     Field::new(
         "cycle_type.late_fee_grace",
-        "Grace before a late fee",
+        "Grace period",
         Kind::Text,
-        "How long after the due date an unpaid instalment becomes late.",
+        "Time after the due date until an unpaid instalment becomes late.",
     )
     .hint("10 days"),
-    Field::new("summary.late_fee_cents", "Late fee", Kind::Dollars, "The flat fee for an instalment that is late."),
+    Field::new("summary.late_fee_cents", "Late fee", Kind::Dollars, "The fixed fee for a late instalment."),
     Field::new(
         "summary.late_fee_cap_percent",
-        "Late fee at most, percent",
+        "Late fee cap, percent",
         Kind::Decimal,
-        "A late fee is at most this part of what is unpaid of its instalment.",
+        "A late fee is at most this percentage of the instalment's unpaid amount.",
     ),
     Field::new(
         "summary.payment_reversal_fee_cents",
@@ -103,17 +103,22 @@ const OVERRIDES: &[Field] = &[
         "summary.origination_fee_cents",
         "Origination fee",
         Kind::Dollars,
-        "Charged at the beginning, beside the principal.",
+        "Charged when the loan begins, in addition to the principal.",
     ),
-    Field::new("summary.credit_limit_cents", "Credit limit", Kind::Dollars, "Kept with the account, and shown."),
+    Field::new(
+        "summary.credit_limit_cents",
+        "Credit limit",
+        Kind::Dollars,
+        "Stored with the account, for information.",
+    ),
 ];
 
 const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
     Kind::LongText,
-    "What you want to remember, such as the id in another system: a name, a colon and a value on each line. What \
-     has colons, line breaks or blanks of its own stands in double quotes, as in JSON.",
+    "Your own data, such as an id in another system. One name and value per line, separated by a colon. Put text \
+     with colons, line breaks or surrounding blanks in double quotes, as in JSON.",
 )
 .hint("crm_id: 4711");
 
@@ -149,7 +154,7 @@ pub async fn new(State(console): State<Console>, visitor: Visitor, Asked(asked):
         return crate::page::show(&ChoosePage { page, products, customer: asked.get("customer").to_owned() });
     }
     let typed = asked.clone().with(CUSTOMERS, asked.get("customer"));
-    let preview = Preview::hint("Type a principal, and the schedule appears here.");
+    let preview = Preview::hint("Enter a principal to see the schedule here.");
     let page = page(&console, &visitor, asked.get("product_id"), typed, None, preview).await?;
     crate::page::show(&page)
 }
@@ -252,12 +257,12 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
         Ok(Opening::ToConfirm(sent, rehearsal)) => confirming::page(&visitor, &product, &typed, sent, &rehearsal),
         Ok(Opening::Done(answer)) => {
             let id = read::<Opened>(&answer)?.account_id;
-            let notice = Notice::done(format!("The account {id} was opened."));
+            let notice = Notice::done(format!("Account {id} was opened."));
             Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))
         }
         Err(trouble) => {
             let trouble: Trouble = trouble;
-            let preview = Preview::hint("The schedule appears here when everything is right.");
+            let preview = Preview::hint("The schedule appears here after the errors are corrected.");
             let id = typed.get("product_id").to_owned();
             show_again(&page(&console, &visitor, &id, typed, Some(trouble.problem), preview).await?)
         }

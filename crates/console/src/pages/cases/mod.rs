@@ -48,7 +48,7 @@ struct CasesPage {
 /// Parses a built-in case.
 fn read(file: &str, text: &str) -> Result<Scenario, Trouble> {
     daybook_cases::parse(FilePath::new(file), text)
-        .map_err(|error| Trouble::new(Problem::internal(format!("a case of our own cannot be read: {error}"))))
+        .map_err(|error| Trouble::new(Problem::internal(format!("a built-in test case could not be read: {error}"))))
 }
 
 /// The text of a built-in case.

@@ -27,8 +27,8 @@ static PLACES: Semaphore = Semaphore::const_new(MOST_WAITING);
 
 /// Runs cases and returns their results, in order.
 pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, Trouble> {
-    let full = || Problem::new("rate_limited", "many test cases are being run already: try again in a moment");
-    let broken = |what: String| Problem::internal(format!("a test case could not be played: {what}"));
+    let full = || Problem::new("rate_limited", "too many test cases are running; try again in a moment");
+    let broken = |what: String| Problem::internal(format!("a test case could not be run: {what}"));
     let place = PLACES.try_acquire().map_err(|_| full())?;
     let player = PLAYERS.acquire().await.map_err(|_| full())?;
     let played = tokio::task::spawn_blocking(move || {
@@ -41,7 +41,7 @@ pub async fn play(cases: Vec<Scenario>) -> Result<Vec<Outcome>, Trouble> {
     let outcomes = played.await.map_err(|error| broken(error.to_string()))?;
     let outcomes = outcomes.map_err(|error| broken(error.to_string()))?;
     let too_long = || {
-        let message = format!("it was not done after {} seconds, and was given up", LONGEST.as_secs());
+        let message = format!("the test case was stopped after {} seconds", LONGEST.as_secs());
         Trouble::new(Problem::invalid("", message))
     };
     outcomes.ok_or_else(too_long)

@@ -65,7 +65,7 @@ pub struct Group {
 pub fn mode_words(mode: Mode) -> &'static str {
     match mode {
         Mode::Migration => "Migration: all events are loaded, then released",
-        Mode::Live => "Live: each event is processed when it comes in",
+        Mode::Live => "Live: each event is processed when it arrives",
     }
 }
 
@@ -147,12 +147,12 @@ fn groups(case: &Scenario) -> Vec<Group> {
     }
     let item = |line: usize, fields: &[Field]| {
         let fields: Vec<String> = fields.iter().map(row).map(|(_, name, value)| format!("{name}: {value}")).collect();
-        (line, "There is one with".to_owned(), fields.join(", "))
+        (line, "One item with".to_owned(), fields.join(", "))
     };
     add("Line items".to_owned(), expect.line_items.iter().map(|one| item(one.line, &one.fields)).collect());
     let counts = expect.line_item_counts.iter();
     add(
-        "How many valid line items there are".to_owned(),
+        "Number of valid line items".to_owned(),
         counts.map(|one| (one.line, plain_words(&one.line_item_type), one.count.to_string())).collect(),
     );
     let times = |count: Option<u64>| match count {
@@ -201,7 +201,7 @@ fn named_leaves(name: &str, value: &Value) -> Vec<(String, String)> {
 /// A value in readable form; cents become dollars.
 fn shown(name: &str, value: &Value) -> String {
     match value {
-        Value::Null => "nothing".to_owned(),
+        Value::Null => "empty".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         Value::String(text) => match Moment(text.clone()) {

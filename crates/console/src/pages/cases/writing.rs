@@ -96,7 +96,7 @@ pub async fn show_from_account(
     if asked.get("format") == "toml" {
         return Ok(download(&format!("{account}.toml"), &text));
     }
-    let page = Page::new(format!("A case from account {account}"), Section::Cases, &visitor);
+    let page = Page::new(format!("Test case from account {account}"), Section::Cases, &visitor);
     crate::page::show(&FromAccountPage { page, account, text })
 }
 

@@ -23,18 +23,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-const KINDS: &[(&str, &str)] = &[("", "By what is filled in"), ("person", "A person"), ("business", "A business")];
+const KINDS: &[(&str, &str)] = &[("", "Automatic"), ("person", "A person"), ("business", "A business")];
 const ROLES: &[(&str, &str)] = &[
     ("", "Primary: the borrower"),
     ("SECONDARY", "Secondary: another borrower"),
-    ("CARDHOLDER", "Cardholder: may use it"),
+    ("CARDHOLDER", "Cardholder: may use the account"),
 ];
 const ID: &str = "customer_id";
 const SSN: &str = "ssn";
 /// Set if a social security number was typed before but not saved.
 const SSN_TYPED: &str = "ssn_typed";
 /// The error message in that case.
-const SSN_AGAIN: &str = "has to be typed again: what you typed was not saved, and no page shows it";
+const SSN_AGAIN: &str = "must be entered again: it was not saved, and no page shows it";
 /// Set if the number is left out explicitly.
 const SSN_LEFT_OUT: &str = "ssn_left_out";
 const EXTERNAL: &str = "external_fields";
@@ -49,28 +49,29 @@ const ID_FIELD: Field = Field::new(
     Kind::Text,
     "Your own id: letters, digits and . _ : ~ -. It cannot be changed later.",
 )
-.hint("made for you");
+.hint("generated");
 
 /// The fields that the forms for a new and for an existing customer share.
 const PLAIN: &[Field] = &[
-    Field::new("name_first", "First name", Kind::Text, "A first name, a last name or a business name is needed."),
+    Field::new("name_first", "First name", Kind::Text, "A first name, a last name or a business name is required."),
     Field::new("name_middle", "Middle name", Kind::Text, ""),
     Field::new("name_last", "Last name", Kind::Text, ""),
-    Field::new("name_prefix", "Before the name", Kind::Text, "").hint("Dr."),
-    Field::new("name_suffix", "After the name", Kind::Text, "").hint("Jr."),
+    Field::new("name_prefix", "Prefix", Kind::Text, "").hint("Dr."),
+    Field::new("name_suffix", "Suffix", Kind::Text, "").hint("Jr."),
     Field::new("email", "Email", Kind::Text, "").hint("ann@example.com"),
-    Field::new("phone_number", "Phone", Kind::Text, "With the country, as in +12025550123.").hint("+12025550123"),
+    Field::new("phone_number", "Phone", Kind::Text, "With the country code, such as +12025550123.")
+        .hint("+12025550123"),
     Field::new("date_of_birth", "Date of birth", Kind::Date, ""),
     Field::new("address_line_one", "Street and number", Kind::Text, ""),
-    Field::new("address_line_two", "More of the address", Kind::Text, ""),
+    Field::new("address_line_two", "Address, second line", Kind::Text, ""),
     Field::new("address_city", "City", Kind::Text, ""),
     Field::new("address_state", "State", Kind::Text, ""),
     Field::new("address_zip", "Postal code", Kind::Text, ""),
-    Field::new("address_country_code", "Country", Kind::Text, "The two letters of the country.").hint("US"),
-    Field::new("customer_type", "Kind", Kind::Choice(KINDS), "Without a choice: a business if it has a business name."),
+    Field::new("address_country_code", "Country", Kind::Text, "The two-letter country code.").hint("US"),
+    Field::new("customer_type", "Kind", Kind::Choice(KINDS), "Automatic: a business if a business name is given."),
     Field::new("business_details.business_name", "Business name", Kind::Text, ""),
     Field::new("business_details.business_legal_name", "Legal name", Kind::Text, ""),
-    Field::new("business_details.doing_business_as", "Trades as", Kind::Text, ""),
+    Field::new("business_details.doing_business_as", "Doing business as", Kind::Text, ""),
     Field::new("business_details.business_ein", "Tax number (EIN)", Kind::Text, ""),
     Field::new(
         "verification_status",
@@ -84,21 +85,21 @@ const SSN_FIELD: Field = Field::new(
     SSN,
     "Social security number",
     Kind::Text,
-    "Stored encrypted and never shown again but for its last four digits. Left empty: stays as it is.",
+    "Stored encrypted; only the last four digits are ever shown. Leave empty to keep the stored number.",
 );
 
 const EXTERNAL_FIELD: Field = Field::new(
     EXTERNAL,
     "External fields",
     Kind::LongText,
-    "What you want to remember, such as the id in another system: a name, a colon and a value on each line. What \
-     has colons, line breaks or blanks of its own stands in double quotes, as in JSON.",
+    "Your own data, such as an id in another system. One name and value per line, separated by a colon. Put text \
+     with colons, line breaks or surrounding blanks in double quotes, as in JSON.",
 )
 .hint("crm_id: 4711");
 
 const ACCOUNT_FIELDS: &[Field] = &[
-    Field::new(ACCOUNT, "Account", Kind::Text, "The id of an account that the customer belongs to from now on."),
-    Field::new(ROLE, "As what", Kind::Choice(ROLES), ""),
+    Field::new(ACCOUNT, "Account", Kind::Text, "The id of an account to assign the customer to."),
+    Field::new(ROLE, "Role", Kind::Choice(ROLES), ""),
 ];
 
 fn fields(is_new: bool) -> Vec<Field> {
@@ -135,8 +136,7 @@ struct CurlPiece {
 impl FormPage {
     fn new(visitor: &Visitor, customer: Option<&Customer>, typed: Typed, problem: Option<Problem>) -> FormPage {
         let id = customer.map_or_else(String::new, |customer| customer.customer_id.clone());
-        let title =
-            customer.map_or_else(|| "New customer".to_owned(), |customer| format!("Change {}", customer.name()));
+        let title = customer.map_or_else(|| "New customer".to_owned(), |customer| format!("Edit {}", customer.name()));
         let action = action(customer, &typed).map(|action| masked(action).curl(&visitor.manner.base_url));
         let ssn_left_out = typed.has(SSN_LEFT_OUT) && !typed.has(SSN);
         let ssn_typed = problem.is_some() && (typed.has(SSN) || typed.has(SSN_TYPED));
@@ -243,21 +243,21 @@ fn mark(customer: &Customer) -> String {
 /// The error for a form that is older than the customer: each field that differs shows its current value.
 fn changed_meanwhile(customer: &Customer, typed: &Typed) -> Problem {
     let now = as_typed(customer);
-    let words = "Somebody changed this customer since you opened the form, and nothing was saved. What you typed is still \
-                 here; beside each field that differs is what it is now. Correct what you typed, and save it again.";
+    let words = "This customer was changed after you opened the form, so nothing was saved. Your entries are still \
+                 here. Each field that differs shows its current value. Correct your entries and save again.";
     let differs = |field: &&Field| now.get(field.name) != typed.get(field.name);
     let told = PLAIN.iter().filter(differs).map(|field| Detail {
         field: field.name.to_owned(),
         message: match now.get(field.name) {
-            "" => "is empty now".to_owned(),
-            value => format!("is \u{201c}{value}\u{201d} now"),
+            "" => "is now empty".to_owned(),
+            value => format!("is now \u{201c}{value}\u{201d}"),
         },
     });
     let mut details = vec![Detail { field: String::new(), message: words.to_owned() }];
     details.extend(told);
     if external_fields(typed.get(EXTERNAL)).as_ref() != Ok(&customer.external_fields) {
         let value = typed_fields(&customer.external_fields).replace('\n', ", ");
-        let message = if value.is_empty() { "are none now".to_owned() } else { format!("are now: {value}") };
+        let message = if value.is_empty() { "are now empty".to_owned() } else { format!("are now: {value}") };
         details.push(Detail { field: EXTERNAL.to_owned(), message });
     }
     Problem::invalid_fields(details)
@@ -278,7 +278,7 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Ty
 
 /// The typed values as a call.
 fn action(customer: Option<&Customer>, typed: &Typed) -> Result<Action, Problem> {
-    let zone = Zone::named("UTC").ok_or_else(|| Problem::internal("there is no UTC"))?;
+    let zone = Zone::named("UTC").ok_or_else(|| Problem::internal("the time zone UTC is unknown"))?;
     let id_field = [ID_FIELD];
     let sent = match customer {
         None => checked_body::<NewCustomer>(&[&id_field, PLAIN, &[SSN_FIELD]].concat(), typed, &zone)?,

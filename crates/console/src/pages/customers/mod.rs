@@ -97,7 +97,7 @@ impl Customer {
             ("Date of birth", self.date_of_birth.clone().map(|day| Moment(day).day()).unwrap_or_default()),
             ("Address", address.join(", ")),
             ("Legal name", text(&business.business_legal_name)),
-            ("Trades as", text(&business.doing_business_as)),
+            ("Doing business as", text(&business.doing_business_as)),
             ("Tax number", text(&business.business_ein)),
             ("Social security number", last_four.unwrap_or_default()),
             ("Verification", text(&self.verification_status)),

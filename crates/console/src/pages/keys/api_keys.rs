@@ -16,17 +16,17 @@ use serde_json::json;
 
 /// The roles of keys and users.
 pub(in crate::pages) const ROLES: &[(&str, &str)] = &[
-    ("SERVICING", "Servicing: everything but keys, people and administration"),
-    ("READ_ONLY", "Read only: looking"),
+    ("SERVICING", "Servicing: everything except keys, people and administration"),
+    ("READ_ONLY", "Read only: view everything, change nothing"),
     ("ADMIN", "Admin: everything"),
 ];
 
 /// The form for a new key.
 pub(super) const FORM: &[Field] = &[
-    Field::new("name", "Name", Kind::Text, "What uses it: people see the name here, callers never do.")
+    Field::new("name", "Name", Kind::Text, "The program that uses the key. The name is only shown here.")
         .required()
         .hint("Payment importer"),
-    Field::new("role", "Role", Kind::Choice(ROLES), "As little as it needs."),
+    Field::new("role", "Role", Kind::Choice(ROLES), "Choose the role with the fewest rights that suffices."),
 ];
 
 #[derive(Debug, Deserialize)]
@@ -60,7 +60,7 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
             let key: NewKey = read(&answer)?;
             let base_url = &visitor.manner.base_url;
             let curl = format!("curl {base_url}/products \\\n  -H \"Authorization: Bearer {}\"", key.client_secret);
-            crate::page::show(&Made { page: Page::new("A new key", Section::Keys, &visitor), key, curl })
+            crate::page::show(&Made { page: Page::new("New key", Section::Keys, &visitor), key, curl })
         }
         Err(Trouble { problem, .. }) => {
             let form = Form::new(FORM, typed).refused(&problem);
@@ -79,17 +79,17 @@ pub async fn ask_revoke(State(console): State<Console>, visitor: Visitor, Path(c
     let key = find(&console, &visitor, &client_id).await?;
     let used = match &key.last_used_at {
         Some(at) => format!("It was last used on {at}."),
-        None => "It was never used.".to_owned(),
+        None => "It has never been used.".to_owned(),
     };
     Ask {
         title: format!("Revoke the key \u{201c}{}\u{201d}", key.name),
         back: (HERE.to_owned(), NAME),
         words: vec![
-            format!("From now on calls with {client_id}, and with the access tokens it got, are refused. {used}"),
-            "A key that was revoked cannot be used again: whoever needs it gets a new one.".to_owned(),
+            format!("Calls with {client_id}, or with access tokens issued for it, are refused from now on. {used}"),
+            "A revoked key cannot be restored. Programs that use it need a new key.".to_owned(),
         ],
         path: format!("{HERE}/{client_id}/revoke"),
-        button: "Revoke it",
+        button: "Revoke the key",
         danger: true,
         ..Ask::default()
     }

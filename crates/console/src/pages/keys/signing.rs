@@ -45,19 +45,19 @@ pub async fn ask_rotate(State(console): State<Console>, visitor: Visitor) -> Ans
         title: "Rotate the HMAC key".to_owned(),
         back: (HERE.to_owned(), NAME),
         words: vec![
-            "A new key is made and shown to you. Messages recorded from then on are signed with it: their hmac_signature \
-             fits the new key only."
+            "Daybook creates a new key and shows it to you. Messages recorded from then on are signed with it: their \
+             hmac_signature matches only the new key."
                 .to_owned(),
-            "For 24 hours the header webhook-signature carries two signatures, one by each key, so receivers that check \
-             the header accept messages while you give them the new key. After that the old key is forgotten."
+            "For 24 hours, the header webhook-signature carries two signatures, one per key. Receivers that verify the \
+             header accept messages while you give them the new key. After that, the old key is no longer used."
                 .to_owned(),
-            "Messages that were recorded before, and are sent or replayed later, keep the hmac_signature they have."
+            "Messages recorded before the rotation keep their hmac_signature, even if they are sent or replayed later."
                 .to_owned(),
-            "Receivers that check hmac_signature need the new key at once: have them try both keys for a while.".to_owned(),
+            "Receivers that verify hmac_signature need the new key now, and should try both for a while.".to_owned(),
         ],
         path: format!("{HERE}/hmac/rotate"),
         fields: vec![(MARK, mark.clone())],
-        button: "Rotate it",
+        button: "Rotate the key",
         danger: true,
         ..Ask::default()
     }

@@ -14,9 +14,9 @@ pub(super) const FORM: &[Field] = &[Field::new(
     "webhook_url",
     "Webhook URL",
     Kind::Text,
-    "A URL that is saved here gets all events. Another one takes the place of the one saved here, whose waiting messages and dead letters go \
-     with it; an empty one removes it. A URL that was subscribed by the API is taken over as it stands, but for its \
-     filter: from then on it gets all events. All other subscriptions are left alone.",
+    "This URL gets all events. A new URL replaces the one saved here and deletes its pending messages and dead \
+     letters; an empty field removes it. A URL that was subscribed with the API keeps its settings except for its \
+     filter: it gets all events from then on. Other subscriptions do not change.",
 )
 .hint("https://example.com/webhooks")];
 
@@ -65,17 +65,17 @@ fn said(had: &Saved, saved: Option<&bytes::Bytes>) -> Result<Notice, Trouble> {
     let before = had.url();
     let Some(saved) = saved else {
         return Ok(Notice::done(if before.is_empty() {
-            "No URL was saved, and none is now.".to_owned()
+            "There was no URL to remove.".to_owned()
         } else {
-            format!("{before} is removed: it gets no messages any more.")
+            format!("{before} was removed and gets no more messages.")
         }));
     };
     let saved: Subscription = read(saved)?;
     let url = &saved.webhook_url;
     Ok(Notice::done(match saved.status.as_str() {
-        "PAUSED" => format!("{url} is saved. It is paused, and stays so until you resume it on the page Webhooks."),
-        _ if before == url => format!("{url} is saved already: it gets all events."),
-        _ if before.is_empty() => format!("{url} is saved: it gets all events from now on."),
-        _ => format!("{url} is saved instead of {before}: it gets all events from now on."),
+        "PAUSED" => format!("{url} was saved. It stays paused until you resume it on the page Webhooks."),
+        _ if before == url => format!("{url} was already saved. It gets all events."),
+        _ if before.is_empty() => format!("{url} was saved. It gets all events from now on."),
+        _ => format!("{url} was saved and replaces {before}. It gets all events from now on."),
     }))
 }

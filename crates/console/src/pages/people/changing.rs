@@ -53,47 +53,49 @@ impl Change {
             Change::Role(role) => {
                 let (from, to) = (person.role_words(), plain_words(role.name()));
                 let may = match role {
-                    Role::Admin => "everything, keys and people included",
-                    Role::Servicing => "everything but keys, people and administration",
-                    Role::ReadOnly => "look, and change nothing",
+                    Role::Admin => "do everything, including keys and people",
+                    Role::Servicing => "do everything except keys, people and administration",
+                    Role::ReadOnly => "view everything and change nothing",
                 };
                 (
                     format!("Give {name} the role {to}"),
                     vec![format!(
-                        "{name} has the role {from}. With the role {to}, from their next click on, they may {may}."
+                        "{name} has the role {from}. With the role {to}, they may {may}, effective immediately."
                     )],
                     "Change the role",
                 )
             }
             Change::Disable => (
-                format!("Keep {name} out"),
+                format!("Deactivate {name}"),
                 vec![
                     format!(
-                        "{name} cannot sign in any more, and is signed out everywhere at once. Nothing is removed: you can let them in again, with the same password."
+                        "{name} is signed out everywhere and can no longer sign in. Nothing is deleted: you can \
+                         reactivate them, with the same password."
                     ),
-                    "Keys of the API that they know go on working: revoke those on the page Keys.".to_owned(),
+                    "API keys that they know continue to work. Revoke those on the page Keys.".to_owned(),
                 ],
-                "Keep them out",
+                "Deactivate",
             ),
             Change::Enable => (
-                format!("Let {name} in again"),
+                format!("Reactivate {name}"),
                 vec![format!(
-                    "{name} can sign in again with their address and password, with the role {}.",
+                    "{name} can sign in again with their email address and password. Their role is {}.",
                     person.role_words()
                 )],
-                "Let them in",
+                "Reactivate",
             ),
             Change::EndSessions => (
                 format!("End all sessions of {name}"),
-                vec![format!("{name} is signed out everywhere, and can sign in again with their password.")],
-                "End their sessions",
+                vec![format!("{name} is signed out everywhere and can sign in again with their password.")],
+                "End all sessions",
             ),
             Change::Reset => (
                 format!("Give {name} a new password"),
                 vec![format!(
-                    "{name} is signed out everywhere. You see the new password once, and hand it over yourself; they choose one of their own on their page."
+                    "{name} is signed out everywhere. The new password is shown once, for you to pass on. They can \
+                     choose their own after signing in."
                 )],
-                "Make a new password",
+                "Create a new password",
             ),
         };
         Ask {
@@ -127,11 +129,11 @@ impl Change {
         Ok(match self {
             Change::Role(role) => {
                 service.set_role(who, id, role).await?;
-                format!("{name} has the role {} now.", plain_words(role.name()))
+                format!("{name} now has the role {}.", plain_words(role.name()))
             }
             Change::Disable => {
                 service.disable_person(who, id).await?;
-                format!("{name} is kept out.")
+                format!("{name} was deactivated.")
             }
             Change::Enable => {
                 service.enable_person(who, id).await?;
@@ -175,7 +177,7 @@ pub async fn make(
     match change.make(&console, &visitor, &person, &typed).await {
         // A password is only in the response, never in a cookie.
         Ok(password) if matches!(change, Change::Reset) => crate::page::show(&Reset {
-            page: Page::new("A new password", Section::People, &visitor),
+            page: Page::new("New password", Section::People, &visitor),
             name: person.name,
             password,
         }),

@@ -12,15 +12,15 @@ use daybook_service::problem::Problem;
 const HERE: &str = "/console/people/me";
 
 const PASSWORD: &[Field] = &[
-    Field::new("old_password", "Password now", Kind::Password, "").required(),
+    Field::new("old_password", "Current password", Kind::Password, "").required(),
     Field::new(
         "new_password",
         "New password",
         Kind::NewPassword,
-        "Ten characters at least. A sentence is a good password.",
+        "At least ten characters. A sentence is a good password.",
     )
     .required(),
-    Field::new("again", "New password again", Kind::NewPassword, "").required(),
+    Field::new("again", "Repeat the new password", Kind::NewPassword, "").required(),
 ];
 
 #[derive(Template)]
@@ -36,7 +36,7 @@ struct Me {
 impl Me {
     fn new(visitor: &Visitor, form: Form) -> Me {
         Me {
-            page: Page::new("You", Section::None, visitor),
+            page: Page::new("Your profile", Section::None, visitor),
             name: visitor.visit.name.clone(),
             email: visitor.visit.email.clone(),
             role: plain_words(visitor.caller().role.name()),
@@ -56,11 +56,11 @@ pub async fn change_password(State(console): State<Console>, visitor: Visitor, t
     let changed = if new == typed.untrimmed("again") {
         console.service.change_password(&visitor.manner.session, old, new, visitor.manner.address).await
     } else {
-        Err(Problem::invalid("again", "is not the same as the new password"))
+        Err(Problem::invalid("again", "does not match the new password"))
     };
     match changed {
         Ok(()) => {
-            let notice = Notice::done("Your password is changed. Your other sessions have ended.");
+            let notice = Notice::done("Your password was changed. Your other sessions have ended.");
             Ok(redirect_saying(HERE, &notice, &visitor.manner))
         }
         // The typed values are not sent back: no page contains a password.

@@ -162,7 +162,7 @@ pub async fn invite(State(console): State<Console>, visitor: Visitor, typed: Typ
     };
     match link {
         Ok((role, token)) => crate::page::show(&Invited {
-            page: Page::new("A link for somebody", Section::People, &visitor),
+            page: Page::new("Invite link", Section::People, &visitor),
             role: plain_words(role.name()),
             link: format!("{}/console/welcome/{token}", visitor.manner.base_url),
         }),
@@ -183,7 +183,7 @@ async fn make_link(console: &Console, visitor: &Visitor, once: &str, role: Role)
 /// Withdraws a pending invite.
 pub async fn withdraw(State(console): State<Console>, visitor: Visitor, typed: Typed) -> Answer {
     let notice = match console.service.withdraw_link(visitor.caller(), typed.get("link")).await {
-        Ok(()) => Notice::done("The link is withdrawn: nobody comes in by it."),
+        Ok(()) => Notice::done("The invite was withdrawn. Its link no longer works."),
         Err(problem) if problem.kind == ProblemKind::NotFound => {
             Notice::not_done(format!("Not done: {}.", problem.message))
         }

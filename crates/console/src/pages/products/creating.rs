@@ -64,13 +64,14 @@ fn names(group: &Group) -> Vec<&'static str> {
 /// The form.
 pub async fn new(visitor: Visitor) -> Answer {
     let typed = Typed::default().with("preview_principal", SAMPLE);
-    let preview = Preview::hint("Type a number of instalments, and the schedule of a loan appears here.");
+    let preview = Preview::hint("Enter a number of instalments to see the schedule of a loan here.");
     crate::page::show(&NewPage::new(&visitor, typed, None, preview))
 }
 
 /// The typed values as the body of the call.
 fn call(typed: &Typed) -> Result<Value, Problem> {
-    let zone = typed_zone(typed).ok_or_else(|| Problem::invalid(ZONE, "must be a name of the IANA database"))?;
+    let zone = typed_zone(typed)
+        .ok_or_else(|| Problem::invalid(ZONE, "must be an IANA time zone, such as America/New_York"))?;
     // The order is typed as text and sent as a list.
     let fields: Vec<Field> = of_product().into_iter().filter(|field| field.name != ORDER).collect();
     let mut sent = checked_body::<NewProduct>(&fields, typed, &zone)?;
@@ -102,11 +103,11 @@ pub async fn create(State(console): State<Console>, visitor: Visitor, typed: Typ
     match done {
         Ok(answer) => {
             let id = read::<Made>(&answer)?.product_id;
-            let notice = Notice::done(format!("The product {id} was made."));
+            let notice = Notice::done(format!("Product {id} was created."));
             Ok(redirect_saying(&format!("{HERE}/{id}"), &notice, &visitor.manner))
         }
         Err(trouble) => {
-            let preview = Preview::hint("The schedule appears here when everything is right.");
+            let preview = Preview::hint("The schedule appears here after the errors are corrected.");
             show_again(&NewPage::new(&visitor, typed, Some(trouble.problem), preview))
         }
     }
@@ -128,7 +129,8 @@ pub async fn preview(State(console): State<Console>, visitor: Visitor, typed: Ty
 
 async fn try_out(console: &Console, visitor: &Visitor, typed: &Typed) -> Result<Preview, Trouble> {
     let sent = call(typed)?;
-    let zone = typed_zone(typed).ok_or_else(|| Problem::invalid(ZONE, "must be a name of the IANA database"))?;
+    let zone = typed_zone(typed)
+        .ok_or_else(|| Problem::invalid(ZONE, "must be an IANA time zone, such as America/New_York"))?;
     let sample = Typed::default()
         .with("preview_principal", if typed.has("preview_principal") { typed.get("preview_principal") } else { SAMPLE })
         .with("preview_start", typed.get("preview_start"));

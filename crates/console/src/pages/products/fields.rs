@@ -31,13 +31,13 @@ pub const ORDER: &str = life!("payment_pouring_policies.order");
 const TYPES: &[(&str, &str)] = &[("INSTALLMENT", "Instalment loan")];
 const LATE_FEES: &[(&str, &str)] = &[
     ("", "A fixed amount (FLAT)"),
-    ("PERCENT_OF_UNPAID", "A part of what is unpaid of the instalment"),
-    ("PERCENT_OF_UNPAID_PRINCIPAL", "A part of what is unpaid of its principal"),
-    ("PERCENT_OF_PAYMENT", "A part of all that the instalment asked"),
+    ("PERCENT_OF_UNPAID", "A percentage of the unpaid instalment"),
+    ("PERCENT_OF_UNPAID_PRINCIPAL", "A percentage of the instalment's unpaid principal"),
+    ("PERCENT_OF_PAYMENT", "A percentage of the whole instalment"),
 ];
 const PYRAMIDING: &[(&str, &str)] = &[
-    ("", "What fees and late instalments took counts: one missed payment, one fee (RECEIPTS)"),
-    ("FEES_ONLY", "Only what fees took counts"),
+    ("", "Payments that went to fees or late instalments: one missed payment, one fee (RECEIPTS)"),
+    ("FEES_ONLY", "Only payments that went to fees"),
 ];
 const METHODS: &[(&str, &str)] = &[
     ("", "Equal instalments (LEVEL)"),
@@ -48,7 +48,7 @@ const MONTH_ENDS: &[(&str, &str)] =
     &[("", "On the month's last day (CLAMP)"), ("ROLL", "On the 1st of the next month (ROLL)")];
 const CALCULATIONS: &[(&str, &str)] = &[
     ("", "Once a period, on the principal at its start (PERIODIC)"),
-    ("DAILY", "Each day, on what is unpaid that day"),
+    ("DAILY", "Each day, on the principal unpaid that day"),
 ];
 const DAY_COUNTS: &[(&str, &str)] = &[
     ("", "A month is a twelfth of a year (THIRTY_360)"),
@@ -57,27 +57,28 @@ const DAY_COUNTS: &[(&str, &str)] = &[
     ("ACTUAL_ACTUAL", "A day is 1/365, in a leap year 1/366"),
 ];
 const ROUNDINGS: &[(&str, &str)] = &[("", "To the even cent (HALF_EVEN)"), ("HALF_UP", "Away from zero (HALF_UP)")];
-const AFTER_MATURITY: &[(&str, &str)] = &[("", "Interest goes on (ACCRUE)"), ("NONE", "Interest stops")];
+const AFTER_MATURITY: &[(&str, &str)] = &[("", "Interest continues (ACCRUE)"), ("NONE", "Interest stops")];
 const SPANS: &[(&str, &str)] = &[
-    ("", "Interest and principal of the oldest instalment, then the next; fees last (INSTALLMENTS_FIRST)"),
+    ("", "Interest and principal of the oldest instalment, then of the next; fees last (INSTALLMENTS_FIRST)"),
     ("BUCKET_FIRST", "One kind of debt of all instalments, then the next kind"),
-    ("OLDEST_INSTALLMENT_FIRST", "All debts of the oldest instalment, then the next instalment"),
+    ("OLDEST_INSTALLMENT_FIRST", "All debts of the oldest instalment, then of the next"),
 ];
 const SURPLUS: &[(&str, &str)] = &[
     ("", "Into principal, from the last instalment backwards (LAST_INSTALLMENT)"),
     ("NEXT_INSTALLMENT", "Into the next instalments, in advance"),
     ("REDUCE_PRINCIPAL", "Into principal; later instalments become smaller"),
 ];
-const BACKDATING: &[(&str, &str)] =
-    &[("", "From when they arrive (AS_POSTED)"), ("REPLAY", "From their own date (REPLAY)")];
+const BACKDATING: &[(&str, &str)] = &[("", "When they arrive (AS_POSTED)"), ("REPLAY", "On their own date (REPLAY)")];
 
 const BASICS: &[Field] = &[
-    Field::new("product_overview.product_name", "Name", Kind::Text, "What people call it.").required().hint("Auto 36"),
+    Field::new("product_overview.product_name", "Name", Kind::Text, "The name that users see.")
+        .required()
+        .hint("Auto 36"),
     Field::new(
         "post_promotional_policies.post_promo_len",
         "Number of instalments",
         Kind::Whole,
-        "How many payments pay the loan back.",
+        "The number of payments that repay the loan.",
     )
     .required()
     .hint("36"),
@@ -85,7 +86,7 @@ const BASICS: &[Field] = &[
         "post_promotional_policies.post_promo_default_interest_rate_percent",
         "Interest rate, percent a year",
         Kind::Decimal,
-        "The yearly rate. An account may have its own.",
+        "An account can have its own rate.",
     )
     .hint("0"),
     Field::new(
@@ -94,22 +95,22 @@ const BASICS: &[Field] = &[
         Kind::Text,
         "Your own id: letters, digits and . _ : ~ -. It cannot be changed later.",
     )
-    .hint("made for you"),
+    .hint("generated"),
     Field::new(
         "product_overview.product_type",
         "Type",
         Kind::Choice(TYPES),
-        "A sum lent once and paid back in parts. Revolving products (credit lines) are not there yet.",
+        "An amount lent once and repaid in instalments. Revolving products (credit lines) are not supported yet.",
     ),
-    Field::new("product_overview.product_short_description", "In a few words", Kind::Text, ""),
-    Field::new("product_overview.product_long_description", "In more words", Kind::LongText, ""),
-    Field::new("product_overview.product_color", "Colour", Kind::Text, "For your own systems to show it in.")
+    Field::new("product_overview.product_short_description", "Short description", Kind::Text, ""),
+    Field::new("product_overview.product_long_description", "Long description", Kind::LongText, ""),
+    Field::new("product_overview.product_color", "Colour", Kind::Text, "For display in your own systems.")
         .hint("#1f5f5b"),
     Field::new(
         "effective_at",
         "Effective from",
         Kind::Moment,
-        "When the product begins to count, on the clocks of its zone. Empty: now.",
+        "When the product becomes effective, in its time zone. Leave empty to use the current time.",
     ),
 ];
 
@@ -118,80 +119,80 @@ const BILLING: &[Field] = &[
         life!("billing_cycle_policies.cycle_interval"),
         "Length of a cycle",
         Kind::Text,
-        "From one instalment to the next: months or days.",
+        "The time from one instalment to the next, in months or days.",
     )
     .hint("1 month"),
     Field::new(
         life!("billing_cycle_policies.cycle_due_interval"),
-        "From a cycle's end to the due date",
+        "Due date after the end of a cycle",
         Kind::Text,
-        "0 days: due at the end of the cycle. Positive: so long after it. Negative, as in -5 days: so long before it.",
+        "0 days: due at the end of the cycle. 5 days: due 5 days later. -5 days: due 5 days earlier.",
     )
     .hint("0 days"),
     Field::new(
         life!("billing_cycle_policies.first_cycle_interval"),
         "Length of the first cycle",
         Kind::Text,
-        "Where it differs from the others, as in 1 month - 10 days.",
+        "Only if it differs from the other cycles, such as 1 month - 10 days.",
     )
-    .hint("as the others"),
+    .hint("same as the others"),
     Field::new(
         life!("billing_cycle_policies.close_of_business_time"),
-        "A day ends at",
+        "Close of business",
         Kind::Text,
-        "Payments up to this time, on the clocks of the zone, count for the day.",
+        "Payments up to this time, in the product's time zone, count for that day.",
     )
     .hint("23:59:59"),
-    Field::new(ZONE, "Time zone", Kind::Text, "Whose calendar and clocks count: a name of the IANA database.")
+    Field::new(ZONE, "Time zone", Kind::Text, "An IANA name. It determines days and due dates.")
         .hint("America/New_York"),
 ];
 
 const FEES: &[Field] = &[
     Field::new(
         life!("fee_policies.late_fee_type"),
-        "What the fee is",
+        "Kind of late fee",
         Kind::Choice(LATE_FEES),
-        "How the fee for a late instalment is computed.",
+        "How the fee for a late instalment is calculated.",
     ),
     Field::new(
         life!("default_attributes.default_late_fee_cents"),
         "Fixed late fee",
         Kind::Dollars,
-        "For the fixed kind. An account may have its own. 0: none is charged, and the instalment still counts as late.",
+        "For a fixed fee. An account can have its own. With 0 no fee is charged, but the instalment counts as late.",
     )
     .hint("0.00"),
     Field::new(
         life!("fee_policies.late_fee_percent"),
         "Late fee, percent",
         Kind::Decimal,
-        "For the kinds that are a part of something: which part.",
+        "For late fees that are a percentage.",
     ),
     Field::new(
         life!("fee_policies.late_fee_grace"),
-        "Grace",
+        "Grace period",
         Kind::Text,
-        "How long after the due date an unpaid instalment becomes late.",
+        "Time after the due date until an unpaid instalment becomes late.",
     )
     .hint("0 days"),
     Field::new(
         life!("fee_policies.late_fee_grace_counts_due_date"),
-        "The due date is the first day of grace",
+        "The due date is the first day of the grace period",
         Kind::Flag,
-        "Otherwise grace is counted from the day after it.",
+        "Otherwise the grace period starts on the day after.",
     ),
-    Field::new(life!("fee_policies.late_fee_min_cents"), "At least", Kind::Dollars, "No late fee is smaller."),
-    Field::new(life!("fee_policies.late_fee_max_cents"), "At most", Kind::Dollars, "No late fee is larger."),
+    Field::new(life!("fee_policies.late_fee_min_cents"), "Minimum late fee", Kind::Dollars, "No late fee is smaller."),
+    Field::new(life!("fee_policies.late_fee_max_cents"), "Maximum late fee", Kind::Dollars, "No late fee is larger."),
     Field::new(
         life!("fee_policies.late_fee_cap_percent"),
-        "At most, percent of what is unpaid",
+        "Late fee cap, percent",
         Kind::Decimal,
-        "A late fee is never more than this part of what is unpaid of its instalment.",
+        "A late fee is at most this percentage of the instalment's unpaid amount.",
     ),
     Field::new(
         life!("fee_policies.late_fee_pyramiding"),
-        "Money that spares an instalment the fee",
+        "Payments that prevent a late fee",
         Kind::Choice(PYRAMIDING),
-        "An instalment is spared when as much as it asks was paid for it, although older debts took the money.",
+        "No late fee is charged if the payments received for an instalment cover it, even if they went to older debt.",
     ),
 ];
 
@@ -200,14 +201,14 @@ const DELINQUENCY: &[Field] = &[
         life!("payment_due_policies.delinquent_on_n_consecutive_late_fees"),
         "Delinquent after",
         Kind::Whole,
-        "So many late instalments in a row make an account delinquent.",
+        "The number of late instalments in a row that makes an account delinquent.",
     )
     .hint("1"),
     Field::new(
         life!("payment_due_policies.charge_off_on_n_consecutive_late_fees"),
         "Charged off after",
         Kind::Whole,
-        "So many late instalments in a row charge it off. 99999: never.",
+        "The number of late instalments in a row that charges an account off. 99999: never.",
     )
     .hint("99999"),
 ];
@@ -221,51 +222,56 @@ const AMORTIZATION: &[Field] = &[
     ),
     Field::new(
         life!("amortization_policies.interest_only_cycles"),
-        "Instalments of interest alone",
+        "Interest-only instalments",
         Kind::Whole,
-        "So many at the beginning pay no principal.",
+        "The number of instalments at the beginning that pay no principal.",
     )
     .hint("0"),
     Field::new(
         life!("amortization_policies.month_end"),
-        "A date that a month does not have",
+        "Due date in a shorter month",
         Kind::Choice(MONTH_ENDS),
-        "Where an instalment of the 31st falls in a shorter month.",
+        "When an instalment due on the 31st falls due in a shorter month.",
     ),
     Field::new(
         life!("amortization_policies.installment_rounding_cents"),
         "Instalments are multiples of",
         Kind::Dollars,
-        "Rounded to the nearest: 1.00 gives whole dollars.",
+        "Rounded to the nearest multiple: 1.00 gives whole dollars.",
     )
     .hint("0.01"),
     Field::new(
         life!("amortization_policies.smooth_last_installment"),
         "Bring the last instalment closer to the others",
         Kind::Flag,
-        "The level payment is moved once, so that rounding does not gather in the last one.",
+        "The level payment is adjusted once, so that rounding differences do not add up in the last instalment.",
     ),
 ];
 
 const INTEREST: &[Field] = &[
     Field::new(
         life!("interest_policies.interest_calc_method"),
-        "When it is counted",
+        "Calculation",
         Kind::Choice(CALCULATIONS),
-        "Counted each day, paying early saves interest and paying late costs it.",
+        "With daily interest, paying early costs less and paying late costs more.",
     ),
     Field::new(
         life!("interest_policies.day_count"),
-        "Days of a year",
+        "Day count",
         Kind::Choice(DAY_COUNTS),
-        "Which share of a year a period is.",
+        "How a period is converted to a fraction of a year.",
     ),
-    Field::new(life!("interest_policies.rounding"), "Half a cent", Kind::Choice(ROUNDINGS), "Which way it is rounded."),
+    Field::new(
+        life!("interest_policies.rounding"),
+        "Rounding of half a cent",
+        Kind::Choice(ROUNDINGS),
+        "The direction of rounding.",
+    ),
     Field::new(
         life!("interest_policies.interest_after_maturity"),
         "After the last due date",
         Kind::Choice(AFTER_MATURITY),
-        "What happens while something is still owed.",
+        "Interest on amounts still owed.",
     ),
 ];
 
@@ -274,44 +280,44 @@ const POURING: &[Field] = &[
         ORDER,
         "Order of debts",
         Kind::LongText,
-        "Which debts are paid first. Each is PAST_DUE, DUE or IN_ADVANCE, then FEE, PENALTY, INTEREST or PRINCIPAL, with \
-         commas between. Empty: fees and penalties, then interest, then principal.",
+        "The debts in the order of payment, separated by commas. Each is PAST_DUE, DUE or IN_ADVANCE with FEE, \
+         PENALTY, INTEREST or PRINCIPAL. Leave empty for fees and penalties, then interest, then principal.",
     )
     .hint("PAST_DUE_FEE, PAST_DUE_PENALTY, DUE_FEE, DUE_PENALTY, PAST_DUE_INTEREST, DUE_INTEREST, PAST_DUE_PRINCIPAL, DUE_PRINCIPAL"),
     Field::new(
         life!("payment_pouring_policies.span"),
-        "Which way through them",
+        "Order of instalments",
         Kind::Choice(SPANS),
-        "Where several instalments are unpaid.",
+        "When several instalments are unpaid.",
     ),
     Field::new(
         life!("payment_pouring_policies.surplus"),
-        "What is left when nothing is due",
+        "Overpayments",
         Kind::Choice(SURPLUS),
-        "Where the money goes.",
+        "Where money goes when nothing is due.",
     ),
 ];
 
 const BACKDATED: &[Field] = &[
     Field::new(
         life!("backdating_policy"),
-        "Entries with an earlier date count",
+        "Backdated entries take effect",
         Kind::Choice(BACKDATING),
-        "A payment that arrives on Friday for Monday: either what was charged since Monday stands, or the account is \
-         computed again from Monday.",
+        "For a payment that arrives on Friday with the date of Monday, either the charges since Monday stand, or the \
+         account is recalculated from Monday.",
     ),
     Field::new(
         life!("opening_policies.most_years_back"),
-        "Years that an account may begin in the past",
+        "Most years in the past",
         Kind::Whole,
-        "Everything since is worked through when it is opened. In migration mode this is not asked.",
+        "How far back an account may begin. No limit in migration mode.",
     )
     .hint("60"),
     Field::new(
         life!("opening_policies.most_due_dates_back"),
-        "Due dates that may lie in the past",
+        "Most due dates in the past",
         Kind::Whole,
-        "The same, counted by due dates: for instalments that fall due each day.",
+        "The same limit, in due dates. It matters for instalments that fall due daily.",
     )
     .hint("40000"),
 ];
@@ -328,54 +334,59 @@ const DEFAULTS: &[Field] = &[
         life!("default_attributes.default_credit_limit_cents"),
         "Credit limit",
         Kind::Dollars,
-        "Kept with each account, and shown.",
+        "Stored with each account, for information.",
     ),
     Field::new(
         "promotional_policies.promo_len",
         "Promotional cycles",
         Kind::Whole,
-        "For revolving products, which are not supported yet: an instalment loan has none.",
+        "For revolving products, which are not supported yet. An instalment loan has none.",
     )
     .hint("0"),
 ];
 
 const MIGRATION: &[Field] = &[Field::new(
     "admin.migration_mode",
-    "Begin by holding events",
+    "Start in migration mode",
     Kind::Flag,
-    "For loading the history of loans from another system: events are recorded, and processed in order when you release \
-     them. It can be turned on and off later, too.",
+    "For loading the history of loans from another system: events are held, and processed in date order when you \
+     release them. You can also turn it on or off later.",
 )];
 
 /// All groups, in the order of the form.
 pub const GROUPS: &[Group] = &[
-    Group { name: "Basics", about: "The first two are enough.", fields: BASICS, is_basic: true },
+    Group { name: "Basics", about: "Only the first two are required.", fields: BASICS, is_basic: true },
     Group { name: "Billing cycle", about: "When instalments fall due.", fields: BILLING, is_basic: false },
-    Group { name: "Late fees", about: "What an unpaid instalment costs.", fields: FEES, is_basic: false },
+    Group { name: "Late fees", about: "The cost of an unpaid instalment.", fields: FEES, is_basic: false },
     Group {
         name: "Delinquency",
-        about: "What late instalments in a row lead to.",
+        about: "The effect of late instalments in a row.",
         fields: DELINQUENCY,
         is_basic: false,
     },
+    Group { name: "Statuses", about: "What each status stops.", fields: super::effects::FIELDS, is_basic: false },
+    Group { name: "Amortization", about: "The size of the instalments.", fields: AMORTIZATION, is_basic: false },
+    Group { name: "Interest", about: "How interest is calculated.", fields: INTEREST, is_basic: false },
     Group {
-        name: "Statuses",
-        about: "What a status stops while it lasts.",
-        fields: super::effects::FIELDS,
+        name: "Payment allocation",
+        about: "The debts that a payment pays first.",
+        fields: POURING,
         is_basic: false,
     },
-    Group { name: "Amortization", about: "How big instalments are.", fields: AMORTIZATION, is_basic: false },
-    Group { name: "Interest", about: "How it is counted.", fields: INTEREST, is_basic: false },
-    Group { name: "Where payments go", about: "Which debts a payment pays first.", fields: POURING, is_basic: false },
-    Group { name: "Backdating", about: "What an earlier date means.", fields: BACKDATED, is_basic: false },
-    Group { name: "Defaults", about: "Amounts that an account may override.", fields: DEFAULTS, is_basic: false },
+    Group {
+        name: "Backdating",
+        about: "How entries with an earlier date are processed.",
+        fields: BACKDATED,
+        is_basic: false,
+    },
+    Group { name: "Defaults", about: "Amounts that an account can override.", fields: DEFAULTS, is_basic: false },
     Group { name: "Migration mode", about: "Loading history.", fields: MIGRATION, is_basic: false },
 ];
 
 /// The sample loan of the schedule next to the form. These fields are not part of the product.
 pub const PREVIEW: &[Field] = &[
     Field::new("preview_principal", "For a loan of", Kind::Dollars, "").hint("12,000.00"),
-    Field::new("preview_start", "That begins on", Kind::Date, ""),
+    Field::new("preview_start", "Starting on", Kind::Date, ""),
 ];
 
 /// Every field of the form.

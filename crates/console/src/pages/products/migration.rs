@@ -116,7 +116,7 @@ impl Progress {
     /// The progress of the release, in plain text.
     pub fn words(&self) -> String {
         if !self.is_counted() {
-            return "What is left is being counted.".to_owned();
+            return "Daybook is counting the remaining accounts.".to_owned();
         }
         let left = self
             .eta_seconds
@@ -185,27 +185,27 @@ async fn question(console: &Console, visitor: &Visitor, id: &str, typed: &Typed)
     let words = if is_on {
         vec![
             format!(
-                "From now on every event of {name} is recorded and not processed: no balance moves, no due date \
-                     passes, no webhook about its accounts is sent."
+                "From now on, the events of {name} are recorded but not processed: no balances change, no due dates \
+                     are processed, and no webhooks about its accounts are sent."
             ),
-            "Load the history of the accounts in any order, then release: each account is processed in the order of \
-             its dates."
+            "Load the history of the accounts in any order, then release it: each account is processed in date \
+             order."
                 .to_owned(),
         ]
     } else {
         let held = if progress.is_counted() {
             progress.held_words("held event", "held events")
         } else {
-            "everything that is held".to_owned()
+            "all held events".to_owned()
         };
         let held = format!(
-            "Processed now: {held}, each account in the order of its dates. That cannot be stopped, and takes a while if \
-             there is much."
+            "Daybook processes {held} now, each account in date order. A release cannot be stopped. With many events \
+             it takes a while."
         );
         let told = if suppresses {
-            "For what was effective before this moment no webhook is sent: the events are recorded, and can be looked at."
+            "No webhooks are sent for events that were effective before now. They are recorded, and you can view them."
         } else {
-            "Webhooks are sent for all of it, the past included."
+            "Webhooks are sent for all events, including past ones."
         };
         vec![held, told.to_owned()]
     };

@@ -131,7 +131,7 @@ impl Terms {
 
     /// The time zone of its calendar.
     pub fn zone(&self) -> Result<Zone, Problem> {
-        Zone::named(self.zone_name()).ok_or_else(|| Problem::internal("the zone of a product is unknown"))
+        Zone::named(self.zone_name()).ok_or_else(|| Problem::internal("the time zone of a product is unknown"))
     }
 
     /// The name of the time zone.
@@ -170,12 +170,12 @@ impl Terms {
             ("Instalments", life.amortization_policies.words()),
             ("Interest", life.interest_policies.words()),
             ("Late fee", life.fee_policies.words(life.default_attributes.default_late_fee_cents)),
-            ("When late", life.payment_due_policies.words()),
+            ("Delinquency", life.payment_due_policies.words()),
             ("Statuses", life.status_effects.words()),
             ("Bounced payment", reversal(life.default_attributes.default_payment_reversal_fee_cents)),
-            ("Payments go", life.payment_pouring_policies.words()),
+            ("Payment allocation", life.payment_pouring_policies.words()),
             ("Backdated entries", backdating(&life.backdating_policy).to_owned()),
-            ("Accounts begin", life.opening_policies.words()),
+            ("Opening date", life.opening_policies.words()),
             (
                 "Credit limit",
                 life.default_attributes.default_credit_limit_cents.map_or_else(String::new, |limit| limit.to_string()),
@@ -190,7 +190,7 @@ impl Terms {
 impl Openings {
     fn words(&self) -> String {
         format!(
-            "At most {} years and {} due dates back, but in migration mode.",
+            "At most {} years and {} due dates in the past; no limit in migration mode.",
             self.most_years_back, self.most_due_dates_back
         )
     }
@@ -228,7 +228,7 @@ impl Due {
         let times =
             |n: u64| if n == 1 { "one late instalment".to_owned() } else { format!("{n} late instalments in a row") };
         let charge_off = match self.charge_off_on_n_consecutive_late_fees {
-            NEVER.. => "It is never charged off by itself.".to_owned(),
+            NEVER.. => "It is never charged off automatically.".to_owned(),
             n => format!("After {} it is charged off.", times(n)),
         };
         format!("After {} the account is delinquent. {charge_off}", times(self.delinquent_on_n_consecutive_late_fees))
@@ -240,31 +240,33 @@ impl Fees {
         let percent = self.late_fee_percent.as_ref().map_or_else(|| "0".to_owned(), ToString::to_string);
         let fee = match self.late_fee_type.as_str() {
             "FLAT" if flat.is_zero() => {
-                return "None is charged; an unpaid instalment still counts as late.".to_owned();
+                return "No late fee is charged, but an unpaid instalment counts as late.".to_owned();
             }
             "FLAT" => format!("{flat} for each late instalment"),
-            "PERCENT_OF_UNPAID" => format!("{percent} % of what is unpaid of the instalment"),
-            "PERCENT_OF_UNPAID_PRINCIPAL" => format!("{percent} % of what is unpaid of the instalment's principal"),
-            _ => format!("{percent} % of the level payment"),
+            "PERCENT_OF_UNPAID" => format!("{percent} % of the unpaid instalment"),
+            "PERCENT_OF_UNPAID_PRINCIPAL" => format!("{percent} % of the instalment's unpaid principal"),
+            _ => format!("{percent} % of the whole instalment"),
         };
-        let least = self.late_fee_min_cents.map_or_else(String::new, |least| format!(", {least} at least"));
-        let most = self.late_fee_max_cents.map_or_else(String::new, |most| format!(", {most} at most"));
+        let least = self.late_fee_min_cents.map_or_else(String::new, |least| format!(", at least {least}"));
+        let most = self.late_fee_max_cents.map_or_else(String::new, |most| format!(", at most {most}"));
         let cap = self.late_fee_cap_percent.as_ref();
-        let cap = cap.map_or_else(String::new, |cap| format!(", never more than {cap} % of what is unpaid"));
+        let cap = cap.map_or_else(String::new, |cap| format!(", capped at {cap} % of the unpaid amount"));
         let grace = match self.late_fee_grace.as_str() {
             none if is_zero(none) => "It is charged at the end of the due date.".to_owned(),
             grace if self.late_fee_grace_counts_due_date => {
-                format!("It is charged after {grace} of grace, of which the due date is the first.")
+                format!("It is charged after a grace period of {grace}, of which the due date is the first day.")
             }
-            grace => format!("It is charged after {grace} of grace, counted from the day after the due date."),
+            grace => {
+                format!("It is charged after a grace period of {grace}, which starts on the day after the due date.")
+            }
         };
         let spared = match self.late_fee_pyramiding.as_str() {
-            "FEES_ONLY" => "fees took the money",
-            _ => "fees or late instalments took the money",
+            "FEES_ONLY" => "fees",
+            _ => "fees or late instalments",
         };
         format!(
-            "{fee}{least}{most}{cap}. {grace} None is charged when as much as the instalment asks was paid for it, \
-             although {spared}."
+            "{fee}{least}{most}{cap}. {grace} No fee is charged if the payments received for the instalment cover \
+             it, even if they went to {spared}."
         )
     }
 }
@@ -278,19 +280,22 @@ impl Amortization {
         };
         let only = match self.interest_only_cycles {
             0 => String::new(),
-            n => format!(", the first {n} of interest alone"),
+            n => format!(", the first {n} interest-only"),
         };
         let rounding = match self.installment_rounding_cents {
             Money(1) => String::new(),
             cents => format!(" Rounded to {cents}."),
         };
-        let smooth =
-            if self.smooth_last_installment { " The payment is moved once to bring the last one closer." } else { "" };
+        let smooth = if self.smooth_last_installment {
+            " The payment is adjusted once to bring the last instalment closer."
+        } else {
+            ""
+        };
         let month_end = match self.month_end.as_str() {
             "ROLL" => "on the 1st of the next month",
             _ => "on the month's last day",
         };
-        format!("{method}{only}.{rounding}{smooth} A date that a month does not have falls {month_end}.")
+        format!("{method}{only}.{rounding}{smooth} In a month that is too short for the due date, it is {month_end}.")
     }
 }
 
@@ -308,8 +313,8 @@ impl Interest {
         };
         let half = if self.rounding == "HALF_UP" { "away from zero" } else { "to the even cent" };
         let after = match self.interest_after_maturity.as_str() {
-            "NONE" => "After the last due date none accrues.",
-            _ => "After the last due date it goes on.",
+            "NONE" => "After the last due date no interest accrues.",
+            _ => "Interest continues after the last due date.",
         };
         format!("{method}; {days}. Half a cent is rounded {half}. {after}")
     }
@@ -319,26 +324,26 @@ impl Pouring {
     fn words(&self) -> String {
         let order: Vec<String> = self.order.iter().map(|bucket| plain_words(bucket).to_lowercase()).collect();
         let span = match self.span.as_str() {
-            "OLDEST_INSTALLMENT_FIRST" => "The oldest instalment first, inside it",
-            "BUCKET_FIRST" => "Of all instalments, the oldest first,",
-            _ => "Interest and principal of the oldest instalment, then of the next, and fees last; so",
+            "OLDEST_INSTALLMENT_FIRST" => "Oldest instalment first. Within an instalment:",
+            "BUCKET_FIRST" => "Across all instalments, oldest first:",
+            _ => "Interest and principal of the oldest instalment, then of the next; fees last. Order:",
         };
         let surplus = match self.surplus.as_str() {
             "NEXT_INSTALLMENT" => "into the next instalments, in advance",
-            "REDUCE_PRINCIPAL" => "into principal, and the instalments to come are computed anew",
+            "REDUCE_PRINCIPAL" => "into principal, and later instalments are recalculated",
             _ => "into principal, from the last instalment backwards",
         };
-        format!("{span} into {}. What is left goes {surplus}.", order.join(", "))
+        format!("{span} {}. Overpayments go {surplus}.", order.join(", "))
     }
 }
 
 fn reversal(fee: Money) -> String {
-    if fee.is_zero() { "No fee is charged for it.".to_owned() } else { format!("{fee} is charged for it.") }
+    if fee.is_zero() { "No fee is charged.".to_owned() } else { format!("A fee of {fee} is charged.") }
 }
 
 fn backdating(policy: &str) -> &'static str {
     match policy {
-        "REPLAY" => "Count from their own date: the account is computed again from there.",
-        _ => "Count from the moment they arrive; what was charged in between stands.",
+        "REPLAY" => "They take effect on their own date: the account is recalculated from there.",
+        _ => "They take effect when they arrive; charges in between stand.",
     }
 }

@@ -147,7 +147,7 @@ async fn csv(console: &Console, visitor: &Visitor, query: DeliveryQuery) -> Answ
 fn replay(filter: &Filter) -> Result<Value, Problem> {
     let query = filter.query()?;
     if query.account_id.is_some() {
-        let message = "is no filter of a replay: leave it out, or send single messages again from their pages";
+        let message = "cannot filter a replay: leave it out, or send single messages again from their pages";
         return Err(Problem::invalid("account_id", message));
     }
     let mut body = json!({});
@@ -191,21 +191,20 @@ fn ask(filter: &Filter, counted: &Replayed) -> Ask {
             which.push(format!("{words} {} UTC", filter.get(name).replace('T', " ")));
         }
     }
-    let which = if which.is_empty() { "all there are".to_owned() } else { which.join(", ") };
-    let letters = |count: Count| count.of("dead letter", "dead letters");
+    let which = if which.is_empty() { "all".to_owned() } else { which.join(", ") };
     let mut words = if counted.replayed.is_zero() {
-        vec![format!("There is nothing to send again ({which}).")]
+        vec![format!("There are no dead letters to send again ({which}).")]
     } else {
         vec![format!(
-            "{} will be sent again ({which}), with a fresh schedule of retries. Receivers tell by webhook-id what they have \
-         taken before.",
-            letters(counted.replayed)
+            "{} will be sent again ({which}), with a new retry schedule. Receivers recognize repeated messages by \
+             their webhook-id.",
+            counted.replayed.of("dead letter", "dead letters")
         )]
     };
     if !counted.left_paused.is_zero() {
         words.push(format!(
-            "{} stay, as their URLs are paused: resume those first to have them sent.",
-            letters(counted.left_paused)
+            "{} not sent, because the subscription is paused. Resume it first.",
+            counted.left_paused.of("dead letter is", "dead letters are")
         ));
     }
     let fields = ["webhook_uuid", "event", "since", "until"].into_iter().filter(|name| !filter.get(name).is_empty());
@@ -226,7 +225,7 @@ pub async fn send_again(State(console): State<Console>, visitor: Visitor, typed:
     let action = Action::Replay(replay(&filter)?);
     let done: Replayed = read(&action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?)?;
     let notice = Notice::done(format!(
-        "{} on their way again.",
+        "{} being sent again.",
         match done.replayed {
             Count(1) => "1 message is".to_owned(),
             many => format!("{many} messages are"),

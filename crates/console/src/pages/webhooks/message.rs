@@ -71,20 +71,20 @@ fn moment(at: Time) -> Moment {
 /// The state of a message: a badge (class and text), and a sentence.
 fn stands(stand: Stand, is_paused: bool) -> ((&'static str, &'static str), String) {
     match stand {
-        Stand::Delivered(at) => (("delivered", "Delivered"), format!("It was taken on {}.", moment(at))),
-        Stand::Waiting => (("pending", "Waiting"), "It is sent as soon as its turn comes.".to_owned()),
-        Stand::Retry(at) => (("retry", "Failed, tried again"), format!("It is sent again on {}.", moment(at))),
+        Stand::Delivered(at) => (("delivered", "Delivered"), format!("The receiver accepted it on {}.", moment(at))),
+        Stand::Waiting => (("pending", "Pending"), "It is queued for sending.".to_owned()),
+        Stand::Retry(at) => (("retry", "Failed, retrying"), format!("The next attempt is on {}.", moment(at))),
         Stand::Dead(at) if is_paused => {
-            (("dead", "Dead letter"), format!("Since {}. Resume the URL first to have it sent again.", moment(at)))
+            (("dead", "Dead letter"), format!("Since {}. To send it again, resume the URL first.", moment(at)))
         }
         Stand::Dead(at) => {
-            (("dead", "Dead letter"), format!("Since {}. It is not sent any more by itself.", moment(at)))
+            (("dead", "Dead letter"), format!("Since {}. There are no more automatic attempts.", moment(at)))
         }
         Stand::NotForIt => {
-            (("none", "Not for it"), "Its filter does not let it through, or it was subscribed later.".to_owned())
+            (("none", "Not sent"), "The filter of the URL excludes it, or the URL was subscribed later.".to_owned())
         }
-        Stand::Dropped => (("none", "Not for it"), "Its filter left it out before it was sent.".to_owned()),
-        Stand::Forgotten => (("none", "Long ago"), "What became of it is not kept any more.".to_owned()),
+        Stand::Dropped => (("none", "Not sent"), "The filter of the URL excluded it before it was sent.".to_owned()),
+        Stand::Forgotten => (("none", "Unknown"), "The delivery records are no longer kept.".to_owned()),
     }
 }
 
@@ -112,7 +112,7 @@ impl Attempt {
             number: attempt.number,
             at: moment(attempt.at),
             latency: Count(u64::try_from(attempt.latency_us / 1_000).unwrap_or(0)).to_string(),
-            status: attempt.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string()),
+            status: attempt.status.map_or_else(|| "no response".to_owned(), |status| status.to_string()),
             error: attempt.error.clone().unwrap_or_default(),
             response: attempt.response.clone().unwrap_or_default(),
             next_at: attempt.next_at.map(moment),
@@ -160,7 +160,7 @@ async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -
     let one = one.ok_or_else(|| Problem::not_found("subscription", uuid))?;
     let taken = match one.stand {
         Stand::Delivered(at) => format!(
-            "The receiver took it on {}. It gets the same bytes again, and tells by webhook-id that it had them.",
+            "The receiver accepted it on {}. It gets the same bytes again and recognizes the repetition by webhook-id.",
             moment(at)
         ),
         _ => "The receiver gets the bytes that were recorded with the event.".to_owned(),
@@ -170,13 +170,13 @@ async fn ask(console: &Console, visitor: &Visitor, event_id: &str, uuid: &str) -
         back: (format!("{HERE}/messages/{event_id}"), "The message"),
         words: vec![
             format!(
-                "The message {event_id} is sent to {} at once, with a fresh schedule of retries. {taken}",
+                "Message {event_id} is sent to {} immediately, with a new retry schedule. {taken}",
                 one.webhook_url
             ),
-            format!("The same by the API: POST /organization/messages/{event_id}/resend with the webhook_uuid {uuid}."),
+            format!("With the API: POST /organization/messages/{event_id}/resend with the webhook_uuid {uuid}."),
         ],
         path: format!("{HERE}/messages/{event_id}/send/{uuid}"),
-        button: "Send it again",
+        button: "Send again",
         ..Ask::default()
     })
 }
@@ -199,7 +199,7 @@ pub async fn send(
 ) -> Answer {
     match console.service.send_again(visitor.caller(), &uuid, &event_id).await {
         Ok(()) => {
-            let notice = Notice::done("The message is on its way again. Look again in a moment.");
+            let notice = Notice::done("The message is being sent again. Refresh this page in a moment.");
             Ok(redirect_saying(&format!("{HERE}/messages/{event_id}"), &notice, &visitor.manner))
         }
         Err(problem) => {

@@ -85,7 +85,7 @@ fn query(page: &MessagesPage) -> Result<MessageQuery, Problem> {
     let known = |text: &str| SearchState::ALL.iter().copied().find(|state| state.name() == text);
     let state = match page.state.as_str() {
         "" => None,
-        text => Some(known(text).ok_or_else(|| Problem::invalid("state", "is not known"))?),
+        text => Some(known(text).ok_or_else(|| Problem::invalid("state", "must be one of the listed states"))?),
     };
     Ok(MessageQuery {
         event_id: Some(page.event_id.clone()).filter(|id| !id.is_empty()),

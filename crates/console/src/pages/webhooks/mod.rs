@@ -97,13 +97,13 @@ impl Subscription {
             return self.why_paused().to_owned();
         }
         if let Some(until) = &self.held_until {
-            return format!("It answered 429 and gets nothing until {until}.");
+            return format!("It answered 429. Nothing is sent to it until {until}.");
         }
         match (&self.last_success_at, self.consecutive_errors) {
-            (None, 0) => "Nothing was sent to it yet.".to_owned(),
-            (Some(at), 0) => format!("It took its last message on {at}."),
+            (None, 0) => "No messages sent yet.".to_owned(),
+            (Some(at), 0) => format!("The last message was delivered on {at}."),
             (_, errors) => {
-                format!("{} failed since its last success.", Count(errors).of("message", "messages in a row"))
+                format!("{} failed since the last success.", Count(errors).of("message", "messages in a row"))
             }
         }
     }
@@ -115,14 +115,14 @@ impl Subscription {
         let rate =
             self.max_per_second.map(|most| format!("at most {} a second", Count(most).of("message", "messages")));
         let set: Vec<String> = rate.into_iter().chain(at_once).collect();
-        if set.is_empty() { "As it takes messages: no limit is set".to_owned() } else { set.join(", ") }
+        if set.is_empty() { "None".to_owned() } else { set.join(", ") }
     }
 
     /// Why it is paused, in a sentence.
     pub fn why_paused(&self) -> &'static str {
         match self.paused_reason.as_deref() {
-            Some("UNSUBSCRIBED") => "Somebody paused it.",
-            Some("UNAUTHORIZED") => "It answered 401 Unauthorized: it does not accept our messages.",
+            Some("UNSUBSCRIBED") => "It was paused manually.",
+            Some("UNAUTHORIZED") => "The receiver answered 401 Unauthorized: it does not accept our messages.",
             Some("CONSECUTIVE_ERRORS") => "Too many different messages failed in a row.",
             _ => "It is paused.",
         }
@@ -132,16 +132,16 @@ impl Subscription {
     pub fn advice(&self) -> &'static str {
         match self.paused_reason.as_deref() {
             Some("UNSUBSCRIBED") => {
-                "Nothing is sent to it until you resume it. What it misses becomes dead letters, which can be replayed."
+                "Nothing is sent to it until you resume it. Its messages become dead letters, which you can replay."
             }
             Some("UNAUTHORIZED") => {
-                "Have the receiver accept our messages: often it checks signatures with another key than the one on the \
-                 page Keys. Then resume it, and replay its dead letters."
+                "A common cause is that the receiver verifies signatures with a different key than the one on the page \
+                 Keys. Correct the receiver, resume the URL, then replay its dead letters."
             }
             Some("CONSECUTIVE_ERRORS") => {
-                "Look at its last deliveries for what it answered, and mend the receiver. It is tried now and then for 5 \
-                 days with one message, and resumes by itself when it takes one; or resume it here. Then replay its dead \
-                 letters."
+                "See its last deliveries for the responses, and fix the receiver. For 5 days Daybook tests the URL \
+                 with single messages and resumes it automatically when one is accepted; you can also resume it here. \
+                 Then replay its dead letters."
             }
             _ => "Resume it when the receiver is ready.",
         }

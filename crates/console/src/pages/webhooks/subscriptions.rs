@@ -67,7 +67,7 @@ impl SubscriptionsPage {
         Ok(SubscriptionsPage {
             page: Page::new("Webhooks", Section::Webhooks, visitor),
             subscriptions: all_subscriptions(console, visitor).await?,
-            chart: bars("Attempts to deliver, by hour", &columns, |top| Count(top).to_string()),
+            chart: bars("Delivery attempts by hour", &columns, |top| Count(top).to_string()),
             hours,
             subscribe: subscribe(json!({ "webhook_url": "https://example.com/webhooks" })),
             change_filter: subscribe(json!({
@@ -131,7 +131,7 @@ fn nothing_to_do(words: String, visitor: &Visitor) -> Response {
 pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uuid): Path<String>) -> Answer {
     let one = find(&console, &visitor, &uuid).await?;
     if one.is_paused() {
-        return Ok(nothing_to_do(format!("{} is paused already.", one.webhook_url), &visitor));
+        return Ok(nothing_to_do(format!("{} is already paused.", one.webhook_url), &visitor));
     }
     Ask {
         title: format!("Pause {}", one.webhook_url),
@@ -139,13 +139,12 @@ pub async fn ask_pause(State(console): State<Console>, visitor: Visitor, Path(uu
         words: vec![
             "Nothing is sent to it until it is resumed.".to_owned(),
             format!(
-                "What it would get from now on becomes its dead letters, and so do the {} that wait for it now. They can \
-                 be replayed after it is resumed.",
-                one.pending.of("message", "messages")
+                "New messages for it become dead letters, and so do its {}. You can replay them after you resume it.",
+                one.pending.of("pending message", "pending messages")
             ),
         ],
         path: format!("{HERE}/subscriptions/{uuid}/pause"),
-        button: "Pause it",
+        button: "Pause",
         danger: true,
         ..Ask::default()
     }
@@ -168,8 +167,8 @@ pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(u
         Some(until) => (
             format!("Send to {} now", one.webhook_url),
             vec![
-                format!("It answered 429 Too Many Requests, and asked to get nothing until {until}."),
-                "What waits for it is sent at once, what it refused too. If it answers 429 again, it is left alone again."
+                format!("The receiver answered 429 Too Many Requests and requested a pause until {until}."),
+                "Pending messages, including refused ones, are sent now. If it answers 429 again, sending stops again."
                     .to_owned(),
             ],
             "Send now",
@@ -179,11 +178,11 @@ pub async fn ask_resume(State(console): State<Console>, visitor: Visitor, Path(u
             vec![
                 format!("{} {}", one.why_paused(), one.advice()),
                 format!(
-                    "Resumed, it gets what is announced from then on. Its {} stay until you replay them.",
-                    one.dead_letters.of("dead letter", "dead letters")
+                    "After that it gets new messages. Its {} until you replay them.",
+                    one.dead_letters.of("dead letter stays", "dead letters stay")
                 ),
             ],
-            "Resume it",
+            "Resume",
         ),
         None => return Ok(nothing_to_do(format!("{} is not paused.", one.webhook_url), &visitor)),
     };
@@ -222,9 +221,9 @@ struct TestSent {
 pub async fn send_test(State(console): State<Console>, visitor: Visitor) -> Answer {
     let sent: TestSent = read(&Action::SendTestEvent.perform(&console.service, visitor.caller(), None).await?)?;
     let notice = if sent.active_urls.is_zero() {
-        Notice::not_done("The test event is recorded, but no URL is active: nobody gets it.")
+        Notice::not_done("The test event was recorded but not sent: no URL is active.")
     } else {
-        Notice::done(format!("A test event is on its way to {}.", sent.active_urls.of("active URL", "active URLs")))
+        Notice::done(format!("A test event is being sent to {}.", sent.active_urls.of("active URL", "active URLs")))
     };
     Ok(redirect_saying(&format!("{HERE}/messages/{}", sent.event_id), &notice, &visitor.manner))
 }

@@ -95,7 +95,7 @@ async fn a_payment_bounces() {
     let path = format!("{ELENA}/do/reverse");
     let page = confirmation(&world, &path, &[("item", "p1")]).await;
     let text = words(&page);
-    assert!(text.contains("Payment p1 is reversed") && text.contains("A fee of $25.00 is charged"), "{text}");
+    assert!(text.contains("Payment p1 is reversed") && text.contains("A reversal fee of $25.00 is charged"), "{text}");
     assert!(text.contains("Principal $803.97 $1,200.00") && text.contains("Fees $0.00 $25.00"), "{text}");
     send(&world, &path, &page).await.leads_to();
     let page = world.get(&format!("{ELENA}?as_of=2025-03-10T00:00:00")).await.page();
@@ -175,7 +175,7 @@ async fn what_is_held_is_taken_back() {
     let page =
         confirmation(&world, &format!("{BEN}/do/payment"), &[("original_amount_cents", "1"), ("line_item_id", "x")])
             .await;
-    assert!(page.contains("nothing changes until they are released"), "{page}");
+    assert!(page.contains("nothing changes until the release"), "{page}");
     release(&world, "auto-12").await;
     let refused = world.get(&format!("{path}?item=p1")).await;
     assert_eq!(refused.status, 422);
@@ -188,7 +188,7 @@ async fn a_notice_is_set_for_its_next_moment() {
     let path = format!("{ELENA}/do/notice");
     let typed = [("notification_type", "payment_due_date"), ("time_offset", "-3 days"), ("time", "09:00:00")];
     let page = confirmation(&world, &path, &typed).await;
-    assert!(page.contains("fires next on 12 Mar 2025, 09:00"), "{}", words(&page));
+    assert!(page.contains("is sent next on 12 Mar 2025, 09:00"), "{}", words(&page));
     assert_eq!(send(&world, &path, &page).await.leads_to(), format!("{ELENA}?tab=notices"));
     let page = world.get(&format!("{ELENA}?tab=notices")).await.page();
     assert!(page.contains("12 Mar 2025, 09:00") && page.contains("Change"), "{page}");
@@ -210,7 +210,7 @@ async fn what_is_refused_says_why_beside_its_field() {
             vec![("original_amount_cents", "lots"), ("line_item_id", "x")],
             "Amount must be an amount in dollars",
         ),
-        ("payment", vec![("line_item_id", "x")], "Amount must be filled in"),
+        ("payment", vec![("line_item_id", "x")], "Amount is required"),
         ("payment", vec![("original_amount_cents", "1"), ("line_item_id", "dbk_x")], "Line item id must"),
         ("payment", vec![("original_amount_cents", "1"), ("line_item_id", "p1")], "is taken"),
         (
@@ -223,7 +223,7 @@ async fn what_is_refused_says_why_beside_its_field() {
             vec![("original_amount_cents", "-5")],
             "Amount must be more than $0.00 and at most $100,000,000,000.00",
         ),
-        ("fee", vec![("original_amount_cents", "15,00")], "commas at thousands only"),
+        ("fee", vec![("original_amount_cents", "15,00")], "commas only between thousands"),
         ("status", vec![("pair", "ACTIVE:FRAUD")], "must, with ACTIVE, be one of"),
         ("notice", vec![("notification_type", "account_summary"), ("time_offset", "1 days")], "does not go with"),
         ("notice", vec![("notification_type", "late_fee_date")], "is required for late_fee_date"),
@@ -259,21 +259,21 @@ async fn an_account_is_rolled_to_where_the_time_machine_stands() {
     let page = confirmation(&world, path, &typed).await;
     let text = words(&page);
     assert!(text.contains("Fees $0.00 $30.00") && text.contains("Days past due 0 36"), "{text}");
-    assert!(text.contains("webhooks are sent at once"), "{text}");
+    assert!(text.contains("webhooks are sent immediately"), "{text}");
     assert!(page.contains("/admin/roll/account") && page.contains("curl -X PATCH"), "{page}");
     assert!(hidden(&page).iter().any(|(name, value)| name == "roll_webhooks" && value == "true"));
     assert_eq!(send(&world, path, &page).await.leads_to(), "/console/accounts/ben?tab=overview");
     let page = world.get("/console/accounts/ben").await.page();
-    assert!(words(&page).contains("lives ahead on its own clock: it was rolled to 20 Apr 2025, 00:00"), "{page}");
+    assert!(words(&page).contains("clock was rolled to 20 Apr 2025, 00:00"), "{page}");
     assert_figure(&page, "Interest", "$22.10");
     assert_figure(&page, "Past due", "36 days");
     // A change without a typed time takes effect at the account's clock.
     let typed = [("original_amount_cents", "1"), ("line_item_id", "x")];
     let page = confirmation(&world, "/console/accounts/ben/do/payment", &typed).await;
-    assert!(page.contains("It counts from 20 Apr 2025, 00:00"), "{}", words(&page));
+    assert!(page.contains("It takes effect on 20 Apr 2025, 00:00"), "{}", words(&page));
     // The same form again changes nothing.
     let typed = [("effective_at", "2025-04-20T00:00:00")];
-    assert!(words(&confirmation(&world, path, &typed).await).contains("0 events happen"));
+    assert!(words(&confirmation(&world, path, &typed).await).contains("0 events are processed"));
     // The clock cannot be rolled back.
     let back = [("effective_at", "2025-03-01T00:00:00"), ("once", "another form")];
     let query = crate::world::encoded(&back);
@@ -281,7 +281,7 @@ async fn an_account_is_rolled_to_where_the_time_machine_stands() {
         assert_eq!(answer.status, 422);
         let text = words(&answer.body);
         assert!(
-            text.contains("Roll to must not lie before 20 Apr 2025, 00:00") && text.contains("past that"),
+            text.contains("Roll to must not be before 20 Apr 2025, 00:00") && text.contains("the time of the account"),
             "{text}"
         );
         assert!(answer.body.contains("value=\"2025-03-01T00:00:00\""), "what was typed stays");
@@ -302,8 +302,8 @@ async fn what_was_recorded_before_is_not_told_as_new() {
         let before = items(&world, "loan-05-elena").await;
         let page = confirmation(&world, &path, &fields).await;
         let text = words(&page);
-        let told = format!("Nothing new is recorded: {} was recorded with this content already", fields[1].1);
-        assert!(text.contains(&told) && text.contains("type another line item id"), "{text}");
+        let told = format!("Nothing new is recorded: {} was already recorded with this content", fields[1].1);
+        assert!(text.contains(&told) && text.contains("enter a different line item id"), "{text}");
         assert!(!text.contains("is recorded on account") && !text.contains("Before and after"), "{text}");
         let sent = send(&world, &path, &page).await;
         assert!(sent.header("set-cookie").contains("Nothing+new+is+recorded"), "{sent:?}");
@@ -320,11 +320,13 @@ async fn paying_more_than_is_owed_is_told_before_it_is_done() {
     world.account("olga", "auto-12", "2025-01-15T09:00:00-05:00", json!({})).await;
     // A loan of 1,200.00 at 1 % a month, paid off at once: with the interest of the current month, 12.00.
     let path = "/console/accounts/olga/do/payment";
-    for (amount, told) in [("1,300.00", Some("More comes in than is owed: $88.00 is left over")), ("1,212.00", None)] {
+    for (amount, told) in
+        [("1,300.00", Some("more than the borrower owes: a surplus of $88.00 remains")), ("1,212.00", None)]
+    {
         let text =
             words(&confirmation(&world, path, &[("original_amount_cents", amount), ("line_item_id", "p")]).await);
         assert!(text.contains("Principal $1,200.00 $0.00"), "{text}");
-        assert_eq!(text.contains("More comes in"), told.is_some(), "{text}");
+        assert_eq!(text.contains("more than the borrower owes"), told.is_some(), "{text}");
         assert!(told.is_none_or(|told| text.contains(told)), "{text}");
     }
 }

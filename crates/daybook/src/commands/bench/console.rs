@@ -230,7 +230,7 @@ impl Visit<'_> {
             let status = connection.exchange(request.as_bytes()).await.map_err(Failure::Output)?;
             page.millis.push(watch.elapsed().as_secs_f64() * 1_000.0);
             page.bytes = connection.answer().len();
-            page.unfinished += usize::from(says(connection.answer(), b"being counted"));
+            page.unfinished += usize::from(says(connection.answer(), b"Daybook is counting"));
             page.status = status;
         }
         page.millis.sort_by(f64::total_cmp);

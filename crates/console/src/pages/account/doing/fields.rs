@@ -6,8 +6,8 @@ const WHEN: Field = Field::new(
     "effective_at",
     "Effective at",
     Kind::Moment,
-    "When it happened, on the clocks of the product's zone. Empty: now, on the account's own clock. Earlier: it is \
-     backdated. Later: it waits until then.",
+    "When it takes effect, in the product's time zone. Leave empty to use the current time of the account's clock. An \
+     earlier time backdates the entry; a later time schedules it.",
 );
 const AMOUNT: Field =
     Field::new("original_amount_cents", "Amount", Kind::Dollars, "In dollars and cents.").required().hint("106.62");
@@ -15,45 +15,40 @@ const ID: Field = Field::new(
     "line_item_id",
     "Line item id",
     Kind::Text,
-    "Your own id for it, unique within the account. Empty: one is made.",
+    "Your own id, unique within the account. Leave empty to generate one.",
 );
 const PART: Field = Field::new(
     "allocation",
     "Part of the balance",
-    Kind::Choice(&[
-        ("", "Principal, unless you choose"),
-        ("PRINCIPAL", "Principal"),
-        ("INTEREST", "Interest"),
-        ("FEE", "Fees"),
-    ]),
-    "Which part of the balance is meant first.",
+    Kind::Choice(&[("", "Principal (default)"), ("PRINCIPAL", "Principal"), ("INTEREST", "Interest"), ("FEE", "Fees")]),
+    "The part of the balance that changes first.",
 );
 
 /// A received payment.
 pub const PAYMENT: &[Field] = &[
     AMOUNT,
-    Field::new("line_item_id", "Line item id", Kind::Text, "Your own id for it, unique within the account.").required(),
+    Field::new("line_item_id", "Line item id", Kind::Text, "Your own id, unique within the account.").required(),
     Field::new(
         "line_item_status",
         "Status",
         Kind::Choice(&[
-            ("", "Valid: it counts"),
-            ("PENDING", "Pending: it counts, and may still be declined"),
-            ("AUTHORIZED", "Authorized: it does not count yet"),
+            ("", "Valid: counts now"),
+            ("PENDING", "Pending: counts now, may still be declined"),
+            ("AUTHORIZED", "Authorized: does not count yet"),
         ]),
-        "Pending and authorized payments are decided about later.",
+        "Pending and authorized payments are confirmed or declined later.",
     ),
     WHEN,
     Field::new(
         "allocation",
         "Pay first",
         Kind::Choice(&[
-            ("", "By the product's order"),
+            ("", "In the product's order"),
             ("PRINCIPAL", "Principal"),
             ("INTEREST", "Interest"),
             ("FEE", "Fees"),
         ]),
-        "What it is to be used for before anything else.",
+        "The debt that the payment pays before all others.",
     ),
 ];
 /// The reversal of a payment.
@@ -62,8 +57,8 @@ pub const REVERSE: &[Field] = &[WHEN, ID];
 pub const SETTLE: &[Field] = &[
     Field::new(
         "line_item_status",
-        "From now on",
-        Kind::Choice(&[("VALID", "Valid: it came in"), ("INVALID", "Invalid: it was declined, as if never made")]),
+        "New status",
+        Kind::Choice(&[("VALID", "Valid: received"), ("INVALID", "Invalid: declined, as if never made")]),
         "This is final.",
     )
     .required(),
@@ -75,7 +70,10 @@ pub const FEE: &[Field] = &[
     Field::new(
         "fee_class",
         "Class",
-        Kind::Choice(&[("", "Fee: a charge for a service"), ("PENALTY", "Penalty: a charge for a fault")]),
+        Kind::Choice(&[
+            ("", "Fee: a charge for a service"),
+            ("PENALTY", "Penalty: a charge for a breach of the terms"),
+        ]),
         "Payments pay fees and penalties in the product's order.",
     ),
     WHEN,
@@ -108,8 +106,8 @@ pub const PAIRS: &[(&str, &str)] = &[
     ("CLOSED:RISK", "Closed, risk"),
     ("CLOSED:CUSTOMER_REQUEST", "Closed, customer's request"),
     ("CLOSED:GRANTOR_REQUEST", "Closed, lender's request"),
-    ("CLOSED:CUSTOMER_REQUEST_PENDING_PAYOFF", "Closed, customer's request, payoff to come"),
-    ("CLOSED:GRANTOR_REQUEST_PENDING_PAYOFF", "Closed, lender's request, payoff to come"),
+    ("CLOSED:CUSTOMER_REQUEST_PENDING_PAYOFF", "Closed, customer's request, payoff pending"),
+    ("CLOSED:GRANTOR_REQUEST_PENDING_PAYOFF", "Closed, lender's request, payoff pending"),
     ("CLOSED:DECEASED", "Closed, deceased"),
     ("CLOSED:SETTLEMENT", "Closed, settlement"),
     ("CLOSED:ADMINISTRATIVE", "Closed, administrative"),
@@ -120,8 +118,8 @@ pub const STATUS: &[Field] = &[
         "pair",
         "Status",
         Kind::Choice(PAIRS),
-        "The product says what a status stops: late fees, interest, the count of late instalments, notices. Closed: \
-         nothing happens by itself any more and nothing accrues; what is owed stays owed.",
+        "The product defines what a status stops: late fees, interest, the count of late instalments, notices. On a \
+         closed account nothing automatic happens and no interest accrues; debts stay owed.",
     )
     .required(),
     WHEN,
@@ -137,20 +135,20 @@ pub const NOTICE: &[Field] = &[
             ("loan_end_date", "Loan end date"),
             ("account_summary", "Account summary"),
         ]),
-        "What the webhook announces.",
+        "The event that the webhook announces.",
     )
     .required(),
     Field::new(
         "time_offset",
         "Days from the date",
         Kind::Text,
-        "For all but the summary. Negative: before. One notice for each offset.",
+        "Not for the summary. A negative number means before the date. Each offset is a separate notice.",
     )
     .hint("-3 days"),
-    Field::new("interval", "How often", Kind::Text, "For the summary alone.").hint("1 month"),
-    Field::new("time", "Time of day", Kind::Text, "In the product's zone. Empty: that of the event it is about.")
+    Field::new("interval", "How often", Kind::Text, "Only for the summary.").hint("1 month"),
+    Field::new("time", "Time of day", Kind::Text, "In the product's time zone. Leave empty for the time of the event.")
         .hint("09:00:00"),
-    Field::new("enabled", "Switched", Kind::Choice(&[("", "On"), ("false", "Off")]), ""),
+    Field::new("enabled", "Status", Kind::Choice(&[("", "On"), ("false", "Off")]), ""),
     WHEN,
 ];
 /// A roll.
@@ -159,13 +157,13 @@ pub const ROLL: &[Field] = &[
         "effective_at",
         "Roll to",
         Kind::Moment,
-        "Everything up to and including this moment happens, on the clocks of the product's zone.",
+        "In the product's time zone. All events up to and including this time are processed.",
     )
     .required(),
     Field::new(
         "roll_webhooks",
-        "Send every webhook up to that moment now",
+        "Send every webhook up to that time now",
         Kind::Flag,
-        "Not ticked: the webhooks of the future wait until their moments come.",
+        "If not ticked, future webhooks are sent when they are due.",
     ),
 ];

@@ -19,7 +19,7 @@ use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
 /// The beginning of the service's message when the clock cannot be trusted.
-const CLOCK_IN_DOUBT: &str = "nothing is processed, as the time is in doubt";
+const CLOCK_IN_DOUBT: &str = "processing is paused because the time cannot be trusted";
 /// Seconds after which a retry is useful when the database is unavailable.
 const RETRY_UNAVAILABLE_SECONDS: u64 = 1;
 

@@ -214,7 +214,7 @@ impl Service {
         let worked = self.readers.run(who.org, move || {
             loop {
                 let came = work::work(&mut book, &asked, now)
-                    .map_err(|_| Problem::internal("the whole journal was loaded and asked for again"))?;
+                    .map_err(|_| Problem::internal("the whole journal was loaded, but the fold requested it again"))?;
                 let (Came::ToMore(more), Work::Roll { done, .. }) = (&came, &mut asked) else {
                     return Ok::<(Book, Came), Problem>((book, came));
                 };
@@ -227,7 +227,7 @@ impl Service {
             Came::To(answer) => answer,
             Came::ToItem(item) => self.get_line_item(who, account, &item, None).await?,
             Came::ToItemIf(_, _, problem) | Came::ToProblem(problem) => return Err(problem),
-            Came::ToMore(_) => return Err(Problem::internal("a roll came to no end")),
+            Came::ToMore(_) => return Err(Problem::internal("a roll did not finish")),
         };
         let account = work::account(&book, now, &[]).map_err(problem)?;
         Ok(Rehearsal { answer, account })

@@ -199,7 +199,7 @@ impl Service {
                 Err(crate::account::book::Halt::NeedsAll) => {}
             }
         }
-        Err(Problem::internal("the whole journal was loaded and asked for again"))
+        Err(Problem::internal("the whole journal was loaded, but the fold requested it again"))
     }
 
     /// A customer.

@@ -113,10 +113,10 @@ impl Service {
             let Record::Input(input) = &record.record else { continue };
             let what = || format!("{} \"{}\" of {}", record.record.kind(), record.name, record.effective_at);
             if let Some(reason) = failed.get(&record.seq()) {
-                let reason = reason.as_deref().unwrap_or("no reason was kept");
+                let reason = reason.as_deref().unwrap_or("no reason was recorded");
                 history.left_out.push(format!("{} could not be applied: {reason}", what()));
             } else if record.place.at > clock {
-                history.left_out.push(format!("{}: its time has not come", what()));
+                history.left_out.push(format!("{}: it is not effective yet", what()));
             } else if let Some(call) = past_call(&book, record, input, &history)? {
                 history.calls.push(call);
             }

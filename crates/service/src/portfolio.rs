@@ -348,7 +348,7 @@ impl Service {
         self.portfolio.figures.count(&org, async move {
             let counted = service.count_slow(org, service.clock.now()).await;
             if let Err(problem) = &counted {
-                tracing::warn!(%problem, "the figures of a portfolio could not be counted");
+                tracing::warn!(%problem, "the figures of a portfolio could not be calculated");
             }
             counted
         })

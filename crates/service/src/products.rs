@@ -73,7 +73,7 @@ impl Service {
         }
         match self.store.product(&key).await? {
             Some(before) => self.product_again(before, &content_hash).await,
-            None => Err(Problem::unavailable("the product is being made by somebody else: try again")),
+            None => Err(Problem::unavailable("another request is creating the product: try again")),
         }
     }
 

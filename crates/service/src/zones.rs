@@ -63,7 +63,7 @@ impl fmt::Display for ZoneDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, kept) = (&self.name, &self.kept_version);
         match self.from {
-            Some(from) => write!(f, "{name}: data {} show other clocks than {kept} from {from} on", data_version()),
+            Some(from) => write!(f, "{name}: data {} differ from {kept} as of {from}", data_version()),
             None => write!(f, "{name}: data {} differ from {kept} in the past only", data_version()),
         }
     }
@@ -106,8 +106,8 @@ impl Service {
         }
         let each: Vec<String> = differing.iter().map(ToString::to_string).collect();
         Err(Problem::unavailable(format!(
-            "the database went by other time-zone data: {}. `daybook migrate`, or a start of the server, places what is \
-             ahead again; nothing was changed now",
+            "the database uses other time-zone data than this build: {}. `daybook migrate`, or starting the server, \
+             recalculates the future moments of accounts; nothing was changed now",
             each.join("; ")
         )))
     }
@@ -124,7 +124,7 @@ impl Service {
 
     fn difference(&self, today: Zone, kept: &[u8]) -> Result<Option<ZoneDifference>, Problem> {
         let name = today.name().to_owned();
-        let unreadable = || Problem::internal(format!("the kept data of time zone {name} cannot be read"));
+        let unreadable = || Problem::internal(format!("the stored data of time zone {name} cannot be read"));
         let (kept, kept_version) = Zone::kept(&name, kept).ok_or_else(unreadable)?;
         if kept.fingerprint() == today.fingerprint() {
             return Ok(None);
@@ -167,7 +167,7 @@ impl Service {
         }
         if !taken_up.zones.is_empty() {
             for zone in &taken_up.zones {
-                tracing::warn!("time-zone data changed: {zone}; what is ahead of accounts is placed again");
+                tracing::warn!("time-zone data changed: {zone}; the future moments of accounts are recalculated");
             }
             self.place_again(&mut taken_up).await?;
             for ZoneDifference { today, .. } in &taken_up.zones {
@@ -188,8 +188,8 @@ impl Service {
         let Some(seen) = seen else { return Ok(()) };
         if self.store.setting(TAKEN_UP).await? != seen {
             self.supersede(
-                "another build has brought other time-zone data, and the database goes by them: stop this server, and start \
-                 that build",
+                "another build has changed the time-zone data that the database uses. Stop this server, and start that \
+                 build",
             );
         }
         Ok(())
@@ -255,10 +255,17 @@ fn mark_of(zones: &[ZoneDifference]) -> Vec<u8> {
 fn tell(taken_up: &ZonesTakenUp) {
     let ZonesTakenUp { accounts, failed, moved, .. } = taken_up;
     for MovedMoment { organization, account_id, zone, before, after } in moved.iter().take(MOST_NAMED) {
-        tracing::warn!(organization, account = account_id, zone, before, after, "what is due next has moved");
+        tracing::warn!(
+            organization,
+            account = account_id,
+            zone,
+            before,
+            after,
+            "the next moment of an account has moved"
+        );
     }
     let more = moved.len().saturating_sub(MOST_NAMED);
-    tracing::warn!(accounts, moved = moved.len(), not_named = more, failed, "accounts go by the newer time-zone data");
+    tracing::warn!(accounts, moved = moved.len(), not_named = more, failed, "accounts use the newer time-zone data");
 }
 
 /// The terms of an account with its new zone, including the offsets of its past; `None` if they do not change.
@@ -292,7 +299,7 @@ fn folding(
         let Some(terms) = new_terms(row, &zones) else { return unchanged(Refolded::default()) };
         let name = terms.zone.name().to_owned();
         let folded = catch_unwind(AssertUnwindSafe(|| place_one(ready.clone(), terms, now)));
-        match folded.unwrap_or_else(|_| Err(Problem::internal("working on the account failed: this is a bug"))) {
+        match folded.unwrap_or_else(|_| Err(Problem::internal("processing the account failed: this is a bug"))) {
             Ok((unit, before, after)) => {
                 if before != after {
                     let shown = |at: Option<Time>| at.map_or_else(|| "never".to_owned(), |at| Utc(at).to_string());
@@ -305,7 +312,11 @@ fn folding(
                 (key.clone(), Refolded { accounts: 1, ..Refolded::default() }, unit)
             }
             Err(problem) => {
-                tracing::error!(account = %key.account, %problem, "what is ahead of an account could not be placed again");
+                tracing::error!(
+                    account = %key.account,
+                    %problem,
+                    "the future moments of an account could not be recalculated"
+                );
                 unchanged(Refolded { failed: 1, ..Refolded::default() })
             }
         }

@@ -264,7 +264,7 @@ async fn what_has_had_no_effect_is_left_out() {
     let ahead = json!({ "line_item_id": "ahead", "original_amount_cents": 5, "effective_at": "2025-03-01T00:00:00Z" });
     server.pay(&account, &ahead).await;
     let written = server.check(&account).await;
-    let left_out = "# Left out: payment \"ahead\" of 2025-03-01T00:00:00Z: its time has not come.";
+    let left_out = "# Left out: payment \"ahead\" of 2025-03-01T00:00:00Z: it is not effective yet.";
     assert!(written.contains(left_out), "{written}");
 }
 

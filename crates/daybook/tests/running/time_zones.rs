@@ -128,7 +128,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     assert!(earlier.stdout_of(&["verify"]).ends_with(": 0 differences\n"));
 
     // Every command of the newer build reports the pending change and changes nothing.
-    let from = format!("{ZONE}: data 2026y show other clocks than 2026x from ");
+    let from = format!("{ZONE}: data 2026y differ from 2026x as of ");
     let said = refusal(&newer, &["verify"]);
     assert!(said.contains(&from) && said.contains("daybook migrate"), "{said}");
     let found = newer.stdout_of(&["doctor", "--listen", "127.0.0.1:0"]);
@@ -176,7 +176,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     // Back to the earlier data, with a history processed by both.
     let server = earlier.serve(&[]);
     let log = server.stderr();
-    assert!(log.contains("time-zone data changed") && log.contains("what is due next has moved"), "{log}");
+    assert!(log.contains("time-zone data changed") && log.contains("the next moment of an account has moved"), "{log}");
     let roll =
         json!({ "account_id": "loan-1", "effective_at": format!("{}T00:00:00Z", day(80)), "roll_webhooks": false });
     server.post("/admin/roll/account", &secret, &roll).good();

@@ -82,7 +82,7 @@ impl Tampered {
 }
 
 /// The difference reported for a message whose bytes are not those that were signed.
-const FORGED: &str = "its signature is not that of its bytes";
+const FORGED: &str = "its signature does not match its bytes";
 
 async fn nothing_is_found_where_nothing_was_changed(home: Home) {
     let tampered = Tampered::lived(home).await;

@@ -113,7 +113,7 @@ impl Caller {
             format!("this needs the role {needed}; you have the role {}", self.role.words())
         } else {
             let needed = if right == Right::Write { "SERVICING or ADMIN" } else { "ADMIN" };
-            format!("this call needs the role {needed}; the key has the role {}", self.role.name())
+            format!("this request needs the role {needed}; the key has the role {}", self.role.name())
         };
         Err(Problem::new("not_authorized", message))
     }

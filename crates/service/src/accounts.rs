@@ -308,7 +308,7 @@ pub(crate) fn account_key(who: &Caller, account: &str) -> AccountKey {
 /// A hash of a form's content.
 pub(crate) fn content_hash<T: serde::Serialize>(form: &T) -> Result<Vec<u8>, Problem> {
     let bytes =
-        serde_json::to_vec(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))?;
+        serde_json::to_vec(form).map_err(|error| Problem::internal(format!("a form cannot be serialized: {error}")))?;
     Ok(hash(&bytes))
 }
 

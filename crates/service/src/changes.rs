@@ -257,7 +257,7 @@ impl Service {
         let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
         let worked = self.readers.run(who.org, move || {
             let came = work::work(&mut book, &Work::Open(Box::new(opening)), now)
-                .map_err(|_| Problem::internal("a new account has its whole journal"))?;
+                .map_err(|_| Problem::internal("a new account requested earlier inputs"))?;
             Ok::<(Book, Came), Problem>((book, came))
         });
         let (book, came): (Book, Came) = worked.await?;
@@ -265,7 +265,7 @@ impl Service {
             Came::To(account) => account,
             Came::ToProblem(problem) | Came::ToItemIf(_, _, problem) => return Err(problem),
             Came::ToItem(_) | Came::ToMore(_) => {
-                return Err(Problem::internal("opening an account gave no account"));
+                return Err(Problem::internal("opening an account returned no account"));
             }
         };
         let is_late_fee = |item: &&ItemRow| item.kind == ItemKind::LateFee.name();
@@ -307,7 +307,7 @@ fn asked<T: serde::Serialize>(
     let extra = match fields {
         Some(fields) if !fields.is_empty() => Some(Arc::from(
             serde_json::to_string(fields)
-                .map_err(|error| Problem::internal(format!("fields cannot be written: {error}")))?,
+                .map_err(|error| Problem::internal(format!("fields cannot be serialized: {error}")))?,
         )),
         _ => None,
     };

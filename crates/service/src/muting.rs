@@ -93,7 +93,7 @@ pub async fn begin(store: &dyn Store, now: Time, is_wanted: bool) -> Result<Opti
         }
     }
     if is_wanted {
-        store.keep_setting(MUTED, &mark("it was started with `daybook serve --muted`", now)).await?;
+        store.keep_setting(MUTED, &mark("a server was started with `daybook serve --muted`", now)).await?;
     }
     look(store).await
 }

@@ -397,6 +397,6 @@ impl Service {
             Some(row) => Some(self.catalog.ready(row).await?.facts.zone.clone()),
             None => Zone::named(DEFAULT_ZONE),
         };
-        zone.ok_or_else(|| Problem::internal("the usual zone is unknown"))
+        zone.ok_or_else(|| Problem::internal("the default time zone is unknown"))
     }
 }

@@ -48,7 +48,7 @@ impl Service {
         form.check()?;
         let form = policy::settle_product(form, now)?;
         let body = serde_json::to_string(&form)
-            .map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))?;
+            .map_err(|error| Problem::internal(format!("a form cannot be serialized: {error}")))?;
         let row = ProductRow {
             key: key.clone(),
             body,

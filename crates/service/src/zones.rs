@@ -153,7 +153,7 @@ impl Service {
 
     /// Stores the data of a zone, unless data are already stored. Returns the stored data.
     pub(crate) async fn keep_zone(&self, zone: &Zone) -> Result<Vec<u8>, Problem> {
-        let data = zone.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))?;
+        let data = zone.data().ok_or_else(|| Problem::internal("time-zone data cannot be serialized"))?;
         Ok(self.store.keep_setting(&setting_of(zone), &data).await?)
     }
 
@@ -171,7 +171,7 @@ impl Service {
             }
             self.place_again(&mut taken_up).await?;
             for ZoneDifference { today, .. } in &taken_up.zones {
-                let data = today.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))?;
+                let data = today.data().ok_or_else(|| Problem::internal("time-zone data cannot be serialized"))?;
                 self.store.put_setting(&setting_of(today), &data, None).await?;
             }
             self.store.put_setting(TAKEN_UP, &mark_of(&taken_up.zones), None).await?;

@@ -96,7 +96,7 @@ fn a_server_that_is_asked_to_be_muted_stays_so_after_a_restart() {
         let server = daybook.serve(&["--muted"]);
         assert!(is_muted(&server));
         let said = server.stop();
-        assert!(said.contains("it was started with `daybook serve --muted`"), "{said}");
+        assert!(said.contains("a server was started with `daybook serve --muted`"), "{said}");
         let server = daybook.serve(&[]);
         assert!(is_muted(&server), "the mark is the database's");
         let said = server.stop();

@@ -263,7 +263,7 @@ impl Book {
     /// The terms as the store keeps them.
     pub fn terms_bytes(&self) -> Result<Vec<u8>, Problem> {
         postcard::to_allocvec(&*self.terms)
-            .map_err(|error| Problem::internal(format!("terms cannot be written: {error}")))
+            .map_err(|error| Problem::internal(format!("terms cannot be serialized: {error}")))
     }
 
     /// The account clock: the latest of now, the time the account was rolled to and the time it is processed through.

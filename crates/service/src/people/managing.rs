@@ -34,7 +34,7 @@ impl Service {
 
     async fn change_person(&self, who: &Caller, person_id: &str, change: &PersonChange) -> Result<Person, Problem> {
         who.may(Right::Administer)?;
-        let unknown = || Problem::not_found("person", person_id);
+        let unknown = || Problem::not_found("user", person_id);
         let act = match change {
             PersonChange::Role(role) => Act::on("set_role", "person", person_id).with("role", role.as_str()),
             PersonChange::Disabled(_) => Act::on("disable_person", "person", person_id),
@@ -59,7 +59,7 @@ impl Service {
             who.may(Right::Administer)?;
         }
         if self.store.person(who.org, person_id).await?.is_none() {
-            return Err(Problem::not_found("person", person_id));
+            return Err(Problem::not_found("user", person_id));
         }
         let record = self.recorded(who, Act::on("end_sessions", "person", person_id));
         Ok(self.store.end_sessions(who.org, person_id, record.as_ref()).await?)
@@ -122,7 +122,7 @@ impl Service {
             return Err(Problem::new("conflict", message));
         }
         let person = self.store.person(who.org, person_id).await?;
-        person.ok_or_else(|| Problem::not_found("person", person_id))
+        person.ok_or_else(|| Problem::not_found("user", person_id))
     }
 
     /// Replaces a person's password and ends their sessions. Returns false if the password changed in the meantime.

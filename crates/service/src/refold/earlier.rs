@@ -37,7 +37,9 @@ pub fn not_refolded(row: &AccountRow) -> Problem {
     let account = &row.key.account;
     let message = match &row.now.failure {
         Some(failure) => format!("account \"{account}\" cannot be used: {failure}"),
-        None => format!("account \"{account}\" waits to be folded again by the rules of version {RULES_VERSION}"),
+        None => {
+            format!("account \"{account}\" has not been folded again under the rules of version {RULES_VERSION} yet")
+        }
     };
     Problem::new("account_failed", message)
 }

@@ -77,7 +77,7 @@ impl Service {
         if waiting == 0 {
             return Ok(done);
         }
-        tracing::info!(accounts = waiting, rules_version = RULES_VERSION, "folding accounts again by newer rules");
+        tracing::info!(accounts = waiting, rules_version = RULES_VERSION, "folding accounts again under newer rules");
         let mut since_line = Stopwatch::start();
         let mut after: Option<AccountKey> = None;
         loop {

@@ -123,7 +123,7 @@ async fn a_missing_message_is_found(home: Home) {
     }
     let tampered = Tampered::lived(home).await;
     tampered.change("DELETE FROM messages WHERE account = 'a1' AND sequence = 10").await;
-    tampered.finds("account a1: message 10 of ").await;
+    tampered.finds("account a1: message 10 (").await;
 }
 
 async fn a_message_cancelled_by_another_is_found(home: Home) {

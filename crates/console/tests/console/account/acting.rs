@@ -224,7 +224,7 @@ async fn what_is_refused_says_why_beside_its_field() {
             "Amount must be more than $0.00 and at most $100,000,000,000.00",
         ),
         ("fee", vec![("original_amount_cents", "15,00")], "commas at thousands only"),
-        ("status", vec![("pair", "ACTIVE:FRAUD")], "must, with ACTIVE, be one of"),
+        ("status", vec![("pair", "ACTIVE:FRAUD")], "with account_status ACTIVE"),
         ("notice", vec![("notification_type", "account_summary"), ("time_offset", "1 days")], "is not allowed for"),
         ("notice", vec![("notification_type", "late_fee_date")], "is required for late_fee_date"),
         ("waive", vec![("item", "nothing")], "nothing"),

@@ -233,7 +233,7 @@ impl fmt::Display for Description<'_> {
             (ItemKind::DebitOffset, _) => "Debit offset",
             (ItemKind::FeeWaiver, _) => "Fee waiver",
             (ItemKind::ChargeOff, _) => "Charge-off",
-            (ItemKind::SurplusApplied, _) => "Surplus that was used",
+            (ItemKind::SurplusApplied, _) => "Surplus applied",
         };
         f.write_str(plain)
     }

@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use daybook_service::clockwatch::CLOCK_IN_DOUBT;
 use daybook_service::form::BadForm;
 use daybook_service::problem::{CODES, Kind, Problem};
 use daybook_service::superseded::SUPERSEDED;
@@ -18,8 +19,6 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
-/// The beginning of the service's message when the clock cannot be trusted.
-const CLOCK_IN_DOUBT: &str = "nothing is processed, as the time is in doubt";
 /// Seconds after which a retry is useful when the database is unavailable.
 const RETRY_UNAVAILABLE_SECONDS: u64 = 1;
 

@@ -113,7 +113,7 @@ impl Caller {
             format!("this needs the role {needed}; you have the role {}", self.role.words())
         } else {
             let needed = if right == Right::Write { "SERVICING or ADMIN" } else { "ADMIN" };
-            format!("this call needs the role {needed}; the key has the role {}", self.role.name())
+            format!("this request needs the role {needed}; the key has the role {}", self.role.name())
         };
         Err(Problem::new("not_authorized", message))
     }
@@ -158,7 +158,10 @@ impl Access {
         let now = self.clock.now();
         let token = Secrets::is_token(bearer).then(|| self.secrets.read_token(bearer, now));
         if token == Some(Token::Expired) {
-            return Err(Problem::new("not_authorized", "the access token has expired: ask for another at /auth/token"));
+            return Err(Problem::new(
+                "not_authorized",
+                "the access token has expired; request a new one at /auth/token",
+            ));
         }
         let fingerprint = hash(bearer.as_bytes());
         let lent = match &token {
@@ -272,7 +275,9 @@ impl Access {
         let mut lent = lock(&self.lent);
         lent.retain(|_, one| now < one.until);
         if lent.len() >= MOST_LENT && !lent.contains_key(&fingerprint) {
-            return Err(Problem::unavailable("too many commands have a key lent: wait until some have ended"));
+            return Err(Problem::unavailable(
+                "too many commands use a temporary key; retry when some of them have finished",
+            ));
         }
         lent.insert(fingerprint, Lent { caller, until: now.plus_micros(LENT_MICROS) });
         Ok(())

@@ -147,7 +147,10 @@ impl Service {
             ("days_past_due_at_most", query.days_past_due_at_most),
         ] {
             if days.is_some() && query.as_of.is_some() {
-                return Err(Problem::invalid(field, "does not go with effective_as_of: it is about now"));
+                return Err(Problem::invalid(
+                    field,
+                    "cannot be combined with effective_as_of: it always refers to the current day",
+                ));
             }
         }
         let now = self.clock.now();
@@ -305,7 +308,7 @@ pub(crate) fn account_key(who: &Caller, account: &str) -> AccountKey {
 /// A hash of a form's content.
 pub(crate) fn content_hash<T: serde::Serialize>(form: &T) -> Result<Vec<u8>, Problem> {
     let bytes =
-        serde_json::to_vec(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))?;
+        serde_json::to_vec(form).map_err(|error| Problem::internal(format!("a form cannot be serialized: {error}")))?;
     Ok(hash(&bytes))
 }
 
@@ -329,7 +332,7 @@ pub(crate) fn page_of(results: &[Bytes], paging: &view::Paging) -> Result<Bytes,
 pub(crate) fn problem(halt: Halt) -> Problem {
     match halt {
         Halt::Problem(problem) => problem,
-        Halt::NeedsAll => Problem::internal("the whole journal was loaded and asked for again"),
+        Halt::NeedsAll => Problem::internal("the whole journal was loaded, but the fold requested it again"),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn to_keep(org: OrgId, repeat: &Repeat, body: &Bytes, now: Time) -> N
 
 /// The error for an idempotency key that belongs to a different request.
 pub(crate) fn reused() -> Problem {
-    Problem::new("idempotency_key_reused", "the Idempotency-Key was used for a call with other content")
+    Problem::new("idempotency_key_reused", "the Idempotency-Key was used before for a request with different content")
 }
 
 /// Whether a unit depends on no version of a product or account, so that it may share a transaction with other

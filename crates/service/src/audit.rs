@@ -261,15 +261,18 @@ impl Service {
             }
         }
         match head {
-            None => chain.differ("has no end: its row of table audit_heads is missing".to_owned()),
+            None => chain.differ("its end is unknown, because its row in table audit_heads is missing".to_owned()),
             Some(head) if chain.seq != head.seq => {
                 chain.differ(format!(
-                    "ends with record {}, but the last record found is number {}",
+                    "should end with record {}, but the last record found is number {}",
                     head.seq, chain.seq
                 ));
             }
             Some(head) if chain.hash != head.hash => {
-                chain.differ(format!("ends with record {}, whose hash is another one", head.seq));
+                chain.differ(format!(
+                    "the hash of its last record ({}) differs from the one in table audit_heads",
+                    head.seq
+                ));
             }
             Some(_) => self.verify_end(&mut chain).await?,
         }
@@ -285,7 +288,7 @@ impl Service {
         let heads = self.store.audit_heads().await?;
         let head = heads.iter().find(|head| head.org == chain.org).map_or(0, |head| head.seq);
         if last.seq > head {
-            chain.differ(format!("record {} lies after the end", last.seq));
+            chain.differ(format!("record {} is after the end of the trail", last.seq));
         }
         Ok(())
     }
@@ -303,7 +306,7 @@ fn check(asked: &[Asked<'_>]) -> Result<(), Problem> {
             wrong
                 .push(Detail { field: (*field).to_owned(), message: format!("must have from 1 to {most} characters") });
         } else if !given.chars().all(may_have) {
-            let message = "has characters that none of them has".to_owned();
+            let message = "contains a character that is not allowed here".to_owned();
             wrong.push(Detail { field: (*field).to_owned(), message });
         }
     }
@@ -341,7 +344,7 @@ impl Chain {
         }
         let digest = secrets.audit_digest(&row.record.bytes());
         if chained(&self.hash, &digest) != row.hash {
-            self.differ(format!("record {} was changed, moved or inserted: its hash does not follow", row.seq));
+            self.differ(format!("record {} was changed, moved or inserted: its hash does not match", row.seq));
         }
         (self.seq, self.hash) = (row.seq, row.hash.clone());
     }

@@ -99,7 +99,7 @@ where
 
 /// A count in progress.
 #[derive(Debug)]
-#[must_use = "who does not wait says so"]
+#[must_use = "call `unattended` if the result is not needed"]
 pub(crate) struct Waiting<V>(watch::Receiver<Outcome<V>>);
 
 impl<V: Clone> Waiting<V> {
@@ -107,7 +107,7 @@ impl<V: Clone> Waiting<V> {
     pub async fn until_done(mut self) -> Result<V, Problem> {
         match self.0.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone()) {
             Some(counted) => counted,
-            None => Err(Problem::internal("what was being counted was given up")),
+            None => Err(Problem::internal("the count was abandoned")),
         }
     }
 

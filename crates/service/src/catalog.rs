@@ -102,7 +102,7 @@ impl Catalog {
 
     fn key(&self, sealed: &[u8]) -> Result<Key, Problem> {
         let text = String::from_utf8(self.secrets.open(sealed)?);
-        Ok(Key::from_text(text.map_err(|_| Problem::internal("a signing key is no text"))?))
+        Ok(Key::from_text(text.map_err(|_| Problem::internal("a signing key is not text"))?))
     }
 
     /// A product from the cache, or from the store if it is not cached.

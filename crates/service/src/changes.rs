@@ -214,7 +214,7 @@ impl Service {
         let worked = self.readers.run(who.org, move || {
             loop {
                 let came = work::work(&mut book, &asked, now)
-                    .map_err(|_| Problem::internal("the whole journal was loaded and asked for again"))?;
+                    .map_err(|_| Problem::internal("the whole journal was loaded, but the fold requested it again"))?;
                 let (Came::ToMore(more), Work::Roll { done, .. }) = (&came, &mut asked) else {
                     return Ok::<(Book, Came), Problem>((book, came));
                 };
@@ -227,7 +227,7 @@ impl Service {
             Came::To(answer) => answer,
             Came::ToItem(item) => self.get_line_item(who, account, &item, None).await?,
             Came::ToItemIf(_, _, problem) | Came::ToProblem(problem) => return Err(problem),
-            Came::ToMore(_) => return Err(Problem::internal("a roll came to no end")),
+            Came::ToMore(_) => return Err(Problem::internal("a roll did not finish")),
         };
         let account = work::account(&book, now, &[]).map_err(problem)?;
         Ok(Rehearsal { answer, account })
@@ -257,7 +257,7 @@ impl Service {
         let mut book = Book::open(key, product, terms, profile, opening.content_hash.clone(), now)?;
         let worked = self.readers.run(who.org, move || {
             let came = work::work(&mut book, &Work::Open(Box::new(opening)), now)
-                .map_err(|_| Problem::internal("a new account has its whole journal"))?;
+                .map_err(|_| Problem::internal("a new account requested earlier inputs"))?;
             Ok::<(Book, Came), Problem>((book, came))
         });
         let (book, came): (Book, Came) = worked.await?;
@@ -265,7 +265,7 @@ impl Service {
             Came::To(account) => account,
             Came::ToProblem(problem) | Came::ToItemIf(_, _, problem) => return Err(problem),
             Came::ToItem(_) | Came::ToMore(_) => {
-                return Err(Problem::internal("opening an account gave no account"));
+                return Err(Problem::internal("opening an account returned no account"));
             }
         };
         let is_late_fee = |item: &&ItemRow| item.kind == ItemKind::LateFee.name();
@@ -307,7 +307,7 @@ fn asked<T: serde::Serialize>(
     let extra = match fields {
         Some(fields) if !fields.is_empty() => Some(Arc::from(
             serde_json::to_string(fields)
-                .map_err(|error| Problem::internal(format!("fields cannot be written: {error}")))?,
+                .map_err(|error| Problem::internal(format!("fields cannot be serialized: {error}")))?,
         )),
         _ => None,
     };

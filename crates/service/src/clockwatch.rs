@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
+/// The prefix of the reason that callers get while the time cannot be trusted.
+pub const CLOCK_IN_DOUBT: &str = "processing is paused because the time cannot be trusted";
 /// How often the clock is compared.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 /// How often the current moment is recorded, in microseconds.
@@ -28,7 +30,7 @@ const NOTE_EVERY_MICROS: i64 = 15_000_000;
 pub(crate) fn trusted(clock: &dyn Clock) -> Result<(), Problem> {
     match clock.trouble() {
         None => Ok(()),
-        Some(why) => Err(Problem::unavailable(format!("nothing is processed, as the time is in doubt: {why}"))),
+        Some(why) => Err(Problem::unavailable(format!("{CLOCK_IN_DOUBT}: {why}"))),
     }
 }
 
@@ -57,7 +59,7 @@ pub async fn compare(store: &dyn Store, watched: &Watched) -> Result<(), Problem
     match store.database_time().await? {
         Some(time) => {
             if !watched.compare(before, time) {
-                tracing::debug!("the database took too long to say what time it is");
+                tracing::debug!("the database took too long to return its time; the clocks were not compared");
             }
         }
         None => watched.compare_alone(),
@@ -97,8 +99,10 @@ impl Told {
     /// Logs changes.
     fn tell(&mut self, watched: &Watched) {
         match watched.standing() {
-            Some(trouble) if !self.trouble => tracing::error!(%trouble, "nothing is processed: the time is in doubt"),
-            None if self.trouble => tracing::info!("the clock can be trusted again: work goes on"),
+            Some(trouble) if !self.trouble => {
+                tracing::error!(%trouble, "processing is paused: the time cannot be trusted");
+            }
+            None if self.trouble => tracing::info!("the clock can be trusted again; processing resumes"),
             _ => {}
         }
         self.trouble = watched.standing().is_some();
@@ -117,14 +121,14 @@ async fn keep_comparing(store: Arc<dyn Store>, watched: Arc<Watched>, mut stop: 
     let mut noted: Option<Time> = None;
     while !*stop.borrow() {
         if let Err(problem) = compare(&*store, &watched).await {
-            tracing::debug!(%problem, "the clock was not compared");
+            tracing::debug!(%problem, "the clock could not be compared");
         }
         told.tell(&watched);
         let now = watched.now();
         if noted.is_none_or(|noted| now >= noted.plus_micros(NOTE_EVERY_MICROS)) {
             match note(&*store, &watched).await {
                 Ok(()) => noted = Some(now),
-                Err(problem) => tracing::debug!(%problem, "the moment was not noted"),
+                Err(problem) => tracing::debug!(%problem, "the current time could not be recorded"),
             }
         }
         tokio::select! {
@@ -133,6 +137,6 @@ async fn keep_comparing(store: Arc<dyn Store>, watched: Arc<Watched>, mut stop: 
         }
     }
     if let Err(problem) = note(&*store, &watched).await {
-        tracing::debug!(%problem, "the last moment was not noted");
+        tracing::debug!(%problem, "the time of the stop could not be recorded");
     }
 }

@@ -199,7 +199,7 @@ impl Service {
                 Err(crate::account::book::Halt::NeedsAll) => {}
             }
         }
-        Err(Problem::internal("the whole journal was loaded and asked for again"))
+        Err(Problem::internal("the whole journal was loaded, but the fold requested it again"))
     }
 
     /// A customer.
@@ -268,7 +268,7 @@ impl Service {
     fn open_ssn(&self, row: &CustomerRow) -> Result<Option<Ssn>, Problem> {
         let Some(sealed) = &row.sealed else { return Ok(None) };
         let digits = String::from_utf8(self.secrets.open(sealed)?).unwrap_or_default();
-        Ssn::read(&digits).map(Some).map_err(|_| Problem::internal("a sealed number is none"))
+        Ssn::read(&digits).map(Some).map_err(|_| Problem::internal("a stored social security number is not valid"))
     }
 
     /// A hash of the form's content. It includes the social security number, which is easy to guess, so the hash is
@@ -282,7 +282,7 @@ impl Service {
 }
 
 fn body(form: &NewCustomer) -> Result<String, Problem> {
-    serde_json::to_string(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))
+    serde_json::to_string(form).map_err(|error| Problem::internal(format!("a form cannot be serialized: {error}")))
 }
 
 pub(crate) fn read_body(row: &CustomerRow) -> Result<NewCustomer, Problem> {

@@ -162,7 +162,7 @@ fn announced(book: &Book, messages: &[MessageRow], clock: Time) -> BTreeMap<Stri
 }
 
 fn written<T: Serialize>(form: &T) -> Result<Value, Problem> {
-    serde_json::to_value(form).map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))
+    serde_json::to_value(form).map_err(|error| Problem::internal(format!("a form cannot be serialized: {error}")))
 }
 
 fn is_own(id: &str) -> bool {

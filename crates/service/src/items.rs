@@ -50,9 +50,11 @@ pub fn item_of_row(row: &ItemRow) -> Result<LineItem, Problem> {
         [] => Vec::new(),
         bytes => postcard::from_bytes(bytes).map_err(|error| damaged(&error.to_string()))?,
     };
-    let kind = KINDS.into_iter().find(|kind| kind.name() == row.kind).ok_or_else(|| damaged("its kind"))?;
-    let status =
-        STATUSES.into_iter().find(|status| status.name() == row.status).ok_or_else(|| damaged("its status"))?;
+    let kind = KINDS.into_iter().find(|kind| kind.name() == row.kind).ok_or_else(|| damaged("its kind is unknown"))?;
+    let status = STATUSES
+        .into_iter()
+        .find(|status| status.name() == row.status)
+        .ok_or_else(|| damaged("its status is unknown"))?;
     Ok(LineItem {
         id: ItemId::parse(&row.item_id),
         kind,

@@ -42,7 +42,7 @@ impl Service {
             return match made.revoked_at {
                 None => Ok(show_new(&made, &secret)),
                 Some(_) => {
-                    let message = "the key that this form made is revoked: send the form again to make another";
+                    let message = "the key that this form created is revoked; submit the form again to create another";
                     Err(Problem::new("conflict", message))
                 }
             };
@@ -63,12 +63,12 @@ impl Service {
     pub async fn lend_key(&self, who: &Caller, client_id: &str, secret: &str) -> Result<(), Problem> {
         who.may(Right::Administer)?;
         if secret.len() < SHORTEST_LENT {
-            return Err(Problem::invalid("client_secret", format!("must have {SHORTEST_LENT} characters or more")));
+            return Err(Problem::invalid("client_secret", format!("must have at least {SHORTEST_LENT} characters")));
         }
         if self.store.key(client_id).await?.is_some() {
             return Err(Problem::invalid(
                 "client_id",
-                "is the id of a key that exists: a key that is lent needs its own",
+                "is the id of an existing key; a temporary key needs an id of its own",
             ));
         }
         self.access.lend_key(Caller { client_id: client_id.to_owned(), ..who.clone() }, secret)

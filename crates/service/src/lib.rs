@@ -133,8 +133,8 @@ impl Service {
         let kept = store.keep_setting(FINGERPRINT, &secrets.fingerprint()).await?;
         if kept != secrets.fingerprint() {
             return Err(Problem::internal(
-                "the secrets key is not the one this database was made with: its secrets could not be opened. Put back the \
-                 key, or the database, that belong together",
+                "the secrets key does not belong to this database: the secrets in it cannot be decrypted. Restore the \
+                 key that belongs to the database, or the database that belongs to the key",
             ));
         }
         let catalog = Arc::new(Catalog::new(store.clone(), secrets.clone()));
@@ -205,7 +205,7 @@ impl Service {
             let _ = task.await;
         }
         if let Err(problem) = self.access.flush().await {
-            tracing::warn!(%problem, "the last use of keys could not be written down");
+            tracing::warn!(%problem, "the times at which API keys were last used could not be saved");
         }
     }
 

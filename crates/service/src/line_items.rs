@@ -156,8 +156,9 @@ impl Service {
                 if found.is_empty() {
                     return Err(missing);
                 }
-                let message =
-                    format!("line item \"{item}\" is not held: only what migration mode holds can be withdrawn");
+                let message = format!(
+                    "line item \"{item}\" is not held; only line items held by migration mode can be withdrawn"
+                );
                 Err(Problem::new("not_held", message))
             }
             answer => answer,

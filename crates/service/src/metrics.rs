@@ -42,24 +42,25 @@ impl Default for Metrics {
         let registry = Registry::default();
         let counter = |name, help| registry.counter(name, help);
         Metrics {
-            queued: registry.gauge("daybook_queue_jobs", "Calls that wait for a lane or are being worked on"),
-            batches: registry.durations("daybook_batch_seconds", "How long batches of jobs took", &BATCH_BOUNDS),
-            jobs: counter("daybook_jobs_total", "Jobs done in batches"),
+            queued: registry.gauge("daybook_queue_jobs", "Requests that are queued or in progress"),
+            batches: registry.durations("daybook_batch_seconds", "Duration of batches of jobs", &BATCH_BOUNDS),
+            jobs: counter("daybook_jobs_total", "Jobs completed in batches"),
             slices: counter(
                 "daybook_slices_total",
-                "Parts written of accounts with too much to do for one transaction",
+                "Slices written of accounts with too much work for one transaction",
             ),
-            due: counter("daybook_due_accounts_total", "Accounts that were due for a moment or a release"),
+            due: counter(
+                "daybook_due_accounts_total",
+                "Accounts that became due, by their next moment or by a release",
+            ),
             accounts: counter("daybook_accounts_written_total", "Accounts folded and written"),
             inputs: counter("daybook_inputs_written_total", "Inputs accepted"),
-            items: counter("daybook_line_items_written_total", "Line items made or made anew"),
+            items: counter("daybook_line_items_written_total", "Line items created or rewritten"),
             messages: counter("daybook_messages_written_total", "Webhook messages recorded"),
             verified: counter("daybook_verified_accounts_total", "Accounts verified in the background"),
-            verify_rounds: counter("daybook_verify_rounds_total", "Times that every account was verified"),
-            differences: registry.gauge(
-                "daybook_verify_differences",
-                "What was not as its journal gives in the last round of verifying",
-            ),
+            verify_rounds: counter("daybook_verify_rounds_total", "Completed rounds of background verification"),
+            differences: registry
+                .gauge("daybook_verify_differences", "Differences found in the last round of background verification"),
             registry,
         }
     }

@@ -219,7 +219,6 @@ impl Service {
 
 /// The error for an input that must be held but would be processed.
 pub(crate) fn not_held(product: &ProductKey) -> Problem {
-    let message =
-        format!("product \"{}\" does not hold its events: nothing is taken that is to be held", product.product);
+    let message = format!("product \"{}\" is not in migration mode; this request requires it", product.product);
     Problem::new("migration_mode", message)
 }

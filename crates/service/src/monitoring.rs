@@ -86,7 +86,7 @@ impl Service {
         self.show_mute(&figures);
         self.show_connections(&figures);
         let of_database = read.and_then(|read| read.families);
-        let help = "1 if the database gave its figures when it was last asked, else 0";
+        let help = "1 if the last query for database metrics succeeded, else 0";
         figures.value("daybook_database_up", help, f64::from(u8::from(of_database.is_some())));
         let mut families = self.metrics.families();
         families.extend(figures.families());
@@ -119,7 +119,7 @@ impl Service {
         let families = match self.ask_database(began).await {
             Ok(found) => Some(Arc::new(found.families(began))),
             Err(problem) => {
-                tracing::warn!(%problem, "figures of the database cannot be read");
+                tracing::warn!(%problem, "database metrics cannot be read; they are left out");
                 None
             }
         };
@@ -137,7 +137,7 @@ impl Service {
             let standing = self.store.standing(now).await?;
             Ok::<_, Problem>((standing, self.store.url_figures().await?, self.store.room().await?))
         };
-        let too_slow = |_| Problem::unavailable("the database did not answer in time");
+        let too_slow = |_| Problem::unavailable("the database did not respond in time");
         let (standing, urls, room) = tokio::time::timeout(READ_TIMEOUT, asking).await.map_err(too_slow)??;
         let releases = match tokio::time::timeout(COUNT_TIMEOUT, self.store.releases()).await {
             Ok(counted) => Some(counted?),
@@ -149,17 +149,16 @@ impl Service {
     fn show_build(&self, figures: &Registry) {
         let labels = ["version", "rules_version", "schema"];
         let of = vec![env!("CARGO_PKG_VERSION").to_owned(), RULES_VERSION.to_string(), self.store.schema().to_string()];
-        let help =
-            "Always 1; its labels say which build this is, by which rules it folds, and which tables it works with";
+        let help = "Always 1; the labels give the build, the version of its rules and the version of its tables";
         figures.values("daybook_build_info", help, &labels, [(of, 1.0)]);
     }
 
     fn show_clock(&self, figures: &Registry) {
         let Some(offset) = self.clock.offset_micros() else { return };
-        let help = "How far this machine's clock is ahead of the one it is compared with";
+        let help = "How far this machine's clock is ahead of the clock it is compared with";
         figures.value("daybook_clock_offset_seconds", help, offset as f64 / 1e6);
         let is_trusted = u8::from(self.clock.trouble().is_none());
-        let help = "1 while work is done by the clock, 0 while it cannot be trusted";
+        let help = "1 while the clock is trusted, 0 while it is not and processing is paused";
         figures.value("daybook_clock_trusted", help, is_trusted.into());
     }
 
@@ -167,15 +166,15 @@ impl Service {
     fn show_connections(&self, figures: &Registry) {
         if let Some(pool) = self.store.connections() {
             let value = |name, help, number: u64| figures.value(name, help, number as f64);
-            value("daybook_postgres_connections_limit", "The most connections to PostgreSQL", pool.limit);
-            value("daybook_postgres_connections_open", "Connections to PostgreSQL", pool.open);
+            value("daybook_postgres_connections_limit", "Maximum number of connections to PostgreSQL", pool.limit);
+            value("daybook_postgres_connections_open", "Open connections to PostgreSQL", pool.open);
             value("daybook_postgres_connections_in_use", "Connections to PostgreSQL that are in use", pool.in_use);
-            value("daybook_postgres_waiting", "Work that waits for a connection to PostgreSQL", pool.waiting);
+            value("daybook_postgres_waiting", "Statements that wait for a connection to PostgreSQL", pool.waiting);
         }
         if let Some(log) = self.store.log_size() {
             let help = "Pages in the write-ahead log when it was last copied";
             figures.value("daybook_sqlite_log_pages", help, log.pages as f64);
-            let help = "How often a long read kept the write-ahead log from beginning anew";
+            let help = "How often a long read kept the write-ahead log from being restarted";
             figures.total("daybook_sqlite_log_held_back_total", help, log.held_back as f64);
         }
     }
@@ -187,8 +186,8 @@ fn age(now: Time, moment: Option<Time>) -> f64 {
 }
 
 fn show_work(figures: &Registry, standing: &Standing, now: Time) {
-    let help = "How long ago the oldest moment of an account came that is due and not done; 0 if there is none. Products \
-                that are being released are left out";
+    let help = "Age of the oldest due moment of an account that is not processed yet; 0 if there is none. Products \
+                that are being released are not counted";
     figures.value("daybook_due_lag_seconds", help, age(now, standing.oldest_due));
     let help = "Accounts that could not be processed, counted up to 10,000";
     figures.value("daybook_failed_accounts", help, standing.failed_accounts as f64);
@@ -200,7 +199,7 @@ fn show_releases(figures: &Registry, releases: Option<Releases>) {
     value("daybook_releasing_products", "Products whose held events are being released", releases.products);
     value("daybook_release_events", "Events held by these products when their release began", releases.events);
     value("daybook_release_held_events", "Events that these products still hold", releases.held_events);
-    let help = "Accounts of these products that still hold events, without failed ones";
+    let help = "Accounts of these products that still hold events, except failed ones";
     value("daybook_release_held_accounts", help, releases.held_accounts);
     let help = "Accounts of these products that could not be processed";
     value("daybook_release_failed_accounts", help, releases.failed_accounts);
@@ -211,8 +210,8 @@ fn show_room(figures: &Registry, room: Option<Room>) {
     let value = |name, help, number: u64| figures.value(name, help, number as f64);
     value("daybook_database_bytes", "Size of the database", room.database_bytes);
     let Some(files) = room.files else { return };
-    value("daybook_sqlite_log_bytes", "Size of the file of the write-ahead log", files.log_bytes);
-    value("daybook_disk_free_bytes", "Room that is left on the file system of the database", files.free_bytes);
+    value("daybook_sqlite_log_bytes", "Size of the write-ahead log's file", files.log_bytes);
+    value("daybook_disk_free_bytes", "Free space on the file system of the database", files.free_bytes);
     value("daybook_disk_bytes", "Size of the file system of the database", files.disk_bytes);
 }
 
@@ -222,9 +221,9 @@ fn show_urls(figures: &Registry, urls: &[UrlFigures], now: Time) {
         let values = urls.iter().map(|one| (vec![one.org.to_string(), one.uuid.clone()], value(one)));
         figures.values(name, help, &URL_LABELS, values);
     };
-    let help = "Messages to be sent to the URL, or sent again";
+    let help = "Messages pending for the URL, including retries";
     gauge("daybook_webhook_url_backlog_messages", help, &|one| one.pending as f64);
-    let help = "Age of the oldest message that is to be sent to the URL; 0 if there is none";
+    let help = "Age of the oldest message pending for the URL; 0 if there is none";
     gauge("daybook_webhook_url_oldest_waiting_seconds", help, &|one| age(now, one.oldest_pending));
     let help = "1 while the URL is paused, else 0";
     gauge("daybook_webhook_url_paused", help, &|one| f64::from(u8::from(one.is_paused)));
@@ -234,12 +233,12 @@ fn show_urls(figures: &Registry, urls: &[UrlFigures], now: Time) {
 fn show_webhooks(figures: &Registry, found: &Found, now: Time) {
     let urls = &found.urls;
     let sum = |of: fn(&UrlFigures) -> u64| urls.iter().map(of).sum::<u64>() as f64;
-    let help = "Messages to be sent, or sent again, of all URLs";
+    let help = "Messages pending for all URLs, including retries";
     figures.value("daybook_webhooks_backlog_messages", help, sum(|one| one.pending));
     figures.value("daybook_webhooks_dead_letters", "Dead letters of all URLs", sum(|one| one.dead));
     let oldest = urls.iter().filter_map(|one| one.oldest_pending).chain(found.standing.oldest_unpublished).min();
-    let help = "Age of the oldest message that is to be sent to any URL, or whose moment has come without its being ready \
-                to be sent; 0 if there is none";
+    let help =
+        "Age of the oldest message that is pending for any URL, or due but not published yet; 0 if there is none";
     figures.value("daybook_webhooks_oldest_waiting_seconds", help, age(now, oldest));
     let mut paused: BTreeMap<&str, u64> = PAUSE_REASONS.map(|reason| (reason, 0)).into();
     for reason in urls.iter().filter_map(|one| one.pause_reason.as_deref()) {

@@ -72,7 +72,8 @@ pub fn mark(why: &str, now: Time) -> Vec<u8> {
 /// Reads the mark of a database. A mark that cannot be parsed counts as well.
 pub async fn look(store: &dyn Store) -> Result<Option<Muted>, Problem> {
     let value = store.setting(MUTED).await?;
-    let unreadable = || Muted { since: "an unknown time".to_owned(), why: "its mark cannot be read".to_owned() };
+    let unreadable =
+        || Muted { since: "an unknown time".to_owned(), why: "the record of the reason cannot be read".to_owned() };
     Ok(value.map(|value| serde_json::from_slice(&value).unwrap_or_else(|_| unreadable())))
 }
 
@@ -81,14 +82,18 @@ pub async fn begin(store: &dyn Store, now: Time, is_wanted: bool) -> Result<Opti
     if let Some(here) = store.whereabouts().await? {
         let known = store.keep_setting(WHEREABOUTS, here.as_bytes()).await?;
         if known != here.as_bytes() {
-            tracing::warn!(here, before = %String::from_utf8_lossy(&known), "the tables are not where they were");
+            tracing::warn!(
+                here,
+                before = %String::from_utf8_lossy(&known),
+                "the tables are not where a server last used them; the database is muted"
+            );
             // The mark is written first, so that an interrupted start finds the same situation again.
             store.keep_setting(MUTED, &mark(OF_A_DUMP, now)).await?;
             store.put_setting(WHEREABOUTS, here.as_bytes(), None).await?;
         }
     }
     if is_wanted {
-        store.keep_setting(MUTED, &mark("`daybook serve --muted` was asked for", now)).await?;
+        store.keep_setting(MUTED, &mark("a server was started with `daybook serve --muted`", now)).await?;
     }
     look(store).await
 }
@@ -112,7 +117,7 @@ impl Service {
             self.store.put_setting(MUTED, &mark(why, self.clock.now()), record.as_ref()).await?;
         }
         let muted = self.look_whether_muted().await?;
-        muted.ok_or_else(|| Problem::internal("the mark of a muted database was not kept"))
+        muted.ok_or_else(|| Problem::internal("the database was not marked as muted"))
     }
 
     /// Unmutes the database: servers send and process the waiting work within a second. Returns that work; `None` if
@@ -124,7 +129,12 @@ impl Service {
             return Ok(None);
         }
         let Waiting { messages, urls, accounts } = waiting;
-        tracing::info!(messages, urls, accounts, "unmuted by the operator: what waited is sent and worked through");
+        tracing::info!(
+            messages,
+            urls,
+            accounts,
+            "unmuted by the operator; pending messages are sent and due accounts are processed"
+        );
         Ok(Some(waiting))
     }
 
@@ -171,7 +181,8 @@ impl Service {
             Some(Muted { since, why }) => tracing::warn!(
                 since,
                 why,
-                "muted: nothing is sent and no timer runs until `daybook unmute`; calls are answered, and what they announce waits"
+                "muted: no messages are sent and no timers run until `daybook unmute`; requests are answered, and \
+                 their messages wait"
             ),
             None => {
                 tracing::info!("no longer muted: messages are sent and timers run");
@@ -182,7 +193,7 @@ impl Service {
 
     /// Adds the metric that shows whether the database is muted.
     pub(crate) fn show_mute(&self, figures: &Registry) {
-        let help = "1 while nothing is sent and no timer runs, as after a restore, else 0";
+        let help = "1 while the database is muted (no messages are sent, no timers run), as after a restore, else 0";
         figures.value("daybook_muted", help, f64::from(u8::from(self.muted().is_some())));
     }
 }
@@ -190,7 +201,7 @@ impl Service {
 async fn keep_looking(service: Service, mut stop: watch::Receiver<bool>) {
     while !*stop.borrow() {
         if let Err(problem) = service.follow_mark().await {
-            tracing::debug!(%problem, "the mark of a muted database was not looked at");
+            tracing::debug!(%problem, "it could not be checked whether the database is muted");
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}

@@ -41,7 +41,7 @@ impl Service {
             return Ok(None);
         }
         if bootstrap.client_secret.as_ref().is_some_and(|secret| secret.len() < SHORTEST_SECRET) {
-            let rule = format!("must have {SHORTEST_SECRET} characters at least");
+            let rule = format!("must have at least {SHORTEST_SECRET} characters");
             return Err(Problem::invalid("DAYBOOK_BOOTSTRAP_CLIENT_SECRET", rule));
         }
         let org = self.create_organization(FIRST, &bootstrap.environment).await?;
@@ -118,7 +118,12 @@ impl Service {
         let found = match name {
             Some(name) => organizations.iter().find(|organization| organization.name == name),
             None => match organizations.as_slice() {
-                [] => return Err(Problem::new("not_found", "there is no organization yet: start the server once")),
+                [] => {
+                    return Err(Problem::new(
+                        "not_found",
+                        "there is no organization yet; start the server once to create one",
+                    ));
+                }
                 [one] => Some(one),
                 _ => return Err(Problem::invalid("org", "is required: there are several organizations")),
             },

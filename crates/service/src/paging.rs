@@ -40,7 +40,10 @@ impl Paging {
             }
         };
         if after.is_some() && before.is_some() {
-            return Err(Problem::invalid("ending_before", "does not go with starting_after: give one"));
+            return Err(Problem::invalid(
+                "ending_before",
+                "cannot be combined with starting_after; send only one of them",
+            ));
         }
         let after = after.map(|mark| read_mark("starting_after", mark)).transpose()?;
         let before = before.map(|mark| read_mark("ending_before", mark)).transpose()?;
@@ -72,7 +75,7 @@ impl Paging {
         let place = |field: &str, mark: &str| {
             list.iter()
                 .position(|entry| id(entry) == mark)
-                .ok_or_else(|| Problem::invalid(field, "leads nowhere in this list"))
+                .ok_or_else(|| Problem::invalid(field, "does not match an entry of this list"))
         };
         if let Some(mark) = &self.after {
             let at = place("starting_after", mark)?;
@@ -93,7 +96,7 @@ pub(crate) fn write_mark(id: &str) -> String {
 fn read_mark(field: &str, mark: &str) -> Result<Arc<str>, Problem> {
     let id = URL_SAFE_NO_PAD.decode(mark).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let id = id.filter(|id| !id.contains('\0') && id.len() <= 600);
-    id.map(Arc::from).ok_or_else(|| Problem::invalid(field, "must be a mark that an earlier page gave"))
+    id.map(Arc::from).ok_or_else(|| Problem::invalid(field, "must be a value that an earlier page returned"))
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
     let Some(zone) = zone(product) else {
         return Err(vec![Problem::new(
             "product_lifecycle_policies.billing_cycle_policies.product_time_zone",
-            "is unknown",
+            "is not a known time zone",
         )]);
     };
     let Some(instalments) = given.overview.post_promo_len.or(given.post.post_promo_len) else {
@@ -97,7 +97,7 @@ pub fn product_policy(product: &NewProduct, account: Option<&NewAccount>) -> Res
     let close_of_business = match given.billing.close_of_business_time.as_ref().map(|close| *close.get()) {
         None => TimeOfDay::END_OF_DAY,
         Some(DailyTime { time, offset_seconds: None }) => time,
-        Some(_) => return Err(vec![Problem::new(CLOSE_OF_BUSINESS, "has an offset, which has to be settled first")]),
+        Some(_) => return Err(vec![Problem::new(CLOSE_OF_BUSINESS, "has an offset that is not resolved yet")]),
     };
     let reversal_fee = given.summary.payment_reversal_fee_cents.or(given.attributes.default_payment_reversal_fee_cents);
     Ok(Policy {

@@ -348,7 +348,7 @@ impl Service {
         self.portfolio.figures.count(&org, async move {
             let counted = service.count_slow(org, service.clock.now()).await;
             if let Err(problem) = &counted {
-                tracing::warn!(%problem, "the figures of a portfolio could not be counted");
+                tracing::warn!(%problem, "the figures of a portfolio could not be calculated");
             }
             counted
         })
@@ -397,6 +397,6 @@ impl Service {
             Some(row) => Some(self.catalog.ready(row).await?.facts.zone.clone()),
             None => Zone::named(DEFAULT_ZONE),
         };
-        zone.ok_or_else(|| Problem::internal("the usual zone is unknown"))
+        zone.ok_or_else(|| Problem::internal("the default time zone is unknown"))
     }
 }

@@ -47,7 +47,7 @@ impl Service {
 fn preview(product: &NewProduct, account: &NewAccount, now: Time) -> Result<Bytes, Problem> {
     let at = account.effective_at.as_ref().map_or(now, |moment| *moment.get());
     let terms = policy::terms(product, account, at)?;
-    let too_much = |_| Problem::invalid("summary.initial_principal_cents", "grows beyond what can be counted");
+    let too_much = |_| Problem::invalid("summary.initial_principal_cents", "would make amounts too large to calculate");
     let (state, _) = replay(&terms, &[opening(&terms)], at).map_err(too_much)?;
     let rows = schedule(&terms, &state, at).map_err(too_much)?;
     Ok(render(&view::Schedule::new(&terms, &rows)))

@@ -103,7 +103,7 @@ impl Problem {
         let message = match details.as_slice() {
             [one] if one.field.is_empty() => one.message.clone(),
             [one] => format!("{}: {}", one.field, one.message),
-            many => format!("{} fields break a rule", many.len()),
+            many => format!("{} fields are invalid", many.len()),
         };
         Problem { details, ..Problem::new("invalid_request", message) }
     }
@@ -116,9 +116,12 @@ impl Problem {
 
     /// The id belongs to an object with other content.
     pub fn id_taken(field: &str, what: &str, id: &str) -> Problem {
-        let message = format!("{what} \"{id}\" exists with other content");
+        let message = format!("{what} \"{id}\" already exists with different content");
         Problem {
-            details: vec![Detail { field: field.to_owned(), message: "is taken, with other content".to_owned() }],
+            details: vec![Detail {
+                field: field.to_owned(),
+                message: "is already taken, with different content".to_owned(),
+            }],
             ..Problem::new("id_taken", message)
         }
     }
@@ -130,7 +133,7 @@ impl Problem {
         }
         let message = match fields.as_slice() {
             [one] => one.to_string(),
-            many => format!("{} fields ask for what is not supported", many.len()),
+            many => format!("{} fields request features that are not supported", many.len()),
         };
         let detail = |form::Problem { field, message }| Detail { field, message };
         let details = fields.into_iter().map(detail).collect();

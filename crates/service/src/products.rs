@@ -48,7 +48,7 @@ impl Service {
         form.check()?;
         let form = policy::settle_product(form, now)?;
         let body = serde_json::to_string(&form)
-            .map_err(|error| Problem::internal(format!("a form cannot be written: {error}")))?;
+            .map_err(|error| Problem::internal(format!("a form cannot be serialized: {error}")))?;
         let row = ProductRow {
             key: key.clone(),
             body,
@@ -73,7 +73,7 @@ impl Service {
         }
         match self.store.product(&key).await? {
             Some(before) => self.product_again(before, &content_hash).await,
-            None => Err(Problem::unavailable("the product is being made by somebody else: try again")),
+            None => Err(Problem::unavailable("another request is creating the product: try again")),
         }
     }
 

@@ -31,7 +31,7 @@ impl Readiness {
         }
         let result = match tokio::time::timeout(PATIENCE, store.try_write()).await {
             Ok(written) => written.map_err(Problem::from),
-            Err(_) => Err(Problem::unavailable(format!("the database took no write within {PATIENCE:?}"))),
+            Err(_) => Err(Problem::unavailable(format!("the database accepted no write within {PATIENCE:?}"))),
         };
         *last = Some((Stopwatch::start(), result.clone()));
         result

@@ -70,13 +70,13 @@ impl Secrets {
         let sealed = self
             .cipher()
             .encrypt(&XNonce::from(nonce), plain)
-            .map_err(|_| Problem::internal("a secret could not be sealed"))?;
+            .map_err(|_| Problem::internal("a secret could not be encrypted"))?;
         Ok([nonce.as_slice(), &sealed].concat())
     }
 
     /// Decrypts sealed bytes.
     pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, Problem> {
-        let damaged = || Problem::internal("a sealed secret cannot be opened with this key");
+        let damaged = || Problem::internal("a stored secret cannot be decrypted with this key");
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>().ok_or_else(damaged)?;
         self.cipher().decrypt(&XNonce::from(*nonce), sealed).map_err(|_| damaged())
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// The prefix of the reason that callers get.
-pub const SUPERSEDED: &str = "this node does nothing more";
+pub const SUPERSEDED: &str = "this node has stopped processing";
 
 /// How often the version of the tables is checked.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -47,8 +47,8 @@ impl Service {
         let standing = self.store.tables().await?;
         if standing.is_newer() {
             self.supersede(&format!(
-                "a newer build has changed the database's tables to version {}, and this one knows versions up to {}: \
-                 stop this server, and start the newer build",
+                "a newer build has changed the database's tables to version {}, and this one knows versions up to {}. \
+                 Stop this server, and start the newer build",
                 standing.at, standing.known
             ));
         }
@@ -60,7 +60,7 @@ impl Service {
         let sentence = format!("{SUPERSEDED}: {why}");
         if self.superseded.0.set(sentence.clone()).is_ok() {
             self.nudge.mute(true);
-            tracing::error!("{sentence}; it processes, sends and changes nothing");
+            tracing::error!("{sentence}. Until then, this node processes, sends and changes nothing");
         }
     }
 
@@ -74,7 +74,7 @@ impl Service {
 async fn keep_looking(service: Service, mut stop: watch::Receiver<bool>) {
     while !*stop.borrow() && !service.superseded.is_so() {
         if let Err(problem) = service.look_at_tables().await {
-            tracing::debug!(%problem, "the version of the tables was not looked at");
+            tracing::debug!(%problem, "the version of the tables could not be checked");
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}

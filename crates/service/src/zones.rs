@@ -74,7 +74,7 @@ impl fmt::Display for ZoneDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, kept) = (&self.name, &self.kept_version);
         match self.from {
-            Some(from) => write!(f, "{name}: data {} show other clocks than {kept} from {from} on", data_version()),
+            Some(from) => write!(f, "{name}: data {} differ from {kept} as of {from}", data_version()),
             None => write!(f, "{name}: data {} differ from {kept} in the past only", data_version()),
         }
     }
@@ -117,8 +117,8 @@ impl Service {
         }
         let each: Vec<String> = differing.iter().map(ToString::to_string).collect();
         Err(Problem::unavailable(format!(
-            "the database went by other time-zone data: {}. `daybook migrate`, or a start of the server, places what is \
-             ahead again; nothing was changed now",
+            "the database uses other time-zone data than this build: {}. `daybook migrate`, or starting the server, \
+             recalculates the future moments of accounts; nothing was changed now",
             each.join("; ")
         )))
     }
@@ -158,7 +158,8 @@ impl Service {
         if !begun.contains(&data) {
             begun.push(data);
         }
-        let begun = postcard::to_allocvec(&begun).map_err(|_| Problem::internal("time-zone data cannot be written"))?;
+        let begun =
+            postcard::to_allocvec(&begun).map_err(|_| Problem::internal("time-zone data cannot be serialized"))?;
         Ok(self.store.put_setting(&format!("{BEGUN}{}", zone.name), &begun, None).await?)
     }
 
@@ -202,7 +203,7 @@ impl Service {
         }
         if !taken_up.zones.is_empty() {
             for zone in &taken_up.zones {
-                tracing::warn!("time-zone data changed: {zone}; what is ahead of accounts is placed again");
+                tracing::warn!("time-zone data changed: {zone}; the future moments of accounts are recalculated");
             }
             for zone in &taken_up.zones {
                 self.begin(zone).await?;
@@ -225,8 +226,8 @@ impl Service {
         let mark = self.store.setting(TAKEN_UP).await?;
         if mark.is_some_and(|mark| !agrees(&mark)) {
             self.supersede(
-                "another build has brought other time-zone data, and the database goes by them: stop this server, and start \
-                 that build",
+                "another build has changed the time-zone data that the database uses. Stop this server, and start that \
+                 build",
             );
         }
         Ok(())
@@ -284,7 +285,7 @@ fn setting_of(zone: &Zone) -> String {
 }
 
 fn data_of(zone: &Zone) -> Result<Vec<u8>, Problem> {
-    zone.data().ok_or_else(|| Problem::internal("time-zone data cannot be written"))
+    zone.data().ok_or_else(|| Problem::internal("time-zone data cannot be serialized"))
 }
 
 fn read(name: &str, data: &[u8]) -> Result<(Zone, String), Problem> {
@@ -292,7 +293,7 @@ fn read(name: &str, data: &[u8]) -> Result<(Zone, String), Problem> {
 }
 
 fn unreadable(name: &str) -> Problem {
-    Problem::internal(format!("the kept data of time zone {name} cannot be read"))
+    Problem::internal(format!("the stored data of time zone {name} cannot be read"))
 }
 
 fn mark_of(zones: &[ZoneDifference]) -> Vec<u8> {
@@ -315,10 +316,17 @@ fn agrees(mark: &[u8]) -> bool {
 fn tell(taken_up: &ZonesTakenUp) {
     let ZonesTakenUp { accounts, failed, moved, .. } = taken_up;
     for MovedMoment { organization, account_id, zone, before, after } in moved.iter().take(MOST_NAMED) {
-        tracing::warn!(organization, account = account_id, zone, before, after, "what is due next has moved");
+        tracing::warn!(
+            organization,
+            account = account_id,
+            zone,
+            before,
+            after,
+            "the next moment of an account has moved"
+        );
     }
     let more = moved.len().saturating_sub(MOST_NAMED);
-    tracing::warn!(accounts, moved = moved.len(), not_named = more, failed, "accounts go by the newer time-zone data");
+    tracing::warn!(accounts, moved = moved.len(), not_named = more, failed, "accounts use the newer time-zone data");
 }
 
 /// The terms of an account with its new zone, including the offsets of its past; `None` if they do not change.
@@ -354,7 +362,7 @@ fn folding(
         let Some(terms) = new_terms(row, &zones) else { return unchanged(Refolded::default()) };
         let name = terms.zone.name().to_owned();
         let folded = catch_unwind(AssertUnwindSafe(|| place_one(ready.clone(), terms, now)));
-        match folded.unwrap_or_else(|_| Err(Problem::internal("working on the account failed: this is a bug"))) {
+        match folded.unwrap_or_else(|_| Err(Problem::internal("processing the account failed: this is a bug"))) {
             Ok((unit, before, after)) => {
                 if before != after {
                     let shown = |at: Option<Time>| at.map_or_else(|| "never".to_owned(), |at| Utc(at).to_string());
@@ -367,7 +375,11 @@ fn folding(
                 (key.clone(), Refolded { accounts: 1, ..Refolded::default() }, unit)
             }
             Err(problem) => {
-                tracing::error!(account = %key.account, %problem, "what is ahead of an account could not be placed again");
+                tracing::error!(
+                    account = %key.account,
+                    %problem,
+                    "the future moments of an account could not be recalculated"
+                );
                 unchanged(Refolded { failed: 1, ..Refolded::default() })
             }
         }

@@ -22,10 +22,10 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Unavailable(why) => write!(f, "the database is not available: {why}"),
-            StoreError::Broken(why) => write!(f, "the database refused: {why}"),
+            StoreError::Broken(why) => write!(f, "database error: {why}"),
             StoreError::Address(address) => write!(
                 f,
-                "\"{}\" is no database address: it starts with sqlite: or postgres://",
+                "\"{}\" is not a database address; it must start with sqlite: or postgres://",
                 address.split_once('@').map_or(address.as_str(), |(_, after)| after)
             ),
             StoreError::Tables(why) => f.write_str(why),

@@ -18,8 +18,9 @@ impl fmt::Display for LostGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the trigger {} is missing, disabled or altered: {}. Find out who did it, and compare the trail with ends that \
-             were kept elsewhere (`daybook audit --holds`); `daybook verify --fix` puts the trigger back",
+            "the trigger {} is missing, disabled or altered, so {}. Find out who changed it, and compare the trail \
+             with ends that were recorded elsewhere (`daybook audit --holds`); `daybook verify --fix` restores the \
+             trigger",
             self.trigger, self.purpose
         )
     }

@@ -148,16 +148,16 @@ impl fmt::Display for TablesStanding {
         if self.is_newer() {
             write!(
                 f,
-                "its tables are of version {at}, and this program knows versions up to {known}: \
-                 use the newer program that has been at it"
+                "its tables have version {at}, and this build knows versions up to {known}; use the newer build \
+                 that changed them"
             )
         } else if self.is_current() {
             f.write_str("tables up to date")
         } else {
             write!(
                 f,
-                "its tables are of version {at}, and this program works with version {known}: \
-                 `daybook migrate` brings them up to date, and nothing was changed now"
+                "its tables have version {at}, and this build needs version {known}; `daybook migrate` brings \
+                 them up to date, and nothing was changed now"
             )
         }
     }
@@ -215,13 +215,13 @@ pub(crate) struct Kinds {
 /// The SQL is the same for both dialects, except for `{customer}`, the column of a customer's id.
 pub(crate) const ORPHANS: &[Kinds] = &[
     Kinds {
-        what: "has a journal and no row of its own: put the database back from a backup",
+        what: "has a journal but no account row; restore the database from a backup",
         find: "SELECT DISTINCT i.org, i.account FROM inputs i
                WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = i.org AND a.account = i.account)",
         remove: None,
     },
     Kinds {
-        what: "has line items, and neither a row nor a journal",
+        what: "has line items, but neither an account row nor a journal",
         find: "SELECT DISTINCT l.org, l.account FROM line_items l
                WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = l.org AND a.account = l.account)
                  AND NOT EXISTS (SELECT 1 FROM inputs i WHERE i.org = l.org AND i.account = l.account)",
@@ -232,7 +232,7 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         ),
     },
     Kinds {
-        what: "has customers, and neither a row nor a journal",
+        what: "has customers, but neither an account row nor a journal",
         find: "SELECT DISTINCT c.org, c.account FROM account_customers c
                WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = c.org AND a.account = c.account)
                  AND NOT EXISTS (SELECT 1 FROM inputs i WHERE i.org = c.org AND i.account = c.account)",
@@ -251,19 +251,19 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         remove: None,
     },
     Kinds {
-        what: "has messages and no row of its own",
+        what: "has messages but no account row",
         find: "SELECT DISTINCT m.org, m.account FROM messages m WHERE m.account IS NOT NULL
                  AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = m.org AND a.account = m.account)",
         remove: None,
     },
     Kinds {
-        what: "has messages that wait and no row of its own",
+        what: "has scheduled messages but no account row",
         find: "SELECT DISTINCT m.org, m.account FROM waiting_messages m WHERE m.account IS NOT NULL
                  AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = m.org AND a.account = m.account)",
         remove: None,
     },
     Kinds {
-        what: "waits to be folded again and does not exist",
+        what: "is listed to be folded again but does not exist",
         find: "SELECT r.org, r.account FROM accounts_to_refold r
                WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.org = r.org AND a.account = r.account)",
         remove: Some(
@@ -273,7 +273,7 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         ),
     },
     Kinds {
-        what: "is found by words and does not exist",
+        what: "has search words but does not exist",
         find: "SELECT DISTINCT w.org, w.id FROM words w
                WHERE NOT (w.kind = 1 AND EXISTS (SELECT 1 FROM accounts a WHERE a.org = w.org AND a.account = w.id))
                  AND NOT (w.kind = 2 AND EXISTS (SELECT 1 FROM customers c WHERE c.org = w.org AND c.{customer} = w.id))
@@ -287,7 +287,7 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         ),
     },
     Kinds {
-        what: "has an organization that does not exist",
+        what: "belongs to an organization that does not exist",
         find: "SELECT a.org, a.account FROM accounts a
                WHERE NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = a.org)",
         remove: None,
@@ -299,7 +299,7 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         remove: None,
     },
     Kinds {
-        what: "has the end of a log, and is the number of no organization",
+        what: "is the number of a log whose organization does not exist",
         find: "SELECT h.org, CAST(h.org AS TEXT) FROM log_heads h
                WHERE NOT EXISTS (SELECT 1 FROM organizations o WHERE o.org = h.org)",
         remove: Some(
@@ -307,19 +307,19 @@ pub(crate) const ORPHANS: &[Kinds] = &[
         ),
     },
     Kinds {
-        what: "is a webhook URL that has read beyond the end of the log",
+        what: "is a webhook URL whose position is beyond the end of the log",
         find: "SELECT s.org, s.url FROM subscriptions s
                WHERE s.cursor > coalesce((SELECT h.head FROM log_heads h WHERE h.org = s.org), 0)",
         remove: None,
     },
     Kinds {
-        what: "has failed messages, and is the number of no webhook URL",
+        what: "has failed messages but is not the number of a webhook URL",
         find: "SELECT DISTINCT 0, CAST(f.subscription AS TEXT) FROM failures f
                WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = f.subscription)",
         remove: Some("DELETE FROM failures WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = subscription)"),
     },
     Kinds {
-        what: "has a stretch of the log, and is the number of no webhook URL",
+        what: "has a range of the log but is not the number of a webhook URL",
         find: "SELECT DISTINCT 0, CAST(r.subscription AS TEXT) FROM ranges r
                WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = r.subscription)",
         remove: Some("DELETE FROM ranges WHERE NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.id = subscription)"),

@@ -225,7 +225,7 @@ fn a_commit_into_a_file_that_is_gone_is_not_acknowledged() {
         // The write may have reached the moved file; the caller still gets an error.
         let refused = commit(2).await;
         assert!(
-            matches!(&refused, Err(StoreError::Unavailable(why)) if why.contains("is not there any more")),
+            matches!(&refused, Err(StoreError::Unavailable(why)) if why.contains("no longer exists")),
             "{refused:?}"
         );
         std::fs::rename(&away, &path).unwrap();

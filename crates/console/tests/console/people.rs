@@ -101,7 +101,7 @@ async fn a_form_that_is_sent_twice_makes_one_password() {
     let first = send(&world, &path, &ask).await.page();
     assert_eq!(password(&send(&world, &path, &ask).await.page()), password(&first));
     let refused = send(&world, &path, &other).await;
-    assert!(refused.status == 422 && refused.body.contains("was changed meanwhile"), "{}", refused.body);
+    assert!(refused.status == 422 && refused.body.contains("was changed in the meantime"), "{}", refused.body);
     let given = password(&first).flatten().expect("a password");
     world.service.sign_in("servicing@example.com", &given, None).await.expect("the first one works");
 }
@@ -113,7 +113,7 @@ async fn nobody_gets_around_their_own_password() {
     assert!(!world.get("/console/people").await.page().contains(&path), "the button is not there");
     for answer in [world.get(&path).await, world.post(&path, &[("once", "x"), ("password", "y")]).await] {
         assert_eq!(answer.status, 409);
-        assert!(answer.body.contains("which asks for the one you have"), "{}", answer.body);
+        assert!(answer.body.contains("where you enter your current one"), "{}", answer.body);
     }
     world.service.sign_in("ada@example.com", PASSWORD, None).await.expect("it stays");
 }

@@ -63,7 +63,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     let key = make_key(settings, &*store).await?;
     let clock = watch_clock(settings, &*store, flags.confirm_clock).await?;
     if let Some(trouble) = clock.standing() {
-        tracing::error!(%trouble, "nothing is processed, because the clock may be wrong");
+        tracing::error!(%trouble, "processing is paused: the time cannot be trusted");
     }
     let sender = sending::sender(settings)?;
     let service = start_service_by(store, clock.clone(), &key).await?.with_sender(sender);

@@ -52,7 +52,7 @@ fn a_database_that_hangs_is_noticed_within_seconds() {
         }
     }
     let said = server.stop();
-    assert!(said.contains("the database does not answer"), "{said}");
+    assert!(said.contains("the database does not respond"), "{said}");
     place.verify();
 }
 

@@ -403,7 +403,7 @@ fn a_start_is_refused_where_a_key_has_no_book() {
     let other = another_database(&trial);
     fs::copy(&other, trial.path("daybook.db")).expect("it can be replaced");
     let said = trial.daybook.try_serve(&[]).expect_err("it is another's").1;
-    assert!(said.contains("the secrets key is not the one this database was made with"), "{said}");
+    assert!(said.contains("the secrets key does not belong to this database"), "{said}");
     // With the flag, the loss is intentional.
     fs::remove_file(trial.path("daybook.db")).expect("it can be removed");
     trial.daybook.serve(&["--new-book"]).stop();

@@ -61,7 +61,7 @@ fn a_copy_sends_what_was_not_sent(database: &str, office: &Office, copy: impl Fn
         assert_eq!(waiting["urls"], 2, "{would}");
         assert!(waiting["messages"].as_u64().is_some_and(|count| count > (wanted_by_all + wanted_by_some) as u64));
         let said = server.stop();
-        assert!(said.contains("muted: nothing is sent and no timer runs until `daybook unmute`"), "{said}");
+        assert!(said.contains("muted: no messages are sent and no timers run until `daybook unmute`"), "{said}");
         assert_eq!((all.counts().requests, some.counts().requests), (0, 0), "nothing is sent after the {start} start");
     }
     let (wanted_by_all, wanted_by_some) = (wanted_by_all + 2, wanted_by_some + 2);

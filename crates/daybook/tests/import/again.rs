@@ -94,7 +94,7 @@ fn files_that_were_changed_after_the_import_are_told(place: &Place) {
         let report = ended.json();
         let [broken] = report["shown"].as_array().expect("a list").as_slice() else { panic!("one row: {report}") };
         assert_eq!((&broken["file"], &broken["line"]), (&json!(file), &json!(5)));
-        assert!(broken["rule"].as_str().expect("a rule").contains("exists with other content"), "{broken}");
+        assert!(broken["rule"].as_str().expect("a rule").contains("already exists with different content"), "{broken}");
     }
     assert_eq!(counts(&door), before);
     server.stop();

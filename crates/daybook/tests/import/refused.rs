@@ -94,7 +94,9 @@ fn every_rule_is_told_with_its_line_and_column(place: &Place) {
         "p/loans.csv:3 expected_days_past_due: must be a whole number".to_owned(),
         "p/loans.csv:4 account_id: is already the id of the loan in line 2".to_owned(),
         "p/loans.csv:5 customer_id: is already in line 2, with another name or other details".to_owned(),
-        "p/loans.csv:6 name_first: or name_last or business_details.business_name is required".to_owned(),
+        "p/loans.csv:6 name_first: is required, unless name_last, business_details.business_name or \
+         business_details.business_legal_name is given"
+            .to_owned(),
         "p/loans.csv:7 the row: has 2 values, but there are 8 columns".to_owned(),
         "p/payments.csv:2 original_amount_cents: must be a whole number of cents from 1 to 10000000000000".to_owned(),
         "p/payments.csv:2 line_item_status: must be one of VALID, PENDING, AUTHORIZED, INVALID".to_owned(),

@@ -31,7 +31,7 @@ fn guesser(last: u8) -> Ipv4Addr {
 }
 
 fn is_locked_out(answer: &Response<String>) -> bool {
-    answer.body().contains("too many wrong tries")
+    answer.body().contains("too many failed attempts")
 }
 
 /// Guesses passwords of different users, with a new client for each try, until the client address is locked out: after

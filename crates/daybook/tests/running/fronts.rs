@@ -113,7 +113,7 @@ fn ana_after_guesses(flags: &[&str]) -> String {
     let proxy = proxy_before(address_of(server.url()));
     for number in 0.. {
         let answer = sign_in(GUESSER, proxy, &format!("guess-{number}@lender.example"), "a-wrong-password");
-        if answer.contains("too many wrong tries") {
+        if answer.contains("too many failed attempts") {
             break;
         }
         assert!(number < 6, "nothing is counted: {answer}");
@@ -127,7 +127,7 @@ fn behind_a_trusted_proxy_who_guesses_waits_alone() {
     assert!(answer.starts_with("HTTP/1.1 303 ") && answer.contains("daybook_session="), "{answer}");
     // The control: all clients of an untrusted proxy count as one.
     let answer = ana_after_guesses(&[]);
-    assert!(answer.contains("too many wrong tries"), "{answer}");
+    assert!(answer.contains("too many failed attempts"), "{answer}");
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn another_secrets_key_is_refused() {
     let other = daybook.clone().with("DAYBOOK_SECRETS_KEY", &"5a".repeat(32));
     let (status, stderr) = other.try_serve(&[]).expect_err("it is another key");
     assert_eq!(status.code(), Some(1));
-    assert!(stderr.contains("the secrets key is not the one this database was made with"), "{stderr}");
+    assert!(stderr.contains("the secrets key does not belong to this database"), "{stderr}");
 
     let key = folder.path().join("daybook.key");
     fs::rename(&key, folder.path().join("elsewhere.key")).expect("the key can be moved");
@@ -191,7 +191,7 @@ fn a_start_that_is_stopped_still_tells_the_first_secret() {
     let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     // The demo data are being loaded: the key exists, and the server is not ready.
     let first = lines.next().expect("it says something").expect("text");
-    assert!(first.contains("a release is done"), "{first}");
+    assert!(first.contains("a release is complete"), "{first}");
     let killed = std::process::Command::new("kill").arg(child.id().to_string()).status().expect("kill(1) is there");
     assert!(killed.success());
     let told: Vec<String> = lines.map(|line| line.expect("text")).collect();

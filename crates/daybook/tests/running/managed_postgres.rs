@@ -82,7 +82,7 @@ fn what_cannot_be_trusted_ends_the_start_at_once_with_a_sentence() {
             "daybook",
             "127.0.0.1",
             FULL,
-            "the server's certificate is not trusted: it is for another host than the address names",
+            "the server's certificate is not trusted: it is not valid for the host in the address",
         ),
         ("daybook", "localhost", "sslmode=verify-full&sslrootcert=FOLDER/none.crt", "none.crt cannot be used"),
         ("carded", "localhost", FULL, "connection requires a valid client certificate"),

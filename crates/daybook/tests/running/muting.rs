@@ -102,11 +102,11 @@ fn a_server_that_is_asked_to_be_muted_stays_so_after_a_restart() {
         let server = daybook.serve(&["--muted"]);
         assert!(is_muted(&server));
         let said = server.stop();
-        assert!(said.contains("`daybook serve --muted` was asked for"), "{said}");
+        assert!(said.contains("a server was started with `daybook serve --muted`"), "{said}");
         let server = daybook.serve(&[]);
         assert!(is_muted(&server), "the mark is the database's");
         let said = server.stop();
-        assert!(said.contains("WARN") && said.contains("muted: nothing is sent"), "{said}");
+        assert!(said.contains("WARN") && said.contains("muted: no messages are sent"), "{said}");
         assert!(daybook.stdout_of(&["unmute"]).starts_with("the database was muted since "));
         let server = daybook.serve(&[]);
         assert!(!is_muted(&server));

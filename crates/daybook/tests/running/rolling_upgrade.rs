@@ -69,11 +69,11 @@ fn a_node_whose_tables_became_newer_stops_and_nothing_acknowledged_is_lost() {
     }
     assert_eq!(earlier.get("/accounts/loan-1", &secret).status, 200, "reading goes on");
     let log = earlier.stderr();
-    assert_eq!(log.matches("this node does nothing more").count(), 1, "it is said once: {log}");
+    assert_eq!(log.matches("this node has stopped processing").count(), 1, "it is said once: {log}");
 
     let (status, refused) = daybook.try_serve(&[]).expect_err("a node of this build must not start on newer tables");
     assert_eq!(status.code(), Some(1));
-    assert!(refused.contains("version 999") && refused.contains("newer program"), "{refused}");
+    assert!(refused.contains("version 999") && refused.contains("newer build"), "{refused}");
 
     // The newer build, which knows those tables, is the same build again.
     database.run(&format!("DELETE FROM migrations WHERE number = {NEWER}"));

@@ -150,7 +150,7 @@ fn the_first_secret_is_told_last_below_the_log_of_the_demo() {
     let place = |words: &str| told.rfind(words).unwrap_or_else(|| panic!("{words} in {told}"));
     let secret = after("Client secret", &told).expect("the secret");
     assert!(place("Loaded ") < told.find(&secret).expect("the secret"), "{told}");
-    assert!(place("a release is done") < place("This is the first start. Keep these:"), "{told}");
+    assert!(place("a release is complete") < place("This is the first start. Keep these:"), "{told}");
     // Only the console link is between the key and the end of the start.
     let below = &told[place("Client secret")..];
     let log: Vec<&str> = below.lines().filter(|line| line.contains("INFO") && !line.contains("stop")).collect();

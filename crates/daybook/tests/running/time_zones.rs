@@ -129,7 +129,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     assert!(earlier.stdout_of(&["verify"]).ends_with(": 0 differences\n"));
 
     // Every command of the newer build reports the pending change and changes nothing.
-    let from = format!("{ZONE}: data 2026y show other clocks than 2026x from ");
+    let from = format!("{ZONE}: data 2026y differ from 2026x as of ");
     let said = refusal(&newer, &["verify"]);
     assert!(said.contains(&from) && said.contains("daybook migrate"), "{said}");
     let found = newer.stdout_of(&["doctor", "--listen", "127.0.0.1:0"]);
@@ -150,7 +150,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     assert_eq!(newer.stdout_of(&["migrate"]), "the database is up to date\n", "once");
     assert!(newer.stdout_of(&["verify"]).ends_with(": 0 differences\n"));
     let said = refusal(&earlier, &["verify"]);
-    assert!(said.contains(&format!("{ZONE}: data 2026x show other clocks than 2026y")), "{said}");
+    assert!(said.contains(&format!("{ZONE}: data 2026x differ from 2026y")), "{said}");
 
     let server = newer.serve(&[]);
     assert!(!server.stderr().contains("time-zone data changed"), "{}", server.stderr());
@@ -177,7 +177,7 @@ fn what_is_ahead_moves_and_the_past_stays(daybook: &Daybook) {
     // Back to the earlier data, with a history processed by both.
     let server = earlier.serve(&[]);
     let log = server.stderr();
-    assert!(log.contains("time-zone data changed") && log.contains("what is due next has moved"), "{log}");
+    assert!(log.contains("time-zone data changed") && log.contains("the next moment of an account has moved"), "{log}");
     let roll =
         json!({ "account_id": "loan-1", "effective_at": format!("{}T00:00:00Z", day(80)), "roll_webhooks": false });
     server.post("/admin/roll/account", &secret, &roll).good();
@@ -275,7 +275,7 @@ fn an_interrupted_adoption_is_completed_or_undone(daybook: &Daybook, address: &s
 
     let (back, hour, changes) = if continues { (&newer, 20, 1) } else { (&earlier, 21, 2) };
     let said = refusal(back, &["verify"]);
-    assert!(said.contains("show other clocks than") && said.contains("daybook migrate"), "{said}");
+    assert!(said.contains(" differ from ") && said.contains("daybook migrate"), "{said}");
     let done = back.json_of(&["migrate", "--json"]);
     assert_eq!(done["time_zones"]["failed"], 0, "{done}");
     assert_eq!(moments(), 1);

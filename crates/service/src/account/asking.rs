@@ -46,7 +46,7 @@ impl Book {
         let held = self.product.mode.holding;
         let effective_at = asked.effective_at.unwrap_or(clock);
         if effective_at < self.terms.opening.effective_at {
-            return Err(Problem::invalid("effective_at", "must not lie before the account's own").into());
+            return Err(Problem::invalid("effective_at", "must not be before the account's effective_at").into());
         }
         self.check_reference(&asked.input)?;
         self.check_undecided(&asked.input, held)?;
@@ -106,14 +106,14 @@ impl Book {
             let named = self.named(name).map(|record| &record.record);
             return match named {
                 Some(Record::Input(Input::Fee { .. } | Input::Credit { .. })) => Ok(()),
-                Some(_) => Err(Problem::new("nothing_to_waive", format!("line item \"{name}\" is no fee"))),
+                Some(_) => Err(Problem::new("nothing_to_waive", format!("line item \"{name}\" is not a fee"))),
                 None => Err(Problem::not_found("line item", name)),
             };
         }
         let (Input::PaymentStatus { payment, .. } | Input::Reversal { payment }) = input else { return Ok(()) };
         match self.named(payment).map(|record| &record.record) {
             Some(Record::Input(Input::Payment { .. })) => Ok(()),
-            Some(_) => Err(Problem::new("not_reversible", format!("line item \"{payment}\" is no payment"))),
+            Some(_) => Err(Problem::new("not_reversible", format!("line item \"{payment}\" is not a payment"))),
             None => Err(Problem::not_found("line item", payment)),
         }
     }
@@ -126,7 +126,8 @@ impl Book {
         let record = &self.journal[index];
         let may = self.product.mode.holding || self.now.failure.is_some();
         if !self.is_held(record) || !may || *record.name == *OPEN {
-            let message = format!("line item \"{name}\" is not held: only what migration mode holds can be withdrawn");
+            let message =
+                format!("line item \"{name}\" is not held; only line items held by migration mode can be withdrawn");
             return Err(Problem::new("not_held", message).into());
         }
         // Held inputs that refer to the payment or fee are withdrawn with it: they mean nothing without it.

@@ -263,7 +263,7 @@ impl Book {
     /// The terms as the store keeps them.
     pub fn terms_bytes(&self) -> Result<Vec<u8>, Problem> {
         postcard::to_allocvec(&*self.terms)
-            .map_err(|error| Problem::internal(format!("terms cannot be written: {error}")))
+            .map_err(|error| Problem::internal(format!("terms cannot be serialized: {error}")))
     }
 
     /// The account clock: the latest of now, the time the account was rolled to and the time it is processed through.
@@ -460,7 +460,7 @@ impl Book {
         let what = named.map_or(String::new(), |record| format!("{} \"{}\": ", record.record.kind(), record.name));
         match refusal {
             Refusal::BeforeAccount => {
-                Problem::invalid("effective_at", format!("{what}must not lie before the account's own"))
+                Problem::invalid("effective_at", format!("{what}must not be before the account's effective_at"))
             }
             Refusal::AmountOutOfRange => Problem::invalid("original_amount_cents", format!("{what}{rule}")),
             Refusal::NothingToWaive => Problem::new("nothing_to_waive", format!("{what}{rule}")),
@@ -482,12 +482,14 @@ pub(super) fn mark_scheduled(journal: &mut [Journal], now: &AccountNow) {
 }
 
 pub(super) fn overflow() -> Problem {
-    Problem::invalid("original_amount_cents", "would let the account grow beyond what can be counted")
+    Problem::invalid("original_amount_cents", "would make the account's amounts too large to calculate")
 }
 
 pub(super) fn stopped(stop: Stop) -> Halt {
     match stop {
         Stop::Overflow => overflow().into(),
-        Stop::NeedsPast | Stop::Revise(_) => Problem::internal("a fold from the beginning asked for its past").into(),
+        Stop::NeedsPast | Stop::Revise(_) => {
+            Problem::internal("a fold from the beginning requested earlier inputs").into()
+        }
     }
 }

@@ -70,7 +70,7 @@ impl Book {
     /// The same fold, on a state that remembers its past and with known line items.
     fn fold_with_past(&mut self, ahead: &[Entry], until: Time, timing: Timing, recount: bool) -> Result<Rolled, Halt> {
         if self.ledger.is_some() {
-            return Err(Problem::internal("a fold asked for its past twice").into());
+            return Err(Problem::internal("a fold requested earlier inputs twice").into());
         }
         self.remember(ahead)?;
         self.fold_on(ahead, until, timing, recount)

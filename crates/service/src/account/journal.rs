@@ -156,7 +156,7 @@ impl Journal {
     /// Writes a row.
     pub fn write(&self) -> Result<InputRow, Problem> {
         let payload = postcard::to_allocvec(&(&self.record, self.held))
-            .map_err(|error| Problem::internal(format!("input {} cannot be written: {error}", self.place.seq)))?;
+            .map_err(|error| Problem::internal(format!("input {} cannot be serialized: {error}", self.place.seq)))?;
         Ok(InputRow {
             seq: self.seq(),
             name: self.name.clone(),
@@ -201,7 +201,7 @@ pub fn revising() -> Result<Vec<Vec<u8>>, Problem> {
     let inputs = [Input::Reversal { payment: payment() }, Input::PaymentStatus { payment: payment(), valid: true }];
     let begins = |input: Input| {
         let bytes = postcard::to_allocvec(&Record::Input(input))
-            .map_err(|error| Problem::internal(format!("a record cannot be written: {error}")))?;
+            .map_err(|error| Problem::internal(format!("a record cannot be serialized: {error}")))?;
         // The tags of the record and of the input; each is one byte.
         Ok(bytes[..2].to_vec())
     };

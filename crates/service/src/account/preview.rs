@@ -39,16 +39,15 @@ impl Book {
         }
         self.check_horizon("effective_as_of", at, now)?;
         if at < self.terms.opening.effective_at {
-            return Err(
-                Problem::invalid("effective_as_of", "must not lie before the account's own effective_at").into()
-            );
+            return Err(Problem::invalid("effective_as_of", "must not be before the account's effective_at").into());
         }
         let entries = entries(&self.journal);
         let (state, out) = replay(&self.terms, &entries, at).map_err(stopped)?;
         let is_held = |seq: u64| seq as i64 > self.now.settled_seq;
         if let Some((seq, refusal)) = out.refused.iter().find(|(seq, _)| is_held(*seq)) {
             let why = self.refused(*seq, *refusal).message;
-            let message = format!("has nothing to show: the account's release would fail: {why}");
+            let message =
+                format!("cannot be shown, because the release of the account's held events would fail: {why}");
             return Err(Problem::invalid("effective_as_of", message).into());
         }
         Ok(AsOf { at, state, ledger: Ledger::of(&out), refused: out.refused })
@@ -57,7 +56,7 @@ impl Book {
     /// Checks that a moment is not too far in the future.
     pub fn check_horizon(&self, field: &str, at: Time, now: Time) -> Result<(), Problem> {
         if at > self.clock(now).plus_micros(FURTHEST_AHEAD_MICROS) {
-            return Err(Problem::invalid(field, "must not lie more than 60 years ahead of the account's clock"));
+            return Err(Problem::invalid(field, "must not be more than 60 years ahead of the account's clock"));
         }
         Ok(())
     }
@@ -82,7 +81,7 @@ impl Book {
 
     /// Balances, payoff, days past due.
     pub fn reading(&self, state: &State, at: Time) -> Result<Reading, Problem> {
-        read(&self.terms, state, at).map_err(|_| Problem::internal("the account is beyond what can be counted"))
+        read(&self.terms, state, at).map_err(|_| Problem::internal("the account's amounts are too large to calculate"))
     }
 
     /// The schedule as of a moment. Needs the whole journal.
@@ -116,8 +115,10 @@ impl Book {
 fn stopped(stop: Stop) -> Halt {
     match stop {
         Stop::Overflow => {
-            Problem::invalid("effective_as_of", "the account would grow beyond what can be counted").into()
+            Problem::invalid("effective_as_of", "the account's amounts would be too large to calculate").into()
         }
-        Stop::NeedsPast | Stop::Revise(_) => Problem::internal("a fold from the beginning asked for its past").into(),
+        Stop::NeedsPast | Stop::Revise(_) => {
+            Problem::internal("a fold from the beginning requested earlier inputs").into()
+        }
     }
 }

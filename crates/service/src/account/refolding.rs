@@ -86,7 +86,7 @@ impl Book {
     pub fn refolded_at(stored: &Book, index: usize) -> Result<Book, Problem> {
         let record = &stored.journal[index];
         let Some(mark) = record.record.mark() else {
-            return Err(Problem::internal("the record is no change of rules or time-zone data"));
+            return Err(Problem::internal("the record is not a change of rules or time-zone data"));
         };
         let mut book = stored.clone();
         book.journal.truncate(index);
@@ -112,7 +112,7 @@ impl Book {
 fn problem(halt: Halt) -> Problem {
     match halt {
         Halt::Problem(problem) => problem,
-        Halt::NeedsAll => Problem::internal("the whole journal was loaded and asked for again"),
+        Halt::NeedsAll => Problem::internal("the whole journal was loaded, but the fold requested it again"),
     }
 }
 

@@ -151,7 +151,7 @@ impl SetStatus {
         Status::new(standing, self.account_substatus.map(Into::into)).ok_or_else(|| {
             let names: Vec<&str> =
                 standing.reasons().iter().map(|reason| reason.map_or("none", |reason| reason.name())).collect();
-            let rule = format!("must, with {}, be one of {}", standing.name(), names.join(", "));
+            let rule = format!("must be one of {} with account_status {}", names.join(", "), standing.name());
             Problem::new("account_substatus", rule)
         })
     }

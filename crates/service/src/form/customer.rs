@@ -162,7 +162,8 @@ impl NewCustomer {
         let is_named = given(&self.name_first)
             || given(&self.name_last)
             || business.is_some_and(|business| given(&business.business_name) || given(&business.business_legal_name));
-        let rule = "or name_last or business_details.business_name is required";
+        let rule = "is required, unless name_last, business_details.business_name or \
+                    business_details.business_legal_name is given";
         if !is_named {
             return Err(Problem::new("name_first", rule));
         }

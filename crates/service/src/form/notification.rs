@@ -47,10 +47,10 @@ impl NotificationConfig {
         let name = self.notification_type.name();
         match (self.is_summary(), &self.interval, &self.time_offset) {
             (true, _, Some(_)) => {
-                Err(Problem::new("time_offset", format!("does not go with {name}: give an interval")))
+                Err(Problem::new("time_offset", format!("is not allowed for {name}; send an interval")))
             }
             (false, Some(_), _) => {
-                Err(Problem::new("interval", format!("does not go with {name}: give a time_offset")))
+                Err(Problem::new("interval", format!("is not allowed for {name}; send a time_offset")))
             }
             (true, Some(interval), None) => Ok(When::Every(*interval.get())),
             // An account has at most one summary, so switching it off needs no interval.

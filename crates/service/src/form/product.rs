@@ -259,7 +259,7 @@ impl SetMigrationMode {
     /// Checks rules across fields.
     pub fn check(&self) -> Result<(), Problem> {
         match (self.migration_mode, self.historical_webhooks) {
-            (true, Some(_)) => Err(Problem::new("historical_webhooks", "goes only with migration_mode false")),
+            (true, Some(_)) => Err(Problem::new("historical_webhooks", "is allowed only with migration_mode false")),
             _ => Ok(()),
         }
     }
@@ -360,7 +360,7 @@ impl<'de> Deserialize<'de> for PromoFamily {
                         name.starts_with("promo_") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
                     if !known {
                         return Err(M::Error::custom(format!(
-                            "must not have the field {name}: its fields begin with promo_"
+                            "must not contain the field {name}: the names of its fields begin with promo_"
                         )));
                     }
                     if family.len() == PromoFamily::MOST {

@@ -67,7 +67,12 @@ impl Roll {
     pub fn order(self) -> Result<RollOrder, Problem> {
         let account_id = self.account_id.ok_or_else(|| Problem::new("account_id", "is required"))?;
         let until = match (self.effective_at, self.exclusive_end) {
-            (Some(_), Some(_)) => return Err(Problem::new("exclusive_end", "does not go with effective_at: give one")),
+            (Some(_), Some(_)) => {
+                return Err(Problem::new(
+                    "exclusive_end",
+                    "cannot be combined with effective_at; send only one of them",
+                ));
+            }
             (Some(moment), None) => *moment.get(),
             (None, Some(end)) => end.get().plus_micros(-1),
             (None, None) => return Err(Problem::new("effective_at", "is required")),

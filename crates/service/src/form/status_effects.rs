@@ -90,7 +90,8 @@ impl<'de> Deserialize<'de> for EffectsByStatus {
                     let Some(status) = Status::parse_pair(&name).filter(|status| !status.is_closed()) else {
                         let known: Vec<String> = pairs().map(|status| status.to_string()).collect();
                         let known = known.join(", ");
-                        return Err(M::Error::custom(format!("must name pairs such as {known}, not {name}")));
+                        let rule = format!("must name only these pairs: {known}; {name} is not one of them");
+                        return Err(M::Error::custom(rule));
                     };
                     if given.insert(status, effects).is_some() {
                         return Err(M::Error::custom(format!("must not give {name} twice")));

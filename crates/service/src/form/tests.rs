@@ -102,8 +102,8 @@ fn times_need_their_offset_and_must_exist() {
         ("2025-02-15T09:00:00.1234567Z", "at most 6 decimal places"),
         ("2025-02-15T09:00:00-0500", "must be an RFC 3339"),
         ("2025-02-15T09:00:00-05:60", "must be an RFC 3339"),
-        ("1899-12-31T09:00:00Z", "must lie in the years 1900 to 2299"),
-        ("2300-01-01T09:00:00Z", "must lie in the years 1900 to 2299"),
+        ("1899-12-31T09:00:00Z", "must be in the years 1900 to 2299"),
+        ("2300-01-01T09:00:00Z", "must be in the years 1900 to 2299"),
         ("\u{ff12}025-02-15T09:00:00Z", "must be an RFC 3339"),
     ] {
         let (field, message) = refused::<PaymentRecord>(&moment(text));
@@ -202,7 +202,7 @@ fn fields_without_effect_are_named() {
     let customer: NewCustomer = parse(br#"{"name_last": "L", "metro2_config": {}}"#).unwrap();
     assert_eq!(
         customer.warnings(),
-        ["metro2_config is stored and given back, but not supported: nothing is reported to credit bureaus"]
+        ["metro2_config is stored and returned, but not supported: nothing is reported to credit bureaus"]
     );
 }
 
@@ -233,10 +233,10 @@ fn a_close_of_business_is_a_local_time_whatever_offset_of_the_zone_follows() {
         assert_eq!(settled(time, zone).unwrap(), "17:00:00", "{time} {zone}");
     }
     for (time, zone, fragment) in [
-        ("17:00:00-06:00", "America/New_York", "which have the offset -05:00 or -04:00, not -06:00"),
-        ("17:00:00Z", "America/New_York", "not +00:00: leave the offset out"),
-        ("17:00:00+00:00", "America/New_York", "the clocks of America/New_York"),
-        ("17:00:00-05:00", "Europe/London", "which have the offset +00:00 or +01:00, not -05:00"),
+        ("17:00:00-06:00", "America/New_York", "whose offset is -05:00 or -04:00, not -06:00"),
+        ("17:00:00Z", "America/New_York", "not +00:00; leave the offset out"),
+        ("17:00:00+00:00", "America/New_York", "a local time of America/New_York"),
+        ("17:00:00-05:00", "Europe/London", "whose offset is +00:00 or +01:00, not -05:00"),
         // Lisbon used it until 1996.
         ("17:00:00+02:00", "Europe/Lisbon", "not +02:00"),
     ] {

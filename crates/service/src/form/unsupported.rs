@@ -9,15 +9,15 @@ use super::{NewAccount, NewCustomer, NewProduct, Problem};
 use daybook_engine::money::Cents;
 use serde_json::Value;
 
-const AUTOPAY: &str = "is not supported: Daybook records payments and collects none. Leave it out or send false; collect \
-    with your payment processor, and record each payment with POST \
+const AUTOPAY: &str = "is not supported: Daybook records payments and does not collect them. Leave it out or send \
+    false; collect with your payment processor, and record each payment with POST \
     /accounts/{account_id}/line_items/payments/payment_record";
-const UNREADABLE: &str = "is not supported: it cannot be looked through for autopay. Leave out numbers that are too large, \
-    broken text and more than 100 lists and objects within each other";
+const UNREADABLE: &str = "is not supported: it cannot be checked for autopay. Leave out numbers that are too large, \
+    invalid text, and lists and objects nested more than 100 levels deep";
 const DISCOUNTS: &str = "are not supported. Leave them out or send 0; to grant one, lower the balance with POST \
     /accounts/{account_id}/line_items/debit_offsets";
-const RECURRING_FEE: &str = "is not supported: no fee recurs by itself. Leave it out or send 0; charge each fee with POST \
-    /accounts/{account_id}/line_items/manual_fees";
+const RECURRING_FEE: &str = "is not supported: fees do not recur automatically. Leave it out or send 0; charge each \
+    fee with POST /accounts/{account_id}/line_items/manual_fees";
 const REVERSAL_FEE_CAP: &str = "is not supported. Leave it out; summary.payment_reversal_fee_cents is the whole fee for a \
     payment that bounces";
 const SURCHARGES: &str = "are not supported. Leave them out or send 0; charge a fee with POST \

@@ -43,7 +43,7 @@ impl Subscribe {
     pub fn filter(&self) -> Result<Option<Vec<String>>, Problem> {
         let Some(events) = &self.filter_events else { return Ok(None) };
         if events.is_empty() {
-            return Err(Problem::new("filter_events", "must name an event at least: leave it out to get all events"));
+            return Err(Problem::new("filter_events", "must name at least one event; leave it out to get all events"));
         }
         let mut seen = BTreeSet::new();
         let once = events.iter().map(|event| event.name()).filter(|name| seen.insert(*name));

@@ -100,7 +100,7 @@ fn may_try(row: &GuessRow, now: Time) -> Result<(), Problem> {
 
 fn too_many(seconds: i64) -> Problem {
     let unit = if seconds == 1 { "second" } else { "seconds" };
-    let problem = Problem::new("rate_limited", format!("too many wrong tries: try again in {seconds} {unit}"));
+    let problem = Problem::new("rate_limited", format!("too many failed attempts: try again in {seconds} {unit}"));
     Problem { wait_seconds: u32::try_from(seconds).unwrap_or(u32::MAX), ..problem }
 }
 

@@ -61,7 +61,7 @@ impl Service {
         self.may_invite(who).await?;
         let token = mint_token();
         self.keep_link(who, &token, role).await?;
-        tracing::info!(by = %who.client_id, role = role.name(), "somebody was invited");
+        tracing::info!(by = %who.client_id, role = role.name(), "a user was invited");
         Ok(token)
     }
 
@@ -73,14 +73,16 @@ impl Service {
         let token = token_of(&self.secrets.console_hash("link by a form", &words));
         let repeat = Repeat { key: format!("link:{}", token_of(&hash(&words))), content_hash: hash(b"link") };
         if self.answer_before(who, Some(&repeat)).await?.is_some() {
-            let gone = |_| Problem::new("conflict", "the link that this form made is gone: send the form again");
+            let gone = |_| {
+                Problem::new("conflict", "the invite that this form created is no longer valid; submit the form again")
+            };
             return self.open_link(&token).await.map(|_| token).map_err(gone);
         }
         self.may_invite(who).await?;
         // Only the request that stores the response creates the link, so two concurrent requests create one.
         if self.write_alone(who, Unit::default(), Some(repeat), &Bytes::from_static(b"{}")).await? {
             self.keep_link(who, &token, role).await?;
-            tracing::info!(by = %who.client_id, role = role.name(), "somebody was invited");
+            tracing::info!(by = %who.client_id, role = role.name(), "a user was invited");
         }
         Ok(token)
     }
@@ -88,10 +90,10 @@ impl Service {
     async fn may_invite(&self, who: &Caller) -> Result<(), Problem> {
         who.may(Right::Administer)?;
         if self.store.people(who.org).await?.len() >= MOST_PEOPLE {
-            return Err(Problem::new("conflict", format!("an organization has {MOST_PEOPLE} people at most")));
+            return Err(Problem::new("conflict", format!("an organization has at most {MOST_PEOPLE} users")));
         }
         if self.store.invitations(who.org, self.clock.now()).await?.len() >= MOST_LINKS {
-            let message = format!("{MOST_LINKS} links wait for somebody already: use one of them, or withdraw one");
+            let message = format!("{MOST_LINKS} invites are already pending; use or withdraw one of them first");
             return Err(Problem::new("conflict", message));
         }
         Ok(())
@@ -134,13 +136,13 @@ impl Service {
     /// Withdraws a link, which then no longer works.
     pub async fn withdraw_link(&self, who: &Caller, link_id: &str) -> Result<(), Problem> {
         who.may(Right::Administer)?;
-        let unknown = || Problem::new("not_found", "this link was used, has expired or was withdrawn already");
+        let unknown = || Problem::new("not_found", "this invite was already used or withdrawn, or has expired");
         let token_hash = URL_SAFE_NO_PAD.decode(link_id).map_err(|_| unknown())?;
         let record = self.recorded(who, Act::on("withdraw_invitation", "invitation", link_id));
         if !self.store.withdraw(who.org, &token_hash, record.as_ref()).await? {
             return Err(unknown());
         }
-        tracing::info!(by = %who.client_id, "a link was withdrawn");
+        tracing::info!(by = %who.client_id, "an invite was withdrawn");
         Ok(())
     }
 
@@ -176,7 +178,7 @@ impl Service {
             Accepted::NoInvitation => return Err(used_up()),
             Accepted::EmailTaken => return Err(email_taken()),
         }
-        tracing::info!(person = %person.person, role = %person.role, "somebody came by a link");
+        tracing::info!(person = %person.person, role = %person.role, "a user joined by an invite");
         // The record of the acceptance covers the sign-in too.
         self.begin_session(&person, |_| None).await?.ok_or_else(used_up)
     }
@@ -202,10 +204,14 @@ fn may_make_links(maker: &PersonRow) -> bool {
 }
 
 fn used_up() -> Problem {
-    Problem::new("not_found", "this link was used or withdrawn, has expired or never was one: ask for another")
+    Problem::new(
+        "not_found",
+        "this invite link is not valid: it was used or withdrawn, has expired or never existed. Ask an administrator \
+         for another",
+    )
 }
 
 fn email_taken() -> Problem {
-    let detail = Detail { field: "email".to_owned(), message: "belongs to somebody already".to_owned() };
-    Problem { details: vec![detail], ..Problem::new("id_taken", "the e-mail address belongs to somebody already") }
+    let detail = Detail { field: "email".to_owned(), message: "belongs to another user".to_owned() };
+    Problem { details: vec![detail], ..Problem::new("id_taken", "the e-mail address belongs to another user") }
 }

@@ -34,7 +34,7 @@ impl Service {
 
     async fn change_person(&self, who: &Caller, person_id: &str, change: &PersonChange) -> Result<Person, Problem> {
         who.may(Right::Administer)?;
-        let unknown = || Problem::not_found("person", person_id);
+        let unknown = || Problem::not_found("user", person_id);
         let act = match change {
             PersonChange::Role(role) => Act::on("set_role", "person", person_id).with("role", role.as_str()),
             PersonChange::Disabled(_) => Act::on("disable_person", "person", person_id),
@@ -45,11 +45,11 @@ impl Service {
             Changed::Yes => {}
             Changed::NotFound => return Err(unknown()),
             Changed::LastOne => {
-                let message = "this is the last ADMIN: make somebody else one first";
+                let message = "this is the last ADMIN; give another user this role first";
                 return Err(Problem::new("conflict", message));
             }
         }
-        tracing::info!(by = %who.client_id, person = %person_id, ?change, "a person was changed");
+        tracing::info!(by = %who.client_id, person = %person_id, ?change, "a user was changed");
         Person::of(self.store.person(who.org, person_id).await?.ok_or_else(unknown)?)
     }
 
@@ -59,7 +59,7 @@ impl Service {
             who.may(Right::Administer)?;
         }
         if self.store.person(who.org, person_id).await?.is_none() {
-            return Err(Problem::not_found("person", person_id));
+            return Err(Problem::not_found("user", person_id));
         }
         let record = self.recorded(who, Act::on("end_sessions", "person", person_id));
         Ok(self.store.end_sessions(who.org, person_id, record.as_ref()).await?)
@@ -98,7 +98,7 @@ impl Service {
     ) -> Result<String, Problem> {
         let person = self.somebody_else(who, person_id).await?;
         if once.is_empty() {
-            return Err(Problem::invalid("once", "must be the word of the form"));
+            return Err(Problem::invalid("once", "must be the one-time value of the form"));
         }
         let words = self.words_of(who, once, &[person_id]);
         let new = token_of(&self.secrets.console_hash("password by a form", &words));
@@ -118,11 +118,11 @@ impl Service {
     async fn somebody_else(&self, who: &Caller, person_id: &str) -> Result<PersonRow, Problem> {
         who.may(Right::Administer)?;
         if who.client_id == client_id(person_id) {
-            let message = "your own password is changed on your own page, which asks for the one you have";
+            let message = "change your own password on your own page, where you enter your current one";
             return Err(Problem::new("conflict", message));
         }
         let person = self.store.person(who.org, person_id).await?;
-        person.ok_or_else(|| Problem::not_found("person", person_id))
+        person.ok_or_else(|| Problem::not_found("user", person_id))
     }
 
     /// Replaces a person's password and ends their sessions. Returns false if the password changed in the meantime.
@@ -150,7 +150,8 @@ impl Service {
     ) -> Result<(), Problem> {
         let token_hash = hash(token.as_bytes());
         let found = self.store.session(&token_hash, self.clock.now()).await?;
-        let (_, person) = found.ok_or_else(|| Problem::new("unauthenticated", "the session is over: sign in again"))?;
+        let (_, person) =
+            found.ok_or_else(|| Problem::new("unauthenticated", "the session has ended: sign in again"))?;
         passwords::check(new).map_err(|rule| Problem::invalid("new_password", rule))?;
         let begun = self.begin_try(&person.email_key, None).await?;
         if !self.passwords.is_right(old, Some(&person.password_hash)).await? {
@@ -170,5 +171,5 @@ impl Service {
 }
 
 fn changed_meanwhile() -> Problem {
-    Problem::new("conflict", "the password was changed meanwhile")
+    Problem::new("conflict", "the password was changed in the meantime")
 }

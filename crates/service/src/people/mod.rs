@@ -177,7 +177,7 @@ fn client_id(person: &str) -> String {
 }
 
 fn role(name: &str) -> Result<Role, Problem> {
-    Role::parse(name).ok_or_else(|| Problem::internal(format!("a person has the role {name}, which there is not")))
+    Role::parse(name).ok_or_else(|| Problem::internal(format!("a user has the role {name}, which does not exist")))
 }
 
 /// An e-mail address in the form used for comparison.

@@ -65,7 +65,7 @@ impl Passwords {
     }
 
     async fn in_turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-        let stopped = || Problem::unavailable("passwords are not checked any more");
+        let stopped = || Problem::unavailable("the server is stopping: try again");
         let _place = self.places.clone().try_acquire_owned().map_err(|error| match error {
             TryAcquireError::NoPermits => {
                 let message = "too many people are signing in: try again in 5 seconds";
@@ -79,13 +79,13 @@ impl Passwords {
             drop(turn);
             done
         });
-        working.await.map_err(|error| Problem::internal(format!("a password was not hashed: {error}")))
+        working.await.map_err(|error| Problem::internal(format!("a password could not be hashed: {error}")))
     }
 }
 
 fn argon2() -> Result<Argon2<'static>, Problem> {
     let params = Params::new(MEMORY_KIB, PASSES, LANES, None)
-        .map_err(|error| Problem::internal(format!("Argon2 does not take its parameters: {error}")))?;
+        .map_err(|error| Problem::internal(format!("Argon2 rejected its parameters: {error}")))?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
@@ -105,7 +105,7 @@ fn verify(password: &str, hashed: &str) -> Result<bool, Problem> {
 }
 
 fn not_hashed(error: password_hash::Error) -> Problem {
-    Problem::internal(format!("a password was not hashed: {error}"))
+    Problem::internal(format!("a password could not be hashed: {error}"))
 }
 
 #[cfg(test)]

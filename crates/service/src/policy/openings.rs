@@ -41,13 +41,13 @@ pub fn way_back(product: &NewProduct, terms: &Terms, now: Time) -> (u64, Option<
     let earliest = terms.zone.day_at(now).plus(Interval::months(12), -(years as i32), MonthEnd::default());
     let too_far = if terms.zone.day_at(from) < earliest {
         problem(format!(
-            "must not lie more than {years} years back, which is opening_policies.most_years_back of the product; the \
-             earliest date is {earliest}, but in migration mode"
+            "must not be more than {years} years back (opening_policies.most_years_back of the product): the earliest \
+             date is {earliest}. The limit does not apply in migration mode"
         ))
     } else if due_dates > most {
         problem(format!(
-            "must not lie more than {most} due dates back, which is opening_policies.most_due_dates_back of the product, \
-             but in migration mode"
+            "must not be more than {most} due dates back (opening_policies.most_due_dates_back of the product). The \
+             limit does not apply in migration mode"
         ))
     } else {
         None

@@ -74,7 +74,7 @@ pub async fn answer(shared: &Shared, worked: Worked, now: Time) {
         let answer = match came {
             Came::To(body) => Ok(body),
             Came::ToProblem(problem) => Err(problem),
-            Came::ToMore(_) => Err(Problem::internal("a roll came to no end")),
+            Came::ToMore(_) => Err(Problem::internal("a roll did not finish")),
             Came::ToItem(name) => stored_item(shared, &job.key, &name, product.as_deref(), None).await,
             Came::ToItemIf(name, status, problem) => {
                 match stored_item(shared, &job.key, &name, product.as_deref(), Some(status)).await {
@@ -95,7 +95,7 @@ pub async fn answer(shared: &Shared, worked: Worked, now: Time) {
 async fn keep_answer(shared: &Shared, job: &Job, body: &Bytes, now: Time) {
     let unit = Unit { answers: answer_to_keep(job, body, now).into_iter().collect(), ..Unit::default() };
     if let Err(error) = shared.store.commit(Batch { units: vec![unit] }).await {
-        tracing::warn!(%error, "an answer could not be kept");
+        tracing::warn!(%error, "a response could not be stored for its Idempotency-Key");
     }
 }
 

@@ -241,8 +241,8 @@ fn part(book: &mut Book, group: &Group, came: Vec<Came>, record: Option<NewAudit
 
 /// Handles a panic, which is a bug. Callers get an error; an account that a timer cannot process is marked as failed.
 fn broken(group: &Group, loaded: Option<Loaded>, product: Option<Arc<ProductInfo>>, now: Time) -> Done {
-    tracing::error!(account = %group.key.account, "working on an account panicked");
-    let problem = Problem::internal("working on the account failed: this is a bug");
+    tracing::error!(account = %group.key.account, "processing an account panicked");
+    let problem = Problem::internal("processing the account failed: this is a bug");
     let refused = Done::refused(&group.jobs, &problem);
     let only_settles = group.jobs.iter().all(|job| matches!(job.work, Work::Settle { .. }));
     let (Some(loaded), Some(product), true) = (loaded, product, only_settles) else { return refused };

@@ -265,7 +265,7 @@ impl Round<'_> {
             }
             Err(error) => {
                 let problem = Problem::from(error);
-                tracing::warn!(%problem, "a batch could not be written");
+                tracing::warn!(%problem, "a batch could not be written; its requests fail");
                 written.into_iter().for_each(|worked| self.refuse(worked.group, &problem));
             }
         }

@@ -54,7 +54,7 @@ impl Timekeeper {
                 Ok(0) => self.until_next().await,
                 Ok(_) => continue,
                 Err(problem) => {
-                    tracing::warn!(%problem, "due work could not be done; it is tried again");
+                    tracing::warn!(%problem, "due accounts could not be processed; they are retried");
                     LONGEST_SLEEP
                 }
             };
@@ -155,7 +155,7 @@ impl Timekeeper {
         let claimed = self.shared.store.commit(Batch { units: vec![unit] }).await?;
         self.shared.catalog.forget(key);
         if claimed == [Claimed::Written] {
-            tracing::info!(product = %key.product, "a release is done");
+            tracing::info!(product = %key.product, "a release is complete");
             self.shared.nudge.announced();
         }
         Ok(())

@@ -127,8 +127,8 @@ pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: 
 fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) -> Result<Came, Halt> {
     let mode = &book.product.mode;
     if mode.holding || mode.releasing {
-        let what = if mode.holding { "holds its events" } else { "is releasing its events" };
-        let message = format!("product \"{}\" {what}: an account cannot be rolled now", book.product.key.product);
+        let what = if mode.holding { "is in migration mode" } else { "is releasing its held events" };
+        let message = format!("product \"{}\" {what}; its accounts cannot be rolled now", book.product.key.product);
         return Err(Problem::new("migration_mode", message).into());
     }
     book.check_horizon("effective_at", to, now)?;
@@ -217,7 +217,7 @@ fn item(book: &Book, name: &str) -> Result<Bytes, Halt> {
             let extra = external_fields(record.extra.as_deref());
             Ok(render(&about.item(&item, (record.recorded_at, record.recorded_at), state, &extra)))
         }
-        None => Err(Problem::internal("an input that makes no line item was asked for one").into()),
+        None => Err(Problem::internal("a line item was requested for an input that creates none").into()),
     }
 }
 

@@ -37,7 +37,9 @@ pub fn not_refolded(row: &AccountRow) -> Problem {
     let account = &row.key.account;
     let message = match &row.now.failure {
         Some(failure) => format!("account \"{account}\" cannot be used: {failure}"),
-        None => format!("account \"{account}\" waits to be folded again by the rules of version {RULES_VERSION}"),
+        None => {
+            format!("account \"{account}\" has not been folded again under the rules of version {RULES_VERSION} yet")
+        }
     };
     Problem::new("account_failed", message)
 }
@@ -134,7 +136,7 @@ impl OldTerms {
     fn agree(self, product: &ProductInfo) -> Result<Terms, Problem> {
         let usual = product_policy(&product.form, None).map_err(|broken| {
             let sentences: Vec<String> = broken.iter().map(|problem| problem.to_string()).collect();
-            Problem::internal(format!("its product does not fit the rules of today: {}", sentences.join("; ")))
+            Problem::internal(format!("its product does not fit the current rules: {}", sentences.join("; ")))
         })?;
         let OldProduct::Installment(old) = self.product;
         let ProductPolicy::Installment(of_product) = usual.product;
@@ -150,7 +152,7 @@ impl OldTerms {
         let opening = Opening { effective_at, principal, origination_fee };
         Terms::new(&policy, opening).map_err(|invalid| {
             let sentences: Vec<String> = invalid.iter().map(ToString::to_string).collect();
-            Problem::internal(format!("its terms do not fit the rules of today: {}", sentences.join("; ")))
+            Problem::internal(format!("its terms do not fit the current rules: {}", sentences.join("; ")))
         })
     }
 }

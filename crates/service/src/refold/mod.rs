@@ -77,7 +77,7 @@ impl Service {
         if waiting == 0 {
             return Ok(done);
         }
-        tracing::info!(accounts = waiting, rules_version = RULES_VERSION, "folding accounts again by newer rules");
+        tracing::info!(accounts = waiting, rules_version = RULES_VERSION, "folding accounts again under newer rules");
         let mut since_line = Stopwatch::start();
         let mut after: Option<AccountKey> = None;
         loop {
@@ -92,9 +92,12 @@ impl Service {
             }
         }
         let Refolded { accounts, moved, failed } = done;
-        tracing::info!(accounts, moved, failed, "accounts are folded again; `daybook rules-report` lists what moved");
+        tracing::info!(accounts, moved, failed, "accounts were folded again; `daybook rules-report` lists the changes");
         if failed > 0 {
-            tracing::error!(failed, "some accounts could not be folded again; `daybook rules-report` says why");
+            tracing::error!(
+                failed,
+                "some accounts could not be folded again; `daybook rules-report` gives the reasons"
+            );
         }
         Ok(done)
     }
@@ -197,7 +200,7 @@ async fn refold_once(
 fn refold_one((loaded, product, items): Ready, now: Time) -> (AccountKey, Refolded, Unit) {
     let key = loaded.row.key.clone();
     let folded = catch_unwind(AssertUnwindSafe(|| fold_again(loaded.clone(), &product, &items, now)));
-    let folded = folded.unwrap_or_else(|_| Err(Problem::internal("working on the account failed: this is a bug")));
+    let folded = folded.unwrap_or_else(|_| Err(Problem::internal("processing the account failed: this is a bug")));
     match folded {
         Ok((outcome, unit)) => (key, outcome, unit),
         Err(problem) => {

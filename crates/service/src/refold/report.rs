@@ -50,7 +50,7 @@ impl Service {
 fn moved(organization: &str, row: RefoldRow) -> Result<Moved, Problem> {
     let read = |text: Option<String>| {
         let standing = text.map(|text| serde_json::from_str(&text)).transpose();
-        standing.map_err(|error| Problem::internal(format!("the list of what moved cannot be read: {error}")))
+        standing.map_err(|error| Problem::internal(format!("an entry of the rules report cannot be read: {error}")))
     };
     Ok(Moved {
         organization: organization.to_owned(),

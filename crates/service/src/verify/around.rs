@@ -49,13 +49,13 @@ impl Service {
             |what: String| verified.differences.push(format!("database: the log of organization {org} {what}"));
         let missing = if log.count == 0 { 0 } else { log.last - log.first + 1 - log.count };
         if missing != 0 {
-            differ(format!("has {missing} holes between position {} and {}", log.first, log.last));
+            differ(format!("lacks {missing} of its positions between {} and {}", log.first, log.last));
         }
         if log.count > 0 && log.head != log.last {
-            differ(format!("ends at position {}, and its last message is at {}", log.head, log.last));
+            differ(format!("should end at position {}, but its last message is at {}", log.head, log.last));
         }
         if log.hurried > log.head.max(log.last) {
-            differ(format!("is to be sent at once up to position {}, and ends at {}", log.hurried, log.head));
+            differ(format!("is marked for immediate sending up to position {}, but ends at {}", log.hurried, log.head));
         }
         // The last messages may be missing, so the end is moved forward, never back.
         let head = log.head.max(log.last);
@@ -71,8 +71,8 @@ impl Service {
         let off = self.store.hours_off().await?;
         verified.differences.extend(off.iter().map(|off| {
             format!(
-                "webhook URL number {} of organization {}: in the hour from {} it is counted {} times as delivered and {} \
-                 times as failed, and its attempts give {} and {}",
+                "webhook URL number {} of organization {}: for the hour from {}, {} deliveries and {} failures are \
+                 stored, but its attempts give {} and {}",
                 off.subscription, off.org, off.hour, off.kept.0, off.kept.1, off.given.0, off.given.1
             )
         }));
@@ -89,7 +89,7 @@ impl Service {
             if row.email_key == expected {
                 continue;
             }
-            let what = format!("person {}: is found by another address than their own", row.person);
+            let what = format!("user {}: the address used at sign-in does not match their e-mail address", row.person);
             verified.differences.push(what);
             if fixes {
                 self.store.correct(&[Correction::EmailKey(row.person, expected)]).await?;
@@ -148,7 +148,7 @@ impl Service {
         }
         self.store.keep_setting(WORDS_FILLED_IN, &[1]).await?;
         let things = found.differences.len() as u64;
-        tracing::info!(things, "wrote the words by which things are found");
+        tracing::info!(things, "wrote the search words of accounts, customers and products");
         Ok(things)
     }
 
@@ -179,7 +179,7 @@ impl Service {
             return Ok(());
         }
         verified.differences.push(format!(
-            "{thing} {}: is found by \"{}\", and its fields give \"{}\"",
+            "{thing} {}: its search words are \"{}\", but its fields give \"{}\"",
             expected.id,
             kept.join(" "),
             expected.words.join(" ")

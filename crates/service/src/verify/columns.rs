@@ -52,7 +52,7 @@ fn still_fails(row: &AccountRow, worked: &Worked, now: Time) -> bool {
 }
 
 fn shown<T: Display>(value: &Option<T>) -> String {
-    value.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string)
+    value.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string)
 }
 
 /// Compares every column.
@@ -60,7 +60,7 @@ pub(super) fn compare_columns(row: &AccountRow, expected: &AccountNow, differ: &
     let stored = &row.now;
     let mut column = |name: &str, kept: String, given: String| {
         if kept != given {
-            differ(format!("{name} is {kept}, and its journal gives {given}"));
+            differ(format!("{name} is {kept}, but its journal gives {given}"));
         }
     };
     column("processed_through", shown(&stored.processed_through), shown(&expected.processed_through));
@@ -91,7 +91,7 @@ pub(super) fn compare_times(row: &AccountRow, worked: &Book, plan: &mut Plan, di
         [("effective_at", row.effective_at, effective_at), ("created_at", row.created_at, created_at)]
     {
         if kept != given {
-            differ(format!("{name} is {kept}, and its journal gives {given}"));
+            differ(format!("{name} is {kept}, but its journal gives {given}"));
         }
     }
     if (row.effective_at, row.created_at) != (effective_at, created_at) {
@@ -117,13 +117,13 @@ pub(super) fn compare_links(
             let each: Vec<String> = links.iter().map(|(customer, role)| format!("{customer} ({role})")).collect();
             if each.is_empty() { "none".to_owned() } else { each.join(", ") }
         };
-        differ(format!("its customers are listed as {}, and it has {}", shown(links), shown(&expected)));
+        differ(format!("its customers are listed as {}, but it has {}", shown(links), shown(&expected)));
         plan.customers = Some(expected);
     }
     let key = &stored.key;
     let given = of_account(key.org, &key.account, &stored.profile).map(|words| words.words).unwrap_or_default();
     if words != given {
-        differ(format!("it is found by \"{}\", and its fields give \"{}\"", words.join(" "), given.join(" ")));
+        differ(format!("its search words are \"{}\", but its fields give \"{}\"", words.join(" "), given.join(" ")));
         let (org, id) = (key.org, key.account.clone());
         plan.words.push(Words { org, kind: Kind::Account, id, words: given, is_new: false });
     }

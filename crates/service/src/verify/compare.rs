@@ -29,14 +29,17 @@ pub(super) fn compare_items(
         };
         if !is_same(kept, row) {
             differ(format!(
-                "line item {id} is not what the journal gives: stored {} with balance {}, worked out {} with balance {}",
+                "line item {id} differs from the journal: stored {} with balance {}, recalculated {} with balance {}",
                 kept.status, kept.balance, row.status, row.balance
             ));
             plan.items.push(ItemRow { updated_at: kept.updated_at, ..row.clone() });
         }
         let is_asked_for = matches!(ItemId::parse(id), ItemId::Input(_)) && worked.book.named(id).is_some();
         if is_asked_for && kept.created_at != row.created_at {
-            differ(format!("line item {id} was made {}, and its journal gives {}", kept.created_at, row.created_at));
+            differ(format!(
+                "line item {id} was created at {}, but its journal gives {}",
+                kept.created_at, row.created_at
+            ));
             plan.corrections.push(Correction::ItemCreated(worked.book.key.clone(), id.clone(), row.created_at));
         }
     }
@@ -47,7 +50,7 @@ pub(super) fn compare_items(
             && refolded_at.is_some_and(|at| row.created_at <= at)
     };
     for (id, row) in stored.iter().filter(|(id, row)| !worked.items.contains_key(**id) && !is_left_over(row)) {
-        differ(format!("line item {id} is not in what the journal gives"));
+        differ(format!("line item {id} does not follow from the journal"));
         plan.corrections.push(Correction::RemoveItem(worked.book.key.clone(), row.item_id.clone()));
     }
 }
@@ -61,14 +64,14 @@ pub(super) fn compare_messages(
 ) {
     let messages = &worked.messages;
     if stored.len() > messages.len() {
-        differ(format!("{} messages are kept, and its journal gives {}", stored.len(), messages.len()));
+        differ(format!("{} messages are stored, but its journal gives {}", stored.len(), messages.len()));
         return;
     }
     let by_sequence: BTreeMap<i64, &MessageRow> = messages.iter().map(|message| (message.sequence, message)).collect();
     for kept in stored {
         match by_sequence.get(&kept.sequence) {
             Some(expected) => compare_message(kept, expected, worked, plan, differ),
-            None => differ(format!("message {} is kept, and its journal gives none of this number", kept.sequence)),
+            None => differ(format!("message {} is stored, but its journal gives none with this number", kept.sequence)),
         }
     }
     // Of two messages that were published at once, the later has the higher position: if one is kept, all later ones
@@ -77,7 +80,7 @@ pub(super) fn compare_messages(
     let first = at_once.map_or(i64::MAX, |first| first.sequence);
     let kept: BTreeSet<i64> = stored.iter().map(|message| message.sequence).collect();
     for missing in messages.iter().filter(|message| message.sequence >= first && !kept.contains(&message.sequence)) {
-        differ(format!("message {} of {} is missing", missing.sequence, missing.event));
+        differ(format!("message {} ({}) is missing", missing.sequence, missing.event));
     }
 }
 
@@ -92,33 +95,33 @@ fn compare_message(
     let mut wrong = Vec::new();
     if (&kept.event, kept.effective_at, &kept.subject) != (&expected.event, expected.effective_at, &expected.subject) {
         wrong.push(format!(
-            "is {} of {}, and its journal gives {} of {}",
+            "is {} of {}, but its journal gives {} of {}",
             kept.event, kept.effective_at, expected.event, expected.effective_at
         ));
     }
     if kept.cause != expected.cause {
-        wrong.push(format!("was made by \"{}\", and its journal gives \"{}\"", kept.cause, expected.cause));
+        wrong.push(format!("has the cause \"{}\", but its journal gives \"{}\"", kept.cause, expected.cause));
     }
     if is_waiting && kept.due_at != Some(expected.effective_at) {
-        wrong.push("waits for another moment than its own".to_owned());
+        wrong.push("is scheduled for a moment other than its effective time".to_owned());
     }
     if kept.cancelled_at.is_some() && expected.cancelled_at.is_none() {
-        wrong.push("is cancelled, and its journal does not cancel it".to_owned());
+        wrong.push("is cancelled, but its journal does not cancel it".to_owned());
     }
     if is_waiting && kept.cancelled_at.is_none() && expected.cancelled_at.is_some() {
-        wrong.push("is not cancelled, and its journal cancels it".to_owned());
+        wrong.push("is not cancelled, but its journal cancels it".to_owned());
     }
     // The fields inside its bytes, which are signed.
     let said: Value = serde_json::from_slice(&kept.data).unwrap_or_default();
     let event_id = said["event_id"].as_str().unwrap_or(&kept.event_id).to_owned();
     if kept.event_id != event_id {
-        wrong.push(format!("has the id {}, and its bytes say {event_id}", kept.event_id));
+        wrong.push(format!("has the id {}, but its bytes contain {event_id}", kept.event_id));
     }
     let recorded_at = said["changed_at"].as_str().and_then(Time::parse).unwrap_or(kept.recorded_at);
     let zone = &worked.book.terms.zone;
     let is_recorded_then = Local::new(kept.recorded_at, zone).to_string() == Local::new(recorded_at, zone).to_string();
     if !is_recorded_then {
-        wrong.push(format!("was recorded {}, and its bytes say {recorded_at}", kept.recorded_at));
+        wrong.push(format!("was recorded at {}, but its bytes contain {recorded_at}", kept.recorded_at));
     }
     if wrong.is_empty() {
         return;

@@ -61,7 +61,10 @@ impl Service {
         let unit = Unit { accounts: vec![write], words, ..Unit::default() };
         let claimed = self.store.commit(Batch { units: vec![unit] }).await?;
         if claimed != [Claimed::Written] {
-            tracing::info!(account = %key.account, "the account was changed meanwhile and is not corrected now");
+            tracing::info!(
+                account = %key.account,
+                "the account changed during the check and was not corrected; run `daybook verify --fix` again"
+            );
             return Ok(());
         }
         Ok(self.store.correct(&corrections).await?)

@@ -157,7 +157,7 @@ impl Service {
             // with a key that is no longer stored.
             if !is_signed(message, keys) && keys.len() == 1 {
                 verified.differences.push(format!(
-                    "account {}: message {}: its signature is not that of its bytes",
+                    "account {}: message {}: its signature does not match its bytes",
                     key.account, message.event_id
                 ));
             }
@@ -212,7 +212,7 @@ impl Service {
                 if is_known && !is_signed {
                     verified
                         .differences
-                        .push(format!("message {}: its signature is not that of its bytes", message.event_id));
+                        .push(format!("message {}: its signature does not match its bytes", message.event_id));
                 }
             }
         }
@@ -258,7 +258,7 @@ fn compare(
     let worked = match again(&book, product, through) {
         Ok(worked) => worked,
         Err(problem) => {
-            differ(format!("cannot be worked through again: {}", problem.message));
+            differ(format!("its journal cannot be processed again: {}", problem.message));
             return (plan, 0);
         }
     };
@@ -268,7 +268,7 @@ fn compare(
             compare_columns(&row, &expected, differ);
             plan.now = (expected != row.now).then_some(expected);
         }
-        Err(problem) => differ(format!("its columns cannot be worked out: {}", problem.message)),
+        Err(problem) => differ(format!("its columns cannot be recalculated: {}", problem.message)),
     }
     compare_times(&row, &worked.book, &mut plan, differ);
     let refold = refold_of(&book);
@@ -295,7 +295,7 @@ fn compare_state(
             if row.now.state != expected.state {
                 let (kept, now) = (state.balances(), worked.book.state.balances());
                 differ(format!(
-                    "its state is not what its journal gives: stored {} and {}, worked out {} and {}",
+                    "its state differs from its journal: stored {} and {}, recalculated {} and {}",
                     kept.owed(),
                     state.status,
                     now.owed(),

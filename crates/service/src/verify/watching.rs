@@ -31,7 +31,10 @@ impl Service {
                 tokio::select! {
                     done = service.verify_round(pause) => {
                         if let Err(problem) = done {
-                            tracing::warn!(%problem, "verifying in the background was interrupted");
+                            tracing::warn!(
+                                %problem,
+                                "background verification was interrupted; the next round follows in a minute"
+                            );
                         }
                     }
                     _ = stop.wait_for(|stopped| *stopped) => return,
@@ -110,7 +113,7 @@ impl Service {
         }
         let differ = differ.unwrap_or_default();
         for difference in &differ {
-            tracing::error!(difference, "stored data is not what the journal gives: see `daybook verify --fix`");
+            tracing::error!(difference, "stored data differs from the journal: see `daybook verify --fix`");
         }
         Ok(differ.len() as u64)
     }

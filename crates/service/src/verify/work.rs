@@ -129,7 +129,7 @@ pub(super) fn again(stored: &Book, product: &Arc<ProductInfo>, through: Option<T
         worked.records += 1;
         work_through(&mut worked.book, record, product).map_err(|halt| match halt {
             Halt::Problem(problem) => Problem::internal(format!("record {}: {}", record.seq(), problem.message)),
-            Halt::NeedsAll => Problem::internal("the whole journal was asked for again"),
+            Halt::NeedsAll => Problem::internal("the whole journal was requested again"),
         })?;
         worked.gather();
     }
@@ -188,7 +188,7 @@ fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -
             let placed = book.journal.last().map(|placed| placed.place);
             if placed != Some(record.place) && !matches!(input, Input::Open) {
                 let message =
-                    format!("is placed at {:?}, and was placed at {:?}", placed.map(|place| place.at), record.place.at);
+                    format!("is placed at {:?}, but was placed at {:?}", placed.map(|place| place.at), record.place.at);
                 return Err(Problem::internal(message).into());
             }
             Ok(())

@@ -144,7 +144,7 @@ impl MigrationMode {
     pub fn new(migration_mode: bool, held_events: u64, held_accounts: u64) -> MigrationMode {
         let description = match (migration_mode, held_events) {
             (true, _) => "Migration mode is on: events are held until it is turned off.".to_owned(),
-            (false, 0) => "Migration mode is off: events are processed as they come.".to_owned(),
+            (false, 0) => "Migration mode is off: events are processed as they arrive.".to_owned(),
             (false, _) => format!("Migration mode is off: {held_events} held events are being processed."),
         };
         MigrationMode { description, migration_mode, held_events, held_accounts }

@@ -86,7 +86,7 @@ impl Service {
 /// Refuses to page backwards. These lists change at both ends while they are read, so pages lead in one direction only.
 pub(crate) fn onward(paging: &Paging) -> Result<(), Problem> {
     if paging.before.is_some() {
-        return Err(Problem::invalid("ending_before", "is not taken by this list: it is read by starting_after alone"));
+        return Err(Problem::invalid("ending_before", "is not supported by this list; use starting_after"));
     }
     Ok(())
 }
@@ -105,5 +105,5 @@ fn read_place(mark: &str) -> Option<(i64, SubscriptionId)> {
 }
 
 pub(crate) fn no_mark() -> Problem {
-    Problem::invalid("starting_after", "must be a mark that an earlier page gave")
+    Problem::invalid("starting_after", "must be a value that an earlier page returned")
 }

@@ -80,13 +80,13 @@ pub const EVENTS: &[EventType] = &[
     event("account_closed", Thing::Account, "An account was closed."),
     event(OwnEvent::CustomerCreate.name(), Thing::Customer, "A customer was recorded."),
     event(OwnEvent::CustomerUpdate.name(), Thing::Customer, "A customer was changed."),
-    event("line_item_create", Thing::LineItem, "A line item came to be, or was recorded for a moment to come."),
+    event("line_item_create", Thing::LineItem, "A line item was created, or was scheduled for a future moment."),
     event(
         "line_item_update",
         Thing::LineItem,
         "A scheduled line item was applied, a payment's status changed, or a recalculation changed a line item.",
     ),
-    event("due_date_passed", Thing::Account, "The due moment of an instalment passed, paid or not.")
+    event("due_date_passed", Thing::Account, "The due moment of an instalment passed, whether it was paid or not.")
         .carrying(&["instalment", "paid"]),
     event("payment_missed", Thing::Account, "The due moment of an instalment passed, and it was not paid.")
         .carrying(&["instalment"]),
@@ -94,39 +94,38 @@ pub const EVENTS: &[EventType] = &[
     event(
         "account_recalculated",
         Thing::Account,
-        "Something effective in the past changed what followed from it; it says before and after, item by item.",
+        "A change effective in the past altered later results; the message shows each altered item before and after.",
     )
     .carrying(&["recalculation"]),
     event(
         OwnEvent::MigrationReleased.name(),
         Thing::Release,
-        "Migration mode of a product was turned off, and all that was held is processed.",
+        "Migration mode of a product was turned off, and all its held events are processed.",
     ),
     event(
         OwnEvent::SubscriptionPaused.name(),
         Thing::Subscription,
-        "A URL was paused because it answered with errors. It is sent to the organization's other URLs.",
+        "A URL was paused because it answered with errors. The event is sent to the organization's other URLs.",
     ),
     event(
         OwnEvent::TestEvent.name(),
         Thing::Sentence,
-        "Somebody asked for it. It is sent to every active URL, whatever its filter.",
+        "A test event was requested. It is sent to every active URL, regardless of its filter.",
     ),
-    event("payment_due_date", Thing::Account, "So many days before or after an instalment's due date.")
+    event("payment_due_date", Thing::Account, "A set number of days before or after an instalment's due date.")
         .carrying(&["instalment"])
         .configurable(),
     event(
         "late_fee_date",
         Thing::Account,
-        "So many days before or after the date an instalment becomes late, while it is unpaid.",
+        "A set number of days before or after the date on which an instalment becomes late, while it is unpaid.",
     )
     .carrying(&["instalment"])
     .configurable(),
-    event("loan_end_date", Thing::Account, "So many days before or after the last instalment's due date.")
+    event("loan_end_date", Thing::Account, "A set number of days before or after the last instalment's due date.")
         .carrying(&["instalment"])
         .configurable(),
-    event("account_summary", Thing::Account, "Again and again at an interval: the account as it stands.")
-        .configurable(),
+    event("account_summary", Thing::Account, "At a set interval: the account in its current state.").configurable(),
 ];
 
 /// The names of all events.

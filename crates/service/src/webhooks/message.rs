@@ -23,8 +23,9 @@ use daybook_webhooks::signature::StandardKey;
 pub use daybook_store::outbox::{Attempt, Stand};
 
 const PAUSED: &str = "the URL is paused: resubscribe it first";
-const SCHEDULED: &str = "the message waits for its moment and is sent then";
-const CANCELLED: &str = "the message is never sent: it is a notice, and the account was closed before its moment came";
+const SCHEDULED: &str = "the message is scheduled and is sent when it is due";
+const CANCELLED: &str =
+    "the message is never sent: it is a notice, and the account was closed before the notice was due";
 
 /// A message as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl Service {
     pub async fn get_message(&self, who: &Caller, event_id: &str) -> Result<Bytes, Problem> {
         let message = self.message(who, event_id).await?;
         let body = std::str::from_utf8(&message.body)
-            .map_err(|_| Problem::internal(format!("the body of {event_id} is no text")))?;
+            .map_err(|_| Problem::internal(format!("the body of {event_id} is not text")))?;
         Ok(render(&view::WholeMessage::new(&message, body)))
     }
 
@@ -177,7 +178,7 @@ impl Service {
             (false, _, _) => Ok(()),
             (true, Some(refused), _) => Err(refused),
             (true, None, false) => Err(Problem::new("subscription_paused", PAUSED)),
-            (true, None, true) => Err(Problem::new("conflict", "no URL gets the message")),
+            (true, None, true) => Err(Problem::new("conflict", "no webhook URL gets the message")),
         }
     }
 
@@ -202,7 +203,7 @@ impl Service {
             }
             Again::NoSubscription => Err(no_subscription(webhook_uuid)),
             Again::Paused => Err(Problem::new("subscription_paused", PAUSED)),
-            Again::Waiting => conflict("the message waits to be sent to this URL"),
+            Again::Waiting => conflict("the message is already waiting to be sent to this URL"),
             Again::NotForIt => conflict("the message was not for this URL"),
         }
     }
@@ -239,7 +240,8 @@ fn url_standing(
     let Standing { subscription, failure, ranges: _, attempts } = standing;
     let failed = failure.map(|failure| failure.reason).filter(|reason| !reason.is_empty());
     let missed = || matches!(stand, Stand::Dead(_)).then(|| "it was not sent: the URL was paused".to_owned());
-    let dropped = || (stand == Stand::Dropped).then(|| "it is not sent: a filter left it out".to_owned());
+    let dropped =
+        || (stand == Stand::Dropped).then(|| "it is not sent: the subscription's filter excludes it".to_owned());
     let headers = |attempt: &Attempt| {
         let timestamp_s = attempt.at.seconds();
         let signatures: Vec<String> = keys.iter().map(|key| key.sign(&row.event_id, timestamp_s, body)).collect();

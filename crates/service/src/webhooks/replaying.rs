@@ -46,7 +46,7 @@ impl Service {
         if state == ReplayState::Delivered && filter.since.is_none() {
             return Err(Problem::invalid(
                 "since",
-                "is needed with state DELIVERED: from when on messages are sent again",
+                "is required with state DELIVERED: messages delivered since then are sent again",
             ));
         }
         let dry_run = form.dry_run.unwrap_or(false);
@@ -74,9 +74,8 @@ impl Service {
     ) -> Result<Replayed, Problem> {
         let now = self.clock.now();
         let done = self.store.replay_delivered(who.org, filter, now, dry_run, MOST_DELIVERED).await?;
-        let rule = format!(
-            "reaches back over more than {MOST_DELIVERED} deliveries to one URL: give until as well, and replay in parts"
-        );
+        let rule =
+            format!("covers more than {MOST_DELIVERED} deliveries to one URL; set until as well, and replay in parts");
         done.ok_or_else(|| Problem::invalid("since", rule))
     }
 

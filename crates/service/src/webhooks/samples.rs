@@ -214,16 +214,16 @@ fn form<T: DeserializeOwned>(given: &Value) -> Result<T, Problem> {
 }
 
 fn time(text: &str) -> Result<Time, Problem> {
-    Time::parse(text).ok_or_else(|| broken(format!("{text} is no time")))
+    Time::parse(text).ok_or_else(|| broken(format!("{text} is not a time")))
 }
 
 fn halted(halt: Halt) -> Problem {
     match halt {
         Halt::Problem(problem) => problem,
-        Halt::NeedsAll => broken("the whole journal was loaded and asked for again"),
+        Halt::NeedsAll => broken("the whole journal was loaded, but the fold requested it again"),
     }
 }
 
 fn broken(why: impl std::fmt::Display) -> Problem {
-    Problem::internal(format!("a sample cannot be made: {why}"))
+    Problem::internal(format!("a sample cannot be created: {why}"))
 }

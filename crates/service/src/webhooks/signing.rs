@@ -48,7 +48,7 @@ impl Service {
         who.may(Right::Administer)?;
         let before = self.catalog.fresh_organization(who.org).await?;
         if self.mark_of(&before) != mark {
-            return Err(Problem::new("conflict", "the key is no longer the one that this form was shown for"));
+            return Err(Problem::new("conflict", "the key was rotated after this form was loaded"));
         }
         self.rotate_from(who, &before).await
     }
@@ -62,7 +62,7 @@ impl Service {
         let rotated = self.store.rotate_signing_key(who.org, old, &sealed, until, record).await?;
         self.catalog.forget_organization(who.org);
         if !rotated {
-            return Err(Problem::new("conflict", "the key was rotated by somebody else just now"));
+            return Err(Problem::new("conflict", "another request rotated the key at the same time"));
         }
         Ok(render(&view::RotatedKey { hmac_secret_key: key.text(), previous_key_until: Utc(until) }))
     }

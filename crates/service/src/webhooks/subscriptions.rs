@@ -199,6 +199,6 @@ fn spelling_of(all: &[Subscription], normal_form: String) -> String {
 }
 
 fn one_too_many() -> Problem {
-    let message = format!("an organization has at most {MOST_SUBSCRIPTIONS} subscriptions: remove one first");
+    let message = format!("an organization has at most {MOST_SUBSCRIPTIONS} subscriptions; remove one first");
     Problem::new("conflict", message)
 }

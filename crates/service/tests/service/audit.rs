@@ -317,7 +317,7 @@ async fn an_inserted_record_is_found(home: Home) {
         last + 1
     );
     audited.tamper(&copy).await;
-    audited.finds(&format!("record {} lies after the end", last + 1)).await;
+    audited.finds(&format!("record {} is after the end of the trail", last + 1)).await;
     // A record before the first one is found too.
     audited.tamper(&format!("DELETE FROM audit WHERE org = 1 AND seq = {}", last + 1)).await;
     if home == Home::Postgres {
@@ -348,16 +348,16 @@ async fn a_cut_tail_is_found(home: Home) {
     let audited = Audited::lived(home).await;
     let last = audited.records().await[0]["number"].as_i64().expect("a number");
     audited.tamper(&format!("DELETE FROM audit WHERE org = 1 AND seq > {}", last - 2)).await;
-    audited.finds(&format!("ends with record {last}, but the last record found is number {}", last - 2)).await;
+    audited.finds(&format!("should end with record {last}, but the last record found is number {}", last - 2)).await;
     // If the head is moved back by hand, its hash differs.
     audited.tamper(&format!("UPDATE audit_heads SET seq = {} WHERE org = 1", last - 2)).await;
-    audited.finds("whose hash is another one").await;
+    audited.finds("differs from the one in table audit_heads").await;
 }
 
 async fn a_lost_end_is_found(home: Home) {
     let audited = Audited::lived(home).await;
     audited.tamper("DELETE FROM audit_heads WHERE org = 1").await;
-    audited.finds("has no end").await;
+    audited.finds("its end is unknown").await;
     // Nothing is done that cannot be recorded.
     audited.trial.pay("a1", "p9", LEVEL, "2026-04-01T12:00:00-04:00").await.expect_err("it cannot be recorded");
     assert_eq!(audited.trial.all_items("a1", None).await.iter().filter(|item| item["line_item_id"] == "p9").count(), 0);

@@ -285,38 +285,38 @@ async fn rows_that_belong_to_nothing_are_found_and_removed(home: Home) {
         (
             "line_items",
             format!("({item}) SELECT {copied} FROM line_items WHERE {PAYMENT}"),
-            "unknown has line items, and neither a row nor a journal",
+            "unknown has line items, but neither an account row nor a journal",
         ),
         (
             "account_customers",
             "(org, account, {customer}, role) VALUES (1, 'unknown', 'cust-1', 'PRIMARY')".to_owned(),
-            "unknown has customers, and neither a row nor a journal",
+            "unknown has customers, but neither an account row nor a journal",
         ),
         (
             "accounts_to_refold",
             "(org, account) VALUES (1, 'unknown')".to_owned(),
-            "unknown waits to be folded again and does not exist",
+            "unknown is listed to be folded again but does not exist",
         ),
         (
             "words",
             "(org, word, kind, id) VALUES (1, 'harbour', 2, 'unknown')".to_owned(),
-            "unknown is found by words and does not exist",
+            "unknown has search words but does not exist",
         ),
         (
             "failures",
             "({org}subscription, position, attempts, dead_at, reason, streak) VALUES ({1}77, 2, 1, 1, '', 1)"
                 .to_owned(),
-            "77 has failed messages, and is the number of no webhook URL",
+            "77 has failed messages but is not the number of a webhook URL",
         ),
         (
             "ranges",
             "({org}subscription, after, last, since, replaying) VALUES ({1}77, 1, 2, 1, {no})".to_owned(),
-            "77 has a stretch of the log, and is the number of no webhook URL",
+            "77 has a range of the log but is not the number of a webhook URL",
         ),
         (
             "log_heads",
             "(org, head, hurried) VALUES (99, 7, 0)".to_owned(),
-            "99 has the end of a log, and is the number of no organization",
+            "99 is the number of a log whose organization does not exist",
         ),
     ] {
         let before = looked.rows(table).await;

@@ -176,7 +176,7 @@ async fn a_changed_refold_is_found(home: Home) {
     old.database.run(&format!(
         "UPDATE line_items SET balance = balance + 1 WHERE org = 1 AND account = 'on-time' AND {item} = 'dbk_loan'"
     ));
-    let sentence = "account on-time: line item dbk_loan is not what the journal gives";
+    let sentence = "account on-time: line item dbk_loan differs from the journal";
     let differences = old.trial.differences().await;
     assert!(differences.iter().any(|found| found.starts_with(sentence)), "{differences:?}");
 }

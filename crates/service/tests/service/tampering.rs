@@ -82,7 +82,7 @@ impl Tampered {
 }
 
 /// The difference reported for a message whose bytes are not those that were signed.
-const FORGED: &str = "its signature is not that of its bytes";
+const FORGED: &str = "its signature does not match its bytes";
 
 async fn nothing_is_found_where_nothing_was_changed(home: Home) {
     let tampered = Tampered::lived(home).await;
@@ -123,7 +123,7 @@ async fn a_missing_message_is_found(home: Home) {
     }
     let tampered = Tampered::lived(home).await;
     tampered.change("DELETE FROM messages WHERE account = 'a1' AND sequence = 10").await;
-    tampered.finds("account a1: message 10 of ").await;
+    tampered.finds("account a1: message 10 (").await;
 }
 
 async fn a_message_cancelled_by_another_is_found(home: Home) {

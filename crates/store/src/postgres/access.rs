@@ -20,7 +20,7 @@ pub(super) async fn setting(server: &Server, name: &str) -> Result<Option<Vec<u8
 pub(super) async fn keep_setting(server: &Server, name: &str, value: &[u8]) -> Result<Vec<u8>> {
     let sql = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     server.execute(sql, &[&name, &value]).await?;
-    setting(server, name).await?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not kept")))
+    setting(server, name).await?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not stored")))
 }
 
 pub(super) async fn put_setting(server: &Server, name: &str, value: &[u8], audit: Audited<'_>) -> Result<()> {
@@ -48,7 +48,7 @@ pub(super) async fn whereabouts(server: &Server) -> Result<String> {
         "SELECT d.oid::text, 'settings'::regclass::oid::text FROM pg_database d WHERE d.datname = current_database()";
     let rest = maybe(server.query_opt(sql, &[]).await?, |cells| Ok((cells.next()?, cells.next()?)))?;
     let (database, table): (String, String) =
-        rest.ok_or_else(|| StoreError::Broken("the database does not know its own number".to_owned()))?;
+        rest.ok_or_else(|| StoreError::Broken("pg_database has no row for this database".to_owned()))?;
     Ok(format!("cluster {} database {database} table {table}", cluster.as_deref().unwrap_or("unknown")))
 }
 
@@ -102,7 +102,7 @@ async fn create_organization_once(
     ];
     let rows = transaction.fly(Frame { begin: Some("BEGIN"), commit: false }, &[Step::new(sql, params)]).await?;
     let made = each(rows.first().map_or(&[], Vec::as_slice), |cells| cells.next())?.pop();
-    let org: OrgId = made.ok_or_else(|| StoreError::Broken("an organization got no number".to_owned()))?;
+    let org: OrgId = made.ok_or_else(|| StoreError::Broken("a new organization got no number".to_owned()))?;
     transaction.fly(Frame { begin: None, commit: true }, &audit::steps(audit)).await?;
     Ok(org)
 }

@@ -48,11 +48,13 @@ impl Tries {
         let error = match outcome {
             Ok(done) => return Some(undone.map(|()| done)),
             Err(Setback::Server(error)) if lost_to_another(&error) && self.made < TRIES => {
-                tracing::debug!(tries = self.made, %error, "a transaction lost to another and is tried again");
+                tracing::debug!(tries = self.made, %error, "a transaction conflicted with another and is retried");
                 return None;
             }
             Err(Setback::Overtaken) if self.made < TRIES => return None,
-            Err(Setback::Overtaken) => StoreError::Unavailable("others were faster, again and again".to_owned()),
+            Err(Setback::Overtaken) => {
+                StoreError::Unavailable("the transaction conflicted with others too often: try again".to_owned())
+            }
             Err(Setback::Server(error)) => refused(error),
             Err(Setback::Store(error)) => error,
         };

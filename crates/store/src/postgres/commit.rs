@@ -78,12 +78,12 @@ async fn write_together(server: &Server, units: &[&Unit]) -> Result<Option<Vec<C
         };
         match setback {
             Setback::Server(error) if lost_to_another(&error) && tries < TRIES => {
-                tracing::debug!(tries, %error, "a commit lost to another and is tried again");
+                tracing::debug!(tries, %error, "a commit conflicted with another and is retried");
                 tries += 1;
                 transaction.roll_back().await?;
             }
             Setback::Server(error) if is_taken(&error) => {
-                tracing::debug!(%error, "a row was there in spite of the claim");
+                tracing::debug!(%error, "a row exists already, in spite of the claim");
                 transaction.roll_back().await?;
                 return Ok(None);
             }

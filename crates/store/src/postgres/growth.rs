@@ -31,7 +31,7 @@ impl Growth {
             let server = server.clone();
             tokio::spawn(async move {
                 if let Err(error) = server.execute(ANALYZE, &[]).await {
-                    tracing::debug!(%error, "the planner could not be told how large the tables are");
+                    tracing::debug!(%error, "ANALYZE failed; the planner may use outdated table sizes");
                 }
             });
         }

@@ -23,24 +23,24 @@ pub(super) async fn try_write(server: &Server) -> Result<()> {
 
 /// Each query finds inconsistencies: one sentence per row. A log may have lost its beginning, or all of it, to expiry.
 const SANITY: &[&str] = &[
-    "SELECT format('the log of organization %s ends at position %s, but its head says %s', org, last, head)
+    "SELECT format('the log of organization %s ends at position %s, but its head is %s', org, last, head)
      FROM (SELECT h.org, h.head, COALESCE((SELECT max(m.position) FROM messages m WHERE m.org = h.org), 0) AS last
            FROM log_heads h) heads
      WHERE last <> head AND last <> 0 ORDER BY org LIMIT 100",
-    "SELECT format('the log of organization %s has %s messages up to position %s, from position %s on',
+    "SELECT format('the log of organization %s has %s messages, but ends at position %s and begins at position %s',
                    org, count(*), max(position), min(position))
      FROM messages GROUP BY org HAVING count(*) <> max(position) - min(position) + 1 ORDER BY org LIMIT 100",
     "SELECT format('organization %s has messages but no head of its log', m.org)
      FROM (SELECT DISTINCT org FROM messages) m
      WHERE NOT EXISTS (SELECT FROM log_heads h WHERE h.org = m.org) ORDER BY m.org LIMIT 100",
-    "SELECT format('account %s of organization %s has an input numbered %s, but the next is to be %s',
+    "SELECT format('account %s of organization %s has an input with number %s, but its next number is %s',
                    a.account, a.org, i.seq, a.next_seq)
      FROM accounts a
      CROSS JOIN LATERAL (SELECT max(seq) AS seq FROM inputs i WHERE i.org = a.org AND i.account = a.account) i
      WHERE i.seq >= a.next_seq ORDER BY a.org, a.account LIMIT 100",
-    "SELECT DISTINCT format('there are inputs of account %s of organization %s, which is not there', i.account, i.org)
+    "SELECT DISTINCT format('account %s of organization %s has inputs but does not exist', i.account, i.org)
      FROM inputs i WHERE NOT EXISTS (SELECT FROM accounts a WHERE a.org = i.org AND a.account = i.account) LIMIT 100",
-    "SELECT DISTINCT format('there are line items of account %s of organization %s, which is not there', l.account, l.org)
+    "SELECT DISTINCT format('account %s of organization %s has line items but does not exist', l.account, l.org)
      FROM line_items l WHERE NOT EXISTS (SELECT FROM accounts a WHERE a.org = l.org AND a.account = l.account) LIMIT 100",
     "SELECT format('the index %s is not valid', indexrelid::regclass) FROM pg_index WHERE NOT indisvalid",
 ];

@@ -70,8 +70,8 @@ impl Drop for Lent {
             runtime.spawn(async move {
                 match tokio::time::timeout(CANCEL_TIMEOUT, token.cancel_query(tls)).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::debug!(%error, "a statement that was given up could not be cancelled"),
-                    Err(_) => tracing::debug!("a statement that was given up was not cancelled in time"),
+                    Ok(Err(error)) => tracing::debug!(%error, "an abandoned statement could not be cancelled"),
+                    Err(_) => tracing::debug!("an abandoned statement was not cancelled in time"),
                 }
             });
         }

@@ -57,7 +57,7 @@ pub(super) async fn bring_up_to_date(server: &Server) -> Result<Vec<i64>> {
     let encoding: String =
         client.query_one("SHOW server_encoding", &[]).await.map_err(refused)?.try_get(0).map_err(refused)?;
     if encoding != "UTF8" {
-        return Err(StoreError::Broken(format!("its encoding is {encoding}, and must be UTF8")));
+        return Err(StoreError::Broken(format!("its encoding is {encoding}, but must be UTF8")));
     }
     // Checked without a lock first, so that a node that starts on a database in use does not wait.
     if missing(&applied(&***client).await?)?.is_empty() {

@@ -121,9 +121,12 @@ async fn ask(config: Config, tls: MakeRustlsConnect, tell: watch::Sender<bool>) 
         };
         if tell.send_replace(is_away) != is_away {
             if is_away {
-                tracing::warn!(seconds = PATIENCE.as_secs(), "the database does not answer: its connections are cut");
+                tracing::warn!(
+                    seconds = PATIENCE.as_secs(),
+                    "the database does not respond; its connections are closed"
+                );
             } else {
-                tracing::info!("the database answers again");
+                tracing::info!("the database responds again");
             }
         }
         tokio::time::sleep(BETWEEN).await;

@@ -56,11 +56,12 @@ impl Server {
     pub fn at(address: &str) -> Result<Server> {
         // The address may hold a password, so the error does not quote it.
         let (address, tls) = Wanted::split(address)?;
-        let mut config: Config =
-            address.parse().map_err(|error| StoreError::Broken(format!("in its address: {}", sentence(&error))))?;
+        let mut config: Config = address
+            .parse()
+            .map_err(|error| StoreError::Broken(format!("its address is invalid: {}", sentence(&error))))?;
         if tls.is_open_to_others() && !config.get_hosts().iter().all(is_this_machine) {
             tracing::warn!(
-                "the way to the database can be read or changed by others: say sslmode=verify-full in its address"
+                "others can read or change the traffic to the database: set sslmode=verify-full in its address"
             );
         }
         if config.get_application_name().is_none() {
@@ -118,7 +119,7 @@ impl Server {
     /// A connection. It goes back into the pool only if it is given back.
     pub async fn client(&self) -> Result<Lent> {
         if self.pulse.is_away() {
-            return Err(StoreError::Unavailable("the server does not answer".to_owned()));
+            return Err(StoreError::Unavailable("the server does not respond".to_owned()));
         }
         let client = self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {

@@ -112,7 +112,7 @@ impl Wanted {
                 builder.with_client_auth_cert(chain, key).map_err(|error| wrong(format!("sslkey: {error}")))?
             }
             (None, None) => builder.with_no_client_auth(),
-            _ => return Err(wrong("sslcert and sslkey go together: give both or neither")),
+            _ => return Err(wrong("sslcert and sslkey must be given together")),
         };
         Ok(MakeRustlsConnect::new(config))
     }
@@ -144,7 +144,7 @@ impl Wanted {
             None => drop(store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
         }
         if store.is_empty() {
-            return Err(wrong("sslrootcert is not given, and this machine knows no certificate authority"));
+            return Err(wrong("sslrootcert is not given, and this machine has no trusted certificate authorities"));
         }
         Ok(store)
     }
@@ -153,7 +153,11 @@ impl Wanted {
 fn certificates(parameter: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>);
     let certificates = read.map_err(|error| unreadable(parameter, path, error))?;
-    if certificates.is_empty() { Err(unreadable(parameter, path, "it holds no certificate")) } else { Ok(certificates) }
+    if certificates.is_empty() {
+        Err(unreadable(parameter, path, "it contains no certificate"))
+    } else {
+        Ok(certificates)
+    }
 }
 
 fn unreadable(parameter: &str, path: &Path, why: impl std::fmt::Display) -> StoreError {
@@ -161,7 +165,7 @@ fn unreadable(parameter: &str, path: &Path, why: impl std::fmt::Display) -> Stor
 }
 
 fn wrong(what: impl Into<String>) -> StoreError {
-    StoreError::Broken(format!("in its address: {}", what.into()))
+    StoreError::Broken(format!("its address is invalid: {}", what.into()))
 }
 
 /// The reason, if a connection failed because of either side's certificate: a retry cannot succeed.
@@ -183,7 +187,7 @@ fn of_server(reason: &CertificateError) -> String {
     };
     let plainly = match reason {
         UnknownIssuer => "no trusted authority has signed it; sslrootcert names the trusted ones",
-        NotValidForName | NotValidForNameContext { .. } => "it is for another host than the address names",
+        NotValidForName | NotValidForNameContext { .. } => "it is not valid for the host in the address",
         Expired | ExpiredContext { .. } => "it has expired",
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet",
         _ => "it does not pass the checks of sslmode",
@@ -293,7 +297,7 @@ mod tests {
             Err(error) => error.to_string(),
         };
         assert!(said("postgres://h/b?sslmode=yes").contains("sslmode must be disable, prefer"));
-        assert!(said("postgres://h/b?sslmode=require&sslcert=a").contains("sslcert and sslkey go together"));
+        assert!(said("postgres://h/b?sslmode=require&sslcert=a").contains("sslcert and sslkey must be given together"));
         let missing = said("postgres://h/b?sslmode=verify-ca&sslrootcert=/nowhere.pem");
         assert!(missing.contains("sslrootcert: /nowhere.pem cannot be used"), "{missing}");
     }

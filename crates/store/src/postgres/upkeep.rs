@@ -19,7 +19,7 @@ use tokio_postgres::Transaction;
 /// redundantly.
 const ELSEWHERE: &[Kinds] = &[
     Kinds {
-        what: "is the number of a webhook URL, and its failed messages are filed under another organization",
+        what: "is the number of a webhook URL whose failed messages are stored under another organization",
         find: "SELECT DISTINCT f.org, f.subscription::text FROM failures f
                JOIN subscriptions s ON s.id = f.subscription WHERE s.org <> f.org",
         remove: Some(
@@ -27,7 +27,7 @@ const ELSEWHERE: &[Kinds] = &[
         ),
     },
     Kinds {
-        what: "is the number of a webhook URL, and a stretch of its log is filed under another organization",
+        what: "is the number of a webhook URL whose range of the log is stored under another organization",
         find: "SELECT DISTINCT r.org, r.subscription::text FROM ranges r
                JOIN subscriptions s ON s.id = r.subscription WHERE s.org <> r.org",
         remove: Some(
@@ -35,7 +35,7 @@ const ELSEWHERE: &[Kinds] = &[
         ),
     },
     Kinds {
-        what: "is the number of a webhook URL, and its attempts are filed under another organization",
+        what: "is the number of a webhook URL whose attempts are stored under another organization",
         find: "SELECT DISTINCT a.org, a.subscription::text FROM attempts a
                JOIN subscriptions s ON s.id = a.subscription WHERE s.org <> a.org",
         remove: Some(

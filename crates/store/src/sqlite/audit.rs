@@ -84,7 +84,9 @@ fn head(write: &Connection, org: OrgId) -> Result<AuditHead> {
     let sql = "SELECT seq, hash FROM audit_heads WHERE org = ?1";
     let found = one(write, sql, [org], |row| Ok(AuditHead { org, seq: row.get(0)?, hash: row.get(1)? }))?;
     found.ok_or_else(|| {
-        StoreError::Broken(format!("the audit trail of organization {org} has no head: run daybook verify"))
+        StoreError::Broken(format!(
+            "the audit trail of organization {org} has no row in table audit_heads: run `daybook verify`"
+        ))
     })
 }
 

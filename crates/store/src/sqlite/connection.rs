@@ -28,7 +28,9 @@ pub(super) fn open_writer(path: &str) -> Result<Connection> {
     let journal: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(broken)?;
     let expected = if path == super::MEMORY { "memory" } else { "wal" };
     if journal != expected {
-        return Err(StoreError::Broken(format!("the file system of {path} cannot do WAL (journal mode is {journal})")));
+        return Err(StoreError::Broken(format!(
+            "the file system of {path} does not support SQLite's WAL mode (the journal mode is {journal})"
+        )));
     }
     for (name, value) in [
         // A commit is on disk when its caller gets a result; on a Mac, that requires `fullfsync`.

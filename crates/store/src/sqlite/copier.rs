@@ -63,7 +63,9 @@ impl Copier {
                     }
                 }
             })
-            .map_err(|error| StoreError::Unavailable(format!("no thread for the copier: {error}")))?;
+            .map_err(|error| {
+                StoreError::Unavailable(format!("the thread that copies the log could not be started: {error}"))
+            })?;
         Ok(Copier { stop: Some(stop), thread: Some(thread) })
     }
 }
@@ -89,7 +91,7 @@ fn copy(connection: &Connection, jobs: &Sender<Job>, watching: &Arc<Watching>) {
             }
         }
         // The writer copies the log itself when it gets too long.
-        Err(error) => tracing::debug!(%error, "the log was not copied into the file"),
+        Err(error) => tracing::debug!(%error, "the write-ahead log could not be copied into the database file"),
     }
 }
 
@@ -100,19 +102,19 @@ fn begin_anew(connection: &mut Connection, watching: &Watching) {
             if times.is_multiple_of(TELL_EVERY) {
                 tracing::warn!(
                     pages = copied.pages,
-                    "a long read holds back the database's log, which grows meanwhile"
+                    "a long read keeps the write-ahead log from being restarted; the log grows until the read ends"
                 );
             }
         }
         Ok(_) => {}
-        Err(error) => tracing::debug!(%error, "the log did not begin anew"),
+        Err(error) => tracing::debug!(%error, "the write-ahead log could not be restarted"),
     }
 }
 
 /// After a failed write, for example on a full disk: frees the disk space of the log.
 pub(super) fn make_room(connection: &mut Connection) {
     if let Err(error) = checkpoint_soon(connection, "TRUNCATE") {
-        tracing::debug!(%error, "the log's room was not given back");
+        tracing::debug!(%error, "the disk space of the write-ahead log could not be freed");
     }
 }
 

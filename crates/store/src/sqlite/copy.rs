@@ -15,7 +15,7 @@ pub(super) fn backup(connection: &Connection, to: &Path, settings: &[(String, Ve
     let backup = Backup::new(connection, &mut copy).map_err(broken)?;
     // All pages in one step: the reader keeps its snapshot, and writers continue meanwhile.
     let StepResult::Done = backup.step(-1).map_err(broken)? else {
-        return Err(StoreError::Unavailable(format!("the copy at {} is in use by somebody else", to.display())));
+        return Err(StoreError::Unavailable(format!("the copy at {} is in use by another process", to.display())));
     };
     drop(backup);
     for (name, value) in settings {

@@ -65,8 +65,8 @@ fn id_of(file: &Metadata) -> FileId {
 
 fn lost(path: &Path, what: &str) -> StoreError {
     StoreError::Unavailable(format!(
-        "the database file {} {what}: nothing is acknowledged until it is put back as it was; if it cannot be, stop the \
-         server and restore a backup",
+        "the database file {} {what}: no request is acknowledged until the original file is back; if it cannot be \
+         recovered, stop the server and restore a backup",
         path.display()
     ))
 }
@@ -74,7 +74,7 @@ fn lost(path: &Path, what: &str) -> StoreError {
 impl Identity {
     /// The file that a connection has open, after its tables were migrated: by then its log exists.
     pub(super) fn of(connection: &Connection, path: &Path) -> Result<Identity> {
-        let failed = |error: std::io::Error| lost(path, &format!("cannot be looked at: {error}"));
+        let failed = |error: std::io::Error| lost(path, &format!("cannot be checked: {error}"));
         let mark = marked(connection).map_err(super::connection::broken)?;
         let absolute = std::path::absolute(path).map_err(failed)?;
         let real = fs::canonicalize(path).map_err(failed)?;
@@ -123,7 +123,7 @@ impl Identity {
         let longest = self.length.load(Ordering::Acquire);
         let found = match fs::metadata(&self.path) {
             Ok(found) => found,
-            Err(error) => return Err(lost(&self.path, &format!("is not there any more ({error})"))),
+            Err(error) => return Err(lost(&self.path, &format!("no longer exists ({error})"))),
         };
         if id_of(&found) != self.id {
             return Err(lost(&self.path, "was replaced by another file"));
@@ -132,7 +132,7 @@ impl Identity {
             return Err(lost(&self.path, "was made read-only"));
         }
         if found.len() < longest {
-            return Err(lost(&self.path, "was cut short"));
+            return Err(lost(&self.path, "was truncated"));
         }
         self.length.fetch_max(found.len(), Ordering::AcqRel);
         if self.mark.is_some() && mark_in(&self.header) != self.mark {
@@ -164,13 +164,13 @@ impl Companion {
         match fs::metadata(&self.path) {
             Ok(found) if id_of(&found) == self.id => {}
             Ok(_) => return Err(lost(&self.path, "was replaced by another file")),
-            Err(error) => return Err(lost(&self.path, &format!("is not there any more ({error})"))),
+            Err(error) => return Err(lost(&self.path, &format!("no longer exists ({error})"))),
         }
         let Some(file) = &self.file else { return Ok(()) };
         let mut magic = [0; 4];
         // After it was copied, the log may be empty.
         let is_log = file.read_exact_at(&mut magic, 0).is_err() || u32::from_be_bytes(magic) & !1 == LOG_MAGIC;
-        if is_log { Ok(()) } else { Err(lost(&self.path, "was cut short or overwritten")) }
+        if is_log { Ok(()) } else { Err(lost(&self.path, "was truncated or overwritten")) }
     }
 }
 
@@ -268,7 +268,7 @@ mod tests {
         let book = book();
         let (path, away) = (path_in(book.folder.path()), book.folder.path().join("away.db"));
         fs::rename(&path, &away).unwrap();
-        refused(&book, "is not there any more");
+        refused(&book, "no longer exists");
         fs::write(&path, "").unwrap();
         refused(&book, "was replaced by another file");
         fs::rename(&away, &path).unwrap();
@@ -293,7 +293,7 @@ mod tests {
         let book = book();
         let path = path_in(book.folder.path());
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
-        refused(&book, "was cut short");
+        refused(&book, "was truncated");
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod tests {
         let log = fs::OpenOptions::new().write(true).open(&book.identity.log.path).unwrap();
         log.set_len(0).unwrap();
         book.writer.execute("INSERT INTO t VALUES (zeroblob(20000))", []).unwrap();
-        refused(&book, "was cut short or overwritten");
+        refused(&book, "was truncated or overwritten");
     }
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
     fn its_folder_renamed_and_its_link_changed() {
         let book = book();
         fs::rename(book.folder.path().join("book"), book.folder.path().join("gone")).unwrap();
-        refused(&book, "is not there any more");
+        refused(&book, "no longer exists");
 
         let folder = tempfile::tempdir().unwrap();
         let (first, second) = (folder.path().join("first.db"), folder.path().join("second.db"));
@@ -341,7 +341,7 @@ mod tests {
             let mut name = path_in(book.folder.path()).into_os_string();
             name.push(suffix);
             fs::remove_file(PathBuf::from(name)).unwrap();
-            refused(&book, "is not there any more");
+            refused(&book, "no longer exists");
         }
     }
 

@@ -122,7 +122,7 @@ impl Sqlite {
             });
             Ok(Sqlite { _copier: copier.transpose()?, path, readers, writer, identity, watching, migrated })
         });
-        opening.await.map_err(|error| StoreError::Unavailable(format!("opening was stopped: {error}")))?
+        opening.await.map_err(|error| StoreError::Unavailable(format!("opening it was interrupted: {error}")))?
     }
 
     async fn read<T, F>(&self, read: F) -> Result<T>
@@ -174,7 +174,7 @@ impl Store for Sqlite {
         if let Some(identity) = self.identity.clone() {
             // A file system that hangs must not block the server's threads.
             let checking = tokio::task::spawn_blocking(move || identity.check());
-            checking.await.map_err(|_| StoreError::Unavailable("the database cannot be looked at".to_owned()))??;
+            checking.await.map_err(|_| StoreError::Unavailable("its file could not be checked".to_owned()))??;
         }
         self.read(|connection| read::one(connection, "SELECT 1 FROM migrations", [], |_| Ok(())).map(|_| ())).await
     }

@@ -59,7 +59,7 @@ impl Monitoring for Sqlite {
         let path = self.path.clone();
         // A file system that hangs must not block the server's threads.
         let looking = tokio::task::spawn_blocking(move || room(Path::new(&path)));
-        let failed = |why: String| StoreError::Unavailable(format!("its file cannot be looked at: {why}"));
+        let failed = |why: String| StoreError::Unavailable(format!("its file cannot be checked: {why}"));
         let looked = looking.await.map_err(|error| failed(error.to_string()))?;
         looked.map(Some).map_err(|error| failed(error.to_string()))
     }

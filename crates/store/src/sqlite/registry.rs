@@ -17,7 +17,7 @@ pub(super) fn setting(connection: &Connection, name: &str) -> Result<Option<Vec<
 pub(super) fn keep_setting(connection: &Connection, name: &str, value: &[u8]) -> Result<Vec<u8>> {
     let sql = "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
     connection.execute(sql, params![name, value]).map_err(broken)?;
-    setting(connection, name)?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not kept")))
+    setting(connection, name)?.ok_or_else(|| StoreError::Broken(format!("the setting {name} was not stored")))
 }
 
 pub(super) fn put_setting(connection: &Connection, name: &str, value: &[u8]) -> Result<()> {
@@ -54,7 +54,7 @@ pub(super) fn create_organization(connection: &Connection, organization: &Organi
     ];
     let org = connection.query_row(sql, params, |row| row.get(0)).map_err(broken)?;
     if org > LAST_ORG {
-        return Err(StoreError::Broken("there is no room for another organization".to_owned()));
+        return Err(StoreError::Broken("the maximum number of organizations is reached".to_owned()));
     }
     Ok(org)
 }

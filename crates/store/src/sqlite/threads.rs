@@ -40,7 +40,7 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".to_owned())
             .spawn(move || work(connection, &received))
-            .map_err(|error| StoreError::Unavailable(format!("no thread for the writer: {error}")))?;
+            .map_err(|error| StoreError::Unavailable(format!("the writer's thread could not be started: {error}")))?;
         Ok(Writer { jobs: Some(jobs), thread: Some(thread), has_written: Arc::default(), identity })
     }
 
@@ -115,7 +115,7 @@ fn work(mut connection: Connection, jobs: &Receiver<Job>) {
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(error) = connection.execute_batch("PRAGMA shrink_memory") {
-                    tracing::debug!(%error, "the page cache was not given back");
+                    tracing::debug!(%error, "the page cache could not be freed");
                 }
                 shrunk = true;
             }

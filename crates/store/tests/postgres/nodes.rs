@@ -333,7 +333,7 @@ fn a_damaged_log_is_found() {
         assert_eq!(store.check().await.unwrap(), [""; 0]);
         run_sql(&address, "DELETE FROM messages WHERE position = 2").await;
         let found = store.check().await.unwrap();
-        assert!(found.len() == 1 && found[0].contains("2 messages up to position 3"), "{found:?}");
+        assert!(found.len() == 1 && found[0].contains("2 messages, but ends at position 3"), "{found:?}");
     });
 }
 

@@ -64,7 +64,7 @@ fn each_mode_checks_what_it_says() {
     // Both are checked.
     let full = "sslmode=verify-full&sslrootcert=FOLDER/ca.crt";
     place.open("daybook", "localhost", full).expect("the certificate names localhost");
-    place.assert_refused("daybook", "127.0.0.1", full, "it is for another host than the address names");
+    place.assert_refused("daybook", "127.0.0.1", full, "it is not valid for the host in the address");
     place.assert_refused(
         "daybook",
         "localhost",

@@ -37,7 +37,7 @@ async fn wrong_parameters_are_named() {
         (
             "/accounts?days_past_due_at_most=3&effective_as_of=2025-03-01T00:00:00Z",
             "days_past_due_at_most",
-            "does not go with effective_as_of",
+            "cannot be combined with effective_as_of",
         ),
         ("/customers?days_past_due_at_least=1", "days_past_due_at_least", "is not a known parameter here"),
         ("/accounts?limit=0", "limit", "must be a whole number from 1 to 200"),

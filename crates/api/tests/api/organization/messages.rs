@@ -107,7 +107,7 @@ async fn a_replay_is_narrowed_to_an_account_or_to_what_was_delivered() {
     assert_eq!(rest.len(), dead - of_b);
     assert!(rest.iter().all(|one| one["account_id"] != "b"), "{rest:?}");
     let rule = server.put(REPLAY, json!({"state": "DELIVERED"})).await.refused_field(422, "since");
-    assert!(rule.contains("is needed with state DELIVERED"), "{rule}");
+    assert!(rule.contains("is required with state DELIVERED"), "{rule}");
     let delivered = json!({"state": "DELIVERED", "since": "2025-06-01T00:00:00Z"});
     assert_eq!(server.put(REPLAY, delivered).await.ok(), json!({"replayed": 0, "left_paused": 0}), "none was");
     server.put(REPLAY, json!({"state": "LOST"})).await.refused_field(422, "state");

@@ -74,7 +74,7 @@ async fn what_is_not_supported_is_refused_with_what_to_use_instead() {
 async fn a_metro2_config_is_stored_given_back_and_warned_of() {
     let server = Server::start().await;
     let config = json!({"portfolio_type": "I", "account_type": "00", "ecoa": [1, 2, null], "nested": {"a": true}});
-    let warning = "metro2_config is stored and given back, but not supported: nothing is reported to credit bureaus";
+    let warning = "metro2_config is stored and returned, but not supported: nothing is reported to credit bureaus";
     let calls = [
         (
             "/products",
@@ -93,10 +93,10 @@ async fn a_metro2_config_is_stored_given_back_and_warned_of() {
         for (wrong, rule) in [
             (json!({"rate": 1.5}), "send 1.5 as text"),
             (json!({"a": [i64::MIN]}), "send -9223372036854775808 as text"),
-            (json!({"1": "x"}), "the first no digit"),
+            (json!({"1": "x"}), "must not be a digit"),
             (json!([]), "must be an object"),
             (json!({"text": "x".repeat(17_000)}), "at most 16384 bytes"),
-            (json!({"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": 1}}}}}}}}), "at most 8 lists and objects"),
+            (json!({"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": 1}}}}}}}}), "more than 8 levels deep"),
         ] {
             let error = server.post(path, with(&wrong)).await.refused(422, "invalid_request");
             assert_eq!(error["details"][0]["field"], "metro2_config", "{error}");

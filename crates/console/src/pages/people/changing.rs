@@ -150,7 +150,7 @@ impl Change {
 
 async fn find(console: &Console, visitor: &Visitor, id: &str) -> Result<Line, Trouble> {
     let found = all(console, visitor).await?.into_iter().find(|line| line.id == id);
-    found.ok_or_else(|| Trouble::new(Problem::not_found("person", id)))
+    found.ok_or_else(|| Trouble::new(Problem::not_found("user", id)))
 }
 
 /// Asks for confirmation before a change.

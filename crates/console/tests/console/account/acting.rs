@@ -216,7 +216,7 @@ async fn what_is_refused_says_why_beside_its_field() {
         (
             "payment",
             vec![("original_amount_cents", "1"), ("line_item_id", "x"), ("effective_at", "2024-01-01T00:00")],
-            "Effective at must not lie before the account",
+            "Effective at must not be before the account",
         ),
         (
             "fee",
@@ -224,8 +224,8 @@ async fn what_is_refused_says_why_beside_its_field() {
             "Amount must be more than $0.00 and at most $100,000,000,000.00",
         ),
         ("fee", vec![("original_amount_cents", "15,00")], "commas only between thousands"),
-        ("status", vec![("pair", "ACTIVE:FRAUD")], "must, with ACTIVE, be one of"),
-        ("notice", vec![("notification_type", "account_summary"), ("time_offset", "1 days")], "does not go with"),
+        ("status", vec![("pair", "ACTIVE:FRAUD")], "with account_status ACTIVE"),
+        ("notice", vec![("notification_type", "account_summary"), ("time_offset", "1 days")], "is not allowed for"),
         ("notice", vec![("notification_type", "late_fee_date")], "is required for late_fee_date"),
         ("waive", vec![("item", "nothing")], "nothing"),
         ("reverse", vec![], "must name a line item"),

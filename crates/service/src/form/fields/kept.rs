@@ -54,12 +54,12 @@ impl Kept {
 
 fn check(value: &Value, depth: usize) -> Result<(), String> {
     if depth > MOST_DEPTH {
-        return Err(format!("must have at most {MOST_DEPTH} lists and objects within each other"));
+        return Err(format!("must not nest lists and objects more than {MOST_DEPTH} levels deep"));
     }
     match value {
         Value::Number(number) => match number.as_i64() {
             Some(whole) if whole.unsigned_abs() <= LARGEST_NUMBER.unsigned_abs() => Ok(()),
-            _ => Err(format!("must have whole numbers up to {LARGEST_NUMBER} only: send {number} as text")),
+            _ => Err(format!("must contain only whole numbers up to {LARGEST_NUMBER}; send {number} as text")),
         },
         Value::Array(values) => values.iter().try_for_each(|value| check(value, depth + 1)),
         Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
@@ -67,7 +67,8 @@ fn check(value: &Value, depth: usize) -> Result<(), String> {
                 |(at, byte): (usize, u8)| byte == b'_' || byte.is_ascii_alphabetic() || at > 0 && byte.is_ascii_digit();
             if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().enumerate().all(is_name) {
                 return Err(format!(
-                    "must have fields named with 1 to {LONGEST_NAME} letters, digits and _, the first no digit"
+                    "must have field names of 1 to {LONGEST_NAME} letters, digits and _, and the first character must \
+                     not be a digit"
                 ));
             }
             check(value, depth + 1)

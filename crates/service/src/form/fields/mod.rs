@@ -102,7 +102,7 @@ pub(crate) fn check_metro2(config: Option<&Kept>) -> Result<(), super::Problem> 
 
 /// The warning about a `metro2_config`.
 pub(crate) fn metro2_warning(is_given: bool) -> Option<String> {
-    let warning = "metro2_config is stored and given back, but not supported: nothing is reported to credit bureaus";
+    let warning = "metro2_config is stored and returned, but not supported: nothing is reported to credit bureaus";
     is_given.then(|| warning.to_owned())
 }
 

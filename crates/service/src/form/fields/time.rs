@@ -125,7 +125,7 @@ impl DailyTime {
         }
         let known: Vec<String> = known.into_iter().map(|offset| Offset(offset).to_string()).collect();
         Err(format!(
-            "must be a time of day on the clocks of {}, which have the offset {}, not {}: leave the offset out",
+            "must be a local time of {}, whose offset is {}, not {}; leave the offset out",
             zone.name(),
             known.join(" or "),
             Offset(offset)
@@ -207,7 +207,7 @@ fn parse_moment(text: &str) -> Result<Time, &'static str> {
     }
     let offset = offset(rest).ok_or(BY_RULE)?;
     if !(1900..2300).contains(&year) {
-        return Err("must lie in the years 1900 to 2299");
+        return Err("must be in the years 1900 to 2299");
     }
     let (year, month, day) = (year as i32, month as u32, day as u32);
     let date = Day::from_ymd(year, month, day);

@@ -109,7 +109,11 @@ fn failure(cells: &mut Cells<'_>, position: i64) -> Result<Failure> {
     let fate = match (retry_at, dead_at) {
         (Some(at), _) => Fate::Retry(at),
         (None, Some(at)) => Fate::Dead(at),
-        (None, None) => return Err(StoreError::Broken("a failure has no fate".to_owned())),
+        (None, None) => {
+            return Err(StoreError::Broken(
+                "a failed message has neither a retry time nor a dead-letter time".to_owned(),
+            ));
+        }
     };
     let (reason, status, streak) = (cells.next()?, status(cells)?, cells.next()?);
     Ok(Failure { position, attempts, first_failed_at, fate, reason, status, streak })

@@ -194,7 +194,7 @@ async fn make(
     steps.extend(records);
     let answers = transaction.fly(COMMIT, &steps).await?;
     let made = answers.get(last).into_iter().flatten().next_back().map(|row| read(&mut Cells::of(row))).transpose()?;
-    Ok(Some(made.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))?))
+    Ok(Some(made.ok_or_else(|| StoreError::Broken("a subscription was not stored".to_owned()))?))
 }
 
 pub(super) async fn save_console_url(

@@ -191,7 +191,7 @@ fn keep(connection: &Connection, asked: &Subscription, given: Given) -> Result<S
     if before.is_some_and(|before| before.filter != asked.filter) {
         by_url(connection, asked)?.map_or(Ok(()), |now| narrow(connection, &now))?;
     }
-    by_url(connection, asked)?.ok_or_else(|| StoreError::Broken("a subscription was not kept".to_owned()))
+    by_url(connection, asked)?.ok_or_else(|| StoreError::Broken("a subscription was not stored".to_owned()))
 }
 
 /// Retries and dead letters for events that the filter excludes.

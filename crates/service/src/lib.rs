@@ -18,7 +18,6 @@ pub mod accounts;
 mod announcing;
 mod answers;
 pub mod audit;
-mod beside;
 pub mod catalog;
 pub mod changes;
 pub mod clockwatch;
@@ -52,6 +51,7 @@ mod readiness;
 pub mod refold;
 pub mod rolling;
 pub mod secrets;
+mod single_flight;
 pub mod superseded;
 pub mod verify;
 pub mod view;
@@ -101,7 +101,7 @@ pub struct Service {
     pub(crate) nudge: Nudge,
     pub(crate) gate: Arc<Gate>,
     pub(crate) portfolio: Arc<portfolio::Kept>,
-    pub(crate) held: Arc<beside::Beside<ProductKey, migration::Counted>>,
+    pub(crate) held: Arc<single_flight::SingleFlight<ProductKey, migration::Counted>>,
     pub(crate) gathering: Arc<gathering::Gathering>,
     pub(crate) readers: Arc<readers::Readers>,
     readiness: Arc<readiness::Readiness>,
@@ -112,7 +112,7 @@ pub struct Service {
     dispatcher: Arc<OnceLock<Dispatcher>>,
     pub(crate) known_mute: Arc<muting::Known>,
     pub(crate) superseded: Arc<superseded::Superseded>,
-    monitored: Arc<beside::Beside<(), monitoring::Read>>,
+    monitored: Arc<single_flight::SingleFlight<(), monitoring::Read>>,
     /// Whether callers' actions are recorded. Always true, except to measure the cost of recording.
     pub(crate) keeps_audit_trail: bool,
 }

@@ -8,10 +8,10 @@
 
 use crate::Service;
 use crate::access::{Caller, Right};
-use crate::beside::{Beside, Waiting};
 use crate::find::days_past_due;
 use crate::policy::DEFAULT_ZONE;
 use crate::problem::Problem;
+use crate::single_flight::{SingleFlight, Waiting};
 use crate::view::time::Utc;
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::item::ItemStatus;
@@ -204,7 +204,7 @@ impl Default for Counting {
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     how: Counting,
-    figures: Beside<OrgId, Arc<Slow>>,
+    figures: SingleFlight<OrgId, Arc<Slow>>,
 }
 
 impl Service {

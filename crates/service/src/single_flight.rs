@@ -14,11 +14,11 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// The result of a count; `None` until it is done.
-type Outcome<V> = Option<Result<V, Problem>>;
+type FlightResult<V> = Option<Result<V, Problem>>;
 
 /// Counts by key.
 #[derive(Debug)]
-pub(crate) struct Beside<K, V> {
+pub(crate) struct SingleFlight<K, V> {
     things: Arc<Mutex<HashMap<K, Thing<V>>>>,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Beside<K, V> {
 struct Thing<V> {
     kept: Option<V>,
     failure: Option<Problem>,
-    counting: Option<watch::Receiver<Outcome<V>>>,
+    counting: Option<watch::Receiver<FlightResult<V>>>,
 }
 
-impl<K, V> Default for Beside<K, V> {
-    fn default() -> Beside<K, V> {
-        Beside { things: Arc::default() }
+impl<K, V> Default for SingleFlight<K, V> {
+    fn default() -> SingleFlight<K, V> {
+        SingleFlight { things: Arc::default() }
     }
 }
 
@@ -43,12 +43,12 @@ impl<V> Default for Thing<V> {
 
 impl<V> Thing<V> {
     /// The count in progress. A count that panicked is not in progress.
-    fn under_way(&self) -> Option<watch::Receiver<Outcome<V>>> {
+    fn under_way(&self) -> Option<watch::Receiver<FlightResult<V>>> {
         self.counting.clone().filter(|counting| counting.has_changed().is_ok())
     }
 }
 
-impl<K, V> Beside<K, V>
+impl<K, V> SingleFlight<K, V>
 where
     K: Clone + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
@@ -100,7 +100,7 @@ where
 /// A count in progress.
 #[derive(Debug)]
 #[must_use = "call `unattended` if the result is not needed"]
-pub(crate) struct Waiting<V>(watch::Receiver<Outcome<V>>);
+pub(crate) struct Waiting<V>(watch::Receiver<FlightResult<V>>);
 
 impl<V: Clone> Waiting<V> {
     /// Waits until it is done.
@@ -128,7 +128,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_later_joins_the_count_that_is_under_way() {
-        let beside: Beside<u8, u32> = Beside::default();
+        let beside: SingleFlight<u8, u32> = SingleFlight::default();
         let (done, told) = oneshot::channel();
         let first = beside.count(&1, async { told.await.map_err(|_| Problem::internal("untold")) });
         let second = beside.count(&1, async { Ok(8) });
@@ -142,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_nobody_waited_for_is_kept() {
-        let beside: Beside<u8, u32> = Beside::default();
+        let beside: SingleFlight<u8, u32> = SingleFlight::default();
         beside.count(&1, async { Ok(7) }).unattended();
         while beside.kept(&1).is_none() {
             tokio::task::yield_now().await;
@@ -156,7 +156,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_told_and_takes_nothing_away() {
-        let beside: Beside<u8, u32> = Beside::default();
+        let beside: SingleFlight<u8, u32> = SingleFlight::default();
         let broken = || Problem::internal("broken");
         assert_eq!(beside.count(&1, async { Ok(7) }).until_done().await, Ok(7));
         assert_eq!(beside.count(&1, async move { Err(broken()) }).until_done().await, Err(broken()));
@@ -167,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_count_that_panicked_is_begun_anew() {
-        let beside: Beside<u8, u32> = Beside::default();
+        let beside: SingleFlight<u8, u32> = SingleFlight::default();
         let lost = beside.count(&1, async { panic!("on purpose") }).until_done().await;
         assert!(lost.is_err());
         assert_eq!(beside.count(&1, async { Ok(7) }).until_done().await, Ok(7));

@@ -1,6 +1,6 @@
 //! Fetches the results of a case from a server, as of the case's end.
 
-use super::guise::Guise;
+use super::case_mapping::CaseMapping;
 use super::mail::Mail;
 use super::play::{Stop, sentence};
 use crate::findings::{Findings, Wanted};
@@ -32,43 +32,43 @@ pub struct Found {
 pub fn find(
     client: &Client,
     case: &Scenario,
-    guise: Guise,
+    mapping: CaseMapping,
     account: String,
     product: String,
     notes: Vec<String>,
 ) -> Result<Found, Stop> {
     let wanted = Wanted::by(case);
     let path = format!("/accounts/{}", encoded(&account));
-    let as_of = |moment: &str| format!("effective_as_of={}", encoded(&guise.moment(moment)));
+    let as_of = |moment: &str| format!("effective_as_of={}", encoded(&mapping.moment(moment)));
     let end = as_of(&case.ends_at().text);
     let mut findings = Findings::default();
     if wanted.account {
-        findings.account = guise.take_off(client.get(&format!("{path}?{end}")).map_err(stop)?);
+        findings.account = mapping.take_off(client.get(&format!("{path}?{end}")).map_err(stop)?);
     }
     for then in &case.expect.account_at {
         findings.account_at.push(match client.get(&format!("{path}?{}", as_of(&then.at.text))) {
-            Ok(shown) => Ok(guise.take_off(shown)),
-            Err(trouble @ Trouble::Refused { .. }) => Err(guise.sentence(&sentence(&trouble))),
+            Ok(shown) => Ok(mapping.take_off(shown)),
+            Err(trouble @ Trouble::Refused { .. }) => Err(mapping.sentence(&sentence(&trouble))),
             Err(trouble) => return Err(stop(trouble)),
         });
     }
-    let off = |shown: Vec<Value>| shown.into_iter().map(|one| guise.take_off(one)).collect();
+    let off = |shown: Vec<Value>| shown.into_iter().map(|one| mapping.take_off(one)).collect();
     if wanted.line_items {
         // The clock of a rolled account is at the case's end, and its list has every item, including those that a
         // replay made invalid. A view as of a point in time shows only the items valid then.
-        let query = if guise.is_moved() { String::new() } else { format!("?{end}") };
+        let query = if mapping.is_moved() { String::new() } else { format!("?{end}") };
         findings.line_items = off(client.list(&format!("{path}/line_items{query}")).map_err(stop)?);
     }
     if wanted.schedule {
         let mut schedule = client.get(&format!("{path}/amortization_schedule?{end}")).map_err(stop)?;
         findings.schedule = off(schedule["results"].as_array_mut().map(std::mem::take).unwrap_or_default());
     }
-    let until = guise.time(case.ends_at().time);
+    let until = mapping.time(case.ends_at().time);
     let mut events = client.list(&format!("{path}/events")).map_err(stop)?;
     let counts = |event: &Value| event["applies_at"].as_str().and_then(Time::parse).is_none_or(|at| at <= until);
     events.retain(counts);
     let customer = case.customer.as_ref().and_then(|customer| customer["customer_id"].as_str());
-    let customer = customer.map(|id| guise.clone().id(id)).unwrap_or_default();
+    let customer = customer.map(|id| mapping.clone().id(id)).unwrap_or_default();
     let ids = [product, customer, account];
     let is_awaited = |event: &&&str| case.expect.webhooks.iter().any(|wanted| wanted.event == **event);
     let awaits = [("customer_create", case.customer.is_some()), ("migration_released", case.mode == Mode::Migration)];

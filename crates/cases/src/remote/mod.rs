@@ -11,20 +11,20 @@
 //!
 //! A *live* case must go through its past event by event, but a server runs in the present. In a TEST organization,
 //! accounts can be rolled into the future, and every 28 years the calendar repeats: the same days of the week, the same
-//! leap years. So the case is played 28 years later (see `guise`), the account's clock is rolled from event to event,
+//! leap years. So the case is played 28 years later (see `case_mapping`), the account's clock is rolled from event to event,
 //! and the results are shifted back. If accounts cannot be rolled, a case in which nothing was recorded late is loaded
 //! like a migration, with the same results. Cases that cannot be played faithfully are skipped.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `guise` | maps a case to the server's ids and times, and back |
+//! | `case_mapping` | maps a case to the server's ids and times, and back |
 //! | `play` | the API calls |
 //! | `find` | fetches the results |
 //! | `receiver` | receives webhook messages and checks their signatures |
 //! | `mail` | subscribes the receiver, waits for messages, and counts them |
 
+mod case_mapping;
 mod find;
-mod guise;
 mod mail;
 mod play;
 mod receiver;

@@ -1,7 +1,7 @@
 //! The API calls that play a case on a server.
 
+use super::case_mapping::{CaseMapping, zone_of};
 use super::find::{Found, find};
-use super::guise::{Guise, zone_of};
 use super::is_loaded;
 use crate::outcome::Step;
 use crate::run::play::{Refused, not_released};
@@ -46,17 +46,17 @@ pub fn play(
     stop: &AtomicBool,
     suffix: &str,
 ) -> Result<Found, Stop> {
-    let (guise, notes, account) = (Guise::new(suffix), Vec::new(), String::new());
-    let mut play = Play { client, case, rolling, stop, guise, notes, account };
+    let (mapping, notes, account) = (CaseMapping::new(suffix), Vec::new(), String::new());
+    let mut play = Play { client, case, rolling, stop, mapping, notes, account };
     match play.perform() {
         Ok(product) => {
-            let Play { guise, notes, account, .. } = play;
-            find(client, case, guise, account, product, notes)
+            let Play { mapping, notes, account, .. } = play;
+            find(client, case, mapping, account, product, notes)
         }
         Err(Stop::Refused(refused, _)) => {
             let events = client.list(&format!("/accounts/{}/events", encoded(&play.account)));
             let events: Vec<Value> =
-                events.unwrap_or_default().into_iter().map(|event| play.guise.take_off(event)).collect();
+                events.unwrap_or_default().into_iter().map(|event| play.mapping.take_off(event)).collect();
             Err(Stop::Refused(refused, telling::timeline(&events)))
         }
         Err(stop) => Err(stop),
@@ -68,7 +68,7 @@ struct Play<'a> {
     case: &'a Scenario,
     rolling: &'a Rolling,
     stop: &'a AtomicBool,
-    guise: Guise,
+    mapping: CaseMapping,
     notes: Vec<String>,
     account: String,
 }
@@ -100,10 +100,10 @@ impl Play<'_> {
         if !is_loaded {
             let zone =
                 zone_of(&product).ok_or_else(|| Stop::Trouble("the product's time zone is unknown".to_owned()))?;
-            self.guise.move_past(self.case, &zone, now).map_err(Stop::Skipped)?;
+            self.mapping.move_past(self.case, &zone, now).map_err(Stop::Skipped)?;
         }
-        self.guise.rename(&mut product, "product_id");
-        self.guise.move_all(&mut product);
+        self.mapping.rename(&mut product, "product_id");
+        self.mapping.move_all(&mut product);
         let made = self.client.post("/products", &product);
         let made = self.accepted_part(made, &self.case.lines.product, "creating the product")?;
         let product = text_of(&made, "product_id");
@@ -142,7 +142,7 @@ impl Play<'_> {
     fn customer(&mut self) -> Result<Option<String>, Stop> {
         let Some(customer) = &self.case.customer else { return Ok(None) };
         let mut body = customer.clone();
-        self.guise.rename(&mut body, "customer_id");
+        self.mapping.rename(&mut body, "customer_id");
         let made = self.client.post("/customers", &body);
         let made = self.accepted_part(made, &self.case.lines.customer, "creating the customer")?;
         Ok(Some(text_of(&made, "customer_id")))
@@ -150,8 +150,8 @@ impl Play<'_> {
 
     fn open(&mut self, product: &str, customer: Option<String>) -> Result<(), Stop> {
         let mut body = self.case.account.clone();
-        self.guise.rename(&mut body, "account_id");
-        self.guise.move_all(&mut body);
+        self.mapping.rename(&mut body, "account_id");
+        self.mapping.move_all(&mut body);
         body["product_id"] = Value::from(product);
         if let Some(customer) = customer {
             let assigned = &mut body["assign_customers"];
@@ -181,7 +181,7 @@ impl Play<'_> {
                 return match not_released(self.case, &progress) {
                     None => Ok(()),
                     Some(refused) => {
-                        let why = self.guise.sentence(&refused.why);
+                        let why = self.mapping.sentence(&refused.why);
                         Err(Stop::Refused(Refused { why, ..refused }, Vec::new()))
                     }
                 };
@@ -220,7 +220,7 @@ impl Play<'_> {
 
     /// Rolls the account's clock; returns how many events happened on the way.
     fn roll(&self, how: &str, to: &str, webhooks: bool) -> Result<u64, Stop> {
-        let body = json!({ "account_id": self.account, how: self.guise.moment(to), "roll_webhooks": webhooks });
+        let body = json!({ "account_id": self.account, how: self.mapping.moment(to), "roll_webhooks": webhooks });
         let rolled = self.client.patch("/admin/roll/account", &body);
         let rolled = self.accepted(rolled, self.case.lines.account.whole, &format!("rolling the account to {to}"))?;
         Ok(rolled["total_attempted"].as_u64().unwrap_or(0))
@@ -229,8 +229,8 @@ impl Play<'_> {
     fn submit(&self, event: &Event) -> Result<(), Stop> {
         let Input { kind, target, body } = &event.input;
         let mut body = Value::Object(body.clone());
-        self.guise.move_all(&mut body);
-        body["effective_at"] = Value::from(self.guise.moment(&event.effective_at.text));
+        self.mapping.move_all(&mut body);
+        body["effective_at"] = Value::from(self.mapping.moment(&event.effective_at.text));
         let (account, target) = (encoded(&self.account), encoded(target.as_deref().unwrap_or_default()));
         let (method, path) = match kind {
             Kind::Roll => return Ok(()),
@@ -267,7 +267,7 @@ impl Play<'_> {
     fn accepted(&self, answer: Result<Value, Trouble>, line: usize, what: &str) -> Result<Value, Stop> {
         answer.map_err(|trouble| match &trouble {
             Trouble::Refused { .. } => {
-                let why = self.guise.sentence(&sentence(&trouble));
+                let why = self.mapping.sentence(&sentence(&trouble));
                 Stop::Refused(Refused { line, what: what.to_owned(), why }, Vec::new())
             }
             Trouble::Unreachable(why) => Stop::Trouble(why.clone()),

@@ -20,17 +20,17 @@ const LONGEST_ID: usize = 128;
 
 /// The mapping of a case's ids and times.
 #[derive(Clone, Debug, Default)]
-pub struct Guise {
+pub struct CaseMapping {
     suffix: String,
     years: i32,
     /// Ids: in the file, and on the server.
     ids: Vec<(String, String)>,
 }
 
-impl Guise {
+impl CaseMapping {
     /// A mapping whose ids end with a unique suffix.
-    pub fn new(suffix: &str) -> Guise {
-        Guise { suffix: suffix.to_owned(), ..Guise::default() }
+    pub fn new(suffix: &str) -> CaseMapping {
+        CaseMapping { suffix: suffix.to_owned(), ..CaseMapping::default() }
     }
 
     /// Whether the case is played at a later time than the file states, by rolling.
@@ -164,23 +164,23 @@ mod tests {
 
     #[test]
     fn what_goes_in_disguised_comes_out_as_it_was() {
-        let mut guise = Guise { years: 28, ..Guise::new("x7-1") };
+        let mut mapping = CaseMapping { years: 28, ..CaseMapping::new("x7-1") };
         let mut body = json!({
             "account_id": "loan-1", "effective_at": "2024-02-29T00:00:00-05:00", "first": "2025-03-01",
             "note": "2025-03", "external_fields": [{ "key": "a", "value": "2025-03-01" }], "amount": 2025,
         });
         let before = body.clone();
-        guise.rename(&mut body, "account_id");
-        guise.rename(&mut body, "missing");
-        guise.move_all(&mut body);
+        mapping.rename(&mut body, "account_id");
+        mapping.rename(&mut body, "missing");
+        mapping.move_all(&mut body);
         assert_eq!(body["account_id"], "loan-1-x7-1");
         assert_eq!(
             (&body["effective_at"], &body["first"]),
             (&json!("2052-02-29T00:00:00-05:00"), &json!("2053-03-01"))
         );
         assert_eq!((&body["note"], &body["external_fields"]), (&before["note"], &before["external_fields"]));
-        assert_eq!(guise.take_off(body), before);
-        assert_eq!(guise.sentence("account \"loan-1-x7-1\" is closed"), "account \"loan-1\" is closed");
+        assert_eq!(mapping.take_off(body), before);
+        assert_eq!(mapping.sentence("account \"loan-1-x7-1\" is closed"), "account \"loan-1\" is closed");
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn an_id_has_room_for_what_makes_it_its_own() {
-        let mut guise = Guise::new("suffix");
-        assert_eq!(guise.id(&"a".repeat(128)).len(), 128);
+        let mut mapping = CaseMapping::new("suffix");
+        assert_eq!(mapping.id(&"a".repeat(128)).len(), 128);
     }
 }

@@ -36,7 +36,7 @@ pub mod people;
 pub mod products;
 pub mod units;
 
-pub use outbox::{console_url, dead_letters, feeding, letting_go, recording, replaying, sending_again, subscriptions};
+pub use outbox::{console_url, dead_letters, feeding, recording, replaying, retention, sending_again, subscriptions};
 
 /// Makes a `#[test]` of every contract test, run by the function at the given path.
 macro_rules! contract_tests {

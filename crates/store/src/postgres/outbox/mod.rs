@@ -17,10 +17,9 @@
 //! | [`sending`] | a node leases subscriptions and reads what to send |
 //! | [`record`] | a node records deliveries |
 //! | [`probing`] | a node tries one message of a paused subscription |
-//! | [`letting_go`] | deletes expired rows |
+//! | [`retention`] | deletes expired rows |
 
 mod delivered;
-mod letting_go;
 mod lists;
 mod message;
 mod out_of_order;
@@ -28,6 +27,7 @@ mod probing;
 mod ranges;
 mod record;
 mod replay;
+mod retention;
 mod search;
 mod sending;
 mod stretch;
@@ -257,14 +257,14 @@ impl Outbox for Postgres {
     }
 
     async fn expire_dead_letters(&self, before: Time, limit: usize) -> Result<u64> {
-        letting_go::expire_dead_letters(&self.server, before, limit).await
+        retention::expire_dead_letters(&self.server, before, limit).await
     }
 
     async fn expire_attempts(&self, before: Time, limit: usize) -> Result<u64> {
-        letting_go::expire_attempts(&self.server, before, limit).await
+        retention::expire_attempts(&self.server, before, limit).await
     }
 
     async fn expire_messages(&self, before: Time, limit: usize) -> Result<u64> {
-        letting_go::expire_messages(&self.server, before, limit).await
+        retention::expire_messages(&self.server, before, limit).await
     }
 }

@@ -16,17 +16,17 @@
 //! | [`replay`] | sends dead letters again |
 //! | [`delivered`] | sends delivered messages again |
 //! | [`search`] | search for messages, and the state of each URL |
-//! | [`letting_go`] | deletes expired rows |
+//! | [`retention`] | deletes expired rows |
 
 mod attempts;
 mod dead;
 mod delivered;
-mod letting_go;
 mod message;
 mod out_of_order;
 mod probing;
 mod record;
 mod replay;
+mod retention;
 mod search;
 mod selection;
 mod sending;
@@ -285,14 +285,14 @@ impl Outbox for Sqlite {
     }
 
     async fn expire_dead_letters(&self, before: Time, limit: usize) -> Result<u64> {
-        self.write(move |connection| whole(connection, |write| letting_go::dead_letters(write, before, limit))).await
+        self.write(move |connection| whole(connection, |write| retention::dead_letters(write, before, limit))).await
     }
 
     async fn expire_attempts(&self, before: Time, limit: usize) -> Result<u64> {
-        self.write(move |connection| letting_go::attempts(connection, before, limit)).await
+        self.write(move |connection| retention::attempts(connection, before, limit)).await
     }
 
     async fn expire_messages(&self, before: Time, limit: usize) -> Result<u64> {
-        self.write(move |connection| whole(connection, |write| letting_go::messages(write, before, limit))).await
+        self.write(move |connection| whole(connection, |write| retention::messages(write, before, limit))).await
     }
 }

@@ -3,9 +3,9 @@
 pub mod console_url;
 pub mod dead_letters;
 pub mod feeding;
-pub mod letting_go;
 pub mod recording;
 pub mod replaying;
+pub mod retention;
 pub mod sending_again;
 pub mod subscriptions;
 

@@ -13,7 +13,7 @@ use crate::customers::{name_of, read_body};
 use crate::form::NewCustomer;
 use crate::paging::Paging;
 use crate::problem::Problem;
-use crate::words::searched;
+use crate::search_index::searched;
 use daybook_engine::status::Standing;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;

@@ -50,13 +50,13 @@ mod readers;
 mod readiness;
 pub mod refold;
 pub mod rolling;
+mod search_index;
 pub mod secrets;
 mod single_flight;
 pub mod superseded;
 pub mod verify;
 pub mod view;
 pub mod webhooks;
-mod words;
 pub mod zones;
 
 pub use accounts::AccountQuery;

@@ -20,7 +20,7 @@
 //! | `line_items` | a line item, computed from the inputs by the fold |
 //! | `messages`, `waiting_messages`, `log_heads` | a message in the log, by position; a message that is due later |
 //! | `subscriptions`, `failures`, `ranges`, `attempts` | a webhook subscription; deliveries to it: see [`outbox`] |
-//! | `words`, `delivery_hours` | a search word of a record; deliveries by the hour: see [`figures`] |
+//! | `search_index`, `delivery_hours` | a search word of a record; deliveries by the hour: see [`figures`] |
 //! | `accounts_to_refold`, `refolds` | an account to fold again by newer rules; what that changed: see [`refolds`] |
 //! | `migrations` | a migration that was run |
 //! | `answers` | a response kept for an idempotency key |

@@ -8,7 +8,7 @@ use crate::customers::read_body;
 use crate::form::NewCustomer;
 use crate::people::email_key;
 use crate::problem::Problem;
-use crate::words::{of_account, of_customer, of_product};
+use crate::search_index::{of_account, of_customer, of_product};
 use daybook_store::batch::{Batch, Unit};
 use daybook_store::figures::Words;
 use daybook_store::records::{OrgId, Page, ProductKey};

@@ -6,7 +6,7 @@ use crate::account::book::Book;
 use crate::account::journal::Record;
 use crate::problem::Problem;
 use crate::refold::earlier;
-use crate::words::of_account;
+use crate::search_index::of_account;
 use daybook_engine::snapshot;
 use daybook_engine::state::State;
 use daybook_engine::time::Time;

@@ -15,8 +15,8 @@ use super::claim::Claims;
 use super::flight::{Frame, Step, Transaction};
 use super::migrate;
 use super::publish::{Published, ask_waiting, message_steps, read_waiting};
+use super::search_index;
 use super::server::{Server, TRIES, is_taken, lost_to_another, refused};
-use super::words;
 use super::write::{account_steps, give_keys_back};
 use crate::Result;
 use crate::batch::{Batch, Claimed, Unit};
@@ -112,7 +112,7 @@ async fn write_once(transaction: &mut Transaction, units: &[&Unit]) -> std::resu
         let lost: Vec<_> = claims.keys.iter().filter(|(unit, _)| !claims.live[*unit]).map(|(_, key)| *key).collect();
         let mut steps: Vec<Step<'_>> = give_keys_back(&lost).into_iter().collect();
         steps.extend(account_steps(&live));
-        steps.extend(words::steps(&live));
+        steps.extend(search_index::steps(&live));
         steps.extend(message_steps(&live, &Published::of(&waiting)));
         steps.extend(audit::steps(live.iter().flat_map(|unit| &unit.audit)));
         transaction.fly(Frame { begin: None, commit: true }, &steps).await?;

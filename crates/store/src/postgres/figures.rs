@@ -4,8 +4,8 @@ use super::Postgres;
 use super::arrays::column;
 use super::cells::{each, maybe};
 use super::flight::Step;
+use super::search_index;
 use super::server::Server;
-use super::words;
 use crate::Result;
 use crate::figures::{
     AccountSearch, Attention, Figures, FoundAccount, HourFigure, Kind, LateFigure, Of, StatusFigure, Sum, Summed, Text,
@@ -105,15 +105,15 @@ impl Figures for Postgres {
     }
 
     async fn search_accounts(&self, org: OrgId, search: &AccountSearch, page: &Page) -> Result<Vec<FoundAccount>> {
-        words::accounts(&self.server, org, search, page).await
+        search_index::accounts(&self.server, org, search, page).await
     }
 
     async fn search_customers(&self, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
-        words::customers(&self.server, org, text, page).await
+        search_index::customers(&self.server, org, text, page).await
     }
 
     async fn find(&self, org: OrgId, kind: Kind, text: &Text, limit: usize) -> Result<Vec<Arc<str>>> {
-        words::find(&self.server, org, kind, text, limit).await
+        search_index::find(&self.server, org, kind, text, limit).await
     }
 }
 

@@ -40,10 +40,10 @@ mod pulse;
 mod reading;
 mod refolds;
 mod rotate;
+mod search_index;
 mod server;
 mod tls;
 mod upkeep;
-mod words;
 mod write;
 
 use crate::batch::{Batch, Claimed};

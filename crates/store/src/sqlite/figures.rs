@@ -4,7 +4,7 @@ use super::Sqlite;
 use super::connection::broken;
 use super::read::{all, one};
 use super::rows::{optional_time, text, time};
-use super::words;
+use super::search_index;
 use crate::Result;
 use crate::figures::{
     AccountSearch, Attention, Figures, FoundAccount, HourFigure, Kind, LateFigure, Of, StatusFigure, Sum, Summed, Text,
@@ -71,17 +71,17 @@ impl Figures for Sqlite {
 
     async fn search_accounts(&self, org: OrgId, search: &AccountSearch, page: &Page) -> Result<Vec<FoundAccount>> {
         let (search, page) = (search.clone(), page.clone());
-        self.read(move |connection| words::accounts(connection, org, &search, &page)).await
+        self.read(move |connection| search_index::accounts(connection, org, &search, &page)).await
     }
 
     async fn search_customers(&self, org: OrgId, text: &Text, page: &Page) -> Result<Vec<CustomerRow>> {
         let (text, page) = (text.clone(), page.clone());
-        self.read(move |connection| words::customers(connection, org, &text, &page)).await
+        self.read(move |connection| search_index::customers(connection, org, &text, &page)).await
     }
 
     async fn find(&self, org: OrgId, kind: Kind, text: &Text, limit: usize) -> Result<Vec<Arc<str>>> {
         let text = text.clone();
-        self.read(move |connection| words::find(connection, org, kind, &text, limit)).await
+        self.read(move |connection| search_index::find(connection, org, kind, &text, limit)).await
     }
 }
 

@@ -16,7 +16,7 @@
 //! | [`read`] | products, customers, accounts, items, messages, kept responses |
 //! | [`due`] | due work |
 //! | [`commit`], [`mod@unit`], [`log`] | a batch, a unit of it, its messages |
-//! | [`figures`], [`words`] | counts for charts; search by words and past-due accounts |
+//! | [`figures`], [`search_index`] | counts for charts; search by words and past-due accounts |
 //! | [`outbox`] | webhook subscriptions and deliveries |
 //! | [`people`] | console users |
 //! | [`audit`] | the audit trail |
@@ -42,10 +42,10 @@ mod read;
 mod refolds;
 mod registry;
 mod rows;
+mod search_index;
 mod threads;
 mod unit;
 mod upkeep;
-mod words;
 
 use crate::batch::{Batch, Claimed};
 use crate::error::StoreError;

@@ -2,7 +2,7 @@
 
 use super::commit::{Step, account_key};
 use super::connection::broken;
-use super::{refolds, words};
+use super::{refolds, search_index};
 use crate::Result;
 use crate::batch::{AccountClaim, AccountWrite, CustomerWrite, ItemChange, NewAnswer, ProductWrite, Unit};
 use crate::records::{
@@ -137,7 +137,7 @@ impl<'c> UnitWriter<'c> {
                 Err(error) => return Err(broken(error)),
             }
         }
-        unit.words.iter().try_for_each(|of| words::write(self.connection, of))?;
+        unit.words.iter().try_for_each(|of| search_index::write(self.connection, of))?;
         Ok(Step::Written)
     }
 

@@ -15,7 +15,7 @@ use std::fmt;
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 
-/// Parses one of `words` and returns its index.
+/// Parses one of `search_index` and returns its index.
 pub(in crate::form) fn read_word<'de, D: Deserializer<'de>>(
     deserializer: D,
     words: &'static [&'static str],

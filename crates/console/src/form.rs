@@ -5,7 +5,7 @@
 //! service is shown next to the field it names. Users type money in dollars and times in the local time of a zone; the
 //! call has cents and times with an offset. Empty fields are not sent: the service applies its defaults.
 
-use crate::shape::{Moment, Money, typed_moment};
+use crate::display::{Moment, Money, typed_moment};
 use daybook_engine::zone::Zone;
 use daybook_service::form::{BadForm, parse};
 use daybook_service::problem::{Detail, Problem};

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Pages are rendered on the server and work without JavaScript; `assets/app.js` adds conveniences. Pages show data
-//! from the service's responses, the same JSON that the API returns; [`shape`] reads the parts that are shown. Every
+//! from the service's responses, the same JSON that the API returns; [`display`] reads the parts that are shown. Every
 //! change is an [`action::Action`], which is an API call, so the console can show it as a `curl` command. The state
 //! that a user chooses (filters, the time machine's date) is in the URL.
 //!
@@ -21,7 +21,7 @@
 //! | `page` | the frame around every page, and error pages |
 //! | `form` | forms with explained fields, and their conversion to JSON |
 //! | `action` | the possible changes, as API calls |
-//! | `shape` | formatting of money, times and words |
+//! | `display` | formatting of money, times and words |
 //! | `chart`, `csv`, `listing` | charts; CSV downloads; paging |
 //! | `pages` | one file or folder for each section |
 
@@ -29,13 +29,13 @@ mod action;
 mod assets;
 mod chart;
 mod csv;
+mod display;
 mod form;
 mod guard;
 mod listing;
 mod page;
 mod pages;
 mod routes;
-mod shape;
 
 pub use routes::{RouteFacts, routes};
 

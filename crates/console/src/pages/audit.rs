@@ -2,12 +2,12 @@
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
+use crate::display::Moment;
 use crate::form::{Asked, Typed};
 use crate::guard::Visitor;
 use crate::listing::{Listed, all};
 use crate::page::{Answer, Page, Section, Trouble, read, show_again};
 use crate::pages::webhooks::filter::moment;
-use crate::shape::Moment;
 use askama::Template;
 use axum::extract::State;
 use daybook_engine::time::Time;

@@ -5,10 +5,10 @@
 
 use crate::Console;
 use crate::chart::{Bar, Part, bars};
+use crate::display::{Count, Moment, Money, plain_words, short_money};
 use crate::guard::Visitor;
 use crate::listing::link;
 use crate::page::{Answer, Page, Section, Trouble, read, refreshed};
-use crate::shape::{Count, Moment, Money, plain_words, short_money};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;

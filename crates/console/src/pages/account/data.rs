@@ -1,6 +1,6 @@
 //! The parts of the service's responses that the account pages read.
 
-use crate::shape::{Count, Moment, Money, plain_words};
+use crate::display::{Count, Moment, Money, plain_words};
 use serde::Deserialize;
 use serde_json::Number;
 

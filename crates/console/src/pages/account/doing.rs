@@ -3,9 +3,9 @@
 use super::Tab;
 use super::data::Account;
 use crate::action::Action;
+use crate::display::{Moment, Money};
 use crate::form::{Field, Typed, body as typed_body, checked_body};
 use crate::page::Trouble;
-use crate::shape::{Moment, Money};
 use daybook_engine::zone::Zone;
 use daybook_service::changes::Change;
 use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal, parse};

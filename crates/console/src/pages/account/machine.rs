@@ -1,7 +1,7 @@
 //! The time machine: the date at which an account is shown, and the slider that selects it.
 
 use super::data::Account;
-use crate::shape::{Moment, typed_moment};
+use crate::display::{Moment, typed_moment};
 use daybook_engine::calendar::{Day, TimeOfDay};
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;

@@ -21,10 +21,10 @@ pub use acting::{ask, confirm, confirm_roll, perform, perform_roll, roll};
 pub(crate) use data::Account;
 
 use crate::Console;
+use crate::display::{Moment, plain_words};
 use crate::form::{Asked, Typed};
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, Section, Trouble, fragment, read, show as show_page, show_again};
-use crate::shape::{Moment, plain_words};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;

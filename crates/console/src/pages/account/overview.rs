@@ -5,9 +5,9 @@ use super::data::{Account, Happening, List, StatusChange};
 use super::tables::EVERYTHING;
 use crate::Console;
 use crate::chart::{Point, steps};
+use crate::display::{Moment, short_money};
 use crate::guard::Visitor;
 use crate::page::{Trouble, read};
-use crate::shape::{Moment, short_money};
 use daybook_engine::time::Time;
 use daybook_service::problem::Kind;
 

@@ -6,10 +6,10 @@
 use super::data::{Delivery, Happening, Instalment, Item, List, Notice, Told};
 use super::{Room, Tab};
 use crate::Console;
+use crate::display::plain_words;
 use crate::form::Typed;
 use crate::guard::Visitor;
 use crate::page::{Answer, Trouble, read};
-use crate::shape::plain_words;
 use daybook_service::form::fields::Reference;
 use daybook_service::line_items::ItemQuery;
 use daybook_service::paging::Paging;

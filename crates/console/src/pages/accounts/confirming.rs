@@ -4,12 +4,12 @@
 
 use super::opening::fields;
 use crate::action::Action;
+use crate::display::{Count, Moment, Money};
 use crate::form::Typed;
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, Section, read, show};
 use crate::pages::account::Account;
 use crate::pages::products::Terms;
-use crate::shape::{Count, Moment, Money};
 use askama::Template;
 use daybook_service::changes::OpeningRehearsal;
 use serde_json::Value;

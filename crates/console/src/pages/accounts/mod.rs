@@ -5,11 +5,11 @@ pub mod opening;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
+use crate::display::{Count, Moment, Money, plain_words};
 use crate::form::{Asked, Typed};
 use crate::guard::Visitor;
 use crate::listing::{Listed, Pager, all, link, paging};
 use crate::page::{Answer, Page, Section, Trouble, read};
-use crate::shape::{Count, Moment, Money, plain_words};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::AccountQuery;

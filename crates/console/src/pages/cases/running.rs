@@ -5,9 +5,9 @@
 
 use super::{HERE, read, text_of};
 use crate::Console;
+use crate::display::Count;
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, Section, Trouble};
-use crate::shape::Count;
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_cases::{Outcome, Scenario, builtin, run_all};

@@ -1,6 +1,6 @@
 //! A case as readable tables: its events and its expected results.
 
-use crate::shape::{Moment, Money, plain_words};
+use crate::display::{Moment, Money, plain_words};
 use daybook_cases::Scenario;
 use daybook_cases::scenario::{Event, Field, Mode};
 use serde_json::Value;

@@ -4,12 +4,12 @@ pub mod changing;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
+use crate::display::{Count, Moment, plain_words};
 use crate::form::{Asked, Typed};
 use crate::guard::Visitor;
 use crate::listing::{ExternalField, Listed, Pager, all, link, paging};
 use crate::page::{Answer, Page, Section, Trouble, read};
 use crate::pages::accounts::{Account, named};
-use crate::shape::{Count, Moment, plain_words};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::CustomerQuery;

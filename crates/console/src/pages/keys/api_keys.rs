@@ -3,11 +3,11 @@
 use super::{HERE, Key, KeysPage, NAME, all};
 use crate::Console;
 use crate::action::Action;
+use crate::display::plain_words;
 use crate::form::{Field, Form, Kind, Typed};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Page, Section, Trouble, read, show_again};
 use crate::pages::ask::Ask;
-use crate::shape::plain_words;
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::problem::Problem;

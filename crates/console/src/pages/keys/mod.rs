@@ -9,10 +9,10 @@ pub mod webhook_url;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
+use crate::display::{Moment, plain_words};
 use crate::form::{Asked, Form, Typed};
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, Section, Trouble, read};
-use crate::shape::{Moment, plain_words};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::ids::mint_secret;

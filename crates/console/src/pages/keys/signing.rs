@@ -3,11 +3,11 @@
 use super::{HERE, NAME};
 use crate::Console;
 use crate::action::Action;
+use crate::display::Moment;
 use crate::form::Typed;
 use crate::guard::Visitor;
 use crate::page::{Answer, Page, Section, Trouble, read};
 use crate::pages::ask::Ask;
-use crate::shape::Moment;
 use askama::Template;
 use axum::extract::State;
 use daybook_service::problem::Kind;

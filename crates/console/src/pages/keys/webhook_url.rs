@@ -2,11 +2,11 @@
 
 use super::{HERE, KeysPage};
 use crate::Console;
+use crate::display::Count;
 use crate::form::{Field, Form, Kind, Typed};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Trouble, read, show_again};
 use crate::pages::webhooks::{Subscription, all_subscriptions};
-use crate::shape::Count;
 use axum::extract::State;
 
 /// The one field.

@@ -2,11 +2,11 @@
 
 use super::{HERE, Line, NAME, all, role_of};
 use crate::Console;
+use crate::display::{Count, plain_words};
 use crate::form::{Asked, Typed};
 use crate::guard::{Visitor, end_session, redirect_saying};
 use crate::page::{Answer, Notice, Page, Section, Trouble};
 use crate::pages::ask::Ask;
-use crate::shape::{Count, plain_words};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_service::access::Role;

@@ -1,10 +1,10 @@
 //! The user's own page: changing the password, and ending all sessions.
 
 use crate::Console;
+use crate::display::plain_words;
 use crate::form::{Field, Form, Kind, Typed};
 use crate::guard::{Visitor, end_session, redirect_saying};
 use crate::page::{Answer, Notice, Page, Section, show_refused};
-use crate::shape::plain_words;
 use askama::Template;
 use axum::extract::State;
 use daybook_service::problem::Problem;

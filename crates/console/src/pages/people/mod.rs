@@ -9,11 +9,11 @@ pub mod me;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
+use crate::display::{Moment, plain_words};
 use crate::form::{Asked, Field, Form, Kind, Typed};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Page, Section, Trouble, show_again};
 use crate::pages::keys::api_keys::ROLES;
-use crate::shape::{Moment, plain_words};
 use askama::Template;
 use axum::extract::State;
 use daybook_service::access::Role;

@@ -139,9 +139,9 @@ async fn try_out(console: &Console, visitor: &Visitor, typed: &Typed) -> Result<
         json!({"product_id": "preview", "summary": {"initial_principal_cents": sample["preview_principal"]}});
     if typed.has("preview_start") {
         let day = typed.get("preview_start");
-        let at = crate::shape::typed_moment(day, &zone)
+        let at = crate::display::typed_moment(day, &zone)
             .ok_or_else(|| Problem::invalid("preview_start", "must be a date, such as 2025-02-15"))?;
-        loan["effective_at"] = Value::from(crate::shape::Moment::new(at, &zone).0);
+        loan["effective_at"] = Value::from(crate::display::Moment::new(at, &zone).0);
     }
     let product = parse(sent.to_string().as_bytes())?;
     let answer = console.service.preview_product(visitor.caller(), product, parse(loan.to_string().as_bytes())?).await;

@@ -7,11 +7,11 @@
 use super::{HERE, Terms};
 use crate::Console;
 use crate::action::Action;
+use crate::display::{Count, Moment};
 use crate::form::{Asked, Typed};
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Section, Trouble, read};
 use crate::pages::ask::Ask;
-use crate::shape::{Count, Moment};
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::IntoResponse;

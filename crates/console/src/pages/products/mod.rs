@@ -12,11 +12,11 @@ pub use terms::Terms;
 
 use crate::Console;
 use crate::csv::{Cell, Csv};
+use crate::display::Count;
 use crate::form::{Asked, Typed};
 use crate::guard::Visitor;
 use crate::listing::{Listed, Pager, all, link, paging};
 use crate::page::{Answer, Page, Section, Trouble, read};
-use crate::shape::Count;
 use askama::Template;
 use axum::extract::{Path, State};
 use migration::Progress;

@@ -1,7 +1,7 @@
 //! The schedule of a sample loan, shown next to a form.
 
+use crate::display::{Count, Moment, Money};
 use crate::page::{Trouble, read};
-use crate::shape::{Count, Moment, Money};
 use askama::Template;
 use bytes::Bytes;
 use daybook_service::problem::Problem;

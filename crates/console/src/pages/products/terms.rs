@@ -2,9 +2,9 @@
 
 use super::effects::StatusEffects;
 use crate::Console;
+use crate::display::{Moment, Money, plain_words};
 use crate::guard::Visitor;
 use crate::page::{Trouble, read};
-use crate::shape::{Moment, Money, plain_words};
 use daybook_engine::zone::Zone;
 use daybook_service::problem::Problem;
 use serde::Deserialize;

@@ -1,8 +1,8 @@
 //! The filter of deliveries and dead letters. It is in the URL, and the CSV download and the next page keep it.
 
 use super::Subscription;
+use crate::display::typed_moment;
 use crate::form::Typed;
-use crate::shape::typed_moment;
 use daybook_engine::time::Time;
 use daybook_engine::zone::Zone;
 use daybook_service::DeliveryQuery;

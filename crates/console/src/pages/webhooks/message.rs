@@ -3,11 +3,11 @@
 use super::HERE;
 use super::pretty::pretty;
 use crate::Console;
+use crate::display::{Count, Moment};
 use crate::form::Typed;
 use crate::guard::{Visitor, redirect_saying};
 use crate::page::{Answer, Notice, Page, Section, Trouble};
 use crate::pages::ask::Ask;
-use crate::shape::{Count, Moment};
 use askama::Template;
 use axum::extract::{Path, State};
 use daybook_engine::time::Time;

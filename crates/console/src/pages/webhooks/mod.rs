@@ -21,9 +21,9 @@ pub mod pretty;
 pub mod subscriptions;
 
 use crate::Console;
+use crate::display::{Count, Moment};
 use crate::guard::Visitor;
 use crate::page::{Trouble, read};
-use crate::shape::{Count, Moment};
 use serde::Deserialize;
 
 /// The path of this section.

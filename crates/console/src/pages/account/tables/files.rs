@@ -3,12 +3,12 @@
 use super::{all_deliveries, happenings, items, messages, no_table, notices, schedule, titled, trail};
 use crate::Console;
 use crate::csv::{Cell, Csv};
+use crate::display::{Moment, Money};
 use crate::form::Typed;
 use crate::guard::Visitor;
 use crate::page::Answer;
 use crate::pages::account::Room;
 use crate::pages::account::data::{Amounts, Happening, Posting, Split};
-use crate::shape::{Moment, Money};
 
 fn money(amount: Money) -> Cell<'static> {
     Cell::Number(amount.plain())

@@ -1,11 +1,11 @@
 //! `daybook trigger`: causes a real event, on a product, a customer and an account created for it.
 //!
 //! Nothing is simulated: each event has a recipe of API calls that cause it ([`recipes`]), and each call is printed as
-//! a curl command with its response ([`stage`]), so that it can be repeated by hand. If time has to pass, the account
+//! a curl command with its response ([`trigger_session`]), so that it can be repeated by hand. If time has to pass, the account
 //! is rolled, so a TEST organization is required.
 
 mod recipes;
-mod stage;
+mod trigger_session;
 
 use super::remote::Connection;
 use super::table::table;
@@ -14,7 +14,7 @@ use crate::cli::TriggerArgs;
 use daybook_client::{Client, Trouble};
 use daybook_service::webhooks::events::EVENTS;
 use serde_json::json;
-use stage::Stage;
+use trigger_session::TriggerSession;
 
 /// Lists the events, or causes one.
 pub fn run(args: &TriggerArgs) -> Result<(), Failure> {
@@ -29,8 +29,8 @@ pub fn run(args: &TriggerArgs) -> Result<(), Failure> {
     };
     let connection = Connection::open(&args.remote)?;
     refuse_live(&connection.client)?;
-    let stage = Stage::set(connection.client.clone())?;
-    recipe(&stage)?;
+    let session = TriggerSession::set(connection.client.clone())?;
+    recipe(&session)?;
     say(&format!("{event} has happened. Webhooks that are not sent at once are sent with the server's next batch.\n"));
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! The API calls that cause each event.
 
-use super::stage::Stage;
+use super::trigger_session::TriggerSession;
 use crate::commands::{Failure, listen};
 use daybook_client::Trouble;
 use serde_json::{Value, json};
 
 /// Causes an event.
-pub type Recipe = fn(&Stage) -> Result<(), Failure>;
+pub type Recipe = fn(&TriggerSession) -> Result<(), Failure>;
 
 /// The recipe of an event.
 pub fn of(event: &str) -> Option<Recipe> {
@@ -33,155 +33,155 @@ pub fn of(event: &str) -> Option<Recipe> {
     })
 }
 
-fn account_create(stage: &Stage) -> Result<(), Failure> {
-    stage.make_product()?;
-    stage.make_customer()?;
-    let opened_at = stage.make_account()?;
-    stage.send(&opened_at)
+fn account_create(session: &TriggerSession) -> Result<(), Failure> {
+    session.make_product()?;
+    session.make_customer()?;
+    let opened_at = session.make_account()?;
+    session.send(&opened_at)
 }
 
 /// Notification settings are part of an account.
-fn account_update(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    notify(stage, json!({ "notification_type": "payment_due_date", "time_offset": "-1 days" }))?;
-    stage.send(&account.opened_at)
+fn account_update(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    notify(session, json!({ "notification_type": "payment_due_date", "time_offset": "-1 days" }))?;
+    session.send(&account.opened_at)
 }
 
-fn account_status_change(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    set_status(stage, "SUSPENDED", "FRAUD")?;
-    stage.send(&account.opened_at)
+fn account_status_change(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    set_status(session, "SUSPENDED", "FRAUD")?;
+    session.send(&account.opened_at)
 }
 
-fn account_closed(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    set_status(stage, "CLOSED", "CUSTOMER_REQUEST")?;
-    stage.send(&account.opened_at)
+fn account_closed(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    set_status(session, "CLOSED", "CUSTOMER_REQUEST")?;
+    session.send(&account.opened_at)
 }
 
-fn customer_create(stage: &Stage) -> Result<(), Failure> {
-    stage.make_customer()
+fn customer_create(session: &TriggerSession) -> Result<(), Failure> {
+    session.make_customer()
 }
 
-fn customer_update(stage: &Stage) -> Result<(), Failure> {
-    stage.make_customer()?;
-    stage.put(&format!("/customers/{}", stage.id), json!({ "email": "ana@example.com" }))?;
+fn customer_update(session: &TriggerSession) -> Result<(), Failure> {
+    session.make_customer()?;
+    session.put(&format!("/customers/{}", session.id), json!({ "email": "ana@example.com" }))?;
     Ok(())
 }
 
-fn line_item_create(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    stage.pay(json!({}))?;
-    stage.send(&account.opened_at)
+fn line_item_create(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    session.pay(json!({}))?;
+    session.send(&account.opened_at)
 }
 
-fn line_item_update(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    stage.pay(json!({ "line_item_status": "PENDING" }))?;
-    let item = stage.of_account(&format!("line_items/{}", stage.id));
-    stage.put(&item, json!({ "line_item_status": "VALID" }))?;
-    stage.send(&account.opened_at)
+fn line_item_update(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    session.pay(json!({ "line_item_status": "PENDING" }))?;
+    let item = session.of_account(&format!("line_items/{}", session.id));
+    session.put(&item, json!({ "line_item_status": "VALID" }))?;
+    session.send(&account.opened_at)
 }
 
-fn first_instalment_is_missed(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    stage.roll_to(&account.first_due_at)
+fn first_instalment_is_missed(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    session.roll_to(&account.first_due_at)
 }
 
-fn payment_reversed(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    stage.pay(json!({}))?;
-    stage.post(&stage.of_account(&format!("line_items/payment_reversals/{}", stage.id)), json!({}))?;
-    stage.send(&account.opened_at)
+fn payment_reversed(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    session.pay(json!({}))?;
+    session.post(&session.of_account(&format!("line_items/payment_reversals/{}", session.id)), json!({}))?;
+    session.send(&account.opened_at)
 }
 
 /// Under `REPLAY`, a payment made in time but recorded after the due date removes the late fee.
-fn account_recalculated(stage: &Stage) -> Result<(), Failure> {
-    stage.make_product_with(12, json!({ "backdating_policy": "REPLAY" }))?;
-    stage.make_customer()?;
-    let opened_at = stage.make_account()?;
-    let first_due_at = stage.first_due_at()?;
-    stage.roll_to(&first_due_at)?;
-    stage.pay(json!({ "effective_at": opened_at }))?;
-    stage.roll_to(&first_due_at)
+fn account_recalculated(session: &TriggerSession) -> Result<(), Failure> {
+    session.make_product_with(12, json!({ "backdating_policy": "REPLAY" }))?;
+    session.make_customer()?;
+    let opened_at = session.make_account()?;
+    let first_due_at = session.first_due_at()?;
+    session.roll_to(&first_due_at)?;
+    session.pay(json!({ "effective_at": opened_at }))?;
+    session.roll_to(&first_due_at)
 }
 
-fn migration_released(stage: &Stage) -> Result<(), Failure> {
-    let mode = format!("/products/{}/migration_mode", stage.id);
-    stage.make_product()?;
-    stage.put(&mode, json!({ "migration_mode": true }))?;
-    stage.make_customer()?;
-    stage.make_account()?;
-    stage.put(&mode, json!({ "migration_mode": false }))?;
-    stage.wait("the release", &mode, |progress| progress["finished_at"].is_string())
+fn migration_released(session: &TriggerSession) -> Result<(), Failure> {
+    let mode = format!("/products/{}/migration_mode", session.id);
+    session.make_product()?;
+    session.put(&mode, json!({ "migration_mode": true }))?;
+    session.make_customer()?;
+    session.make_account()?;
+    session.put(&mode, json!({ "migration_mode": false }))?;
+    session.wait("the release", &mode, |progress| progress["finished_at"].is_string())
 }
 
 /// A URL that answers 401 is paused at once. The server itself does so, as a message carries no token.
-fn subscription_paused(stage: &Stage) -> Result<(), Failure> {
-    stage.make_product()?;
-    stage.make_customer()?;
-    let url = format!("{}/products?{}", stage.url(), stage.id);
+fn subscription_paused(session: &TriggerSession) -> Result<(), Failure> {
+    session.make_product()?;
+    session.make_customer()?;
+    let url = format!("{}/products?{}", session.url(), session.id);
     let form = json!({ "webhook_url": url, "filter_events": ["account_create"] });
-    let made = stage.put("/organization/subscribe", form);
-    let made = made.map_err(|trouble| listen::explained(stage.url(), trouble))?;
+    let made = session.put("/organization/subscribe", form);
+    let made = made.map_err(|trouble| listen::explained(session.url(), trouble))?;
     let id = made["webhook_uuid"].as_str().unwrap_or_default().to_owned();
-    let paused = pause(stage, &id);
+    let paused = pause(session, &id);
     // The subscription is removed even if the event did not happen.
-    let removed = stage.call("DELETE", &format!("/organization/subscriptions/{id}"), None);
+    let removed = session.call("DELETE", &format!("/organization/subscriptions/{id}"), None);
     paused?;
     removed.map(drop).map_err(Trouble::into)
 }
 
-fn pause(stage: &Stage, id: &str) -> Result<(), Failure> {
-    let opened_at = stage.make_account()?;
-    stage.send(&opened_at)?;
-    stage.wait("the pause", "/organization/subscriptions", |list| {
+fn pause(session: &TriggerSession, id: &str) -> Result<(), Failure> {
+    let opened_at = session.make_account()?;
+    session.send(&opened_at)?;
+    session.wait("the pause", "/organization/subscriptions", |list| {
         let mut all = list["results"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
         all.any(|one: &Value| one["webhook_uuid"] == id && one["status"] == "PAUSED")
     })
 }
 
-fn test_event(stage: &Stage) -> Result<(), Failure> {
-    stage.call("GET", "/organization/subscribe/test", None)?;
+fn test_event(session: &TriggerSession) -> Result<(), Failure> {
+    session.call("GET", "/organization/subscribe/test", None)?;
     Ok(())
 }
 
-fn payment_due_date(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    notify(stage, json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" }))?;
-    stage.roll_to(&account.first_due_at)
+fn payment_due_date(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    notify(session, json!({ "notification_type": "payment_due_date", "time_offset": "-1 days", "time": "09:00:00" }))?;
+    session.roll_to(&account.first_due_at)
 }
 
 /// Without grace days, an instalment is late immediately after its due time.
-fn late_fee_date(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    notify(stage, json!({ "notification_type": "late_fee_date", "time_offset": "0 days" }))?;
-    stage.roll_to(&account.first_due_at)
+fn late_fee_date(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    notify(session, json!({ "notification_type": "late_fee_date", "time_offset": "0 days" }))?;
+    session.roll_to(&account.first_due_at)
 }
 
 /// A loan with one instalment ends when it falls due.
-fn loan_end_date(stage: &Stage) -> Result<(), Failure> {
-    stage.make_product_with(1, json!({}))?;
-    stage.make_customer()?;
-    stage.make_account()?;
-    let end = stage.first_due_at()?;
-    notify(stage, json!({ "notification_type": "loan_end_date", "time_offset": "-1 days" }))?;
-    stage.roll_to(&end)
+fn loan_end_date(session: &TriggerSession) -> Result<(), Failure> {
+    session.make_product_with(1, json!({}))?;
+    session.make_customer()?;
+    session.make_account()?;
+    let end = session.first_due_at()?;
+    notify(session, json!({ "notification_type": "loan_end_date", "time_offset": "-1 days" }))?;
+    session.roll_to(&end)
 }
 
-fn account_summary(stage: &Stage) -> Result<(), Failure> {
-    let account = stage.lend()?;
-    notify(stage, json!({ "notification_type": "account_summary", "interval": "7 days" }))?;
-    stage.roll_to(&account.first_due_at)
+fn account_summary(session: &TriggerSession) -> Result<(), Failure> {
+    let account = session.lend()?;
+    notify(session, json!({ "notification_type": "account_summary", "interval": "7 days" }))?;
+    session.roll_to(&account.first_due_at)
 }
 
-fn notify(stage: &Stage, form: Value) -> Result<(), Failure> {
-    stage.put(&stage.of_account("notification_config"), form)?;
+fn notify(session: &TriggerSession, form: Value) -> Result<(), Failure> {
+    session.put(&session.of_account("notification_config"), form)?;
     Ok(())
 }
 
-fn set_status(stage: &Stage, status: &str, substatus: &str) -> Result<(), Failure> {
+fn set_status(session: &TriggerSession, status: &str, substatus: &str) -> Result<(), Failure> {
     let form = json!({ "account_status": status, "account_substatus": substatus });
-    stage.put(&stage.of_account("status"), form)?;
+    session.put(&session.of_account("status"), form)?;
     Ok(())
 }

@@ -40,7 +40,7 @@ const TELLING: [&str; 20] = [
 
 /// A server, and the id of a product, a customer and an account.
 #[derive(Debug)]
-pub struct Stage {
+pub struct TriggerSession {
     client: Client,
     /// The id of the product, the customer, the account and everything else that is created.
     pub id: String,
@@ -55,15 +55,15 @@ pub struct Account {
     pub first_due_at: String,
 }
 
-impl Stage {
+impl TriggerSession {
     /// Chooses the id and prints how to use the following lines.
-    pub fn set(client: Client) -> Result<Stage, Failure> {
+    pub fn set(client: Client) -> Result<TriggerSession, Failure> {
         let id = format!("trigger-{:x}", System.now().micros());
         print(
             "# The client secret of an ADMIN key: `daybook keys create --role ADMIN` makes one.\n\
              # export DAYBOOK_TOKEN=...\n",
         )?;
-        Ok(Stage { client, id })
+        Ok(TriggerSession { client, id })
     }
 
     /// The URL of the server.

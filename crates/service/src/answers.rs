@@ -76,7 +76,7 @@ impl Service {
         unit.answers.extend(repeat.map(|repeat| to_keep(who.org, &repeat, answer, now)));
         let announces = !unit.messages.is_empty();
         let written = if is_small(&unit) {
-            self.gathering.commit(&self.store, unit).await? == Claimed::Written
+            self.group_commit.commit(&self.store, unit).await? == Claimed::Written
         } else {
             self.store.commit(Batch { units: vec![unit] }).await? == [Claimed::Written]
         };

@@ -25,7 +25,7 @@ pub mod customers;
 pub mod events;
 pub mod find;
 pub mod form;
-mod gathering;
+mod group_commit;
 pub mod history;
 pub mod ids;
 pub mod items;
@@ -102,7 +102,7 @@ pub struct Service {
     pub(crate) gate: Arc<Gate>,
     pub(crate) portfolio: Arc<portfolio::Kept>,
     pub(crate) held: Arc<single_flight::SingleFlight<ProductKey, migration::Counted>>,
-    pub(crate) gathering: Arc<gathering::Gathering>,
+    pub(crate) group_commit: Arc<group_commit::GroupCommit>,
     pub(crate) readers: Arc<readers::Readers>,
     readiness: Arc<readiness::Readiness>,
     metrics: Arc<Metrics>,
@@ -170,7 +170,7 @@ impl Service {
             gate,
             portfolio: Arc::default(),
             held: Arc::default(),
-            gathering: Arc::default(),
+            group_commit: Arc::default(),
             readers: Arc::default(),
             readiness: Arc::default(),
             metrics,

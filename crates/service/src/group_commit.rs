@@ -26,7 +26,7 @@ type Waiting = (Unit, oneshot::Sender<Result<Claimed, Problem>>);
 
 /// Writes that wait for a transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Gathering {
+pub(crate) struct GroupCommit {
     state: Mutex<State>,
 }
 
@@ -37,7 +37,7 @@ struct State {
     is_writing: bool,
 }
 
-impl Gathering {
+impl GroupCommit {
     /// Writes a unit, together with any others that wait.
     pub(crate) async fn commit(self: &Arc<Self>, store: &Arc<dyn Store>, unit: Unit) -> Result<Claimed, Problem> {
         let (tell, told) = oneshot::channel();
@@ -77,7 +77,7 @@ impl Gathering {
 }
 
 /// If the writing task panics, the next caller starts a new one instead of waiting for a task that is gone.
-struct Turn<'a>(&'a Gathering);
+struct Turn<'a>(&'a GroupCommit);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {

@@ -2,11 +2,11 @@
 //!
 //! This module fetches nothing: it gets [`Findings`] from a service in memory or from a server.
 
+use crate::describe;
 use crate::findings::Findings;
 use crate::meant::meant;
 use crate::outcome::Difference;
 use crate::scenario::{Expect, Field, LineItem, LineItemCount, Scenario, ScheduleRow, Webhook};
-use crate::telling;
 use daybook_engine::time::Time;
 use daybook_service::ItemQuery;
 use daybook_service::webhooks::events::EVENTS;
@@ -77,7 +77,7 @@ fn miscounted(wanted: &LineItemCount, items: &[Value]) -> Option<Difference> {
     let query = ItemQuery { line_item_type: Some(wanted.line_item_type.clone()), ..ItemQuery::default() };
     let got = match query.check() {
         // A count of 0 for a type that does not exist is a mistake in the case.
-        Err(problem) => format!("no such type: {}", telling::problem(&problem)),
+        Err(problem) => format!("no such type: {}", describe::problem(&problem)),
         Ok(()) if count == wanted.count => return None,
         Ok(()) => count.to_string(),
     };
@@ -144,8 +144,8 @@ fn differs(field: &Field, shown: &Value, what: impl Fn(&str) -> String) -> Optio
         return None;
     }
     let name = field.path.last().map_or("", String::as_str);
-    let got = got.map_or_else(|| no_such("field", name, beside(shown, &field.path)), |got| telling::value(name, got));
-    let expected = telling::value(name, &field.value);
+    let got = got.map_or_else(|| no_such("field", name, beside(shown, &field.path)), |got| describe::value(name, got));
+    let expected = describe::value(name, &field.value);
     Some(Difference { what: what(&field.path.join(".")), expected, got, line: field.line })
 }
 
@@ -206,7 +206,7 @@ fn missing(wanted: &LineItem, items: &[Value]) -> Option<Difference> {
     }
     let told = |field: &Field, value: Option<&Value>| {
         let name = field.path.first().map_or("", String::as_str);
-        let value = value.map_or("no value".to_owned(), |value| telling::value(name, value));
+        let value = value.map_or("no value".to_owned(), |value| describe::value(name, value));
         format!("{name} {value}")
     };
     let nearest = nearest(wanted, items);

@@ -16,12 +16,13 @@
 //! | [`remote`] | runs cases against a running server, through its API |
 //! | [`findings`] | the results of a case, as JSON |
 //! | `judge` | compares findings with the case's expectations |
-//! | `telling` | values and the timeline, in words |
+//! | `describe` | values and the timeline, in words |
 //! | `meant` | suggestions for misspelt words |
 //! | [`outcome`] | the outcome of a case, for people |
 //! | [`mod@record`] | writes a case from the history of a real account, and expectations from findings |
 
 pub mod builtin;
+mod describe;
 pub mod findings;
 mod judge;
 mod meant;
@@ -31,12 +32,11 @@ pub mod remote;
 pub mod run;
 pub mod scenario;
 pub mod submit;
-mod telling;
 
 pub use builtin::builtin;
+pub use describe::with_dollars;
 pub use findings::Findings;
 pub use outcome::{Difference, Outcome, Step};
 pub use record::{Recording, from_account, record};
 pub use run::{run, run_all, run_all_telling, run_finding};
 pub use scenario::{Scenario, ScenarioError, parse, read_file, read_folder};
-pub use telling::with_dollars;

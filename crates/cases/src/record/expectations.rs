@@ -5,12 +5,12 @@
 
 use super::toml::{Text, inline};
 use super::{expect_account, expect_counts, expect_webhooks};
+use crate::describe;
 use crate::findings::Findings;
 use crate::judge::{at_path, count_of, is_event, is_same, item_field, judge, nearest, row_of};
 use crate::outcome::Outcome;
 use crate::run::run_finding;
 use crate::scenario::{Field, Scenario, ScenarioError, parse};
-use crate::telling;
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
 use serde_json::Value;
@@ -136,7 +136,7 @@ impl Edits {
         let Some(got) = got.filter(|got| !got.is_null() && !is_same(&field.value, got)) else { return };
         let Some(place) = place_of(table, &field.path) else { return };
         let name = field.path.last().map_or("", String::as_str);
-        let (was, is) = (telling::value(name, &field.value), telling::value(name, got));
+        let (was, is) = (describe::value(name, &field.value), describe::value(name, got));
         self.edits.push((place, inline(got)));
         self.changes.push((field.line, format!("{} {of}: was {was}, is {is}", field.path.join("."))));
     }

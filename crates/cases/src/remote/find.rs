@@ -3,11 +3,11 @@
 use super::case_mapping::CaseMapping;
 use super::mail::Mail;
 use super::play::{Stop, sentence};
+use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::judge::judge;
 use crate::outcome::Outcome;
 use crate::scenario::{Mode, Scenario};
-use crate::telling;
 use daybook_client::{Client, Trouble, encoded};
 use daybook_engine::time::Time;
 use serde_json::Value;
@@ -95,7 +95,7 @@ impl Found {
             self.notes.extend(note);
         }
         let differences = judge(case, &self.findings);
-        let timeline = if differences.is_empty() { Vec::new() } else { telling::timeline(&self.events) };
+        let timeline = if differences.is_empty() { Vec::new() } else { describe::timeline(&self.events) };
         let mut outcome = Outcome::new(case, differences, timeline);
         outcome.notes = self.notes;
         outcome

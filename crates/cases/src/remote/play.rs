@@ -3,11 +3,11 @@
 use super::case_mapping::{CaseMapping, zone_of};
 use super::find::{Found, find};
 use super::is_loaded;
+use crate::describe;
 use crate::outcome::Step;
 use crate::run::play::{Refused, not_released};
 use crate::run::text_of;
 use crate::scenario::{Event, Input, Kind, Mode, PartLines, Scenario};
-use crate::telling;
 use daybook_client::{Client, Trouble, encoded};
 use daybook_clock::{Clock, System};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ pub fn play(
             let events = client.list(&format!("/accounts/{}/events", encoded(&play.account)));
             let events: Vec<Value> =
                 events.unwrap_or_default().into_iter().map(|event| play.mapping.take_off(event)).collect();
-            Err(Stop::Refused(refused, telling::timeline(&events)))
+            Err(Stop::Refused(refused, describe::timeline(&events)))
         }
         Err(stop) => Err(stop),
     }
@@ -245,12 +245,12 @@ impl Play<'_> {
             Kind::NotificationConfig => ("PUT", "notification_config".to_owned()),
             Kind::Charge => {
                 let why = "charge is for revolving products: this is an instalment loan".to_owned();
-                let refused = Refused { line: event.line, what: telling::event(event), why };
+                let refused = Refused { line: event.line, what: describe::event(event), why };
                 return Err(Stop::Refused(refused, Vec::new()));
             }
         };
         let answer = self.client.call(method, &format!("/accounts/{account}/{path}"), Some(&body));
-        self.accepted(answer, event.line, &telling::event(event)).map(drop)
+        self.accepted(answer, event.line, &describe::event(event)).map(drop)
     }
 
     /// [`Play::accepted`] for a part of the case: an error refers to the line of the first wrong field.

@@ -1,9 +1,9 @@
 //! Fetches the results of a case from the service that played it.
 
 use super::world::{World, json_of};
+use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::scenario::Scenario;
-use crate::telling;
 use daybook_engine::time::Time;
 use daybook_service::access::Caller;
 use daybook_service::paging::{LONGEST_PAGE, Paging};
@@ -29,7 +29,7 @@ impl World {
         for then in &case.expect.account_at {
             findings.account_at.push(match service.get_account(who, account, Some(then.at.time)).await {
                 Ok(shown) => Ok(json_of(&shown)?),
-                Err(problem) => Err(telling::problem(&problem)),
+                Err(problem) => Err(describe::problem(&problem)),
             });
         }
         if wanted.line_items {

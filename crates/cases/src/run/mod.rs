@@ -15,10 +15,10 @@ mod world;
 pub(crate) use find::line_items;
 pub(crate) use world::{json_of, text_of};
 
+use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::outcome::{Difference, Outcome};
 use crate::scenario::Scenario;
-use crate::telling;
 use daybook_service::problem::Problem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -115,7 +115,7 @@ fn failed(case: &Scenario, problem: &Problem) -> Outcome {
     let difference = Difference {
         what: "running the case".to_owned(),
         expected: "no error".to_owned(),
-        got: telling::problem(problem),
+        got: describe::problem(problem),
         line: case.lines.account.whole,
     };
     Outcome::new(case, vec![difference], Vec::new())

@@ -6,12 +6,12 @@
 //! with the clock at its last event or roll, and every message sent.
 
 use super::world::{Stage, World, json_of, text_of};
+use crate::describe;
 use crate::findings::{Findings, Wanted};
 use crate::judge::judge;
 use crate::outcome::{Difference, Outcome};
 use crate::scenario::{Event, Kind, Mode, PartLines, Scenario};
 use crate::submit::{read, submit};
-use crate::telling;
 use daybook_service::problem::Problem;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ impl World {
             (Err(refused), _) => (vec![refused.difference()], None),
         };
         let timeline = match &played.account {
-            Some(account) if !differences.is_empty() => telling::timeline(&self.events(&stage.who, account).await?),
+            Some(account) if !differences.is_empty() => describe::timeline(&self.events(&stage.who, account).await?),
             _ => Vec::new(),
         };
         self.clear_stage(&stage, played.product.as_deref()).await?;
@@ -160,7 +160,7 @@ impl Performance<'_> {
         }
         let (service, at) = (&self.world.service, &event.effective_at.text);
         let submitted = submit(service, &self.stage.who, account, &event.input, at).await;
-        submitted.map_err(|problem| refused(event.line, telling::event(event), &problem))
+        submitted.map_err(|problem| refused(event.line, describe::event(event), &problem))
     }
 
     async fn go_to(&self, now: daybook_engine::time::Time) -> Result<(), Refused> {
@@ -185,7 +185,7 @@ pub(crate) fn not_released(case: &Scenario, progress: &Value) -> Option<Refused>
     let why = text_of(failed, "reason");
     let named = case.events.iter().find(|event| why.contains(&format!("\"{}\"", name_of(event))));
     Some(match named {
-        Some(event) => Refused { line: event.line, what: telling::event(event), why },
+        Some(event) => Refused { line: event.line, what: describe::event(event), why },
         None => Refused { line: case.lines.account.whole, what: "releasing the loaded events".to_owned(), why },
     })
 }
@@ -196,7 +196,7 @@ fn line_of(lines: &PartLines, problem: &Problem) -> usize {
 }
 
 fn refused(line: usize, what: String, problem: &Problem) -> Refused {
-    Refused { line, what, why: telling::problem(problem) }
+    Refused { line, what, why: describe::problem(problem) }
 }
 
 /// The name of an event's input within its account.

@@ -8,8 +8,8 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
-use crate::account::herald::NOTICE;
 use crate::account::journal::{Journal, revising};
+use crate::account::message_writer::NOTICE;
 use crate::account::timeline::{Happening, Progress};
 use crate::accounts::{account_key, problem};
 use crate::paging::Paging;

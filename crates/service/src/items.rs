@@ -1,7 +1,7 @@
 //! Converts line items between the store's rows and the engine's type.
 
-use crate::account::herald::external_fields;
 use crate::account::journal::Journal;
+use crate::account::message_writer::external_fields;
 use crate::account::writes::item_row;
 use crate::form::fields::ExternalField;
 use crate::problem::Problem;

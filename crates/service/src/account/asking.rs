@@ -1,8 +1,8 @@
 //! Requests to an account: submit an input, withdraw one, change the profile, roll the clock.
 
 use super::book::{Applied, Asked, Book, Halt, Rolled};
-use super::herald::Timing;
 use super::journal::{Journal, OPEN, Record};
+use super::message_writer::Timing;
 use super::profile::Profile;
 use crate::problem::Problem;
 use daybook_engine::item::{ItemId, ItemStatus, Name};

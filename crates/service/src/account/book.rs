@@ -10,8 +10,8 @@
 //! the past needs the whole journal: the book then returns [`Halt::NeedsAll`], and the caller loads the account in
 //! full.
 
-use super::herald::{About, Timing};
 use super::journal::{Journal, Names, OPEN, Record, named, refers_to};
+use super::message_writer::{About, Timing};
 use super::profile::Profile;
 use super::slice::Slice;
 use super::writes::Writes;

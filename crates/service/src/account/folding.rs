@@ -1,8 +1,8 @@
 //! Folds forward from the account's state, or from the beginning if the past is needed or changes.
 
 use super::book::{Book, Halt, Rolled, overflow, stopped};
-use super::herald::{About, Herald, Timing};
 use super::journal::{Record, entries, refers_to};
+use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
 use daybook_engine::fold::{Stop, fold_watched};
 use daybook_engine::item::{ItemId, ItemStatus};
@@ -26,8 +26,8 @@ impl Book {
             return Err(Halt::NeedsAll);
         }
         let state = self.state_to_fold();
-        let mut herald = Herald::new(self.about(), timing, self.now.message_seq).within(self.slice, Vec::new());
-        let folded = fold_watched(&self.terms, state, ahead, until, &mut herald);
+        let mut writer = MessageWriter::new(self.about(), timing, self.now.message_seq).within(self.slice, Vec::new());
+        let folded = fold_watched(&self.terms, state, ahead, until, &mut writer);
         let (state, out) = match folded {
             Ok(folded) => folded,
             Err(Stop::NeedsPast) => return self.fold_with_past(ahead, until, timing, recount),
@@ -37,12 +37,12 @@ impl Book {
             }
             Err(Stop::Overflow) => return Err(overflow().into()),
         };
-        if herald.missing {
+        if writer.missing {
             return self.fold_with_past(ahead, until, timing, recount);
         }
-        let was_closed = herald.was_closed;
+        let was_closed = writer.was_closed;
         let until = state.processed_through.unwrap_or(until);
-        let (steps, sequence, messages) = herald.finish();
+        let (steps, sequence, messages) = writer.finish();
         let rolled = Rolled {
             steps,
             refused: out.refused.len() as u64,
@@ -142,13 +142,13 @@ impl Book {
         }
         let ledger = Ledger::of(&recalculation.outcome);
         let about = About { known: Some(&ledger), ..self.about() };
-        let mut herald = Herald::new(about, timing, self.now.message_seq);
+        let mut writer = MessageWriter::new(about, timing, self.now.message_seq);
         let why = match new {
             [one] if self.now.held_events == 0 => format!("input:{}", one.place.seq),
             _ => "release".to_owned(),
         };
-        herald.recalculated(&recalculation, at, &why);
-        let (_, sequence, messages) = herald.finish();
+        writer.recalculated(&recalculation, at, &why);
+        let (_, sequence, messages) = writer.finish();
         let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
         for difference in &recalculation.differences {
             let extra = self.extra_of(&difference.after.id);

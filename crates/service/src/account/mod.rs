@@ -10,7 +10,7 @@
 //! | `slice` | how much is processed in one transaction |
 //! | `refolding` | folding the whole journal again by newer rules |
 //! | `causes` | the causes of messages |
-//! | `herald` | messages, with the data as of each event |
+//! | `message_writer` | messages, with the data as of each event |
 //! | `writes` | the rows to write |
 //! | `profile` | customers and external fields |
 //! | `postings` | the amounts that each step posted |
@@ -21,8 +21,8 @@ mod asking;
 pub mod book;
 mod causes;
 mod folding;
-pub mod herald;
 pub mod journal;
+pub mod message_writer;
 pub mod postings;
 pub mod preview;
 pub mod profile;

@@ -1,8 +1,8 @@
 //! Releases held inputs: the first fold of an account, or its history folded again with more inputs.
 
 use super::book::{Book, Halt, Rolled, stopped};
-use super::herald::{About, Herald, Timing};
 use super::journal::{Journal, Record, entries};
+use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
 use daybook_engine::fold::Stop;
 use daybook_engine::replay::{Ledger, replay_on};
@@ -70,18 +70,18 @@ impl Book {
         let nothing = Ledger::default();
         let known = if through.is_none() { Some(&nothing) } else { self.ledger.as_ref() };
         let about = About { known, ..self.about() };
-        let herald = Herald::new(about, timing, self.now.message_seq);
-        let mut herald = herald.within(self.slice, if self.slice.is_some() { self.unsettled() } else { Vec::new() });
-        let folded = replay_on(&self.terms, &self.state, &ahead, clock, &mut herald);
-        if (herald.missing || matches!(folded, Err(Stop::NeedsPast))) && through.is_some() && self.ledger.is_none() {
+        let writer = MessageWriter::new(about, timing, self.now.message_seq);
+        let mut writer = writer.within(self.slice, if self.slice.is_some() { self.unsettled() } else { Vec::new() });
+        let folded = replay_on(&self.terms, &self.state, &ahead, clock, &mut writer);
+        if (writer.missing || matches!(folded, Err(Stop::NeedsPast))) && through.is_some() && self.ledger.is_none() {
             self.remember(&ahead)?;
             return self.first_fold(clock, timing);
         }
         let (state, out) = folded.map_err(stopped)?;
-        if herald.missing {
+        if writer.missing {
             return Err(Problem::internal("an event names a line item that does not exist").into());
         }
-        let (steps, sequence, messages) = herald.finish();
+        let (steps, sequence, messages) = writer.finish();
         let sent = messages.iter().filter(|message| message.due_at.is_none()).count() as u64;
         let done = state.processed_through.unwrap_or(clock);
         self.writes.absorb(&out, timing.now, &self.journal, self.names.as_ref());
@@ -128,23 +128,23 @@ impl Book {
 
     /// Announces held inputs that are now scheduled, and profile changes.
     pub(super) fn announce_waiting(&mut self, held: &BTreeSet<i64>, clock: Time, timing: Timing) {
-        let mut herald = Herald::new(self.about(), timing, self.now.message_seq);
+        let mut writer = MessageWriter::new(self.about(), timing, self.now.message_seq);
         // The journal is in order of sequence numbers, so records before the first held one are skipped.
         let first = held.first().copied().unwrap_or(i64::MAX);
         let from = self.journal.partition_point(|record| record.seq() < first);
         for record in self.journal[from..].iter().filter(|record| held.contains(&record.seq())) {
             let cause = format!("input:{}", record.place.seq);
             match &record.record {
-                Record::Profile => herald.account_updated(clock, cause, &self.state),
+                Record::Profile => writer.account_updated(clock, cause, &self.state),
                 _ if record.scheduled => {
                     if let Some(item) = record.waiting_item() {
-                        herald.scheduled(&item, clock, cause);
+                        writer.scheduled(&item, clock, cause);
                     }
                 }
                 _ => {}
             }
         }
-        let (_, sequence, messages) = herald.finish();
+        let (_, sequence, messages) = writer.finish();
         self.writes.messages.extend(messages);
         self.now.message_seq = sequence;
     }

@@ -1,8 +1,8 @@
 //! How the balance came about: every event of an account, with the amounts it posted.
 
 use super::book::{Book, Halt};
-use super::herald::cause_text;
 use super::journal::{Journal, Record, ZoneChange, entries};
+use super::message_writer::cause_text;
 use super::postings::{EarlyInterest, Posting, Recorder, is_undone, owed_again, surplus_used, where_it_went};
 use crate::view::{MomentAmounts, Told};
 use daybook_engine::fold::{Seen, Watch};

@@ -1,7 +1,7 @@
 //! The rows that a book collects to be written.
 
-use super::herald::cancel_notices;
 use super::journal::{Journal, Names, named};
+use super::message_writer::cancel_notices;
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
 use daybook_engine::outcome::{Outcome, Refusal};
 use daybook_engine::time::Time;

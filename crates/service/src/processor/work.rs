@@ -2,7 +2,7 @@
 
 use super::job::{Job, Show, Work};
 use crate::account::book::{Applied, Asked, Book, Halt, Rolled};
-use crate::account::herald::{NOTICE, external_fields};
+use crate::account::message_writer::{NOTICE, external_fields};
 use crate::account::slice::Slice;
 use crate::answers;
 use crate::form::fields::metro2_warning;

@@ -28,7 +28,7 @@ pub use report::Moved;
 
 use crate::Service;
 use crate::account::book::Book;
-use crate::account::herald::NOTICE;
+use crate::account::message_writer::NOTICE;
 use crate::catalog::{Catalog, ProductInfo};
 use crate::problem::Problem;
 use daybook_clock::Stopwatch;

@@ -2,8 +2,8 @@
 //! would have been given.
 
 use crate::account::book::{Asked, Book, Halt};
-use crate::account::herald::NOTICE;
 use crate::account::journal::{Journal, Record};
+use crate::account::message_writer::NOTICE;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
 use daybook_engine::time::Time;

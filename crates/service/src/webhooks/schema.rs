@@ -5,7 +5,7 @@
 //! event.
 
 use super::events::{EventType, Thing};
-use crate::account::herald;
+use crate::account::message_writer;
 use crate::{announcing, view};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
@@ -21,8 +21,8 @@ const SHARED: (&str, &str) = ("#/components/schemas/", "#/$defs/");
 /// The schema of an event's `data`.
 pub(crate) fn of_event(event: &EventType) -> Value {
     let mut schema = match event.thing {
-        Thing::Account => alone::<herald::Data<'_, view::Account<'_>>, view::Account<'_>>(),
-        Thing::LineItem => alone::<herald::Data<'_, view::LineItem<'_>>, view::LineItem<'_>>(),
+        Thing::Account => alone::<message_writer::Data<'_, view::Account<'_>>, view::Account<'_>>(),
+        Thing::LineItem => alone::<message_writer::Data<'_, view::LineItem<'_>>, view::LineItem<'_>>(),
         Thing::Customer => alone::<announcing::Data<'_, view::Customer<'_>>, view::Customer<'_>>(),
         Thing::Release => alone::<announcing::Data<'_, view::MigrationReleased<'_>>, view::MigrationReleased<'_>>(),
         Thing::Subscription => alone::<announcing::Data<'_, view::Subscription<'_>>, view::Subscription<'_>>(),

@@ -57,7 +57,7 @@ pub struct Timing {
 }
 
 /// Writes messages.
-pub struct Herald<'a> {
+pub struct MessageWriter<'a> {
     about: About<'a>,
     timing: Timing,
     first_sequence: i64,
@@ -170,10 +170,10 @@ struct Further<'a> {
     recalculation: Option<Recalculated<'a>>,
 }
 
-impl<'a> Herald<'a> {
+impl<'a> MessageWriter<'a> {
     /// A herald for one account. `last_sequence` is the sequence number of the account's last message.
-    pub fn new(about: About<'a>, timing: Timing, last_sequence: i64) -> Herald<'a> {
-        Herald {
+    pub fn new(about: About<'a>, timing: Timing, last_sequence: i64) -> MessageWriter<'a> {
+        MessageWriter {
             about,
             timing,
             first_sequence: last_sequence,
@@ -186,8 +186,8 @@ impl<'a> Herald<'a> {
     }
 
     /// The same herald, which stops the fold when a slice is full.
-    pub fn within(self, slice: Option<Slice>, unsettled: Vec<(Time, Time)>) -> Herald<'a> {
-        Herald { meter: slice.map(|slice| Meter::new(slice, unsettled)), ..self }
+    pub fn within(self, slice: Option<Slice>, unsettled: Vec<(Time, Time)>) -> MessageWriter<'a> {
+        MessageWriter { meter: slice.map(|slice| Meter::new(slice, unsettled)), ..self }
     }
 
     /// The sequence number of the last message written.
@@ -383,7 +383,7 @@ impl<'a> Herald<'a> {
     }
 }
 
-impl Watch for Herald<'_> {
+impl Watch for MessageWriter<'_> {
     fn step(&mut self, seen: &Seen<'_>) {
         self.steps += 1;
         if let Some(meter) = &mut self.meter {

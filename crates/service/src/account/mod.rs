@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `journal` | all inputs of an account, in order of arrival |
 //! | `book` | the account itself |
-//! | `asking` | requests: submit an input, withdraw one, roll the clock |
+//! | `requests` | requests: submit an input, withdraw one, roll the clock |
 //! | `folding` | folding forward, or from the beginning |
 //! | `release` | releasing held inputs |
 //! | `slice` | how much is processed in one transaction |
@@ -17,7 +17,6 @@
 //! | `preview` | the account as of any moment, past or future |
 //! | `timeline` | how the balance came about |
 
-mod asking;
 pub mod book;
 mod causes;
 mod folding;
@@ -28,6 +27,7 @@ pub mod preview;
 pub mod profile;
 pub mod refolding;
 mod release;
+mod requests;
 pub mod slice;
 pub mod timeline;
 pub mod writes;

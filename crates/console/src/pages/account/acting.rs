@@ -4,8 +4,8 @@
 //! unique token, so submitting it twice makes the change once.
 
 use super::Room;
+use super::account_change::AccountChange;
 use super::data::{Account, Item, List, Notice as Setting, Rolled};
-use super::doing::Doing;
 use super::tables::encoded;
 use crate::Console;
 use crate::display::{Moment, Money};
@@ -24,7 +24,7 @@ use serde_json::Value;
 struct FormPage {
     page: Page,
     room: Room,
-    doing: Doing,
+    change: AccountChange,
     item: String,
     form: Form,
 }
@@ -42,7 +42,7 @@ struct Moved {
 struct ConfirmPage {
     page: Page,
     room: Room,
-    doing: Doing,
+    change: AccountChange,
     item: String,
     sentence: String,
     /// The result of the rehearsal, in sentences.
@@ -63,7 +63,7 @@ pub async fn ask(
     Path((id, what)): Path<(String, String)>,
     Asked(asked): Asked,
 ) -> Answer {
-    form_page(&console, &visitor, &id, doing(&what)?, asked).await
+    form_page(&console, &visitor, &id, change(&what)?, asked).await
 }
 
 /// The form to roll an account.
@@ -73,7 +73,7 @@ pub async fn roll(
     Path(id): Path<String>,
     Asked(asked): Asked,
 ) -> Answer {
-    form_page(&console, &visitor, &id, Doing::Roll, asked).await
+    form_page(&console, &visitor, &id, AccountChange::Roll, asked).await
 }
 
 /// The confirmation page of a change.
@@ -83,7 +83,7 @@ pub async fn confirm(
     Path((id, what)): Path<(String, String)>,
     Asked(asked): Asked,
 ) -> Answer {
-    confirm_page(&console, &visitor, &id, doing(&what)?, asked).await
+    confirm_page(&console, &visitor, &id, change(&what)?, asked).await
 }
 
 /// The confirmation page of a roll.
@@ -93,7 +93,7 @@ pub async fn confirm_roll(
     Path(id): Path<String>,
     Asked(asked): Asked,
 ) -> Answer {
-    confirm_page(&console, &visitor, &id, Doing::Roll, asked).await
+    confirm_page(&console, &visitor, &id, AccountChange::Roll, asked).await
 }
 
 /// Makes the change.
@@ -103,7 +103,7 @@ pub async fn perform(
     Path((id, what)): Path<(String, String)>,
     typed: Typed,
 ) -> Answer {
-    done(&console, &visitor, &id, doing(&what)?, typed).await
+    done(&console, &visitor, &id, change(&what)?, typed).await
 }
 
 /// Rolls the account.
@@ -113,16 +113,16 @@ pub async fn perform_roll(
     Path(id): Path<String>,
     typed: Typed,
 ) -> Answer {
-    done(&console, &visitor, &id, Doing::Roll, typed).await
+    done(&console, &visitor, &id, AccountChange::Roll, typed).await
 }
 
-fn doing(what: &str) -> Result<Doing, Trouble> {
-    Doing::named(what).ok_or_else(|| Problem::not_found("page", what).into())
+fn change(what: &str) -> Result<AccountChange, Trouble> {
+    AccountChange::named(what).ok_or_else(|| Problem::not_found("page", what).into())
 }
 
 /// Refuses to roll accounts of a LIVE organization, where time is real: not even the form is shown.
-fn may_do(visitor: &Visitor, doing: Doing) -> Result<(), Trouble> {
-    if doing == Doing::Roll && !visitor.is_test() {
+fn may_do(visitor: &Visitor, change: AccountChange) -> Result<(), Trouble> {
+    if change == AccountChange::Roll && !visitor.is_test() {
         return Err(Problem::new("live_environment", "accounts of a LIVE organization cannot be rolled").into());
     }
     Ok(())
@@ -130,9 +130,9 @@ fn may_do(visitor: &Visitor, doing: Doing) -> Result<(), Trouble> {
 
 /// An account's clock cannot be rolled back. Rolling to the current clock is allowed: the same form may have been
 /// submitted twice.
-fn check_clock(doing: Doing, room: &Room, body: &Value) -> Result<(), Problem> {
+fn check_clock(change: AccountChange, room: &Room, body: &Value) -> Result<(), Problem> {
     let to = body["effective_at"].as_str().and_then(|to| Moment(to.to_owned()).time());
-    if doing == Doing::Roll && to.is_some_and(|to| to < room.clock) {
+    if change == AccountChange::Roll && to.is_some_and(|to| to < room.clock) {
         let clock = Moment::new(room.clock, &room.zone);
         let message = format!("must not be before {clock}, the time of the account's clock");
         return Err(Problem::invalid("effective_at", message));
@@ -151,85 +151,85 @@ async fn recorded(console: &Console, visitor: &Visitor, id: &str, body: &Value) 
     }
 }
 
-async fn form_page(console: &Console, visitor: &Visitor, id: &str, doing: Doing, asked: Typed) -> Answer {
-    may_do(visitor, doing)?;
+async fn form_page(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, asked: Typed) -> Answer {
+    may_do(visitor, change)?;
     let room = Room::enter(console, visitor, id, "").await?;
-    let typed = if doing == Doing::Payment && !asked.has("line_item_id") {
+    let typed = if change == AccountChange::Payment && !asked.has("line_item_id") {
         let uuid = mint_uuid();
         asked.with("line_item_id", format!("pay-{}", uuid.get(..13).unwrap_or_default()))
     } else {
         asked
     };
-    if doing.fields().is_empty() {
-        return confirm_page(console, visitor, id, doing, typed).await;
+    if change.fields().is_empty() {
+        return confirm_page(console, visitor, id, change, typed).await;
     }
-    show(&FormPage::new(visitor, room, doing, typed))
+    show(&FormPage::new(visitor, room, change, typed))
 }
 
 impl FormPage {
-    fn new(visitor: &Visitor, room: Room, doing: Doing, typed: Typed) -> FormPage {
+    fn new(visitor: &Visitor, room: Room, change: AccountChange, typed: Typed) -> FormPage {
         FormPage {
-            page: Page::new(doing.title(), Section::Accounts, visitor),
+            page: Page::new(change.title(), Section::Accounts, visitor),
             room,
-            doing,
+            change,
             item: typed.get("item").to_owned(),
-            form: Form::new(doing.fields(), typed),
+            form: Form::new(change.fields(), typed),
         }
     }
 }
 
 /// Shows the form again with the errors. An internal error or an outage gets an error page instead.
-fn refuse(visitor: &Visitor, room: Room, doing: Doing, typed: Typed, trouble: Trouble) -> Answer {
+fn refuse(visitor: &Visitor, room: Room, change: AccountChange, typed: Typed, trouble: Trouble) -> Answer {
     if matches!(trouble.problem.kind, Kind::Internal | Kind::Unavailable) {
         return Err(trouble);
     }
-    let mut page = FormPage::new(visitor, room, doing, typed);
+    let mut page = FormPage::new(visitor, room, change, typed);
     page.form = page.form.refused(&trouble.problem);
     show_again(&page)
 }
 
-async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, doing: Doing, asked: Typed) -> Answer {
-    may_do(visitor, doing)?;
+async fn confirm_page(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, asked: Typed) -> Answer {
+    may_do(visitor, change)?;
     let room = Room::enter(console, visitor, id, "").await?;
     let item = asked.get("item").to_owned();
     let rehearsed = async {
-        if doing.needs_item() && item.is_empty() {
+        if change.needs_item() && item.is_empty() {
             return Err(Trouble::from(Problem::invalid("item", "must name a line item")));
         }
-        let body = doing.body(id, &asked, &room.zone)?;
-        check_clock(doing, &room, &body)?;
-        let change = doing.change(&item, &body)?;
+        let body = change.body(id, &asked, &room.zone)?;
+        check_clock(change, &room, &body)?;
+        let change = change.change(&item, &body)?;
         let before = recorded(console, visitor, id, &body).await?;
         let rehearsal = console.service.rehearse(visitor.caller(), id, change).await?;
         Ok((body, before, rehearsal))
     };
     let (body, before, rehearsal) = match rehearsed.await {
         Ok(rehearsed) => rehearsed,
-        Err(trouble) => return refuse(visitor, room, doing, asked, trouble),
+        Err(trouble) => return refuse(visitor, room, change, asked, trouble),
     };
     let after: Account = read(&rehearsal.account)?;
-    let sentence = doing.sentence(&room.current, &item, &body);
+    let sentence = change.sentence(&room.current, &item, &body);
     let (sentence, (came, made)) = match &before {
         None => {
-            let (mut came, made) = came(doing, &room, &rehearsal, &body)?;
+            let (mut came, made) = came(change, &room, &rehearsal, &body)?;
             came.extend(left_over(&room.current, &after));
             (sentence, (came, made))
         }
         Some(before) => (nothing_new(before), (vec![OTHER_ID.to_owned()], None)),
     };
-    let typed = doing.fields().iter().map(|field| (field.name, asked.get(field.name).to_owned()));
+    let typed = change.fields().iter().map(|field| (field.name, asked.get(field.name).to_owned()));
     let typed = typed.filter(|(_, value)| !value.is_empty()).collect();
     show(&ConfirmPage {
-        page: Page::new(doing.title(), Section::Accounts, visitor),
+        page: Page::new(change.title(), Section::Accounts, visitor),
         sentence,
         came,
         made,
-        moved: if doing.moves_balances() && before.is_none() { moved(&room.current, &after) } else { Vec::new() },
+        moved: if change.moves_balances() && before.is_none() { moved(&room.current, &after) } else { Vec::new() },
         typed,
         once: mint_secret(),
-        curl: doing.action(id, &item, body).curl(&visitor.manner.base_url),
+        curl: change.action(id, &item, body).curl(&visitor.manner.base_url),
         room,
-        doing,
+        change,
         item,
     })
 }
@@ -245,14 +245,14 @@ fn nothing_new(before: &Item) -> String {
 
 /// The result of a rehearsal in sentences, and the line item it created.
 fn came(
-    doing: Doing,
+    change: AccountChange,
     room: &Room,
     rehearsal: &Rehearsal,
     body: &Value,
 ) -> Result<(Vec<String>, Option<Item>), Trouble> {
-    match doing {
-        Doing::Status | Doing::Withdraw => Ok((Vec::new(), None)),
-        Doing::Notice => {
+    match change {
+        AccountChange::Status | AccountChange::Withdraw => Ok((Vec::new(), None)),
+        AccountChange::Notice => {
             let settings: List<Setting> = read(&rehearsal.answer)?;
             let of_kind = settings.results.into_iter().filter(|setting| {
                 setting.enabled && body["notification_type"].as_str() == Some(&setting.notification_type)
@@ -263,7 +263,7 @@ fn came(
             });
             Ok((next.collect(), None))
         }
-        Doing::Roll => {
+        AccountChange::Roll => {
             let rolled: Rolled = read(&rehearsal.answer)?;
             let mut came = vec![format!("{} processed.", rolled.successful_events.of("event is", "events are"))];
             if !rolled.failed_events.is_zero() {
@@ -322,32 +322,32 @@ fn moved(before: &Account, after: &Account) -> Vec<Moved> {
     rows
 }
 
-async fn done(console: &Console, visitor: &Visitor, id: &str, doing: Doing, typed: Typed) -> Answer {
-    may_do(visitor, doing)?;
+async fn done(console: &Console, visitor: &Visitor, id: &str, change: AccountChange, typed: Typed) -> Answer {
+    may_do(visitor, change)?;
     let room = Room::enter(console, visitor, id, "").await?;
     let item = typed.get("item").to_owned();
     let performed = async {
-        let body = doing.body(id, &typed, &room.zone)?;
-        check_clock(doing, &room, &body)?;
+        let body = change.body(id, &typed, &room.zone)?;
+        check_clock(change, &room, &body)?;
         let before = recorded(console, visitor, id, &body).await?;
-        let sentence = doing.sentence(&room.current, &item, &body);
-        let action = doing.action(id, &item, body);
+        let sentence = change.sentence(&room.current, &item, &body);
+        let action = change.action(id, &item, body);
         action.perform(&console.service, visitor.caller(), Some(typed.get("once"))).await?;
         Ok(before.map_or_else(|| format!("Done. {sentence}"), |before| nothing_new(&before)))
     };
     match performed.await {
         Ok(sentence) => {
-            let to = format!("{}?tab={}", room.path(), doing.tab().name());
+            let to = format!("{}?tab={}", room.path(), change.tab().name());
             Ok(redirect_saying(&to, &Notice::done(sentence), &visitor.manner))
         }
-        Err(trouble) => refuse(visitor, room, doing, typed, trouble),
+        Err(trouble) => refuse(visitor, room, change, typed, trouble),
     }
 }
 
 impl FormPage {
     /// Amounts that the user can fill in with one click.
     fn amounts(&self) -> Vec<(&'static str, Money, String)> {
-        if self.doing != Doing::Payment {
+        if self.change != AccountChange::Payment {
             return Vec::new();
         }
         let account = &self.room.current;
@@ -358,7 +358,7 @@ impl FormPage {
         ];
         let id = encoded(self.form.typed().get("line_item_id"));
         let link = |amount: Money| {
-            let path = self.doing.path(&self.room.id);
+            let path = self.change.path(&self.room.id);
             format!("{path}?original_amount_cents={}&line_item_id={id}", amount.plain())
         };
         all.into_iter()

@@ -10,9 +10,9 @@
 //! state honour `as_of`: the service computes the state at that time and stores nothing. The slider requests the same
 //! URL and replaces the part of the page below it.
 
+mod account_change;
 mod acting;
 mod data;
-mod doing;
 mod machine;
 mod overview;
 mod tables;

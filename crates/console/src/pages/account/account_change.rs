@@ -1,0 +1,324 @@
+//! The changes that can be made to an account: the fields of each, its API call, and a sentence about its effect.
+
+use super::Tab;
+use super::data::Account;
+use crate::action::Action;
+use crate::display::{Moment, Money};
+use crate::form::{Field, Typed, body as typed_body, checked_body};
+use crate::page::Trouble;
+use daybook_engine::zone::Zone;
+use daybook_service::changes::Change;
+use daybook_service::form::{FeeWaiver, ManualFee, Offset, PaymentRecord, PaymentReversal, parse};
+use daybook_service::problem::Problem;
+use serde_json::{Value, json};
+
+mod fields;
+
+use fields::{FEE, NOTICE, OFFSET, PAIRS, PAYMENT, REVERSE, ROLL, SETTLE, STATUS, WAIVE};
+
+/// A change to an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountChange {
+    /// Records a payment.
+    Payment,
+    /// Reverses a payment that bounced.
+    Reverse,
+    /// Marks a pending payment as valid or invalid.
+    Settle,
+    /// Charges a fee.
+    Fee,
+    /// Waives a fee.
+    Waive,
+    /// Raises the balance.
+    Credit,
+    /// Lowers the balance.
+    Debit,
+    /// Sets the status.
+    Status,
+    /// Configures a notification.
+    Notice,
+    /// Withdraws a held line item.
+    Withdraw,
+    /// Rolls the account's clock.
+    Roll,
+}
+
+impl AccountChange {
+    const ALL: [AccountChange; 10] = [
+        AccountChange::Payment,
+        AccountChange::Reverse,
+        AccountChange::Settle,
+        AccountChange::Fee,
+        AccountChange::Waive,
+        AccountChange::Credit,
+        AccountChange::Debit,
+        AccountChange::Status,
+        AccountChange::Notice,
+        AccountChange::Withdraw,
+    ];
+
+    /// The change with this name in the URL.
+    pub fn named(name: &str) -> Option<AccountChange> {
+        AccountChange::ALL.into_iter().find(|change| change.name() == name)
+    }
+
+    /// The name in the URL.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccountChange::Payment => "payment",
+            AccountChange::Reverse => "reverse",
+            AccountChange::Settle => "settle",
+            AccountChange::Fee => "fee",
+            AccountChange::Waive => "waive",
+            AccountChange::Credit => "credit",
+            AccountChange::Debit => "debit",
+            AccountChange::Status => "status",
+            AccountChange::Notice => "notice",
+            AccountChange::Withdraw => "withdraw",
+            AccountChange::Roll => "roll",
+        }
+    }
+
+    /// The path of its form.
+    pub fn path(self, account: &str) -> String {
+        match self {
+            AccountChange::Roll => format!("/console/accounts/{account}/roll"),
+            _ => format!("/console/accounts/{account}/do/{}", self.name()),
+        }
+    }
+
+    /// The title of its pages.
+    pub fn title(self) -> &'static str {
+        match self {
+            AccountChange::Payment => "Record a payment",
+            AccountChange::Reverse => "Reverse a payment",
+            AccountChange::Settle => "Confirm or decline a payment",
+            AccountChange::Fee => "Charge a fee",
+            AccountChange::Waive => "Waive a fee",
+            AccountChange::Credit => "Raise the balance",
+            AccountChange::Debit => "Lower the balance",
+            AccountChange::Status => "Set the status",
+            AccountChange::Notice => "Set a notice",
+            AccountChange::Withdraw => "Withdraw a held entry",
+            AccountChange::Roll => "Roll the account's clock",
+        }
+    }
+
+    /// An explanation of the change.
+    pub fn about(self) -> &'static str {
+        match self {
+            AccountChange::Payment => "A payment that was received elsewhere. Recording it moves no money.",
+            AccountChange::Reverse => {
+                "The payment bounced: the debts that it paid are owed again, and the product's reversal fee is charged."
+            }
+            AccountChange::Settle => "A pending or authorized payment was received or declined.",
+            AccountChange::Fee => "A fee that you charge manually.",
+            AccountChange::Waive => "The unpaid part of the fee is forgiven.",
+            AccountChange::Credit => "A credit offset: the borrower owes more.",
+            AccountChange::Debit => {
+                "A debit offset: the borrower owes less. It is not a payment and does not prevent a late fee."
+            }
+            AccountChange::Status => "The status applies from its effective date. It moves no money.",
+            AccountChange::Notice => "A webhook for this account, sent at a time that you choose.",
+            AccountChange::Withdraw => {
+                "A held entry that has not been processed can be withdrawn, as if it had never been sent."
+            }
+            AccountChange::Roll => {
+                "For testing: the account's clock moves ahead of the real time. It cannot be rolled back."
+            }
+        }
+    }
+
+    /// The label of its button.
+    pub fn button(self) -> &'static str {
+        match self {
+            AccountChange::Payment => "Record the payment",
+            AccountChange::Reverse => "Reverse the payment",
+            AccountChange::Settle => "Set the payment's status",
+            AccountChange::Fee => "Charge the fee",
+            AccountChange::Waive => "Waive the fee",
+            AccountChange::Credit => "Raise the balance",
+            AccountChange::Debit => "Lower the balance",
+            AccountChange::Status => "Set the status",
+            AccountChange::Notice => "Set the notice",
+            AccountChange::Withdraw => "Withdraw the entry",
+            AccountChange::Roll => "Roll the clock",
+        }
+    }
+
+    /// The fields of its form.
+    pub fn fields(self) -> &'static [Field] {
+        match self {
+            AccountChange::Payment => PAYMENT,
+            AccountChange::Reverse => REVERSE,
+            AccountChange::Settle => SETTLE,
+            AccountChange::Fee => FEE,
+            AccountChange::Waive => WAIVE,
+            AccountChange::Credit | AccountChange::Debit => OFFSET,
+            AccountChange::Status => STATUS,
+            AccountChange::Notice => NOTICE,
+            AccountChange::Withdraw => &[],
+            AccountChange::Roll => ROLL,
+        }
+    }
+
+    /// Whether it applies to a line item.
+    pub fn needs_item(self) -> bool {
+        matches!(self, AccountChange::Reverse | AccountChange::Settle | AccountChange::Waive | AccountChange::Withdraw)
+    }
+
+    /// Whether it changes balances, so that the confirmation compares them before and after.
+    pub fn moves_balances(self) -> bool {
+        !matches!(self, AccountChange::Notice | AccountChange::Withdraw)
+    }
+
+    /// The tab that shows the result.
+    pub(super) fn tab(self) -> Tab {
+        match self {
+            AccountChange::Status | AccountChange::Roll => Tab::Overview,
+            AccountChange::Notice => Tab::Notices,
+            _ => Tab::Items,
+        }
+    }
+
+    /// The typed values as the body of the call.
+    pub fn body(self, account: &str, typed: &Typed, zone: &Zone) -> Result<Value, Problem> {
+        let read = match self {
+            AccountChange::Payment => checked_body::<PaymentRecord>,
+            AccountChange::Reverse => checked_body::<PaymentReversal>,
+            AccountChange::Fee => checked_body::<ManualFee>,
+            AccountChange::Waive => checked_body::<FeeWaiver>,
+            AccountChange::Credit | AccountChange::Debit => checked_body::<Offset>,
+            AccountChange::Settle
+            | AccountChange::Status
+            | AccountChange::Notice
+            | AccountChange::Withdraw
+            | AccountChange::Roll => typed_body,
+        };
+        let mut body = read(self.fields(), typed, zone)?;
+        if let Some(fields) = body.as_object_mut() {
+            if let Some(pair) = fields.remove("pair") {
+                let (status, reason) = pair.as_str().unwrap_or_default().split_once(':').unwrap_or_default();
+                fields.insert("account_status".to_owned(), json!(status));
+                if !reason.is_empty() {
+                    fields.insert("account_substatus".to_owned(), json!(reason));
+                }
+            }
+            if fields.remove("enabled").is_some() {
+                fields.insert("enabled".to_owned(), json!(false));
+            }
+            if self == AccountChange::Roll {
+                fields.insert("account_id".to_owned(), json!(account));
+            }
+        }
+        Ok(body)
+    }
+
+    /// The API call.
+    pub fn action(self, account: &str, item: &str, body: Value) -> Action {
+        let (account, item) = (account.to_owned(), item.to_owned());
+        match self {
+            AccountChange::Payment => Action::RecordPayment(account, body),
+            AccountChange::Reverse => Action::ReversePayment(account, item, body),
+            AccountChange::Settle => Action::ChangeLineItem(account, item, body),
+            AccountChange::Fee => Action::ChargeFee(account, body),
+            AccountChange::Waive => Action::WaiveFee(account, item, body),
+            AccountChange::Credit => Action::CreditOffset(account, body),
+            AccountChange::Debit => Action::DebitOffset(account, body),
+            AccountChange::Status => Action::SetStatus(account, body),
+            AccountChange::Notice => Action::SetNotification(account, body),
+            AccountChange::Withdraw => Action::WithdrawLineItem(account, item),
+            AccountChange::Roll => Action::Roll(body),
+        }
+    }
+
+    /// The same change, for a rehearsal.
+    pub fn change(self, item: &str, body: &Value) -> Result<Change, Trouble> {
+        let json = body.to_string();
+        let json = json.as_bytes();
+        let item = item.to_owned();
+        Ok(match self {
+            AccountChange::Payment => Change::Payment(parse(json)?),
+            AccountChange::Reverse => Change::Reversal(item, parse(json)?),
+            AccountChange::Settle => Change::PaymentStatus(item, parse(json)?),
+            AccountChange::Fee => Change::Fee(parse(json)?),
+            AccountChange::Waive => Change::Waiver(item, parse(json)?),
+            AccountChange::Credit => Change::Credit(parse(json)?),
+            AccountChange::Debit => Change::Debit(parse(json)?),
+            AccountChange::Status => Change::Status(parse(json)?),
+            AccountChange::Notice => Change::Notice(parse(json)?),
+            AccountChange::Withdraw => Change::Withdrawal(item),
+            AccountChange::Roll => Change::Roll(parse(json)?),
+        })
+    }
+
+    /// A sentence about the effect.
+    pub fn sentence(self, account: &Account, item: &str, body: &Value) -> String {
+        let amount = Money(body["original_amount_cents"].as_i64().unwrap_or_default());
+        let text = |name: &str| body[name].as_str().unwrap_or_default();
+        let at = match body["effective_at"].as_str() {
+            Some(moment) => format!("effective {}", Moment(moment.to_owned())),
+            None => "effective now, on the account's clock".to_owned(),
+        };
+        let part = match text("allocation") {
+            "INTEREST" => "interest",
+            "FEE" => "fees",
+            _ => "principal",
+        };
+        let id = &account.account_id;
+        match self {
+            AccountChange::Payment => format!("A payment of {amount} is recorded on account {id}, {at}."),
+            AccountChange::Reverse => {
+                let fee = account.account_product.product_lifecycle.payment_reversal_fee_impl_cents;
+                let charged =
+                    if fee.is_zero() { String::new() } else { format!(" A reversal fee of {fee} is charged.") };
+                format!("Payment {item} is reversed, {at}.{charged}")
+            }
+            AccountChange::Settle => match text("line_item_status") {
+                "VALID" => format!("Payment {item} becomes valid, {at}. This is final."),
+                _ => format!("Payment {item} becomes invalid, as if it had never been made, {at}. This is final."),
+            },
+            AccountChange::Fee => format!("A fee of {amount} is charged to account {id}, {at}."),
+            AccountChange::Waive => format!("The unpaid part of fee {item} is forgiven, {at}."),
+            AccountChange::Credit => format!("The {part} of account {id} is raised by {amount}, {at}."),
+            AccountChange::Debit => format!("The balance of account {id} is lowered by {amount}, {part} first, {at}."),
+            AccountChange::Status => {
+                let status = format!("{}:{}", text("account_status"), text("account_substatus"));
+                let words = PAIRS.iter().find(|(pair, _)| *pair == status).map_or("", |(_, words)| words);
+                format!("The status of account {id} is set to \u{201c}{words}\u{201d}, {at}.")
+            }
+            AccountChange::Notice => {
+                let kind = text("notification_type");
+                let rhythm = if text("interval").is_empty() { text("time_offset") } else { text("interval") };
+                let verb = if body["enabled"] == json!(false) { "turned off" } else { "turned on" };
+                format!("The notice {kind} ({rhythm}) is {verb}, {at}.")
+            }
+            AccountChange::Withdraw => {
+                format!("The held entry {item} is withdrawn and will not be part of the release.")
+            }
+            AccountChange::Roll => {
+                let to = Moment(text("effective_at").to_owned());
+                format!("The clock of account {id} is rolled to {to}. It cannot be rolled back.")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use daybook_engine::status::Standing;
+
+    #[test]
+    fn every_pair_of_the_engine_can_be_chosen_and_no_other() {
+        let standings = [Standing::Active, Standing::Suspended, Standing::Closed];
+        let pairs = standings.into_iter().flat_map(|standing| {
+            let of = move |reason: &Option<daybook_engine::status::Reason>| {
+                format!("{}:{}", standing.name(), reason.map_or("", |reason| reason.name()))
+            };
+            standing.reasons().iter().map(of).collect::<Vec<_>>()
+        });
+        let shown: Vec<&str> = PAIRS.iter().map(|(pair, _)| *pair).collect();
+        assert_eq!(shown, pairs.collect::<Vec<_>>());
+    }
+}

@@ -11,13 +11,13 @@
 //! URL and replaces the part of the page below it.
 
 mod account_change;
-mod acting;
+mod change_pages;
 mod data;
 mod machine;
 mod overview;
 mod tables;
 
-pub use acting::{ask, confirm, confirm_roll, perform, perform_roll, roll};
+pub use change_pages::{ask, confirm, confirm_roll, perform, perform_roll, roll};
 pub(crate) use data::Account;
 
 use crate::Console;

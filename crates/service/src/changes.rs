@@ -14,7 +14,7 @@ use crate::form::fields::{ExternalField, Id, Moment};
 use crate::ids::mint_id;
 use crate::problem::Problem;
 use crate::processor::job::{Repeat, Show, Work};
-use crate::processor::work::{self, Came};
+use crate::processor::work::{self, JobResult};
 use bytes::Bytes;
 use daybook_engine::item::{ItemId, ItemKind, Name};
 use daybook_engine::time::Time;
@@ -215,8 +215,8 @@ impl Service {
             loop {
                 let came = work::work(&mut book, &asked, now)
                     .map_err(|_| Problem::internal("the whole journal was loaded, but the fold requested it again"))?;
-                let (Came::ToMore(more), Work::Roll { done, .. }) = (&came, &mut asked) else {
-                    return Ok::<(Book, Came), Problem>((book, came));
+                let (JobResult::ToMore(more), Work::Roll { done, .. }) = (&came, &mut asked) else {
+                    return Ok::<(Book, JobResult), Problem>((book, came));
                 };
                 *done = *more;
                 book.writes.messages.clear();
@@ -224,10 +224,10 @@ impl Service {
         });
         let (book, came) = worked.await?;
         let answer = match came {
-            Came::To(answer) => answer,
-            Came::ToItem(item) => self.get_line_item(who, account, &item, None).await?,
-            Came::ToItemIf(_, _, problem) | Came::ToProblem(problem) => return Err(problem),
-            Came::ToMore(_) => return Err(Problem::internal("a roll did not finish")),
+            JobResult::To(answer) => answer,
+            JobResult::ToItem(item) => self.get_line_item(who, account, &item, None).await?,
+            JobResult::ToItemIf(_, _, problem) | JobResult::ToProblem(problem) => return Err(problem),
+            JobResult::ToMore(_) => return Err(Problem::internal("a roll did not finish")),
         };
         let account = work::account(&book, now, &[]).map_err(problem)?;
         Ok(Rehearsal { answer, account })
@@ -258,13 +258,13 @@ impl Service {
         let worked = self.readers.run(who.org, move || {
             let came = work::work(&mut book, &Work::Open(Box::new(opening)), now)
                 .map_err(|_| Problem::internal("a new account requested earlier inputs"))?;
-            Ok::<(Book, Came), Problem>((book, came))
+            Ok::<(Book, JobResult), Problem>((book, came))
         });
-        let (book, came): (Book, Came) = worked.await?;
+        let (book, came): (Book, JobResult) = worked.await?;
         let account = match came {
-            Came::To(account) => account,
-            Came::ToProblem(problem) | Came::ToItemIf(_, _, problem) => return Err(problem),
-            Came::ToItem(_) | Came::ToMore(_) => {
+            JobResult::To(account) => account,
+            JobResult::ToProblem(problem) | JobResult::ToItemIf(_, _, problem) => return Err(problem),
+            JobResult::ToItem(_) | JobResult::ToMore(_) => {
                 return Err(Problem::internal("opening an account returned no account"));
             }
         };

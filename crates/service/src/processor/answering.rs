@@ -4,7 +4,7 @@ use super::Shared;
 use super::folding::Worked;
 use super::job::Job;
 use super::queue::Group;
-use super::work::{Came, answer_to_keep};
+use super::work::{JobResult, answer_to_keep};
 use crate::answers::reused;
 use crate::catalog::ProductInfo;
 use crate::items::{Stored, item_of_row};
@@ -59,7 +59,7 @@ pub fn refuse(group: Group, problem: &Problem) {
 /// under, but a refusal writes nothing, so the current mode is read here.
 pub async fn is_refused_by_old_mode(shared: &Shared, worked: &Worked) -> bool {
     let Some(product) = &worked.product else { return false };
-    if !worked.came.iter().any(|came| matches!(came, Came::ToProblem(_) | Came::ToItemIf(..))) {
+    if !worked.came.iter().any(|came| matches!(came, JobResult::ToProblem(_) | JobResult::ToItemIf(..))) {
         return false;
     }
     let fresh = shared.catalog.fresh_product(&product.key).await;
@@ -70,13 +70,13 @@ pub async fn is_refused_by_old_mode(shared: &Shared, worked: &Worked) -> bool {
 pub async fn answer(shared: &Shared, worked: Worked, now: Time) {
     let Worked { group, came, product, .. } = worked;
     for (job, came) in group.jobs.into_iter().zip(came) {
-        let written_with_it = matches!(came, Came::To(_));
+        let written_with_it = matches!(came, JobResult::To(_));
         let answer = match came {
-            Came::To(body) => Ok(body),
-            Came::ToProblem(problem) => Err(problem),
-            Came::ToMore(_) => Err(Problem::internal("a roll did not finish")),
-            Came::ToItem(name) => stored_item(shared, &job.key, &name, product.as_deref(), None).await,
-            Came::ToItemIf(name, status, problem) => {
+            JobResult::To(body) => Ok(body),
+            JobResult::ToProblem(problem) => Err(problem),
+            JobResult::ToMore(_) => Err(Problem::internal("a roll did not finish")),
+            JobResult::ToItem(name) => stored_item(shared, &job.key, &name, product.as_deref(), None).await,
+            JobResult::ToItemIf(name, status, problem) => {
                 match stored_item(shared, &job.key, &name, product.as_deref(), Some(status)).await {
                     Ok(body) => Ok(body),
                     Err(other) if other.code == "not_found" => Err(problem),

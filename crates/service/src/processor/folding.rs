@@ -2,7 +2,7 @@
 
 use super::job::{Job, Work};
 use super::queue::Group;
-use super::work::{Came, NeedsAll, answer_to_keep, unit, work};
+use super::work::{JobResult, NeedsAll, answer_to_keep, unit, work};
 use crate::account::book::{Book, Halt};
 use crate::account::slice::Slice;
 use crate::answers::reused;
@@ -45,7 +45,7 @@ pub struct Worked {
     /// The jobs.
     pub group: Group,
     /// The result of each job.
-    pub came: Vec<Came>,
+    pub came: Vec<JobResult>,
     /// The rows to write.
     pub unit: Option<Unit>,
     /// The account's product.
@@ -111,14 +111,14 @@ fn fold_one(ready: Ready, slice: Slice, now: Time) -> Folded {
 
 /// The result of working on an account.
 struct Done {
-    came: Vec<Came>,
+    came: Vec<JobResult>,
     unit: Option<Unit>,
     is_part: bool,
 }
 
 impl Done {
     fn refused(jobs: &[Job], problem: &Problem) -> Done {
-        Done { came: vec![Came::ToProblem(problem.clone()); jobs.len()], unit: None, is_part: false }
+        Done { came: vec![JobResult::ToProblem(problem.clone()); jobs.len()], unit: None, is_part: false }
     }
 }
 
@@ -157,20 +157,20 @@ fn jobs_done(
             book = opened.ok();
         }
         let Some(book) = &mut book else {
-            came.push(Came::ToProblem(Problem::not_found("account", &group.key.account)));
+            came.push(JobResult::ToProblem(Problem::not_found("account", &group.key.account)));
             continue;
         };
         book.waiting_messages = waiting_messages;
         let is_opened = matches!(job.work, Work::Open(_)) && book.loaded_version.is_none() && !is_opened_already;
         if job.only_held && !book.product.mode.holding {
-            came.push(Came::ToProblem(not_held(&book.product.key)));
+            came.push(JobResult::ToProblem(not_held(&book.product.key)));
             continue;
         }
         if let Some(earlier) =
             job.repeat.as_ref().and_then(|repeat| answers.iter().find(|answer| answer.key == repeat.key))
         {
             let same = job.repeat.as_ref().is_some_and(|repeat| repeat.content_hash == earlier.answer.content_hash);
-            came.push(if same { Came::To(earlier.answer.body.clone()) } else { Came::ToProblem(reused()) });
+            came.push(if same { JobResult::To(earlier.answer.body.clone()) } else { JobResult::ToProblem(reused()) });
             continue;
         }
         if came.is_empty() && is_settled_first(book, &job.work) {
@@ -191,11 +191,11 @@ fn jobs_done(
             Work::Roll { .. } => true,
             _ => is_opened || asked_so_far(book) != before,
         };
-        let is_recorded = changed && !matches!(done, Came::ToProblem(_));
+        let is_recorded = changed && !matches!(done, JobResult::ToProblem(_));
         let record = job.record.as_ref().filter(|_| is_recorded).cloned();
         match &done {
-            Came::To(body) => answers.extend(answer_to_keep(job, body, now)),
-            Came::ToMore(_) => return Ok(part(book, group, vec![done], record, now)),
+            JobResult::To(body) => answers.extend(answer_to_keep(job, body, now)),
+            JobResult::ToMore(_) => return Ok(part(book, group, vec![done], record, now)),
             _ => {}
         }
         audit.extend(record);
@@ -203,7 +203,7 @@ fn jobs_done(
         came.push(done);
     }
     let Some(mut book) = book else { return Ok(Done { came, unit: None, is_part: false }) };
-    if book.loaded_version.is_none() && came.iter().all(|came| matches!(came, Came::ToProblem(_))) {
+    if book.loaded_version.is_none() && came.iter().all(|came| matches!(came, JobResult::ToProblem(_))) {
         // It was never created.
         return Ok(Done { came, unit: None, is_part: false });
     }
@@ -232,7 +232,7 @@ fn is_settled_first(book: &Book, asked: &Work) -> bool {
 }
 
 /// Finishes a slice: it is written, and the jobs wait for the next one.
-fn part(book: &mut Book, group: &Group, came: Vec<Came>, record: Option<NewAuditRecord>, now: Time) -> Done {
+fn part(book: &mut Book, group: &Group, came: Vec<JobResult>, record: Option<NewAuditRecord>, now: Time) -> Done {
     match unit(book, Vec::new(), record.into_iter().collect(), now) {
         Ok(unit) => Done { came, unit, is_part: true },
         Err(problem) => Done::refused(&group.jobs, &problem),
@@ -249,7 +249,7 @@ fn broken(group: &Group, loaded: Option<Loaded>, product: Option<Arc<ProductInfo
     let Ok(mut book) = Book::read(loaded, product, group.whole) else { return refused };
     book.fail(problem.message, now);
     match unit(&mut book, Vec::new(), Vec::new(), now) {
-        Ok(unit) => Done { came: vec![Came::To(Bytes::new()); group.jobs.len()], unit, is_part: false },
+        Ok(unit) => Done { came: vec![JobResult::To(Bytes::new()); group.jobs.len()], unit, is_part: false },
         Err(_) => refused,
     }
 }

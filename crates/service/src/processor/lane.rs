@@ -9,7 +9,7 @@ use super::answering::{answer, answer_repeats, is_refused_by_old_mode, refuse};
 use super::folding::{Folded, Ready, Room, Worked, fold_all};
 use super::job::{Job, Work};
 use super::queue::{Group, LONG, Queue};
-use super::work::Came;
+use super::work::JobResult;
 use crate::account::slice::Slice;
 use crate::problem::Problem;
 use daybook_clock::Stopwatch;
@@ -275,7 +275,7 @@ impl Round<'_> {
     /// A slice and its record are written; the rest waits for its turn.
     fn go_on(&self, mut worked: Worked) {
         self.shared.metrics.slices.add(1);
-        if let (Some(job), Some(Came::ToMore(more))) = (worked.group.jobs.first_mut(), worked.came.first())
+        if let (Some(job), Some(JobResult::ToMore(more))) = (worked.group.jobs.first_mut(), worked.came.first())
             && let Work::Roll { done, .. } = &mut job.work
         {
             *done = *more;

@@ -24,7 +24,7 @@ const SLICE: Slice = Slice { steps: 500, bytes: 4 << 20 };
 
 /// The result of a job, before it is written.
 #[derive(Clone, Debug)]
-pub enum Came {
+pub enum JobResult {
     /// The response, once everything is written.
     To(Bytes),
     /// The response is a line item in the store.
@@ -38,7 +38,7 @@ pub enum Came {
 }
 
 /// Applies a job. After `NeedsAll` the book's state is undefined, and the account must be loaded again.
-pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<Came, NeedsAll> {
+pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<JobResult, NeedsAll> {
     // Another node's clock may be ahead of this one's.
     let now = book.time(now);
     let came = match work {
@@ -53,7 +53,7 @@ pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<Came, NeedsAll> {
     match came {
         Ok(came) => Ok(came),
         Err(Halt::NeedsAll) => Err(NeedsAll),
-        Err(Halt::Problem(problem)) => Ok(Came::ToProblem(problem)),
+        Err(Halt::Problem(problem)) => Ok(JobResult::ToProblem(problem)),
     }
 }
 
@@ -61,7 +61,7 @@ pub fn work(book: &mut Book, work: &Work, now: Time) -> Result<Came, NeedsAll> {
 #[derive(Debug)]
 pub struct NeedsAll;
 
-fn open(book: &mut Book, opening: &super::job::Opening, now: Time) -> Result<Came, Halt> {
+fn open(book: &mut Book, opening: &super::job::Opening, now: Time) -> Result<JobResult, Halt> {
     if book.content_hash != opening.content_hash {
         return Err(Problem::id_taken("account_id", "account", &book.key.account).into());
     }
@@ -69,33 +69,33 @@ fn open(book: &mut Book, opening: &super::job::Opening, now: Time) -> Result<Cam
         return Err(problem.clone().into());
     }
     settled(book, now)?;
-    Ok(Came::To(account(book, now, &opening.warnings)?))
+    Ok(JobResult::To(account(book, now, &opening.warnings)?))
 }
 
-fn submit(book: &mut Book, asked: &Asked, show: Show, now: Time) -> Result<Came, Halt> {
+fn submit(book: &mut Book, asked: &Asked, show: Show, now: Time) -> Result<JobResult, Halt> {
     settled(book, now)?;
     let applied = book.submit(asked.clone(), now)?;
     match show {
-        Show::Item if applied == Applied::Already => Ok(Came::ToItem(asked.name.clone())),
-        Show::Item => Ok(Came::To(item(book, &asked.name)?)),
-        Show::Account => Ok(Came::To(account(book, now, &[])?)),
-        Show::Notices => Ok(Came::To(notices(book))),
+        Show::Item if applied == Applied::Already => Ok(JobResult::ToItem(asked.name.clone())),
+        Show::Item => Ok(JobResult::To(item(book, &asked.name)?)),
+        Show::Account => Ok(JobResult::To(account(book, now, &[])?)),
+        Show::Notices => Ok(JobResult::To(notices(book))),
     }
 }
 
-fn payment_status(book: &mut Book, payment: &Name, valid: bool, asked: &Asked, now: Time) -> Result<Came, Halt> {
+fn payment_status(book: &mut Book, payment: &Name, valid: bool, asked: &Asked, now: Time) -> Result<JobResult, Halt> {
     settled(book, now)?;
     match book.submit(asked.clone(), now) {
-        Ok(_) if book.writes.items.contains_key(payment) => Ok(Came::To(item(book, payment)?)),
-        Ok(_) => Ok(Came::ToItem(payment.clone())),
+        Ok(_) if book.writes.items.contains_key(payment) => Ok(JobResult::To(item(book, payment)?)),
+        Ok(_) => Ok(JobResult::ToItem(payment.clone())),
         Err(Halt::Problem(problem)) if problem.code == "status_is_final" => {
-            Ok(Came::ToItemIf(payment.clone(), if valid { "VALID" } else { "INVALID" }, problem))
+            Ok(JobResult::ToItemIf(payment.clone(), if valid { "VALID" } else { "INVALID" }, problem))
         }
         Err(halt) => Err(halt),
     }
 }
 
-fn withdraw(book: &mut Book, name: &str, now: Time) -> Result<Came, Halt> {
+fn withdraw(book: &mut Book, name: &str, now: Time) -> Result<JobResult, Halt> {
     if book.now.failure.is_none() {
         settled(book, now)?;
     }
@@ -107,11 +107,11 @@ fn withdraw(book: &mut Book, name: &str, now: Time) -> Result<Came, Halt> {
         None => return Err(Problem::not_found("line item", name).into()),
     };
     book.withdraw(name, now)?;
-    Ok(Came::To(shown))
+    Ok(JobResult::To(shown))
 }
 
 /// Assigns customers to an account, or changes their roles.
-pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: Time) -> Result<Came, Halt> {
+pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: Time) -> Result<JobResult, Halt> {
     settled(book, now)?;
     let mut profile = book.profile.clone();
     for customer in customers {
@@ -121,10 +121,10 @@ pub fn add_customers(book: &mut Book, customers: &[view::AccountCustomer], now: 
         }
     }
     book.change_profile(profile, now)?;
-    Ok(Came::To(account(book, now, &[])?))
+    Ok(JobResult::To(account(book, now, &[])?))
 }
 
-fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) -> Result<Came, Halt> {
+fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) -> Result<JobResult, Halt> {
     let mode = &book.product.mode;
     if mode.holding || mode.releasing {
         let what = if mode.holding { "is in migration mode" } else { "is releasing its held events" };
@@ -136,7 +136,7 @@ fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) 
     done.messages += if webhooks { book.waiting_messages } else { 0 };
     done.add(book.roll_some(to, webhooks, now, SLICE)?);
     if book.clock(now) < to {
-        return Ok(Came::ToMore(done));
+        return Ok(JobResult::ToMore(done));
     }
     let Rolled { steps, refused, messages } = done;
     let answer = view::Rolled {
@@ -147,12 +147,12 @@ fn roll(book: &mut Book, to: Time, webhooks: bool, mut done: Rolled, now: Time) 
         total_attempted: steps,
         webhooks_sent: messages,
     };
-    Ok(Came::To(render(&answer)))
+    Ok(JobResult::To(render(&answer)))
 }
 
 /// Processes an account up to its clock for a timer or a release. If that fails, the account is marked as failed.
-fn settle(book: &mut Book, now: Time) -> Result<Came, NeedsAll> {
-    let done = Ok(Came::To(Bytes::new()));
+fn settle(book: &mut Book, now: Time) -> Result<JobResult, NeedsAll> {
+    let done = Ok(JobResult::To(Bytes::new()));
     if book.now.failure.is_some() {
         return done;
     }

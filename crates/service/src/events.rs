@@ -8,7 +8,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::{Book, Halt};
-use crate::account::journal::{Journal, revising};
+use crate::account::journal::{JournalEntry, revising};
 use crate::account::message_writer::NOTICE;
 use crate::account::timeline::{Happening, Progress};
 use crate::accounts::{account_key, problem};
@@ -85,7 +85,7 @@ impl Service {
             let until = last.applies_at.plus_micros(-1);
             rows.retain(|row| row.applies_at <= until && row.seq < stored.next_seq);
             rows.sort_by_key(|row| row.seq);
-            let journal = rows.into_iter().map(Journal::read).collect::<Result<Vec<_>, _>>()?;
+            let journal = rows.into_iter().map(JournalEntry::read).collect::<Result<Vec<_>, _>>()?;
             let mut begins = book.clone();
             begins.begin_with(journal, &stored);
             let mut happenings = begins.happenings(Some(until)).map_err(problem)?;

@@ -7,7 +7,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::Book;
-use crate::account::journal::{Journal, Record};
+use crate::account::journal::{JournalEntry, Record};
 use crate::account::timeline::Progress;
 use crate::accounts::problem;
 use crate::form::fields::*;
@@ -136,7 +136,7 @@ fn is_migrated(book: &Book) -> bool {
 /// The number of messages of each event, without those that a replay would not write.
 fn announced(book: &Book, messages: &[MessageRow], clock: Time) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    let has = |is: fn(&Journal) -> bool| book.journal.iter().any(is);
+    let has = |is: fn(&JournalEntry) -> bool| book.journal.iter().any(is);
     let releases = book.journal.iter().filter(|record| matches!(record.record, Record::Release { .. })).count();
     let is_suppressed = has(|record| matches!(record.record, Record::Release { suppress_before: Some(_) }));
     let is_behind = book.now.held_events > 0 || book.now.next_moment.is_some_and(|next| next <= clock);
@@ -227,12 +227,12 @@ fn own<T: PartialEq>(agreed: T, usual: T) -> Option<T> {
 
 /// New ids for items whose ids no caller can choose.
 fn renamed(book: &Book) -> HashMap<String, String> {
-    let is_renamed = |record: &&Journal| {
+    let is_renamed = |record: &&JournalEntry| {
         let makes_item =
             matches!(record.record, Record::Input(Input::Fee { .. } | Input::Credit { .. } | Input::Debit { .. }));
         makes_item && is_own(&record.name)
     };
-    let name = |record: &Journal| {
+    let name = |record: &JournalEntry| {
         let mut name = format!("{}-{}", record.record.kind(), record.seq());
         while book.named(&name).is_some() {
             name.push('x');
@@ -243,7 +243,12 @@ fn renamed(book: &Book) -> HashMap<String, String> {
 }
 
 /// The request that made an input; `None` for the opening.
-fn past_call(book: &Book, record: &Journal, input: &Input, history: &History) -> Result<Option<PastCall>, Problem> {
+fn past_call(
+    book: &Book,
+    record: &JournalEntry,
+    input: &Input,
+    history: &History,
+) -> Result<Option<PastCall>, Problem> {
     let line_item_id = Id::read(&history.renamed(&record.name)).ok();
     let (target, body) = match input {
         Input::Open => return Ok(None),

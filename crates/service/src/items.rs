@@ -1,6 +1,6 @@
 //! Converts line items between the store's rows and the engine's type.
 
-use crate::account::journal::Journal;
+use crate::account::journal::JournalEntry;
 use crate::account::message_writer::external_fields;
 use crate::account::writes::item_row;
 use crate::form::fields::ExternalField;
@@ -89,7 +89,7 @@ impl Stored {
     }
 
     /// A held or scheduled line item; `None` if the record makes no line item.
-    pub fn waiting(record: &Journal, held: bool) -> Option<Stored> {
+    pub fn waiting(record: &JournalEntry, held: bool) -> Option<Stored> {
         let item = record.waiting_item()?;
         let row = item_row(&item, record.extra.clone(), record.recorded_at);
         let state = if held { ProcessingState::Held } else { ProcessingState::Scheduled };
@@ -111,7 +111,7 @@ impl Stored {
         let Some(loaded) = store.load(&[want]).await?.into_iter().next().flatten() else { return Ok(None) };
         let settled = loaded.row.now.settled_seq;
         let input = loaded.inputs.into_iter().find(|input| input.name == item_id);
-        let Some(record) = input.map(Journal::read).transpose()? else { return Ok(None) };
+        let Some(record) = input.map(JournalEntry::read).transpose()? else { return Ok(None) };
         Ok(Stored::waiting(&record, record.seq() > settled))
     }
 

@@ -3,7 +3,7 @@
 use crate::Service;
 use crate::access::{Caller, Right};
 use crate::account::book::Book;
-use crate::account::journal::{Journal, Names, named};
+use crate::account::journal::{JournalEntry, Names, named};
 use crate::accounts::{account_key, page_of, problem};
 use crate::changes::Change;
 use crate::form;
@@ -212,7 +212,7 @@ impl Service {
         }
         let book = self.load_book(&account_key(who, account), daybook_store::Inputs::Pending).await?;
         let row = self.store.items_by_id(&book.key, &[Arc::from(&*item)]).await?.into_iter().next();
-        let waits = |record: &&Journal| *record.name == *item;
+        let waits = |record: &&JournalEntry| *record.name == *item;
         let waiting = || Stored::waiting(book.waiting().find(waits)?, book.is_held(book.waiting().find(waits)?));
         let found = row.map(Stored::processed).or_else(waiting);
         show_item(&book, &found.ok_or(missing)?)

@@ -10,7 +10,7 @@
 //! the past needs the whole journal: the book then returns [`Halt::NeedsAll`], and the caller loads the account in
 //! full.
 
-use super::journal::{Journal, Names, OPEN, Record, named, refers_to};
+use super::journal::{JournalEntry, Names, OPEN, Record, named, refers_to};
 use super::message_writer::{About, Timing};
 use super::profile::Profile;
 use super::slice::Slice;
@@ -120,7 +120,7 @@ pub struct Book {
     /// The part of the account's row that changes.
     pub now: AccountNow,
     /// The journal, or the loaded part of it, in order of sequence number.
-    pub journal: Vec<Journal>,
+    pub journal: Vec<JournalEntry>,
     /// Whether the whole journal is loaded.
     pub complete: bool,
     /// The line items; `None` until they are needed.
@@ -157,7 +157,7 @@ impl Book {
         time: Time,
     ) -> Result<Book, Problem> {
         let at = terms.opening.effective_at;
-        let opening = Journal {
+        let opening = JournalEntry {
             place: Place { at, rank: Rank::Input, seq: 1 },
             name: Name::from(OPEN),
             effective_at: at,
@@ -237,7 +237,7 @@ impl Book {
         state: State,
     ) -> Result<Book, Problem> {
         let AccountRow { key, version, content_hash, created_at, now, .. } = loaded.row;
-        let mut journal = loaded.inputs.into_iter().map(Journal::read).collect::<Result<Vec<_>, _>>()?;
+        let mut journal = loaded.inputs.into_iter().map(JournalEntry::read).collect::<Result<Vec<_>, _>>()?;
         mark_scheduled(&mut journal, &now);
         Ok(Book {
             key,
@@ -281,7 +281,7 @@ impl Book {
     }
 
     /// Replaces the journal with these first records of the timeline. `stored` is the account's stored row.
-    pub fn begin_with(&mut self, mut journal: Vec<Journal>, stored: &AccountNow) {
+    pub fn begin_with(&mut self, mut journal: Vec<JournalEntry>, stored: &AccountNow) {
         mark_scheduled(&mut journal, stored);
         self.journal = journal;
         self.complete = true;
@@ -289,7 +289,7 @@ impl Book {
     }
 
     /// A record by its name, if it is loaded.
-    pub fn named(&self, name: &str) -> Option<&Journal> {
+    pub fn named(&self, name: &str) -> Option<&JournalEntry> {
         named(self.names.as_ref(), &self.journal, name)
     }
 
@@ -307,7 +307,7 @@ impl Book {
     }
 
     /// Adds a record.
-    pub(super) fn push(&mut self, record: Journal) {
+    pub(super) fn push(&mut self, record: JournalEntry) {
         self.journal.push(record);
         if let Some(names) = &mut self.names {
             names.note(&self.journal);
@@ -340,7 +340,7 @@ impl Book {
     }
 
     /// Whether a record is held. During a first fold, the records it has already folded are not.
-    pub fn is_held(&self, record: &Journal) -> bool {
+    pub fn is_held(&self, record: &JournalEntry) -> bool {
         let is_folded = || self.now.settled_seq == 0 && self.now.processed_through >= Some(record.place.at);
         record.seq() > self.now.settled_seq && !is_folded()
     }
@@ -384,7 +384,7 @@ impl Book {
     /// Counts the scheduled inputs.
     pub fn recount(&mut self) {
         let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
-        let ahead = |record: &&Journal| {
+        let ahead = |record: &&JournalEntry| {
             !self.is_held(record) && record.place.at > through && matches!(record.record, Record::Input(_))
         };
         self.now.scheduled_events = self.journal.iter().filter(ahead).count() as i64;
@@ -433,7 +433,7 @@ impl Book {
             return Some(self.now.next_moment.map_or(due, |next| next.min(due)));
         }
         let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
-        let is_ahead = |record: &&Journal| {
+        let is_ahead = |record: &&JournalEntry| {
             !self.is_held(record) && record.place.at > through && matches!(record.record, Record::Input(_))
         };
         let scheduled = self.journal.iter().filter(is_ahead).map(|record| record.place.at).min();
@@ -474,7 +474,7 @@ impl Book {
 
 /// A held input whose time is still in the future after its release is scheduled. Its row was written before the
 /// release and does not show that.
-pub(super) fn mark_scheduled(journal: &mut [Journal], now: &AccountNow) {
+pub(super) fn mark_scheduled(journal: &mut [JournalEntry], now: &AccountNow) {
     for record in journal {
         let is_released = record.held.is_some() && record.seq() <= now.settled_seq;
         record.scheduled |= is_released && now.processed_through.is_some_and(|through| record.place.at > through);

@@ -101,7 +101,7 @@ impl Record {
 
 /// A record and its place in the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Journal {
+pub struct JournalEntry {
     /// The record's sequence number and its place in the timeline.
     pub place: Place,
     /// Its name, unique within the account.
@@ -124,14 +124,14 @@ pub struct Journal {
     pub content_hash: Vec<u8>,
 }
 
-impl Journal {
+impl JournalEntry {
     /// Its sequence number, in the store's type.
     pub fn seq(&self) -> i64 {
         self.place.seq as i64
     }
 
     /// Reads a row.
-    pub fn read(row: InputRow) -> Result<Journal, Problem> {
+    pub fn read(row: InputRow) -> Result<JournalEntry, Problem> {
         let (record, held) = postcard::from_bytes(&row.payload)
             .map_err(|error| Problem::internal(format!("input {} cannot be read: {error}", row.seq)))?;
         let rank = match row.rank {
@@ -139,7 +139,7 @@ impl Journal {
             1 => Rank::Moment,
             _ => Rank::Late,
         };
-        Ok(Journal {
+        Ok(JournalEntry {
             place: Place { at: row.applies_at, rank, seq: row.seq as u64 },
             name: row.name,
             effective_at: row.effective_at,
@@ -214,12 +214,12 @@ pub struct Names(HashMap<Name, usize>);
 
 impl Names {
     /// Indexes these records.
-    pub fn of(journal: &[Journal]) -> Names {
+    pub fn of(journal: &[JournalEntry]) -> Names {
         Names(journal.iter().enumerate().map(|(index, record)| (record.name.clone(), index)).collect())
     }
 
     /// Adds the last record of the journal.
-    pub fn note(&mut self, journal: &[Journal]) {
+    pub fn note(&mut self, journal: &[JournalEntry]) {
         if let Some(last) = journal.last() {
             self.0.insert(last.name.clone(), journal.len() - 1);
         }
@@ -227,7 +227,7 @@ impl Names {
 }
 
 /// The record with a name.
-pub fn named<'a>(names: Option<&Names>, journal: &'a [Journal], name: &str) -> Option<&'a Journal> {
+pub fn named<'a>(names: Option<&Names>, journal: &'a [JournalEntry], name: &str) -> Option<&'a JournalEntry> {
     match names {
         Some(names) => names.0.get(name).and_then(|index| journal.get(*index)),
         None => journal.iter().find(|record| &*record.name == name),
@@ -244,8 +244,8 @@ pub fn refers_to(input: &Input) -> Option<&Name> {
 }
 
 /// The entries of these records, in timeline order.
-pub fn entries<'a>(journal: impl IntoIterator<Item = &'a Journal>) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = journal.into_iter().filter_map(Journal::entry).collect();
+pub fn entries<'a>(journal: impl IntoIterator<Item = &'a JournalEntry>) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = journal.into_iter().filter_map(JournalEntry::entry).collect();
     entries.sort_by_key(|entry| entry.place);
     entries
 }

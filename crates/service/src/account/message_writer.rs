@@ -4,7 +4,7 @@
 //! right after the step, rendered to the exact bytes that every receiver will get, and signed. Nothing is sent here.
 
 pub use super::causes::{NOTICE, cancel_notices, cause_text};
-use super::journal::{Journal, Names, Record, named};
+use super::journal::{JournalEntry, Names, Record, named};
 use super::profile::Profile;
 use super::slice::{Meter, Slice};
 use crate::catalog::ProductInfo;
@@ -40,7 +40,7 @@ pub struct About<'a> {
     /// Its line items before the fold, if they are known.
     pub known: Option<&'a Ledger>,
     /// The loaded part of its journal.
-    pub journal: &'a [Journal],
+    pub journal: &'a [JournalEntry],
     /// The index of record names, if there is one.
     pub names: Option<&'a Names>,
 }
@@ -418,7 +418,7 @@ pub fn external_fields(extra: Option<&str>) -> Vec<ExternalField> {
 }
 
 impl<'a> About<'a> {
-    fn named(&self, name: &str) -> Option<&'a Journal> {
+    fn named(&self, name: &str) -> Option<&'a JournalEntry> {
         named(self.names, self.journal, name)
     }
 

@@ -4,7 +4,7 @@
 //! holds its events a preview shows the result of their release.
 
 use super::book::{Book, Halt};
-use super::journal::{Journal, Record, entries};
+use super::journal::{JournalEntry, Record, entries};
 use crate::problem::Problem;
 use daybook_engine::fold::Stop;
 use daybook_engine::installment::reading::{Reading, read};
@@ -106,7 +106,7 @@ impl Book {
     }
 
     /// Records that are not processed: held, or scheduled for later.
-    pub fn waiting(&self) -> impl Iterator<Item = &Journal> {
+    pub fn waiting(&self) -> impl Iterator<Item = &JournalEntry> {
         let through = self.now.processed_through.unwrap_or(Time::BEGINNING);
         self.journal.iter().filter(move |record| self.is_held(record) || record.place.at > through)
     }

@@ -101,7 +101,7 @@ impl Book {
         book.now.next_seq = record.seq();
         book.now.failure = None;
         let is_held =
-            |record: &&super::journal::Journal| record.seq() > mark.settled_seq && record.record.mark().is_none();
+            |record: &&super::journal::JournalEntry| record.seq() > mark.settled_seq && record.record.mark().is_none();
         book.now.held_events = book.journal.iter().filter(is_held).count() as i64;
         mark_scheduled(&mut book.journal, &book.now);
         book.refold(&[], record.recorded_at)?;

@@ -1,7 +1,7 @@
 //! Releases held inputs: the first fold of an account, or its history folded again with more inputs.
 
 use super::book::{Book, Halt, Rolled, stopped};
-use super::journal::{Journal, Record, entries};
+use super::journal::{JournalEntry, Record, entries};
 use super::message_writer::{About, MessageWriter, Timing};
 use crate::problem::Problem;
 use daybook_engine::fold::Stop;
@@ -30,7 +30,7 @@ impl Book {
         let suppress_before = self.product.mode.suppress_before.filter(|_| !is_new);
         let timing = Timing { now, suppress_before, at_once: false };
         let settled_seq = self.now.settled_seq;
-        let held: BTreeSet<i64> = self.journal.iter().map(Journal::seq).filter(|seq| *seq > settled_seq).collect();
+        let held: BTreeSet<i64> = self.journal.iter().map(JournalEntry::seq).filter(|seq| *seq > settled_seq).collect();
         let last = held.last().copied().unwrap_or(settled_seq);
         for record in self.journal.iter_mut().filter(|record| record.seq() > settled_seq) {
             record.scheduled = record.place.at > clock;
@@ -114,7 +114,7 @@ impl Book {
         held: &BTreeSet<i64>,
         last: i64,
     ) -> Result<Rolled, Halt> {
-        let is_held = |record: &&Journal| held.contains(&record.seq());
+        let is_held = |record: &&JournalEntry| held.contains(&record.seq());
         let past = entries(self.journal.iter().filter(is_held).filter(|record| record.place.at <= through));
         let mut rolled = Rolled::default();
         if !past.is_empty() {

@@ -1,7 +1,7 @@
 //! Requests to an account: submit an input, withdraw one, change the profile, roll the clock.
 
 use super::book::{Applied, Asked, Book, Halt, Rolled};
-use super::journal::{Journal, OPEN, Record};
+use super::journal::{JournalEntry, OPEN, Record};
 use super::message_writer::Timing;
 use super::profile::Profile;
 use crate::problem::Problem;
@@ -54,7 +54,7 @@ impl Book {
         let situation =
             Situation { held, clock, last_folded: self.state.last_folded, backdating: self.terms.backdating };
         let placement = place(&situation, effective_at, seq);
-        let record = Journal {
+        let record = JournalEntry {
             place: placement.place(),
             name: asked.name,
             effective_at,
@@ -131,14 +131,14 @@ impl Book {
             return Err(Problem::new("not_held", message).into());
         }
         // Held inputs that refer to the payment or fee are withdrawn with it: they mean nothing without it.
-        let goes_along = |record: &&Journal| match &record.record {
+        let goes_along = |record: &&JournalEntry| match &record.record {
             Record::Input(Input::PaymentStatus { payment, .. } | Input::Reversal { payment }) => {
                 self.is_held(record) && **payment == *name
             }
             Record::Input(Input::Waiver { fee: ItemId::Input(fee) }) => self.is_held(record) && **fee == *name,
             _ => false,
         };
-        let mut taken: Vec<i64> = self.journal.iter().filter(goes_along).map(Journal::seq).collect();
+        let mut taken: Vec<i64> = self.journal.iter().filter(goes_along).map(JournalEntry::seq).collect();
         taken.push(record.seq());
         self.journal.retain(|record| !taken.contains(&record.seq()));
         self.writes.inputs.retain(|row| !taken.contains(&row.seq));
@@ -207,7 +207,7 @@ impl Book {
     /// Appends a record that the service itself makes.
     pub(super) fn append(&mut self, record: Record, what: &str, at: Time, now: Time) -> Result<(), Problem> {
         let seq = self.now.next_seq;
-        let record = Journal {
+        let record = JournalEntry {
             place: Place { at, rank: Rank::Late, seq: seq as u64 },
             name: Name::from(format!("dbk_{what}_{seq}")),
             effective_at: at,
@@ -230,7 +230,7 @@ impl Book {
     /// the release, and it could not be withdrawn then because it has no line item.
     fn check_undecided(&self, input: &Input, held: bool) -> Result<(), Problem> {
         let Input::PaymentStatus { payment, .. } = input else { return Ok(()) };
-        let decides = |record: &Journal| match &record.record {
+        let decides = |record: &JournalEntry| match &record.record {
             // If events are not held, the fold knows decided statuses; held inputs are not folded yet.
             Record::Input(Input::PaymentStatus { payment: other, .. }) => held && other == payment,
             Record::Input(Input::Payment { status, .. }) => {

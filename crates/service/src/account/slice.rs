@@ -6,7 +6,7 @@
 //! work.
 
 use super::book::{Book, Halt, Rolled};
-use super::journal::{Journal, Record};
+use super::journal::{JournalEntry, Record};
 use daybook_engine::item::Name;
 use daybook_engine::time::Time;
 use daybook_engine::timeline::Input;
@@ -86,7 +86,7 @@ impl Book {
     /// A first fold folds a payment with the status that later inputs give it. So no slice may end after such a payment
     /// and before the input that decides its status. Returns these spans in order; they do not overlap.
     pub(super) fn unsettled(&self) -> Vec<Span> {
-        let revision = |record: &'_ Journal| match &record.record {
+        let revision = |record: &'_ JournalEntry| match &record.record {
             Record::Input(Input::Reversal { payment } | Input::PaymentStatus { payment, .. }) => {
                 Some((payment.clone(), record.place.at))
             }

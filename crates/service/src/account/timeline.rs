@@ -1,7 +1,7 @@
 //! How the balance came about: every event of an account, with the amounts it posted.
 
 use super::book::{Book, Halt};
-use super::journal::{Journal, Record, ZoneChange, entries};
+use super::journal::{JournalEntry, Record, ZoneChange, entries};
 use super::message_writer::cause_text;
 use super::postings::{EarlyInterest, Posting, Recorder, is_undone, owed_again, surplus_used, where_it_went};
 use crate::view::{MomentAmounts, Told};
@@ -122,7 +122,8 @@ impl Book {
                 reasons.extend(out.refused.iter().map(|(seq, refusal)| (*seq, refusal.rule())));
             }
         }
-        let by_seq: HashMap<u64, &Journal> = self.journal.iter().map(|record| (record.place.seq, record)).collect();
+        let by_seq: HashMap<u64, &JournalEntry> =
+            self.journal.iter().map(|record| (record.place.seq, record)).collect();
         let mut happenings = Vec::with_capacity(notes.steps.len() + 4);
         let mut before = Balances::default();
         for step in notes.steps {
@@ -209,7 +210,7 @@ impl Book {
 }
 
 /// Every account begins with a release, even if its product holds no events; that release is not shown.
-fn is_first_release(record: &Journal) -> bool {
+fn is_first_release(record: &JournalEntry) -> bool {
     matches!(record.record, Record::Release { .. }) && record.seq() == 2
 }
 
@@ -218,7 +219,7 @@ fn balances_at(happenings: &[Happening], at: Time) -> Balances {
     happenings.iter().rev().find(|happening| happening.applies_at <= at).map_or(Balances::default(), |last| last.after)
 }
 
-fn of_record(record: &Journal, progress: Progress) -> Happening {
+fn of_record(record: &JournalEntry, progress: Progress) -> Happening {
     let kind = record.record.kind();
     let cause = match &record.record {
         Record::Release { .. } => "release".to_owned(),
@@ -242,7 +243,7 @@ fn of_record(record: &Journal, progress: Progress) -> Happening {
     }
 }
 
-fn describe(record: &Journal) -> String {
+fn describe(record: &JournalEntry) -> String {
     match &record.record {
         Record::Input(input) => Told::input(input).description,
         Record::Release { .. } => "Held events were released.".to_owned(),
@@ -263,7 +264,7 @@ fn describe(record: &Journal) -> String {
 }
 
 /// Adds to an input's description where its money went.
-fn describe_money(record: &Journal, step: &Noted, description: &mut String) {
+fn describe_money(record: &JournalEntry, step: &Noted, description: &mut String) {
     let Record::Input(input) = &record.record else { return };
     let sentence = match input {
         Input::Payment { .. } if step.is_undone => {

@@ -1,6 +1,6 @@
 //! The rows that a book collects to be written.
 
-use super::journal::{Journal, Names, named};
+use super::journal::{JournalEntry, Names, named};
 use super::message_writer::cancel_notices;
 use daybook_engine::item::{Change, ItemId, ItemStatus, LineItem};
 use daybook_engine::outcome::{Outcome, Refusal};
@@ -53,7 +53,7 @@ impl Writes {
     }
 
     /// Adds the line items and changes that a fold made.
-    pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[Journal], names: Option<&Names>) {
+    pub fn absorb(&mut self, out: &Outcome, now: Time, journal: &[JournalEntry], names: Option<&Names>) {
         // If all loaded inputs were accepted just now and have no external fields, no lookup is needed.
         let any_held_or_extra = journal.iter().any(|record| record.extra.is_some() || record.recorded_at != now);
         for item in &out.items {

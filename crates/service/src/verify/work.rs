@@ -2,7 +2,7 @@
 //! would have been given.
 
 use crate::account::book::{Asked, Book, Halt};
-use crate::account::journal::{Journal, Record};
+use crate::account::journal::{JournalEntry, Record};
 use crate::account::message_writer::NOTICE;
 use crate::catalog::ProductInfo;
 use crate::problem::Problem;
@@ -99,13 +99,13 @@ fn change_item(row: &mut ItemRow, change: &ItemChange) {
 }
 
 /// The last change of the rules or of the time-zone data in an account's journal, and its index.
-pub(super) fn refold_of(stored: &Book) -> Option<(usize, &Journal)> {
+pub(super) fn refold_of(stored: &Book) -> Option<(usize, &JournalEntry)> {
     let index = stored.journal.iter().rposition(|record| record.record.mark().is_some())?;
     Some((index, &stored.journal[index]))
 }
 
 /// The sequence number of the last message that earlier rules announced.
-pub(super) fn announced_before(record: &Journal) -> i64 {
+pub(super) fn announced_before(record: &JournalEntry) -> i64 {
     record.record.mark().map_or(0, |mark| mark.message_seq)
 }
 
@@ -147,7 +147,7 @@ pub(super) fn again(stored: &Book, product: &Arc<ProductInfo>, through: Option<T
     Ok(worked)
 }
 
-fn work_through(book: &mut Book, record: &Journal, product: &Arc<ProductInfo>) -> Result<(), Halt> {
+fn work_through(book: &mut Book, record: &JournalEntry, product: &Arc<ProductInfo>) -> Result<(), Halt> {
     let at = record.recorded_at;
     book.placed_by = None;
     if let Some(through) = record.held.filter(|through| book.now.processed_through.is_some_and(|done| done < *through))

@@ -1,7 +1,7 @@
 //! Sends one message to one URL, over HTTP/1.1.
 //!
 //! A [`Sender`] holds what all URLs share: the guard, the resolver, the trusted certificates, the timeout of an
-//! attempt. It opens a [`Door`] for each URL; the door keeps connections alive between messages. A [`Post`] is sent
+//! attempt. It opens a [`ConnectionPool`] for each URL; the door keeps connections alive between messages. A [`Post`] is sent
 //! through a door and results in a [`Reply`]: the final status, or the [`Fault`] that prevented it. What a reply means
 //! (delivered, retry, dead) is decided elsewhere.
 //!
@@ -13,14 +13,14 @@
 //! |---|---|
 //! | `connect` | from a target to a stream of bytes: resolving, checking, TCP, TLS |
 //! | `line` | one connection, request after request |
-//! | `door` | all connections to one URL |
+//! | `connection_pool` | all connections to one URL |
 //! | `turns` | limits how many names are looked up at once |
 //! | `reply` | requests and their results |
 //! | `shown_body`, `tls_words` | a response body, and the reason why TLS failed, as readable text |
 //! | `inside` | a receiver in the same process, for runs without a network |
 
 mod connect;
-mod door;
+mod connection_pool;
 mod inside;
 mod line;
 mod reply;
@@ -29,7 +29,7 @@ mod tls_words;
 mod turns;
 
 pub use connect::Roots;
-pub use door::Door;
+pub use connection_pool::ConnectionPool;
 pub use inside::Receive;
 pub use reply::{Fault, Post, Reply, RetryAfter};
 pub use tokio_rustls::rustls::pki_types::CertificateDer;
@@ -130,12 +130,12 @@ impl Sender {
 
     /// The door for a URL of an organization. If the URL is not (or no longer) allowed, every post through it reports
     /// that.
-    pub fn door_of(&self, org: OrgId, url: &str) -> Door {
-        Door::new(self.clone(), org, url)
+    pub fn door_of(&self, org: OrgId, url: &str) -> ConnectionPool {
+        ConnectionPool::new(self.clone(), org, url)
     }
 
     /// The door for a URL of no organization in particular.
-    pub fn door(&self, url: &str) -> Door {
+    pub fn pool(&self, url: &str) -> ConnectionPool {
         self.door_of(0, url)
     }
 

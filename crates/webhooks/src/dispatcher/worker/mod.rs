@@ -26,7 +26,7 @@ use super::pace::{Allowed, Pace};
 use super::queue::Queue;
 use super::window::Window;
 use super::{Hurry, Order, Shared};
-use crate::sender::{Door, Reply};
+use crate::sender::{ConnectionPool, Reply};
 use crate::signature::StandardKey;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
@@ -106,7 +106,7 @@ pub(super) struct Worker {
     subscription: Subscription,
     orders: mpsc::UnboundedReceiver<Order>,
     look: Arc<Notify>,
-    door: Arc<Door>,
+    pool: Arc<ConnectionPool>,
     keys: Arc<Vec<StandardKey>>,
     queue: Queue<Item>,
     in_flight: FuturesUnordered<Task<Done>>,
@@ -163,7 +163,7 @@ impl Worker {
         orders: mpsc::UnboundedReceiver<Order>,
         look: Arc<Notify>,
     ) -> Worker {
-        let door = Arc::new(shared.sender.door_of(subscription.org, &subscription.url));
+        let pool = Arc::new(shared.sender.door_of(subscription.org, &subscription.url));
         let now = shared.clock.now();
         let mut pace = Pace::new(allowed(&shared, &subscription));
         let held_until = subscription.held_until.filter(|until| *until > now);
@@ -171,7 +171,7 @@ impl Worker {
             pace.go_on_holding(now, until);
         }
         Worker {
-            door,
+            pool,
             keys: Arc::default(),
             queue: Queue::new(),
             in_flight: FuturesUnordered::new(),
@@ -269,7 +269,7 @@ impl Worker {
             },
             () = self.look.notified() => self.look_for_failures = true,
             () = tokio::time::sleep(sleep) => {
-                self.door.sweep();
+                self.pool.sweep();
                 self.look_for_failures |= self.retries.is_due(self.shared.clock.now());
             }
         }

@@ -5,7 +5,7 @@ use crate::dispatcher::ledger::{Outcome, Weight};
 use crate::dispatcher::pace::USUAL_HOLD;
 use crate::envelope;
 use crate::policy::{self, Answer, Verdict};
-use crate::sender::{Door, Fault, Post, Reply, RetryAfter};
+use crate::sender::{ConnectionPool, Fault, Post, Reply, RetryAfter};
 use crate::signature::StandardKey;
 use daybook_engine::time::Time;
 use daybook_store::outbox::{Failure, Outgoing};
@@ -31,12 +31,12 @@ impl Worker {
     }
 
     pub(super) fn send(&mut self, item: Item) {
-        let (door, keys) = (self.door.clone(), self.keys.clone());
+        let (pool, keys) = (self.pool.clone(), self.keys.clone());
         let (began_at, under_way) = (self.shared.clock.now(), self.in_flight.len() + 1);
         self.shared.figures.in_flight.add(1);
         self.sent.insert(item.message.position, item.message.event.clone());
         self.in_flight.push(Box::pin(async move {
-            let reply = post(&door, &keys, &item.message, began_at).await;
+            let reply = post(&pool, &keys, &item.message, began_at).await;
             Done { item, began_at, under_way, reply }
         }));
     }
@@ -116,7 +116,7 @@ impl Worker {
 
 /// Sends a message once.
 pub(in crate::dispatcher) async fn post(
-    door: &Door,
+    pool: &ConnectionPool,
     keys: &[StandardKey],
     message: &Outgoing,
     began_at: Time,
@@ -124,7 +124,7 @@ pub(in crate::dispatcher) async fn post(
     let body = envelope::body(&message.event, &message.data, &message.signature);
     let timestamp_s = began_at.seconds();
     let signatures: Vec<String> = keys.iter().map(|key| key.sign(&message.event_id, timestamp_s, &body)).collect();
-    door.post(Post { id: &message.event_id, timestamp_s, signature: signatures.join(" "), body }).await
+    pool.post(Post { id: &message.event_id, timestamp_s, signature: signatures.join(" "), body }).await
 }
 
 /// How a response counts towards a pause.

@@ -39,7 +39,7 @@ type OwnTurn = (Result<OwnedSemaphorePermit, AcquireError>, Turn);
 
 /// Sends the messages for one URL.
 #[derive(Debug)]
-pub struct Door {
+pub struct ConnectionPool {
     sender: Sender,
     target: Result<Target, Refusal>,
     /// For https: the name that the certificate must be for.
@@ -51,15 +51,22 @@ pub struct Door {
     idle: Mutex<Vec<Line>>,
 }
 
-impl Door {
-    pub(super) fn new(sender: Sender, org: OrgId, url: &str) -> Door {
+impl ConnectionPool {
+    pub(super) fn new(sender: Sender, org: OrgId, url: &str) -> ConnectionPool {
         let target = sender.shared.guard.check_url(url);
         let server_name = target.as_ref().ok().and_then(|target| connect::server_name(&target.host));
         let turns = match target.as_ref().map(|target| &target.host) {
             Ok(Host::Name(name)) => Some(sender.shared.turns.of(org, name)),
             Ok(Host::Address(_)) | Err(_) => None,
         };
-        Door { sender, target, server_name, lookup: Arc::new(Semaphore::new(1)), turns, idle: Mutex::default() }
+        ConnectionPool {
+            sender,
+            target,
+            server_name,
+            lookup: Arc::new(Semaphore::new(1)),
+            turns,
+            idle: Mutex::default(),
+        }
     }
 
     /// Sends one message. Once it has its turn to look up the name, this takes at most the sender's timeout, plus a

@@ -9,7 +9,7 @@
 
 use crate::guard::{Host, Refusal, Target};
 use crate::sender::connect::{self, Stream};
-use crate::sender::line::Line;
+use crate::sender::connection::Connection;
 use crate::sender::reply::{Fault, Post, Reply, RetryAfter};
 use crate::sender::turns::{Turn, TurnsOfHost};
 use crate::sender::{Sender, headers, inside, shown_body};
@@ -33,7 +33,7 @@ const MOST_IDLE: usize = 64;
 const DELIVERED: [u16; 2] = [200, 202];
 
 /// The head of a response, and the connection it was received on.
-type Answer = Result<(Line, Response<Incoming>), Fault>;
+type Answer = Result<(Connection, Response<Incoming>), Fault>;
 /// The turn to look up a name: among the URL's messages, and among the organization's names.
 type OwnTurn = (Result<OwnedSemaphorePermit, AcquireError>, Turn);
 
@@ -48,7 +48,7 @@ pub struct ConnectionPool {
     lookup: Arc<Semaphore>,
     /// The turns of the URL's name; `None` for an address.
     turns: Option<TurnsOfHost>,
-    idle: Mutex<Vec<Line>>,
+    idle: Mutex<Vec<Connection>>,
 }
 
 impl ConnectionPool {
@@ -95,7 +95,7 @@ impl ConnectionPool {
             }
         };
         let fault = match answer {
-            Ok((line, response)) => return self.reply(line, response, latency).await,
+            Ok((connection, response)) => return self.reply(connection, response, latency).await,
             Err(fault) => fault,
         };
         // If the connection or the time ended after a 1XX response, that counts as a response.
@@ -105,13 +105,13 @@ impl ConnectionPool {
 
     /// Gets the head of a response over an idle connection; `None` if a new connection is needed.
     async fn answer_over_a_kept_line(&self, attempt: &Attempt<'_>) -> Option<Answer> {
-        let mut line = self.take().await?;
+        let mut connection = self.take().await?;
         let request = match attempt.request() {
             Ok(request) => request,
             Err(fault) => return Some(Err(fault)),
         };
-        match line.exchange(request).await {
-            Ok(response) => Some(Ok((line, response))),
+        match connection.exchange(request).await {
+            Ok(response) => Some(Ok((connection, response))),
             // It was closed while it was idle, which has nothing to do with this message.
             Err(Fault::Reset) if !attempt.was_informed() => None,
             Err(fault) => Some(Err(fault)),
@@ -119,9 +119,9 @@ impl ConnectionPool {
     }
 
     async fn answer_over_a_new_line(&self, attempt: &Attempt<'_>, turn: Option<OwnTurn>, time: Duration) -> Answer {
-        let mut line = self.connect(attempt.target, turn, time).await?;
-        let response = line.exchange(attempt.request()?).await?;
-        Ok((line, response))
+        let mut connection = self.connect(attempt.target, turn, time).await?;
+        let response = connection.exchange(attempt.request()?).await?;
+        Ok((connection, response))
     }
 
     /// Waits until the URL's name may be looked up; `None` for an address, which needs no lookup.
@@ -131,7 +131,7 @@ impl ConnectionPool {
         Some((alone, turns.take().await))
     }
 
-    async fn connect(&self, target: &Target, turn: Option<OwnTurn>, time: Duration) -> Result<Line, Fault> {
+    async fn connect(&self, target: &Target, turn: Option<OwnTurn>, time: Duration) -> Result<Connection, Fault> {
         let (shared, stopwatch) = (&self.sender.shared, Stopwatch::start());
         let addresses = {
             let (_alone, turn) = turn.unzip();
@@ -142,29 +142,29 @@ impl ConnectionPool {
             true => connect::secure(&shared.tls, self.server_name.as_ref(), stream).await?,
             false => Stream::Plain(stream),
         };
-        Line::new(stream).await
+        Connection::new(stream).await
     }
 
     /// Converts a response to a reply, and keeps the connection if it can be reused.
-    async fn reply(&self, mut line: Line, response: Response<Incoming>, latency: Duration) -> Reply {
+    async fn reply(&self, mut connection: Connection, response: Response<Incoming>, latency: Duration) -> Reply {
         let (head, body) = response.into_parts();
         let status = head.status.as_u16();
         let retry_after = RetryAfter::read(&head.headers);
         let mut body_start = Vec::new();
         let kept = (!DELIVERED.contains(&status)).then_some(&mut body_start);
-        if line.finish(body, kept).await {
-            self.put_away(line);
+        if connection.finish(body, kept).await {
+            self.put_away(connection);
         }
         let body_start = shown_body::of(&head.headers, body_start);
         Reply { status: Some(status), fault: None, retry_after, body_start, latency }
     }
 
     /// The most recently used idle connection that still works.
-    async fn take(&self) -> Option<Line> {
+    async fn take(&self) -> Option<Connection> {
         poll_fn(|cx| {
-            while let Some(mut line) = self.lines().pop() {
-                if line.idle.elapsed() < self.sender.shared.idle_limit && line.is_usable(cx) {
-                    return Poll::Ready(Some(line));
+            while let Some(mut connection) = self.lines().pop() {
+                if connection.idle.elapsed() < self.sender.shared.idle_limit && connection.is_usable(cx) {
+                    return Poll::Ready(Some(connection));
                 }
             }
             Poll::Ready(None)
@@ -172,11 +172,11 @@ impl ConnectionPool {
         .await
     }
 
-    fn put_away(&self, mut line: Line) {
-        line.idle = Stopwatch::start();
+    fn put_away(&self, mut connection: Connection) {
+        connection.idle = Stopwatch::start();
         let mut lines = self.lines();
         if lines.len() < MOST_IDLE {
-            lines.push(line);
+            lines.push(connection);
         }
     }
 
@@ -184,7 +184,7 @@ impl ConnectionPool {
     pub fn sweep(&self) {
         let mut nobody = Context::from_waker(Waker::noop());
         let limit = self.sender.shared.idle_limit;
-        self.lines().retain_mut(|line| line.idle.elapsed() < limit && line.is_usable(&mut nobody));
+        self.lines().retain_mut(|connection| connection.idle.elapsed() < limit && connection.is_usable(&mut nobody));
     }
 
     /// How many connections are idle.
@@ -192,7 +192,7 @@ impl ConnectionPool {
         self.lines().len()
     }
 
-    fn lines(&self) -> MutexGuard<'_, Vec<Line>> {
+    fn lines(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `connect` | from a target to a stream of bytes: resolving, checking, TCP, TLS |
-//! | `line` | one connection, request after request |
+//! | `connection` | one connection, request after request |
 //! | `connection_pool` | all connections to one URL |
 //! | `turns` | limits how many names are looked up at once |
 //! | `reply` | requests and their results |
@@ -20,9 +20,9 @@
 //! | `inside` | a receiver in the same process, for runs without a network |
 
 mod connect;
+mod connection;
 mod connection_pool;
 mod inside;
-mod line;
 mod reply;
 mod shown_body;
 mod tls_words;

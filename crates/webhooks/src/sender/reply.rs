@@ -11,7 +11,7 @@ use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio_rustls::rustls;
 
-/// The error for a head that is too large; the limits are those of `line`.
+/// The error for a head that is too large; the limits are those of `connection`.
 const TOO_LARGE: &str = "its head has more than 100 headers, or more than 64 KiB";
 
 /// One message to send.

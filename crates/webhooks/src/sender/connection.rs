@@ -11,7 +11,7 @@ use daybook_clock::Stopwatch;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
-use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper::client::conn::http1::{Builder, Connection as HttpConnection, SendRequest};
 use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -29,23 +29,23 @@ const KEPT_BODY_BYTES: usize = 512;
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Connection {
     requests: SendRequest<Full<Bytes>>,
     /// `None` once it has ended. Dropping it ends any wait for a response or a body with an error.
-    connection: Option<Connection<TokioIo<Stream>, Full<Bytes>>>,
+    connection: Option<HttpConnection<TokioIo<Stream>, Full<Bytes>>>,
     /// Since when it has been idle.
     pub idle: Stopwatch,
 }
 
-impl Line {
+impl Connection {
     /// A line over a new stream.
-    pub async fn new(stream: Stream) -> Result<Line, Fault> {
+    pub async fn new(stream: Stream) -> Result<Connection, Fault> {
         let (requests, connection) = Builder::new()
             .max_buf_size(MOST_HEAD_BYTES)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Fault::of_http(&error))?;
-        Ok(Line { requests, connection: Some(connection), idle: Stopwatch::start() })
+        Ok(Connection { requests, connection: Some(connection), idle: Stopwatch::start() })
     }
 
     /// Sends a request and waits for the head of its response.
@@ -122,7 +122,7 @@ impl Line {
 
 /// Lets a connection read and write what it can; drops it when it has ended, and returns its result then, once.
 fn drive(
-    connection: &mut Option<Connection<TokioIo<Stream>, Full<Bytes>>>,
+    connection: &mut Option<HttpConnection<TokioIo<Stream>, Full<Bytes>>>,
     cx: &mut Context<'_>,
 ) -> Poll<hyper::Result<()>> {
     let Some(open) = connection else { return Poll::Pending };

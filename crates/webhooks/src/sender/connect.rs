@@ -5,8 +5,8 @@
 //! no proxy.
 
 use crate::guard::{Guard, Host, Resolve, Target};
+use crate::sender::lookup_limits::Turn;
 use crate::sender::reply::Fault;
-use crate::sender::turns::Turn;
 use daybook_clock::Stopwatch;
 use std::io;
 use std::net::SocketAddr;

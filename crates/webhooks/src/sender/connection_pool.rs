@@ -10,8 +10,8 @@
 use crate::guard::{Host, Refusal, Target};
 use crate::sender::connect::{self, Stream};
 use crate::sender::connection::Connection;
+use crate::sender::lookup_limits::{Turn, TurnsOfHost};
 use crate::sender::reply::{Fault, Post, Reply, RetryAfter};
-use crate::sender::turns::{Turn, TurnsOfHost};
 use crate::sender::{Sender, headers, inside, shown_body};
 use bytes::Bytes;
 use daybook_clock::Stopwatch;

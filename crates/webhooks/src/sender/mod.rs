@@ -14,7 +14,7 @@
 //! | `connect` | from a target to a stream of bytes: resolving, checking, TCP, TLS |
 //! | `connection` | one connection, request after request |
 //! | `connection_pool` | all connections to one URL |
-//! | `turns` | limits how many names are looked up at once |
+//! | `lookup_limits` | limits how many names are looked up at once |
 //! | `reply` | requests and their results |
 //! | `shown_body`, `tls_words` | a response body, and the reason why TLS failed, as readable text |
 //! | `inside` | a receiver in the same process, for runs without a network |
@@ -23,10 +23,10 @@ mod connect;
 mod connection;
 mod connection_pool;
 mod inside;
+mod lookup_limits;
 mod reply;
 mod shown_body;
 mod tls_words;
-mod turns;
 
 pub use connect::Roots;
 pub use connection_pool::ConnectionPool;
@@ -36,11 +36,11 @@ pub use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use crate::guard::{Guard, Resolve};
 use daybook_store::records::OrgId;
+use lookup_limits::Turns;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::rustls::ClientConfig;
-use turns::Turns;
 
 /// The `content-type` of every message.
 pub const CONTENT_TYPE: &str = "application/json";

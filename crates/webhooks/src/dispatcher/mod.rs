@@ -200,14 +200,14 @@ impl Nudge {
 #[derive(Clone, Debug)]
 pub struct Dispatcher {
     shared: Arc<Shared>,
-    desk: Arc<Mutex<Desk>>,
+    registry: Arc<Mutex<WorkerRegistry>>,
     nudge: Nudge,
 }
 
 /// The dispatcher's workers and what they work on.
 #[derive(Debug)]
-struct Desk {
-    workers: HashMap<SubscriptionId, Hand>,
+struct WorkerRegistry {
+    workers: HashMap<SubscriptionId, WorkerHandle>,
     /// Messages of paused URLs that are being tried.
     probes: HashMap<SubscriptionId, Probe>,
     rows: Vec<Subscription>,
@@ -221,7 +221,7 @@ struct Desk {
 
 /// The dispatcher's handle to a worker.
 #[derive(Debug)]
-struct Hand {
+struct WorkerHandle {
     orders: mpsc::UnboundedSender<Order>,
     /// Makes it look for due retries.
     look: Arc<Notify>,
@@ -249,7 +249,7 @@ impl Dispatcher {
         let tick = tick_at(clock.now(), settings.batch_interval);
         let (figures, stopping, hurry) = (Figures::default(), AtomicBool::new(false), watch::Sender::new(false));
         let shared = Shared { outbox, clock, office, sender, settings, schedule, token, figures, stopping, hurry };
-        let desk = Desk {
+        let registry = WorkerRegistry {
             workers: HashMap::new(),
             probes: HashMap::new(),
             rows: Vec::new(),
@@ -258,7 +258,7 @@ impl Dispatcher {
             lease_until: Time::from_micros(i64::MIN),
             leased_at: None,
         };
-        Dispatcher { shared: Arc::new(shared), desk: Arc::new(Mutex::new(desk)), nudge }
+        Dispatcher { shared: Arc::new(shared), registry: Arc::new(Mutex::new(registry)), nudge }
     }
 
     /// How messages are sent.
@@ -374,57 +374,57 @@ impl Dispatcher {
         mut done: Option<&mut Vec<oneshot::Receiver<usize>>>,
     ) -> Result<(), StoreError> {
         let now = self.shared.clock.now();
-        let mut desk = self.desk.lock().await;
+        let mut registry = self.registry.lock().await;
         if self.shared.is_stopping() {
             return Ok(());
         }
         // A worker that ended on its own was paused, or lost its lease: its subscription must be read again.
-        let hired = desk.workers.len();
-        desk.workers.retain(|_, hand| !hand.task.is_finished());
-        let has_ended = desk.workers.len() < hired;
+        let hired = registry.workers.len();
+        registry.workers.retain(|_, hand| !hand.task.is_finished());
+        let has_ended = registry.workers.len() < hired;
         if self.nudge.is_muted() {
-            desk.dismiss(&self.shared, now, &mut done);
+            registry.dismiss(&self.shared, now, &mut done);
             return Ok(());
         }
-        if changed || has_ended || desk.leased_at.is_none_or(|at| now >= at.plus_micros(LEASE_EVERY_MICROS)) {
-            self.lease(&mut desk, now).await?;
-            self.probe(&mut desk, now, &mut done).await?;
+        if changed || has_ended || registry.leased_at.is_none_or(|at| now >= at.plus_micros(LEASE_EVERY_MICROS)) {
+            self.lease(&mut registry, now).await?;
+            self.probe(&mut registry, now, &mut done).await?;
         }
-        if desk.rows.is_empty() && desk.workers.is_empty() {
-            desk.tick = tick_at(now, self.shared.settings.batch_interval);
+        if registry.rows.is_empty() && registry.workers.is_empty() {
+            registry.tick = tick_at(now, self.shared.settings.batch_interval);
             return Ok(());
         }
         let tick = tick_at(now, self.shared.settings.batch_interval);
         let at_once = self.shared.settings.batch_interval.is_zero();
         for head in self.shared.outbox.heads().await? {
-            let to = if at_once || tick > desk.tick { head.head } else { head.hurried };
-            let released = desk.released.entry(head.org).or_insert(to);
+            let to = if at_once || tick > registry.tick { head.head } else { head.hurried };
+            let released = registry.released.entry(head.org).or_insert(to);
             *released = (*released).max(to);
         }
-        desk.tick = tick;
-        desk.give_orders(&self.shared, &mut done);
+        registry.tick = tick;
+        registry.give_orders(&self.shared, &mut done);
         Ok(())
     }
 }
 
 impl Dispatcher {
     /// Renews leases and takes this node's share. Surplus subscriptions are released when their worker has ended.
-    async fn lease(&self, desk: &mut Desk, now: Time) -> Result<(), StoreError> {
+    async fn lease(&self, registry: &mut WorkerRegistry, now: Time) -> Result<(), StoreError> {
         let until = now.plus_micros(LEASE_MICROS);
         let Leased { held, share } = self.shared.outbox.lease(&self.shared.token, now, until, LEASE_STEP).await?;
-        desk.rows = held;
-        let surplus = desk.rows.split_off(share.min(desk.rows.len()));
+        registry.rows = held;
+        let surplus = registry.rows.split_off(share.min(registry.rows.len()));
         let idle: Vec<SubscriptionId> =
-            surplus.iter().map(|row| row.id).filter(|id| !desk.workers.contains_key(id)).collect();
+            surplus.iter().map(|row| row.id).filter(|id| !registry.workers.contains_key(id)).collect();
         if !idle.is_empty() {
             self.shared.outbox.give_back(&self.shared.token, &idle).await?;
         }
-        (desk.lease_until, desk.leased_at) = (until, Some(now));
+        (registry.lease_until, registry.leased_at) = (until, Some(now));
         Ok(())
     }
 }
 
-impl Desk {
+impl WorkerRegistry {
     /// Makes every worker end; the leases expire, and are renewed when this node sends again.
     fn dismiss(&mut self, shared: &Arc<Shared>, now: Time, done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>) {
         self.rows.clear();
@@ -451,7 +451,7 @@ impl Desk {
     }
 }
 
-impl Hand {
+impl WorkerHandle {
     fn tell(
         &self,
         subscription: Option<Subscription>,
@@ -469,13 +469,13 @@ impl Hand {
     }
 }
 
-fn hire(shared: &Arc<Shared>, row: &Subscription) -> Hand {
+fn hire(shared: &Arc<Shared>, row: &Subscription) -> WorkerHandle {
     let (orders, taken) = mpsc::unbounded_channel();
     let look = Arc::new(Notify::new());
     let worker = Worker::new(shared.clone(), row.clone(), taken, look.clone());
     let told = (i64::MIN, i64::MIN, Time::from_micros(i64::MIN));
     let held_until = worker.held_until.clone();
-    Hand { orders, look, held_until, task: tokio::spawn(worker.run()), told }
+    WorkerHandle { orders, look, held_until, task: tokio::spawn(worker.run()), told }
 }
 
 /// The number of the last tick before a moment.

@@ -5,7 +5,7 @@
 //! probed after a restart, or by another node.
 
 use super::worker::sending::{UNAUTHORIZED, judge, post, reason, said};
-use super::{Desk, Dispatcher, Shared};
+use super::{Dispatcher, Shared, WorkerRegistry};
 use crate::policy::Verdict;
 use daybook_engine::time::Time;
 use daybook_store::error::StoreError;
@@ -48,11 +48,11 @@ impl Dispatcher {
     /// Tries one message of each paused URL whose probe is due.
     pub(super) async fn probe(
         &self,
-        desk: &mut Desk,
+        registry: &mut WorkerRegistry,
         now: Time,
         done: &mut Option<&mut Vec<oneshot::Receiver<usize>>>,
     ) -> Result<(), StoreError> {
-        desk.probes.retain(|_, probe| !probe.has_ended());
+        registry.probes.retain(|_, probe| !probe.has_ended());
         let until = now.plus_micros(CLAIM_MICROS);
         for subscription in self.shared.outbox.claim_probes(&self.shared.token, now, until, MOST).await? {
             let id = subscription.id;
@@ -60,7 +60,7 @@ impl Dispatcher {
             if let Some(done) = done {
                 done.push(wait);
             }
-            if let Some(under_way) = desk.probes.get(&id) {
+            if let Some(under_way) = registry.probes.get(&id) {
                 // A probe that has just ended drops the waiter, which makes the caller check again.
                 let _ = under_way.waiters.send(waiter);
                 continue;
@@ -87,7 +87,7 @@ impl Dispatcher {
                     let _ = waiter.send(usize::from(tried));
                 }
             };
-            desk.probes.insert(id, Probe { task: tokio::spawn(probe), waiters, has_tried });
+            registry.probes.insert(id, Probe { task: tokio::spawn(probe), waiters, has_tried });
         }
         Ok(())
     }

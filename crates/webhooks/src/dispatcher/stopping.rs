@@ -13,12 +13,12 @@ impl Dispatcher {
     /// sent again after the next start. All responses received are recorded.
     pub async fn stop(&self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
-        let mut desk = self.desk.lock().await;
+        let mut registry = self.registry.lock().await;
         // All at once: no worker may continue sending while another is waited for.
         let (orders, workers): (Vec<_>, Vec<_>) =
-            desk.workers.drain().map(|(_, hand)| (hand.orders, hand.task)).unzip();
+            registry.workers.drain().map(|(_, hand)| (hand.orders, hand.task)).unzip();
         drop(orders);
-        let probes = desk.probes.drain().map(|(_, probe)| probe.task);
+        let probes = registry.probes.drain().map(|(_, probe)| probe.task);
         // A worker that panicked has nothing more to record.
         let mut ended = Box::pin(join_all(workers.into_iter().chain(probes)));
         tokio::select! {

@@ -24,9 +24,10 @@ impl Dispatcher {
     pub(super) async fn watch(&self, now: Time, told: &mut Told) -> Result<(), StoreError> {
         let before = now.plus_micros(-OVERDUE_MICROS);
         let mut overdue = self.shared.outbox.overdue_retries(before, MOST).await?;
-        let desk = self.desk.lock().await;
+        let registry = self.registry.lock().await;
         overdue.retain_mut(|one| {
-            let held_until = desk.workers.get(&one.id).map_or(i64::MIN, |hand| hand.held_until.load(Ordering::Relaxed));
+            let held_until =
+                registry.workers.get(&one.id).map_or(i64::MIN, |hand| hand.held_until.load(Ordering::Relaxed));
             one.since = one.since.max(Time::from_micros(held_until));
             one.since < before
         });
@@ -35,7 +36,7 @@ impl Dispatcher {
         told.0
             .retain(|id, at| now < at.plus_micros(SAY_EVERY_MICROS) && overdue.iter().any(|overdue| overdue.id == *id));
         for one in overdue {
-            if let Some(hand) = desk.workers.get(&one.id) {
+            if let Some(hand) = registry.workers.get(&one.id) {
                 hand.look.notify_one();
             }
             if told.0.insert(one.id, now).is_none() {

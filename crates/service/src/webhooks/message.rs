@@ -89,7 +89,7 @@ impl Service {
             Some(position) => self.store.standings(who.org, &[position]).await?.pop().unwrap_or_default(),
             None => Vec::new(),
         };
-        let keys = self.office().keys(who.org).await?;
+        let keys = self.dispatcher_support().keys(who.org).await?;
         let keys: Vec<StandardKey> = keys.iter().map(daybook_webhooks::signature::Key::standard).collect();
         let body = envelope::body(&row.event, &row.data, &row.signature);
         let now = self.clock.now();

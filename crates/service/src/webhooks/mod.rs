@@ -3,7 +3,7 @@
 //! The herald announces events of accounts, `News` all others; both write signed messages into the log of their
 //! organization. This module lets callers inspect and control what happens after that. The dispatcher, in the
 //! `webhooks` crate, sends the messages; [`Service::nudge`] wakes it, and it gets data that only the service has from
-//! the [`office`].
+//! the [`dispatcher_support`].
 //!
 //! ```text
 //! herald, news ──► log ──► dispatcher ──► receivers
@@ -23,14 +23,14 @@
 //! | `searching` | finding messages by id, account, event, time and state |
 //! | `signing` | the signing key, and its rotation |
 //! | `sending` | starts the dispatcher |
-//! | `office` | data that the dispatcher needs from the service |
+//! | `dispatcher_support` | data that the dispatcher needs from the service |
 
 pub mod catalogue;
 pub mod deliveries;
+pub mod dispatcher_support;
 pub mod event_ids;
 pub mod events;
 pub mod message;
-pub mod office;
 pub mod replaying;
 pub(crate) mod samples;
 pub(crate) mod schema;
@@ -46,8 +46,8 @@ use crate::problem::Problem;
 use daybook_store::records::OrgId;
 use daybook_webhooks::dispatcher::Nudge;
 use daybook_webhooks::sender::Sender;
+use dispatcher_support::DispatcherSupport;
 use guard::{Guard, LookupLimits, Refusal, Resolve, SUBSCRIBING_LIMIT};
-use office::Office;
 use std::sync::Arc;
 
 /// How many names are resolved at the same time for the requests of one organization.
@@ -100,8 +100,8 @@ impl Service {
     }
 
     /// The data that the dispatcher needs from the service.
-    pub fn office(&self) -> Office {
-        Office::new(self.store.clone(), self.catalog.clone(), self.clock.clone())
+    pub fn dispatcher_support(&self) -> DispatcherSupport {
+        DispatcherSupport::new(self.store.clone(), self.catalog.clone(), self.clock.clone())
     }
 }
 

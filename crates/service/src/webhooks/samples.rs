@@ -1,9 +1,9 @@
 //! Samples of event data. They are not written by hand: a loan is created, missed, paid, bounced, corrected and paid
 //! off in memory, by the same code that announces real events, and the resulting messages are the samples.
 
+use super::dispatcher_support::paused_message;
 use super::event_ids::EventIds;
 use super::events::OwnEvent;
-use super::office::paused_message;
 use super::replaying::test_message;
 use crate::account::book::{Asked, Book, Halt};
 use crate::account::profile::Profile;

@@ -1,7 +1,7 @@
 //! Sends messages.
 
 use super::Gate;
-use super::office::Office;
+use super::dispatcher_support::DispatcherSupport;
 use crate::Service;
 use crate::ids::mint_id;
 use crate::lock::lock;
@@ -25,8 +25,8 @@ impl Service {
     pub fn dispatcher(&self, settings: Settings) -> Result<Dispatcher, Problem> {
         let sender = self.gate.sender.clone().ok_or_else(|| Problem::internal("the service has no sender"))?;
         let outbox: Arc<dyn Outbox> = self.store.clone();
-        let (clock, office) = (self.clock.clone(), Arc::new(self.office()));
-        Ok(Dispatcher::new(outbox, clock, office, sender, settings, mint_id("node"), self.nudge.clone()))
+        let (clock, dispatcher_support) = (self.clock.clone(), Arc::new(self.dispatcher_support()));
+        Ok(Dispatcher::new(outbox, clock, dispatcher_support, sender, settings, mint_id("node"), self.nudge.clone()))
     }
 
     /// Starts to send messages in the background.
@@ -40,12 +40,12 @@ impl Service {
 }
 
 #[async_trait]
-impl dispatcher::Office for Office {
+impl dispatcher::DispatcherSupport for DispatcherSupport {
     async fn keys(&self, org: OrgId) -> Result<Vec<Key>, String> {
-        Office::keys(self, org).await.map_err(|problem| problem.to_string())
+        DispatcherSupport::keys(self, org).await.map_err(|problem| problem.to_string())
     }
 
     async fn paused(&self, subscription: &Subscription, pause: &Pause) -> Result<MessageRow, String> {
-        Office::paused(self, subscription, pause).await.map_err(|problem| problem.to_string())
+        DispatcherSupport::paused(self, subscription, pause).await.map_err(|problem| problem.to_string())
     }
 }

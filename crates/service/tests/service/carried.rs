@@ -97,7 +97,7 @@ async fn every_message_of_a_rich_history_obeys_the_schema_of_its_event(home: Hom
     let (reason, at) = ("UNAUTHORIZED".to_owned(), paused.created_at);
     let pause = daybook_store::outbox::Pause { reason, at, probe_at: None };
     let mut all = trial.log().await;
-    all.push(trial.service.office().paused(paused, &pause).await.expect("it can be said"));
+    all.push(trial.service.dispatcher_support().paused(paused, &pause).await.expect("it can be said"));
 
     let schemas = schemas(&trial).await;
     let mut seen = BTreeSet::new();

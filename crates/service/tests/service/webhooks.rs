@@ -331,14 +331,14 @@ async fn a_new_key_signs_what_is_recorded_from_then_on(home: Home) {
 
 async fn the_key_before_is_known_for_a_day(home: Home) {
     let trial = open(home).await;
-    let office = trial.service.office();
+    let dispatcher_support = trial.service.dispatcher_support();
     let first = key(&trial).await;
-    assert_eq!(office.keys(trial.who.org).await.expect("keys"), std::slice::from_ref(&first));
+    assert_eq!(dispatcher_support.keys(trial.who.org).await.expect("keys"), std::slice::from_ref(&first));
     json_of(trial.service.rotate_hmac_key(&trial.who).await);
     let second = key(&trial).await;
-    assert_eq!(office.keys(trial.who.org).await.expect("keys"), [second.clone(), first]);
+    assert_eq!(dispatcher_support.keys(trial.who.org).await.expect("keys"), [second.clone(), first]);
     trial.clock.set(crate::support::time("2026-04-02T16:00:00Z"));
-    assert_eq!(office.keys(trial.who.org).await.expect("keys"), [second]);
+    assert_eq!(dispatcher_support.keys(trial.who.org).await.expect("keys"), [second]);
 }
 
 async fn a_pause_is_told_to_the_others(home: Home) {
@@ -347,7 +347,7 @@ async fn a_pause_is_told_to_the_others(home: Home) {
     trial.account("auto-12", "a1", OPENING).await;
     let row = trial.store.subscriptions(trial.who.org).await.expect("they can be read").remove(0);
     let pause = Pause { reason: "CONSECUTIVE_ERRORS".to_owned(), at: trial.clock_now(), probe_at: None };
-    let message = trial.service.office().paused(&row, &pause).await.expect("it can be said");
+    let message = trial.service.dispatcher_support().paused(&row, &pause).await.expect("it can be said");
     assert_eq!((message.event.as_str(), message.subject.as_str()), ("subscription_paused", uuid(&made)));
     assert!(key(&trial).await.verify(&message.data, &message.signature));
     let object = &data(&message)["object"];

@@ -105,7 +105,7 @@ impl Default for Settings {
 
 /// What the dispatcher needs from the rest of the program.
 #[async_trait]
-pub trait Office: Send + Sync + std::fmt::Debug {
+pub trait DispatcherSupport: Send + Sync + std::fmt::Debug {
     /// The keys that sign an organization's deliveries: the current one first, then the previous one while it is still
     /// valid.
     async fn keys(&self, org: OrgId) -> Result<Vec<Key>, String>;
@@ -119,7 +119,7 @@ pub trait Office: Send + Sync + std::fmt::Debug {
 pub(crate) struct Shared {
     outbox: Arc<dyn Outbox>,
     clock: Arc<dyn Clock>,
-    office: Arc<dyn Office>,
+    support: Arc<dyn DispatcherSupport>,
     sender: Sender,
     settings: Settings,
     schedule: Schedule,
@@ -238,7 +238,7 @@ impl Dispatcher {
     pub fn new(
         outbox: Arc<dyn Outbox>,
         clock: Arc<dyn Clock>,
-        office: Arc<dyn Office>,
+        support: Arc<dyn DispatcherSupport>,
         sender: Sender,
         settings: Settings,
         token: String,
@@ -248,7 +248,7 @@ impl Dispatcher {
         let schedule = Schedule::starting_with(settings.retry_first);
         let tick = tick_at(clock.now(), settings.batch_interval);
         let (figures, stopping, hurry) = (Figures::default(), AtomicBool::new(false), watch::Sender::new(false));
-        let shared = Shared { outbox, clock, office, sender, settings, schedule, token, figures, stopping, hurry };
+        let shared = Shared { outbox, clock, support, sender, settings, schedule, token, figures, stopping, hurry };
         let registry = WorkerRegistry {
             workers: HashMap::new(),
             probes: HashMap::new(),

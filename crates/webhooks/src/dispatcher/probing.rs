@@ -102,7 +102,7 @@ async fn stopped(shared: &Shared) {
 async fn try_one(shared: &Arc<Shared>, of: &Subscription) -> Result<bool, StoreError> {
     let Some(pause) = &of.paused else { return Ok(false) };
     let Some((letter, message)) = waiting(shared, of).await? else { return Ok(false) };
-    let keys = shared.office.keys(of.org).await.map_err(StoreError::Unavailable)?;
+    let keys = shared.support.keys(of.org).await.map_err(StoreError::Unavailable)?;
     let keys: Vec<_> = keys.iter().map(|key| key.standard()).collect();
     let began_at = shared.clock.now();
     let reply = post(&shared.sender.door_of(of.org, &of.url), &keys, &message, began_at).await;

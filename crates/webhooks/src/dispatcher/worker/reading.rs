@@ -82,7 +82,7 @@ impl Worker {
             if is_empty {
                 return (page, None);
             }
-            match shared.office.keys(org).await {
+            match shared.support.keys(org).await {
                 Ok(keys) => (page, Some(keys.iter().map(|key| key.standard()).collect())),
                 Err(reason) => (Err(StoreError::Unavailable(reason)), None),
             }

@@ -154,7 +154,7 @@ impl Worker {
 /// The message to publish when a URL is paused; `None` if the server stops before it can be made.
 async fn announcement(shared: Arc<Shared>, paused: Subscription, pause: Pause) -> Option<MessageRow> {
     loop {
-        match shared.office.paused(&paused, &pause).await {
+        match shared.support.paused(&paused, &pause).await {
             Ok(message) => return Some(message),
             Err(_) if shared.is_stopping() => return None,
             Err(reason) => {

@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 /// Provides data to the dispatcher.
 #[derive(Clone, Debug)]
-pub struct Office {
+pub struct DispatcherSupport {
     store: Arc<dyn Store>,
     catalog: Arc<Catalog>,
     clock: Arc<dyn Clock>,
 }
 
-impl Office {
-    pub(crate) fn new(store: Arc<dyn Store>, catalog: Arc<Catalog>, clock: Arc<dyn Clock>) -> Office {
-        Office { store, catalog, clock }
+impl DispatcherSupport {
+    pub(crate) fn new(store: Arc<dyn Store>, catalog: Arc<Catalog>, clock: Arc<dyn Clock>) -> DispatcherSupport {
+        DispatcherSupport { store, catalog, clock }
     }
 
     /// The keys that currently sign an organization's messages, the current one first. They are read from the store

@@ -8,10 +8,10 @@
 //!
 //! It binds its port before it creates anything: if the port is in use, a secret shown only once is not lost. Early
 //! requests wait; the lock file and the ready line announce when they no longer do. What a first start shows only once
-//! ([`super::keepsakes`]) is shown last, below the log of the demo data; a start that fails or is stopped shows it too.
+//! ([`super::first_start_secrets`]) is shown last, below the log of the demo data; a start that fails or is stopped shows it too.
 
 use super::control::{public_url, welcome_link};
-use super::keepsakes::Keepsakes;
+use super::first_start_secrets::FirstStartSecrets;
 use super::listeners::{Listeners, warn_if_readable};
 use super::opening::{LoneKey, PATIENCE, make_file, make_key, make_store, start_service_by, watch_clock};
 use super::{Failure, control, demo, print, say, sending, settings, variables, wait_for};
@@ -70,9 +70,9 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
     service.begin_muting(flags.muted).await?;
     // From here on, a start that is stopped still shows what is shown only once.
     let mut stop = Stop::listen()?;
-    let mut keepsakes = Keepsakes::of(settings);
-    begin(settings, &service, &url, &mut keepsakes).await?;
-    keepsakes.remind();
+    let mut secrets_shown = FirstStartSecrets::of(settings);
+    begin(settings, &service, &url, &mut secrets_shown).await?;
+    secrets_shown.remind();
     warn_if_readable(settings, &service, listeners.address()).await?;
     tokio::select! {
         filled = fill(settings, &service) => filled?,
@@ -107,7 +107,7 @@ async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>)
         let announced = held.announce(&calls, &orders, &token);
         announced.map_err(|error| Failure::Failed(format!("the lock file cannot be written: {error}")))?;
     }
-    keepsakes.show();
+    secrets_shown.show();
     if settings.log_format == LogFormat::Json {
         tracing::info!(url = listeners.url(), "ready");
     }
@@ -125,7 +125,12 @@ fn figures_of(door: &Arc<Door>) -> MoreFigures {
 }
 
 /// Creates the first organization, key and console user.
-async fn begin(settings: &Settings, service: &Service, url: &str, keepsakes: &mut Keepsakes) -> Result<(), Failure> {
+async fn begin(
+    settings: &Settings,
+    service: &Service,
+    url: &str,
+    secrets_shown: &mut FirstStartSecrets,
+) -> Result<(), Failure> {
     let bootstrap = Bootstrap {
         environment: match settings.environment {
             Environment::Test => "TEST".to_owned(),
@@ -136,10 +141,10 @@ async fn begin(settings: &Settings, service: &Service, url: &str, keepsakes: &mu
     };
     // Kept before anything else can fail: the secret cannot be recovered later.
     if let Some(key) = service.bootstrap(&bootstrap).await? {
-        keepsakes.keep(&welcome(url, &key), key.client_secret.is_some());
+        secrets_shown.keep(&welcome(url, &key), key.client_secret.is_some());
     }
     if let Some(entrance) = entrance(settings, service, url).await? {
-        keepsakes.keep(&entrance, settings.bootstrap_password.is_none());
+        secrets_shown.keep(&entrance, settings.bootstrap_password.is_none());
     }
     Ok(())
 }

@@ -29,18 +29,18 @@ enum Way {
 
 /// The text to show once.
 #[derive(Debug)]
-pub struct Keepsakes {
+pub struct FirstStartSecrets {
     text: String,
     holds_secret: bool,
     way: Way,
     file: PathBuf,
 }
 
-impl Keepsakes {
+impl FirstStartSecrets {
     /// An empty text.
-    pub fn of(settings: &Settings) -> Keepsakes {
+    pub fn of(settings: &Settings) -> FirstStartSecrets {
         let way = way(settings.log_format, settings.demo, io::stderr().is_terminal(), io::stdout().is_terminal());
-        Keepsakes { text: String::new(), holds_secret: false, way, file: file_of(settings) }
+        FirstStartSecrets { text: String::new(), holds_secret: false, way, file: file_of(settings) }
     }
 
     /// Adds a text to be shown later.
@@ -90,7 +90,7 @@ impl Keepsakes {
     }
 }
 
-impl Drop for Keepsakes {
+impl Drop for FirstStartSecrets {
     fn drop(&mut self) {
         self.show();
     }

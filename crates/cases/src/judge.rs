@@ -4,9 +4,9 @@
 
 use crate::describe;
 use crate::findings::Findings;
-use crate::meant::meant;
 use crate::outcome::Difference;
 use crate::scenario::{Expect, Field, LineItem, LineItemCount, Scenario, ScheduleRow, Webhook};
+use crate::suggest::suggest;
 use daybook_engine::time::Time;
 use daybook_service::ItemQuery;
 use daybook_service::webhooks::events::EVENTS;
@@ -110,7 +110,7 @@ fn unheard(wanted: &Webhook, received: &BTreeMap<String, u64>) -> Option<Differe
 
 /// The message that a name does not exist, with a similar name if there is one.
 fn no_such<'k>(what: &str, name: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    match meant(name, known) {
+    match suggest(name, known) {
         Some(near) => format!("no such {what}; did you mean {near}?"),
         None => format!("no such {what}"),
     }

@@ -17,7 +17,7 @@
 //! | [`findings`] | the results of a case, as JSON |
 //! | `judge` | compares findings with the case's expectations |
 //! | `describe` | values and the timeline, in words |
-//! | `meant` | suggestions for misspelt words |
+//! | `suggest` | suggestions for misspelt words |
 //! | [`outcome`] | the outcome of a case, for people |
 //! | [`mod@record`] | writes a case from the history of a real account, and expectations from findings |
 
@@ -25,13 +25,13 @@ pub mod builtin;
 mod describe;
 pub mod findings;
 mod judge;
-mod meant;
 pub mod outcome;
 pub mod record;
 pub mod remote;
 pub mod run;
 pub mod scenario;
 pub mod submit;
+mod suggest;
 
 pub use builtin::builtin;
 pub use describe::with_dollars;

@@ -1,7 +1,7 @@
 //! Reads tables of a file strictly, with positions.
 
 use super::{Moment, ScenarioError};
-use crate::meant::meant;
+use crate::suggest::suggest;
 use daybook_engine::terms::{EARLIEST, LATEST};
 use daybook_engine::time::Time;
 use serde_json::{Map, Number, Value};
@@ -170,7 +170,8 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
 
     /// The error for a missing key, or for a misspelt one.
     fn lacks(&self, key: &str) -> ScenarioError {
-        let is_meant = |(given, _): &(&Spanned<std::borrow::Cow<'_, str>>, _)| meant(given.get_ref(), [key]).is_some();
+        let is_meant =
+            |(given, _): &(&Spanned<std::borrow::Cow<'_, str>>, _)| suggest(given.get_ref(), [key]).is_some();
         match self.rest().into_iter().find(is_meant) {
             Some((given, _)) => self.place.error(
                 given.span(),
@@ -198,7 +199,7 @@ impl<'t, 'i, 'a> Table<'t, 'i, 'a> {
 
     /// The error for an unknown key.
     pub fn unknown(&self, key: &Spanned<std::borrow::Cow<'_, str>>, known: &[&str]) -> ScenarioError {
-        let near = meant(key.get_ref(), known.iter().copied());
+        let near = suggest(key.get_ref(), known.iter().copied());
         let near = near.map_or(String::new(), |near| format!(" (did you mean {near}?)"));
         let message = format!("unknown key {} in {}{near}; known keys: {}", key.get_ref(), self.name, known.join(", "));
         self.place.error(key.span(), message)

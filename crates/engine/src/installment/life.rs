@@ -1,9 +1,9 @@
 //! Opening, closing and reopening a loan, and all inputs other than payments and their reversals.
 
-use super::asks::Asks;
 use super::interest::Earning;
 use super::loan::{OpenFee, OpenItem, Period, Row};
 use super::rates::Rates;
+use super::row_amounts::RowAmounts;
 use super::terms::{InterestMethod, Method};
 use crate::fold::{Run, Stop};
 use crate::item::{Component, ItemId, ItemKind, LineItem, Split};
@@ -19,7 +19,7 @@ impl Run<'_> {
         let opening = self.terms.opening;
         self.announce(What::AccountCreated);
         self.admit(opening.principal)?;
-        let (asks, rate) = (Asks::agreed(self.plan.plan.level), self.plan.policy.rate);
+        let (asks, rate) = (RowAmounts::agreed(self.plan.plan.level), self.plan.policy.rate);
         let loan = self.loan();
         loan.rates = Rates::plain(rate);
         (loan.lent, loan.principal, loan.asks) = (opening.principal, opening.principal, asks);

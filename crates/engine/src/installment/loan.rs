@@ -3,10 +3,10 @@
 //! The loan keeps two ledgers of the same debts. The *rows* record to which instalment a debt belongs: they decide what
 //! is due, late and paid. The *open items* record the line item of a debt: a payment's splits refer to them.
 
-use super::asks::{Asks, Lowered};
 use super::interest::Earning;
 use super::rates::Rates;
 use super::receipts::Receipt;
+use super::row_amounts::{Lowered, RowAmounts};
 use super::surplus::{Lot, SurplusPast};
 use super::terms::{Installment, Method};
 use crate::calendar::Day;
@@ -270,7 +270,7 @@ pub struct Loan {
     /// The unpaid posted interest.
     pub interest: Cents,
     /// The amount of each row.
-    pub asks: Asks,
+    pub asks: RowAmounts,
     /// The open period.
     pub period: Period,
     /// The yearly rates.
@@ -320,7 +320,7 @@ impl Loan {
             lent: Cents::ZERO,
             principal: Cents::ZERO,
             interest: Cents::ZERO,
-            asks: Asks::default(),
+            asks: RowAmounts::default(),
             period: Period::NONE,
             rates: Rates::default(),
             first_row: 1,

@@ -9,7 +9,7 @@
 //! | `terms` | the product's configuration for instalments, checked |
 //! | `dates` | cycles, due dates, periods |
 //! | `plan` | exact computation of the level payment and of the other methods' instalments |
-//! | `asks`, `recalculate` | the plan in force: the amount of each row, and its recalculation |
+//! | `row_amounts`, `recalculate` | the plan in force: the amount of each row, and its recalculation |
 //! | `rates` | the yearly rate of each date |
 //! | `interest` | day counts, accrual, posting at a period's end |
 //! | `payments` | payments, their status, reversals, offsets |
@@ -23,7 +23,6 @@
 //! | `audit` | checks that the two ledgers of a loan agree |
 //! | `reading` | balances, payoff, days past due |
 
-pub mod asks;
 pub mod audit;
 pub mod dates;
 pub(crate) mod fill;
@@ -38,6 +37,7 @@ pub mod rates;
 pub mod reading;
 pub(crate) mod recalculate;
 pub mod receipts;
+pub mod row_amounts;
 pub mod schedule;
 pub mod surplus;
 pub mod terms;

@@ -1,8 +1,8 @@
 //! Recalculating the level payment over future rows.
 
-use super::asks::Lowered;
 use super::loan::Target;
 use super::plan::{self, Spread};
+use super::row_amounts::Lowered;
 use crate::fold::{Run, Stop};
 use crate::money::Cents;
 use alloc::vec::Vec;

@@ -20,7 +20,7 @@ pub struct Stretch {
 
 /// The amount of each row. The last row is always the rest of the loan, regardless of the amount here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asks {
+pub struct RowAmounts {
     stretches: Vec<Stretch>,
     rewritings: u64,
 }
@@ -33,10 +33,10 @@ pub(crate) struct Lowered {
     before: Vec<Stretch>,
 }
 
-impl Asks {
+impl RowAmounts {
     /// The agreed plan: every row has the same amount.
-    pub(crate) fn agreed(level: Cents) -> Asks {
-        Asks { stretches: alloc::vec![Stretch { from: 1, level, rewriting: 0 }], rewritings: 0 }
+    pub(crate) fn agreed(level: Cents) -> RowAmounts {
+        RowAmounts { stretches: alloc::vec![Stretch { from: 1, level, rewriting: 0 }], rewritings: 0 }
     }
 
     /// The amount of a row.
@@ -93,13 +93,13 @@ fn tail_of(stretches: &[Stretch], first: u32) -> impl Iterator<Item = Stretch> +
 mod tests {
     use super::*;
 
-    fn levels(asks: &Asks) -> Vec<i64> {
+    fn levels(asks: &RowAmounts) -> Vec<i64> {
         (1..=6).map(|row| asks.of(row).0).collect()
     }
 
     #[test]
     fn what_was_lowered_is_given_back() {
-        let mut asks = Asks::agreed(Cents(9));
+        let mut asks = RowAmounts::agreed(Cents(9));
         let first = asks.rewrite(2, Cents(7));
         let second = asks.rewrite(4, Cents(5));
         assert_eq!(levels(&asks), [9, 7, 7, 5, 5, 5]);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn one_row_may_ask_something_of_its_own() {
-        let mut asks = Asks::agreed(Cents(9));
+        let mut asks = RowAmounts::agreed(Cents(9));
         let lowered = asks.rewrite(3, Cents(7));
         asks.rewrite_one(3, Cents(8));
         assert_eq!(levels(&asks), [9, 9, 8, 7, 7, 7]);

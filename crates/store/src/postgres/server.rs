@@ -4,8 +4,8 @@
 //! without statistics of a table that is just being filled would choose a full scan, and would keep that plan. So full
 //! scans are made expensive, and a statement is planned once, not for each set of arrays.
 
+use super::heartbeat::Heartbeat;
 use super::lent::Lent;
-use super::pulse::Pulse;
 use super::tls::{Wanted, distrust};
 use crate::Result;
 use crate::error::StoreError;
@@ -48,7 +48,7 @@ const SESSION: &str = "
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pool: Pool,
-    pulse: Pulse,
+    heartbeat: Heartbeat,
 }
 
 impl Server {
@@ -72,9 +72,9 @@ impl Server {
         }
         config.keepalives_idle(SILENCE_TIMEOUT).tcp_user_timeout(SILENCE_TIMEOUT);
         // A closed connection is noticed by its own task, without querying the server each time.
-        let pulse = Pulse::of(&config, tls.connector()?);
+        let heartbeat = Heartbeat::of(&config, tls.connector()?);
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_connect(config, pulse.connections(), recycling);
+        let manager = Manager::from_connect(config, heartbeat.connections(), recycling);
         let set_up = Hook::async_fn(|client, _| {
             Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
         });
@@ -87,7 +87,7 @@ impl Server {
             .post_create(set_up)
             .build()
             .map_err(|error| StoreError::Broken(error.to_string()))?;
-        Ok(Server { pool, pulse })
+        Ok(Server { pool, heartbeat })
     }
 
     /// The state of the pool.
@@ -118,7 +118,7 @@ impl Server {
 
     /// A connection. It goes back into the pool only if it is given back.
     pub async fn client(&self) -> Result<Lent> {
-        if self.pulse.is_away() {
+        if self.heartbeat.is_away() {
             return Err(StoreError::Unavailable("the server does not respond".to_owned()));
         }
         let client = self.pool.get().await.map_err(|error| match error {
@@ -127,7 +127,7 @@ impl Server {
             }
             other => StoreError::Unavailable(other.to_string()),
         })?;
-        Ok(Lent::new(client, self.pulse.tls()))
+        Ok(Lent::new(client, self.heartbeat.tls()))
     }
 
     /// Runs one query.

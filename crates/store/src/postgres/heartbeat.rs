@@ -30,19 +30,19 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// Whether the server responds.
 #[derive(Clone)]
-pub(super) struct Pulse {
+pub(super) struct Heartbeat {
     is_away: watch::Receiver<bool>,
     tls: MakeRustlsConnect,
     _asking: Arc<Asking>,
 }
 
-impl fmt::Debug for Pulse {
+impl fmt::Debug for Heartbeat {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Pulse").field("is_away", &self.is_away()).finish_non_exhaustive()
     }
 }
 
-/// Stops the queries when the last [`Pulse`] is dropped.
+/// Stops the queries when the last [`Heartbeat`] is dropped.
 #[derive(Debug)]
 struct Asking(AbortHandle);
 
@@ -52,12 +52,12 @@ impl Drop for Asking {
     }
 }
 
-impl Pulse {
+impl Heartbeat {
     /// Starts the queries.
-    pub fn of(config: &Config, tls: MakeRustlsConnect) -> Pulse {
+    pub fn of(config: &Config, tls: MakeRustlsConnect) -> Heartbeat {
         let (tell, is_away) = watch::channel(false);
         let asking = tokio::spawn(ask(config.clone(), tls.clone(), tell));
-        Pulse { is_away, tls, _asking: Arc::new(Asking(asking.abort_handle())) }
+        Heartbeat { is_away, tls, _asking: Arc::new(Asking(asking.abort_handle())) }
     }
 
     /// Whether the server does not respond.

@@ -1,9 +1,9 @@
 //! Settings, organizations, keys and kept responses: one row at a time.
 
-use super::again::{Tries, Try};
 use super::audit;
 use super::cells::{self, each, maybe};
 use super::flight::{Frame, Param, Step, Transaction};
+use super::retry::{Tries, Try};
 use super::server::Server;
 use crate::error::StoreError;
 use crate::records::{Answer, KeyRow, OrgId, Organization};

@@ -4,10 +4,10 @@
 //! only during one flush. The server computes the hashes, so nothing has to be read before it is written.
 
 use super::Postgres;
-use super::again::{Tries, Try};
 use super::arrays::{column, limit as most, micros};
 use super::cells::{Cells, each};
 use super::flight::{Frame, Param, Step, Transaction};
+use super::retry::{Tries, Try};
 use super::server::Server;
 use crate::audit::{Audit, AuditFilter, AuditHead, AuditRecord, AuditRow, NewAuditRecord, Origin};
 use crate::records::OrgId;

@@ -17,7 +17,6 @@
 //! second safeguard. Rows are passed as arrays ([`arrays`]): one statement per table for any number of rows.
 
 mod access;
-mod again;
 mod arrays;
 mod audit;
 mod cells;
@@ -39,6 +38,7 @@ mod people;
 mod publish;
 mod reading;
 mod refolds;
+mod retry;
 mod rotate;
 mod search_index;
 mod server;

@@ -5,11 +5,11 @@
 //! left.
 
 use super::Postgres;
-use super::again::{Tries, Try};
 use super::arrays::micros;
 use super::audit;
 use super::cells::{Cells, each, maybe};
 use super::flight::{Frame, Param, Step, Transaction};
+use super::retry::{Tries, Try};
 use super::server::Server;
 use crate::people::{Accepted, Changed, GuessRow, InvitationRow, People, PersonChange, PersonRow, SessionRow};
 use crate::records::OrgId;

@@ -5,9 +5,9 @@
 //! that a change of the mode takes. A product that was created while the locks were awaited is not locked; in that case
 //! everything starts over.
 
-use super::again::{Setback, Tries, Try};
 use super::audit;
 use super::flight::{Frame, Step, Transaction};
+use super::retry::{Setback, Tries, Try};
 use super::server::Server;
 use crate::records::OrgId;
 use crate::{Audited, Result};

@@ -4,10 +4,10 @@
 //! ranges that are being replayed: a single one if everything that the subscription gets was delivered, several if a
 //! message in between was not. Subscriptions are handled one after the other, each in its own transaction.
 
-use super::super::again::{Tries, Try};
 use super::super::arrays::column;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::subscriptions::changed;
 use super::{SUBSCRIPTION, stretch, subscription as read};

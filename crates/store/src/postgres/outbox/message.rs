@@ -1,9 +1,9 @@
 //! One message: its status for each subscription, and sending it again.
 
-use super::super::again::{Tries, Try};
 use super::super::audit;
 use super::super::cells::{self, Cells, each, maybe};
 use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::ranges::take_out;
 use super::subscriptions::{changed, lock};

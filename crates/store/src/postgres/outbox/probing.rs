@@ -1,10 +1,10 @@
 //! A node tries one message of a paused subscription.
 
-use super::super::again::{Tries, Try};
 use super::super::arrays::{limit as most, micros};
 use super::super::cells::{Cells, each};
 use super::super::figures::count_hours;
 use super::super::flight::{Frame, Step, Transaction};
+use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::out_of_order::part;
 use super::ranges::take_out;

@@ -1,9 +1,9 @@
 //! Removes single positions from ranges.
 
-use super::super::again::Try;
 use super::super::arrays::column;
 use super::super::cells::Cells;
 use super::super::flight::{Frame, Step, Transaction};
+use super::super::retry::Try;
 use crate::outbox::{SubscriptionId, pieces};
 use crate::records::OrgId;
 use std::collections::BTreeSet;

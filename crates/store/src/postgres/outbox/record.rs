@@ -4,12 +4,12 @@
 //! node's token: a slow node that lost its lease to another writes nothing. The message about a pause goes into the log
 //! last.
 
-use super::super::again::{Tries, Try};
 use super::super::arrays::{column, micros};
 use super::super::cells::Cells;
 use super::super::figures::count_hours;
 use super::super::flight::{Frame, Param, Step, Transaction};
 use super::super::publish::append;
+use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::out_of_order::part;
 use super::ranges::take_out;

@@ -7,10 +7,10 @@
 //! A range that is split is deleted, and its pieces get new numbers, so that a node that was sending it cannot advance
 //! a piece by mistake.
 
-use super::super::again::{Tries, Try};
 use super::super::arrays::{column, micros};
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::lists::died_between;
 use super::subscriptions::changed;

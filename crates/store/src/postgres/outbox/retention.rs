@@ -1,10 +1,10 @@
 //! Deletes expired rows, in small steps, each by one node: rows that another node has locked are left for the next run.
 
-use super::super::again::{Tries, Try};
 use super::super::arrays::limit as most;
 use super::super::cells::each;
 use super::super::figures::forget_hours;
 use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::stretch;
 use crate::Result;

@@ -1,9 +1,9 @@
 //! A node leases subscriptions and reads what to send for them.
 
-use super::super::again::{Tries, Try};
 use super::super::arrays::limit as most;
 use super::super::cells::{Cells, each, maybe};
 use super::super::flight::{Frame, Step, Transaction};
+use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::{SUBSCRIPTION, status, subscription as read};
 use crate::Result;

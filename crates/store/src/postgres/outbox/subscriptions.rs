@@ -3,11 +3,11 @@
 //! A new subscription begins at the head of the log, and a resumed one continues from there. The head is locked while
 //! it is read: a concurrent message is either already in the log, or gets a position beyond the head.
 
-use super::super::again::{Tries, Try};
 use super::super::arrays::{limit, micros};
 use super::super::audit;
 use super::super::cells::{Cells, each};
 use super::super::flight::{Frame, Param, Step, Transaction};
+use super::super::retry::{Tries, Try};
 use super::super::server::Server;
 use super::out_of_order::part;
 use super::ranges::take_out;

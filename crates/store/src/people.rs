@@ -74,7 +74,7 @@ pub struct InvitationRow {
 
 /// Failed sign-ins, counted for throttling.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GuessRow {
+pub struct FailedSignIns {
     /// A hash of the e-mail address that was tried, or of the network it was tried from.
     pub subject: Vec<u8>,
     /// How many failed.
@@ -187,10 +187,10 @@ pub trait People: std::fmt::Debug + Send + Sync {
     async fn end_sessions(&self, org: OrgId, person: &str, audit: Audited<'_>) -> Result<u64>;
 
     /// The failed sign-ins of a subject.
-    async fn guesses(&self, subject: &[u8]) -> Result<Option<GuessRow>>;
+    async fn guesses(&self, subject: &[u8]) -> Result<Option<FailedSignIns>>;
 
     /// Stores a count of failed sign-ins, unless it has changed since it was read. Returns whether it was stored.
-    async fn keep_guesses(&self, before: Option<&GuessRow>, now: &GuessRow) -> Result<bool>;
+    async fn keep_guesses(&self, before: Option<&FailedSignIns>, now: &FailedSignIns) -> Result<bool>;
 
     /// Deletes the count of failed sign-ins of a subject.
     async fn forget_guesses(&self, subject: &[u8]) -> Result<()>;

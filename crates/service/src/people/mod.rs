@@ -17,18 +17,18 @@
 //! | `inviting` | links and their use |
 //! | `visiting` | signing in and out, and the sessions of tokens |
 //! | `managing` | administrators' actions on people; changing a password |
-//! | `guessing` | throttling of failed sign-ins |
+//! | `sign_in_throttle` | throttling of failed sign-ins |
 //! | `passwords` | hashing, a few at a time |
 
-mod guessing;
 mod inviting;
 mod managing;
 mod passwords;
+mod sign_in_throttle;
 mod visiting;
 
-pub use guessing::{FREE_TRIES, LONGEST_WAIT_MICROS};
 pub use inviting::{LINK_MICROS, MOST_LINKS, MOST_PEOPLE};
 pub use passwords::{PASSWORD_LONGEST, PASSWORD_SHORTEST};
+pub use sign_in_throttle::{FREE_TRIES, LONGEST_WAIT_MICROS};
 pub use visiting::{ABSOLUTE_MICROS, IDLE_MICROS, TOUCH_MICROS};
 
 pub(crate) use passwords::Passwords;

@@ -11,7 +11,7 @@ use super::cells::{Cells, each, maybe};
 use super::flight::{Frame, Param, Step, Transaction};
 use super::retry::{Tries, Try};
 use super::server::Server;
-use crate::people::{Accepted, Changed, GuessRow, InvitationRow, People, PersonChange, PersonRow, SessionRow};
+use crate::people::{Accepted, Changed, FailedSignIns, InvitationRow, People, PersonChange, PersonRow, SessionRow};
 use crate::records::OrgId;
 use crate::{Audited, Result};
 use async_trait::async_trait;
@@ -103,8 +103,8 @@ fn invitation(cells: &mut Cells<'_>) -> Result<InvitationRow> {
     })
 }
 
-fn guess(cells: &mut Cells<'_>) -> Result<GuessRow> {
-    Ok(GuessRow {
+fn guess(cells: &mut Cells<'_>) -> Result<FailedSignIns> {
+    Ok(FailedSignIns {
         subject: cells.next()?,
         failures: cells.next()?,
         wait_until: cells.time()?,
@@ -362,13 +362,13 @@ impl People for Postgres {
         audit::execute(&self.server, sql, vec![Box::new(org), Box::new(person)], audit).await
     }
 
-    async fn guesses(&self, subject: &[u8]) -> Result<Option<GuessRow>> {
+    async fn guesses(&self, subject: &[u8]) -> Result<Option<FailedSignIns>> {
         let sql = "SELECT subject, failures, wait_until, expires_at FROM guesses WHERE subject = $1";
         maybe(self.server.query_opt(sql, &[&subject]).await?, guess)
     }
 
-    async fn keep_guesses(&self, before: Option<&GuessRow>, now: &GuessRow) -> Result<bool> {
-        let GuessRow { subject, failures, wait_until, expires_at } = now;
+    async fn keep_guesses(&self, before: Option<&FailedSignIns>, now: &FailedSignIns) -> Result<bool> {
+        let FailedSignIns { subject, failures, wait_until, expires_at } = now;
         let (wait_until, expires_at) = (wait_until.micros(), expires_at.micros());
         let kept = match before {
             None => self.server.execute(FIRST_GUESS, &[subject, failures, &wait_until, &expires_at]).await?,

@@ -6,7 +6,7 @@ use super::Sqlite;
 use super::outbox::{run, whole};
 use super::read::{all, count, one};
 use super::rows::{optional_time, time};
-use crate::people::{Accepted, Changed, GuessRow, InvitationRow, People, PersonChange, PersonRow, SessionRow};
+use crate::people::{Accepted, Changed, FailedSignIns, InvitationRow, People, PersonChange, PersonRow, SessionRow};
 use crate::records::OrgId;
 use crate::{Audited, Result};
 use async_trait::async_trait;
@@ -59,8 +59,13 @@ fn invitation(row: &Row<'_>) -> Sql<InvitationRow> {
     })
 }
 
-fn guess(row: &Row<'_>) -> Sql<GuessRow> {
-    Ok(GuessRow { subject: row.get(0)?, failures: row.get(1)?, wait_until: time(row, 2)?, expires_at: time(row, 3)? })
+fn guess(row: &Row<'_>) -> Sql<FailedSignIns> {
+    Ok(FailedSignIns {
+        subject: row.get(0)?,
+        failures: row.get(1)?,
+        wait_until: time(row, 2)?,
+        expires_at: time(row, 3)?,
+    })
 }
 
 /// False if the address belongs to another person.
@@ -165,8 +170,8 @@ fn touch_session(write: &Connection, token_hash: &[u8], seen_at: Time, expires_a
     see(write, token_hash, seen_at)
 }
 
-fn keep_guesses(write: &Connection, before: Option<&GuessRow>, now: &GuessRow) -> Result<bool> {
-    let GuessRow { subject, failures, wait_until, expires_at } = now;
+fn keep_guesses(write: &Connection, before: Option<&FailedSignIns>, now: &FailedSignIns) -> Result<bool> {
+    let FailedSignIns { subject, failures, wait_until, expires_at } = now;
     let (wait_until, expires_at) = (wait_until.micros(), expires_at.micros());
     let kept = match before {
         None => {
@@ -317,13 +322,13 @@ impl People for Sqlite {
         self.write_audited(audit, |ended| *ended > 0, move |write| run(write, sql, params![org, person])).await
     }
 
-    async fn guesses(&self, subject: &[u8]) -> Result<Option<GuessRow>> {
+    async fn guesses(&self, subject: &[u8]) -> Result<Option<FailedSignIns>> {
         let sql = "SELECT subject, failures, wait_until, expires_at FROM guesses WHERE subject = ?1";
         let subject = subject.to_owned();
         self.read(move |connection| one(connection, sql, [subject], guess)).await
     }
 
-    async fn keep_guesses(&self, before: Option<&GuessRow>, now: &GuessRow) -> Result<bool> {
+    async fn keep_guesses(&self, before: Option<&FailedSignIns>, now: &FailedSignIns) -> Result<bool> {
         let (before, now) = (before.cloned(), now.clone());
         self.write(move |connection| keep_guesses(connection, before.as_ref(), &now)).await
     }

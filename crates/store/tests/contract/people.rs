@@ -2,7 +2,7 @@
 
 use super::fixtures::{at, organization};
 use daybook_store::Store;
-use daybook_store::people::{Accepted, Changed, GuessRow, InvitationRow, PersonChange, PersonRow, SessionRow};
+use daybook_store::people::{Accepted, Changed, FailedSignIns, InvitationRow, PersonChange, PersonRow, SessionRow};
 use daybook_store::records::OrgId;
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ fn invitation(org: OrgId, token: &str) -> InvitationRow {
     }
 }
 
-fn guesses(subject: &str, failures: i64) -> GuessRow {
-    GuessRow { subject: subject.as_bytes().to_vec(), failures, wait_until: at(30 + failures), expires_at: at(100) }
+fn guesses(subject: &str, failures: i64) -> FailedSignIns {
+    FailedSignIns { subject: subject.as_bytes().to_vec(), failures, wait_until: at(30 + failures), expires_at: at(100) }
 }
 
 /// A person with a session.
@@ -258,7 +258,7 @@ pub async fn what_expired_is_removed_in_steps(store: Arc<dyn Store>) {
         let row = SessionRow { expires_at, ..session("ana", &name) };
         assert!(store.begin_session(&row, "hash of ana", None).await.unwrap());
         store.invite(&InvitationRow { expires_at, ..invitation(org, &name) }, None).await.unwrap();
-        assert!(store.keep_guesses(None, &GuessRow { expires_at, ..guesses(&name, 1) }).await.unwrap());
+        assert!(store.keep_guesses(None, &FailedSignIns { expires_at, ..guesses(&name, 1) }).await.unwrap());
     }
     assert_eq!(store.expire_people(at(99), 10).await.unwrap(), 0);
     assert_eq!(store.expire_people(at(103), 3).await.unwrap(), 9, "the oldest three of each");

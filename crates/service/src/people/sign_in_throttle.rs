@@ -9,7 +9,7 @@
 use crate::Service;
 use crate::problem::Problem;
 use daybook_engine::time::Time;
-use daybook_store::people::GuessRow;
+use daybook_store::people::FailedSignIns;
 use std::net::IpAddr;
 
 /// The number of failed attempts before waits begin.
@@ -28,7 +28,7 @@ pub(super) struct Try {
     /// The counter of the e-mail address; deleted if the attempt succeeds.
     address: Vec<u8>,
     /// The counter of the network after this attempt; reduced if the attempt succeeds.
-    place: Option<GuessRow>,
+    place: Option<FailedSignIns>,
 }
 
 impl Service {
@@ -58,7 +58,7 @@ impl Service {
             let Some(row) = self.store.guesses(&counted.subject).await? else { return Ok(()) };
             // If another attempt failed in the meantime, its wait stays.
             let wait_until = if row == counted { self.clock.now() } else { row.wait_until };
-            let less = GuessRow { failures: (row.failures - 1).max(0), wait_until, ..row.clone() };
+            let less = FailedSignIns { failures: (row.failures - 1).max(0), wait_until, ..row.clone() };
             if self.store.keep_guesses(Some(&row), &less).await? {
                 return Ok(());
             }
@@ -66,7 +66,7 @@ impl Service {
         Ok(())
     }
 
-    async fn count(&self, subject: &[u8]) -> Result<GuessRow, Problem> {
+    async fn count(&self, subject: &[u8]) -> Result<FailedSignIns, Problem> {
         for _ in 0..ROUNDS {
             let now = self.clock.now();
             let before = self.store.guesses(subject).await?;
@@ -75,7 +75,7 @@ impl Service {
             }
             let known = before.as_ref().filter(|row| now < row.expires_at).map_or(0, |row| row.failures);
             let failures = known.saturating_add(1);
-            let row = GuessRow {
+            let row = FailedSignIns {
                 subject: subject.to_owned(),
                 failures,
                 wait_until: now.plus_micros(wait_micros(failures)),
@@ -89,7 +89,7 @@ impl Service {
     }
 }
 
-fn may_try(row: &GuessRow, now: Time) -> Result<(), Problem> {
+fn may_try(row: &FailedSignIns, now: Time) -> Result<(), Problem> {
     let micros = row.wait_until.micros().saturating_sub(now.micros());
     // If the clock was set back, the wait is ignored rather than longer than the longest wait.
     if micros <= 0 || micros > LONGEST_WAIT_MICROS {

@@ -14,22 +14,22 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `inviting` | links and their use |
-//! | `visiting` | signing in and out, and the sessions of tokens |
+//! | `invitations` | links and their use |
+//! | `sessions` | signing in and out, and the sessions of tokens |
 //! | `managing` | administrators' actions on people; changing a password |
 //! | `sign_in_throttle` | throttling of failed sign-ins |
 //! | `passwords` | hashing, a few at a time |
 
-mod inviting;
+mod invitations;
 mod managing;
 mod passwords;
+mod sessions;
 mod sign_in_throttle;
-mod visiting;
 
-pub use inviting::{LINK_MICROS, MOST_LINKS, MOST_PEOPLE};
+pub use invitations::{LINK_MICROS, MOST_LINKS, MOST_PEOPLE};
 pub use passwords::{PASSWORD_LONGEST, PASSWORD_SHORTEST};
+pub use sessions::{ABSOLUTE_MICROS, IDLE_MICROS, TOUCH_MICROS};
 pub use sign_in_throttle::{FREE_TRIES, LONGEST_WAIT_MICROS};
-pub use visiting::{ABSOLUTE_MICROS, IDLE_MICROS, TOUCH_MICROS};
 
 pub(crate) use passwords::Passwords;
 

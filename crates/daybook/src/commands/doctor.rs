@@ -7,7 +7,7 @@
 //! by the functions that `serve` calls.
 
 use super::listeners::{certificate, listen};
-use super::opening::{LoneKey, is_missing, open_key, open_store_as, start_service, watch_clock};
+use super::opening::{KeyWithoutDatabase, is_missing, open_key, open_store_as, start_service, watch_clock};
 use super::table::table;
 use super::{Failure, print, quiet_logging, settings, variables, wait_for};
 use crate::cli::{DoctorArgs, ServeFlags};
@@ -108,7 +108,7 @@ async fn examine(settings: &Settings, flags: &ServeFlags) -> Result<Vec<Finding>
         Some(holder) => findings.push(Finding::ok("server", format!("process {} is using the database", holder.pid))),
         None => findings.extend(listening(settings)),
     }
-    let lone_key = LoneKey::look(settings, flags.new_book);
+    let lone_key = KeyWithoutDatabase::look(settings, flags.new_book);
     let key = key(settings, &mut findings);
     if let Some(store) = database(settings, &lone_key, &mut findings).await {
         contents(&store, key.as_ref(), &mut findings).await;
@@ -171,7 +171,11 @@ fn key(settings: &Settings, findings: &mut Vec<Finding>) -> Option<SecretsKey> {
     }
 }
 
-async fn database(settings: &Settings, lone_key: &LoneKey<'_>, findings: &mut Vec<Finding>) -> Option<Arc<dyn Store>> {
+async fn database(
+    settings: &Settings,
+    lone_key: &KeyWithoutDatabase<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<Arc<dyn Store>> {
     if let Some(Err(failure)) = settings.sqlite_path().map(|path| lone_key.check_file(path)) {
         findings.push(Finding::fail("database", failure.to_string()));
         return None;

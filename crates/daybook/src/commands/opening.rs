@@ -82,18 +82,18 @@ pub fn make_file(path: &Path) -> Result<(), Failure> {
 /// A secrets key whose database may be lost. A key is created together with its database, so a key without a database
 /// means that a file was moved, removed or not restored. Creating a new database would hide that.
 #[derive(Debug)]
-pub struct LoneKey<'a> {
+pub struct KeyWithoutDatabase<'a> {
     /// The key file that existed before anything was opened; `None` if a new database is wanted, or the key is a
     /// setting.
     path: Option<&'a Path>,
 }
 
-impl<'a> LoneKey<'a> {
+impl<'a> KeyWithoutDatabase<'a> {
     /// Checks whether the key file exists.
-    pub fn look(settings: &'a Settings, is_new_book: bool) -> LoneKey<'a> {
+    pub fn look(settings: &'a Settings, is_new_book: bool) -> KeyWithoutDatabase<'a> {
         let path = settings.secrets_key_file.as_path();
         let is_there = settings.secrets_key.is_none() && !is_missing(path) && !is_new_book;
-        LoneKey { path: is_there.then_some(path) }
+        KeyWithoutDatabase { path: is_there.then_some(path) }
     }
 
     /// Refuses a database file that is missing or empty.

@@ -13,7 +13,7 @@
 use super::control::{public_url, welcome_link};
 use super::first_start_secrets::FirstStartSecrets;
 use super::listeners::{Listeners, warn_if_readable};
-use super::opening::{LoneKey, PATIENCE, make_file, make_key, make_store, start_service_by, watch_clock};
+use super::opening::{KeyWithoutDatabase, PATIENCE, make_file, make_key, make_store, start_service_by, watch_clock};
 use super::{Failure, control, demo, print, say, sending, settings, variables, wait_for};
 use crate::cli::ServeFlags;
 use crate::config::Settings;
@@ -53,7 +53,7 @@ pub fn run(flags: &ServeFlags) -> Result<(), Failure> {
 async fn serve(settings: &Settings, flags: &ServeFlags, held: Option<&mut Held>) -> Result<(), Failure> {
     let listeners = Listeners::open(settings)?;
     let url = public_url(settings, listeners.address());
-    let lone_key = LoneKey::look(settings, flags.new_book);
+    let lone_key = KeyWithoutDatabase::look(settings, flags.new_book);
     if let Some(path) = settings.sqlite_path() {
         lone_key.check_file(path)?;
         make_file(path)?;
